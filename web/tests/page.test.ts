@@ -460,6 +460,11 @@ describe.runIf(given)("orders from the page", () => {
     await order("sell", "3", 50 * price);
     await says(`3 ${base} rest`);
     await picture("ticket");
+    // One for a single batch returns instead.
+    await page.check("#order-once");
+    await order("sell", "4", 60 * price);
+    await says(`Not filled: 4 ${base} returned`);
+    await page.uncheck("#order-once");
     await page.reload();
     await says("Filled at");
     await says(`3 ${base} rest`);

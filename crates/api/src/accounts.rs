@@ -137,7 +137,7 @@ pub struct ModifiedBody {
     pub changed: bool,
     /// Root of the block's receipts.
     pub receipts_root: String,
-    /// Hexadecimal; `ModifiedProof` of the ledger's documentation.
+    /// Hexadecimal; `ModifiedProof` of the documentation of `proofs`.
     pub proof: String,
 }
 

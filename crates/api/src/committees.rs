@@ -121,6 +121,6 @@ pub struct ValidatorsProofBody {
     pub height: u64,
     /// State root.
     pub root: String,
-    /// Hexadecimal; `ValidatorsProof` of the ledger's documentation, with the whole registry.
+    /// Hexadecimal; `ValidatorsProof` of the documentation of `proofs`, with the whole registry.
     pub proof: String,
 }

@@ -85,7 +85,7 @@ pub struct LaneRegistrationsProofBody {
     pub root: String,
     /// The keys, by epoch and member.
     pub registrations: Vec<LaneRegistrationBody>,
-    /// Hexadecimal; `LaneProof` of the ledger's documentation, with a path for each registration.
+    /// Hexadecimal; `LaneProof` of the documentation of `proofs`, with a path for each registration.
     pub proof: String,
     /// What validators have signed about the block of this height, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ mod lane;
 mod markets;
 mod node;
 mod operations;
+mod stream;
 mod validator_status;
 mod venues;
 
@@ -45,6 +46,7 @@ pub use operations::{
     MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
+pub use stream::{AccountEvent, AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,

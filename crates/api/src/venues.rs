@@ -287,7 +287,7 @@ pub struct BlockSettlesBody {
     pub receipts_root: String,
     /// The settles.
     pub settles: Vec<SettledBody>,
-    /// Hexadecimal; `SettlesProof` of the ledger's documentation.
+    /// Hexadecimal; `SettlesProof` of the documentation of `proofs`.
     pub proof: String,
     /// What validators have signed about the block, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -352,7 +352,7 @@ pub struct FillProofBody {
     pub receipts_root: String,
     /// The fill.
     pub fill: SettledFillBody,
-    /// Hexadecimal; `SettlesProof` of the ledger's documentation.
+    /// Hexadecimal; `SettlesProof` of the documentation of `proofs`.
     pub proof: String,
     /// What validators have signed about the block, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -392,7 +392,7 @@ pub struct VenueProofBody {
     pub root: String,
     /// Whether the record exists.
     pub exists: bool,
-    /// Hexadecimal; `VenueProof` of the ledger's documentation. It has the record.
+    /// Hexadecimal; `VenueProof` of the documentation of `proofs`. It has the record.
     pub proof: String,
     /// What validators have signed about the block of this height, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

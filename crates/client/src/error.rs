@@ -17,6 +17,23 @@ pub enum ClientError {
         #[source]
         cause: Box<ureq::Error>,
     },
+    /// Nobody answered who streams.
+    #[error("no node answers at {server}; give another address")]
+    NoStream {
+        /// The address.
+        server: String,
+        /// What failed.
+        #[source]
+        cause: Box<tungstenite::Error>,
+    },
+    /// A stream has ended.
+    #[error("the node at {server} closed the stream: {reason}; start again")]
+    StreamEnded {
+        /// The address.
+        server: String,
+        /// What the node said, or how the connection broke.
+        reason: String,
+    },
     /// The answer is none of a node of this version.
     #[error("what answers at {server} is no walras node of this version ({what}); give another address")]
     Foreign {

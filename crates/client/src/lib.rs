@@ -2,6 +2,8 @@
 //! every error names the server, what it said and what to do ([`ClientError`]).
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
+//! - [`AccountStream`]: an account, as it changes
+//! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
 //! - [`wallet`]: signs, numbers, sends and follows transactions so that none is paid twice or lost
@@ -13,7 +15,9 @@ pub mod durable;
 mod error;
 pub mod evidence;
 pub mod keystore;
+pub mod light;
 mod node;
+mod stream;
 mod ticks;
 pub mod venues;
 pub mod wallet;
@@ -21,4 +25,5 @@ pub mod wallet;
 pub use assets::{Assets, Listed};
 pub use error::ClientError;
 pub use node::{NodeClient, SigningTerms, Unready};
+pub use stream::{AccountStream, Followed};
 pub use ticks::{NoTick, Ticks};

@@ -6,6 +6,7 @@ use api::{
     AccountBody, AssetsBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, TransactionBody,
     ValidatorStatusBody, ValidatorsBody,
 };
+use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, Sequence, Transaction, TransactionId};
 use serde::de::DeserializeOwned;
 
@@ -254,6 +255,19 @@ impl NodeClient {
             Err(error) => Err(error),
             Ok(_) => Err(self.foreign("it is neither ready nor says why")),
         }
+    }
+
+    /// A value that a node encoded and wrote in hexadecimal; `what` names it.
+    ///
+    /// # Errors
+    /// [`ClientError::Foreign`] if it is none.
+    pub fn decoded<T: BorshDeserialize>(&self, what: &str, text: &str) -> Result<T, ClientError> {
+        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+        let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
+        let byte = |pair: &[u8]| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?);
+        let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
+        let value = bytes.and_then(|bytes| borsh::from_slice(&bytes).ok());
+        value.ok_or_else(|| self.foreign(&format!("its {what} cannot be decoded")))
     }
 
     pub(crate) fn number<T: std::str::FromStr>(&self, what: &str, text: &str) -> Result<T, ClientError> {

@@ -8,8 +8,9 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
+use proofs::{Committee, Index};
 
-use crate::committee::{Committee, Index, Members};
+use crate::members::Members;
 
 const CONTEXT: &str = "walras 2026 consensus benches v1";
 /// A spell is at most 2^6 heights.

@@ -14,7 +14,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::committee::{Committee, Index, Members};
+use proofs::{Committee, Index};
+
+use crate::members::Members;
 use crate::message::{HeightEffect, Mask, Record, Round, Timer, Vote};
 
 #[cfg(test)]

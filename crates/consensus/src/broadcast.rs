@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 
 use primitives::Digest;
+use proofs::{Committee, Index};
 
-use crate::committee::{Committee, Index, Members};
+use crate::members::Members;
 use crate::message::{HeightEffect, Record, Vote};
 
 /// One slot's broadcast at one validator.

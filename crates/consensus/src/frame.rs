@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
+use proofs::{Certificate, Index};
 
-use crate::certificate::{Certificate, Commit};
-use crate::committee::{Index, Members};
+use crate::certificate::Commit;
+use crate::members::Members;
 use crate::message::Mask;
 use crate::message::{Round, Vote};
 use crate::proposal::{Payload, Proposal};

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 
 use primitives::Digest;
+use proofs::{Committee, Index};
 
 use crate::binary::Binary;
 use crate::broadcast::{Broadcast, Kind};
-use crate::committee::{Committee, Index, Members};
+use crate::members::Members;
 use crate::message::{Decision, HeightEffect, Record, Round, Timer, Vote};
 
 /// The settings common to all validators of an epoch.

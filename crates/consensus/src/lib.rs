@@ -137,12 +137,11 @@ pub mod benches;
 pub mod binary;
 pub mod broadcast;
 pub mod certificate;
-pub mod chain;
-pub mod committee;
 pub mod engine;
 pub mod frame;
 pub mod height;
 mod live;
+mod members;
 pub mod message;
 mod output;
 mod pen;
@@ -153,9 +152,7 @@ pub mod tendermint;
 pub use benches::Benches;
 pub use binary::{Binary, ROUNDS_AHEAD};
 pub use broadcast::Broadcast;
-pub use certificate::{Certificate, CertificateError, Commit, Link, Statement};
-pub use chain::{ALL_HEIGHTS, Chain};
-pub use committee::{Committee, Index, Members};
+pub use certificate::{Commit, Link};
 pub use engine::links::HEIGHT_MAX;
 pub use engine::{
     Contents, Divergence, Engine, Finality, LogEntry, Opening, PayloadCheck, Protocol, Rules, Setup, Start, Superblock,
@@ -163,6 +160,9 @@ pub use engine::{
 };
 pub use frame::{Decided, Frame, Status, Votes};
 pub use height::{Height, HeightSettings};
+pub use members::Members;
 pub use message::{Decision, HeightEffect, Mask, Record, Timer, Vote};
+/// What clients verify of what is agreed on here.
+pub use proofs::{ALL_HEIGHTS, Certificate, CertificateError, Chain, Committee, Index, MEMBERS_MAX, Statement};
 pub use proposal::{Evidence, Payload, Proposal, payload_digest};
 pub use refused::Refused;

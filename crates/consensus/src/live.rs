@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use primitives::Digest;
+use proofs::{Index, Statement};
 
 use crate::binary::Alarm;
-use crate::certificate::{Commit, Commits, Statement};
-use crate::committee::{Index, Members};
+use crate::certificate::{Commit, Commits};
 use crate::height::Height;
+use crate::members::Members;
 use crate::message::{Round, Vote};
 use crate::proposal::{Payload, Proposal};
 use crate::tendermint::{Instance, Value};

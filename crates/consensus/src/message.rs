@@ -2,8 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
-
-use crate::committee::Index;
+use proofs::Index;
 
 /// A non-empty set of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
@@ -196,7 +195,7 @@ pub enum HeightEffect {
         /// The proposal.
         digest: Digest,
         /// The validators that echoed it.
-        holders: crate::committee::Members,
+        holders: crate::members::Members,
     },
     /// Two proposals of one proposer for one slot, by their digests; it signed both.
     Equivocation {

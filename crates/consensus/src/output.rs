@@ -1,13 +1,13 @@
 //! Output in order, commits, certificates, and removal of what they make obsolete.
 
 use primitives::Digest;
+use proofs::{Certificate, Chain, Index, Statement};
 
 use crate::benches::Benches;
-use crate::certificate::{Certificate, Commit, Counted, Link, Statement};
-use crate::chain::Chain;
-use crate::committee::{Index, Members};
+use crate::certificate::{Commit, Counted, Link};
 use crate::engine::{Divergence, Engine, Finality, LogEntry, Superblock};
 use crate::frame::Frame;
+use crate::members::Members;
 use crate::proposal::{Evidence, Payload, payload_digest};
 use crate::refused::Refused;
 

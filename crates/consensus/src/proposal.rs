@@ -7,9 +7,8 @@ use primitives::{
     Committed, Contradiction, Digest, Proposed, PublicKey, RoundProposed, RoundVoted, SecretKey, Signable, Signature,
     SigningRequest,
 };
+use proofs::{Chain, Index};
 
-use crate::chain::Chain;
-use crate::committee::Index;
 use crate::tendermint;
 
 const PAYLOAD_CONTEXT: &str = "walras 2026 consensus payload v1";
@@ -154,8 +153,9 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Commit;
     use crate::tendermint::{Kind, Value};
-    use crate::{Commit, Statement};
+    use proofs::Statement;
 
     /// Evidence that convicts here also convicts in a ledger, and nothing else is sent to one.
     #[test]

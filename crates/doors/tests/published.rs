@@ -150,7 +150,7 @@ proptest! {
             // Views built from the state are the same.
             prop_assert_eq!(of_views(&Views::new(&ledger, Digest::default(), 1_000)), of_book(&ledger));
             for (pair, offers) in ledger.book().iter() {
-                let before = committed.batch.batch.met(pair, offers);
+                let before = offers.as_met_by(&committed.batch.batch, pair);
                 prop_assert_eq!(sums(&before), doors::markets::before_batch(&views, &committed.batch, pair));
             }
         }

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use borsh::BorshSerialize;
-use consensus::committee::MEMBERS_MAX;
+use consensus::MEMBERS_MAX;
 use consensus::{Chain, Index, Rules};
 use ledger::{
     BLOCK_BYTES_MAX, Genesis, Member, Membership, Restart, RestartedLane, Schedule, Terms, VOTES_BYTES_MAX, votes_bytes,

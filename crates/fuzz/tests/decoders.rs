@@ -396,9 +396,9 @@ fn proofs_for_light_clients() {
     let target = Target { room, ..Target::new("lane-proof", vec![encoded(&proof)]) };
     target.run(|bytes| {
         let proof: LaneProof = canonical(bytes)?;
-        let is_forged = proof.verify(&lane_state, &[BridgeEntry::registration(&registration)]).is_ok();
+        let is_forged = proof.verify(&lane_state, &[BridgeEntry::registration(&registration).pair()]).is_ok();
         assert!(!is_forged, "a key that nobody registered is proved");
-        proof.verify(&lane_state, &absent).map(|()| "holds".into()).or_else(|fault| Ok(fault.to_string()))
+        proof.verify(&lane_state, &[absent[0].pair()]).map(|()| "holds".into()).or_else(|fault| Ok(fault.to_string()))
     });
     let mut tries = ReceiptsTrie::new(&receipts);
     let (root, id) = (tries.root(), receipts.outcomes[0].0);

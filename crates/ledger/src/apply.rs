@@ -23,24 +23,25 @@ use payments::BridgeEvent;
 use primitives::{
     Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
 };
+use proofs::{
+    Batch, Cancelled, ContractReceipts, Outcome, Pair, PairTrade, Refusal, Replaced, SettledFills, Traded as Met,
+    asset_digest,
+};
 use rayon::prelude::*;
 
+use crate::Ledger;
 use crate::attached::{Attached, conserved};
 use crate::changes::Changes;
-use crate::contracts::{ContractReceipts, Phase, SeenBefore, Undo};
+use crate::contracts::{Phase, SeenBefore, Undo};
 use crate::fault::Fault;
 use crate::filter::Filtered;
-use crate::genesis::asset_digest;
 use crate::limits::beyond_quota;
 use crate::orders::{Orders, merged};
 use crate::places::accounts::{AccountDigests, account_digest};
-use crate::places::offers::{OrderBook, Pair, PairChange};
-use crate::places::venues::SettledFills;
+use crate::places::offers::{OrderBook, PairChange};
 use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
-use crate::receipt::{Batch, Cancelled, Outcome, PairTrade, Replaced, Traded as Met};
 use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
-use crate::{Ledger, Refusal};
 
 /// What is known about a block's signatures.
 #[derive(Clone, Copy, Debug)]
@@ -140,8 +141,8 @@ struct AtPlaces {
     venues: Vec<SettledFills>,
     /// Operations that pay and do nothing.
     void: BTreeSet<(Address, Sequence)>,
-    /// Accounts that are concerned though their balances may not change.
-    concerned: BTreeSet<Address>,
+    /// Accounts that are concerned though their balances may not change, some of them twice.
+    concerned: Vec<Address>,
 }
 
 impl Ledger {
@@ -493,7 +494,7 @@ impl Ledger {
             lane: Vec::new(),
             void: Vec::new(),
             settled: Vec::new(),
-            concerned: BTreeSet::new(),
+            concerned: Vec::new(),
         };
         let kept = self.places.apply(&mut turn, &orders.edits);
         let Turn { lane, void, settled: venues, concerned, .. } = turn;
@@ -552,7 +553,7 @@ fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
 }
 
 /// Adds accounts that are concerned though their balances may not have changed, by address.
-fn with_concerned(mut modified: Vec<Address>, concerned: BTreeSet<Address>) -> Vec<Address> {
+fn with_concerned(mut modified: Vec<Address>, concerned: Vec<Address>) -> Vec<Address> {
     if !concerned.is_empty() {
         modified.extend(concerned);
         modified.sort_unstable();

@@ -17,13 +17,12 @@ use std::collections::BTreeMap;
 use borsh::{BorshDeserialize, BorshSerialize};
 use clearing::{PairBook, Violation as Wrong};
 use primitives::{Amount, AssetId, Price};
+use proofs::{Batch, Offer, Pair, Place};
 use rayon::prelude::*;
 
 use crate::Ledger;
 use crate::fault::AttachedViolation;
 use crate::orders::{Orders, PairOrders};
-use crate::places::offers::{Offer, Pair, Place};
-use crate::receipt::Batch;
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
 /// What one pair sells in a given clearing.

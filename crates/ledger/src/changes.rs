@@ -2,7 +2,8 @@
 //! tries can continue while the next block is applied. Accounts are given by the digests of their states, offers by
 //! place and amount.
 
-use crate::contracts::SlotKey;
+use proofs::SlotKey;
+
 use crate::places::PlaceChanges;
 
 /// The entries of a block for the tries, each list sorted by key.

@@ -2,8 +2,7 @@
 
 use clearing::Violation as Wrong;
 use primitives::{AssetId, Digest, Height};
-
-use crate::places::offers::{Pair, Place};
+use proofs::{Pair, Place};
 
 /// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
 /// state may be half changed: stop, and recover from the log. After the others it is unchanged.

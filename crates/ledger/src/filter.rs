@@ -29,14 +29,14 @@
 use primitives::{
     Address, Amount, Height, Life, MAX_ISSUED, OfferPlace, Operation, SignedBy, Transaction, TransactionId,
 };
+use proofs::{Offer, Pair, Place, Refusal};
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
-use crate::places::offers::{ENDS_MAX, LIFE_MAX, Offer, OrderBook, Pair, Place};
-use crate::refusal::Refusal;
+use crate::places::offers::{ENDS_MAX, LIFE_MAX, OrderBook, too_small};
 use crate::scope::Scope;
 use crate::{Account, Ledger};
 
@@ -153,7 +153,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 let rests = ledger.places.book.rests(place_of(*sender, &replace.old)).ok_or(Refusal::UNKNOWN_OFFER)?;
                 permit(rests <= replace.remains, Refusal::REMAINS_TOO_FEW)
             }
-            Requirement::Size(pair, amount, limit) => Ok(ledger.minima(pair).check(amount, limit)?),
+            Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit).map_err(too_small),
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Alive(life) => ledger.check_life(life),
             Requirement::Issuer(asset) => {

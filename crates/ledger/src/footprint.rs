@@ -13,12 +13,12 @@ use payments::{BridgeKey, Output, Recipient};
 use primitives::{
     Address, Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, Price, PublicKey, Sequence,
 };
+use proofs::{Offer, Pair, Place, Refusal};
 
-use crate::Refusal;
 use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
-use crate::places::offers::{Offer, Pair, Place, last_height};
+use crate::places::offers::last_height;
 use crate::places::stakes::RegistryEdit;
 use crate::places::venues::{VenueEdit, VenueOnce};
 use crate::scope::Scope;

@@ -1,12 +1,10 @@
 //! What a genesis founds: its digest, and its assets with what is issued.
 
-use std::sync::Arc;
-
 use primitives::{Amount, Digest, MAX_ISSUED};
+use proofs::{Asset, RootPart};
 
-use crate::genesis::{Asset, Genesis, GenesisError, Listing, RULES};
-use crate::places::stakes::Validators;
-use crate::places::{Custody, Places};
+use crate::genesis::{Genesis, GenesisError, Listing, RULES};
+use crate::places::Places;
 
 const CONTEXT: &str = "walras 2026 genesis v3";
 
@@ -19,7 +17,7 @@ impl Genesis {
     /// The digest of this genesis without its validators: a network's identity is made of this and of what the
     /// validators agree on.
     pub fn digest_without_validators(&self) -> Digest {
-        let others = Places::sections(self).into_iter().filter(|(tag, _)| *tag != Arc::<Validators>::TAG);
+        let others = Places::sections(self).into_iter().filter(|(tag, _)| *tag != RootPart::STAKES);
         self.digest_of(others.collect())
     }
 

@@ -1,16 +1,16 @@
 //! The state before the first block, and the constants of a chain.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, Fraction, Price, UNTIL_USUAL, is_network_address};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, UNTIL_USUAL, is_network_address};
+use proofs::{Member, Terms};
 
 use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
 use crate::places::bridge::LaneTerms;
 use crate::places::offers::LEAST_UNITS;
-use crate::places::stakes::{Member, STAKED, Terms};
+use crate::places::stakes::STAKED;
 use crate::places::venues::VenueTerms;
 
-const ASSET_CONTEXT: &str = "walras 2026 asset state v1";
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
@@ -24,29 +24,6 @@ const FEES_IN_ONE: Amount = 10_000;
 const STAKES_MAX: u128 = 4_096;
 /// The most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
-
-/// An asset: a claim on its issuer, in whole units.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Asset {
-    /// Short name, unique in the ledger; letters, digits, `.`, `-` and `_`.
-    pub symbol: String,
-    /// Decimal places for display: 10^decimals units make one.
-    pub decimals: u8,
-    /// The account that can issue and burn the asset.
-    pub issuer: Address,
-    /// The least units of the asset that an offer sells or asks for.
-    pub least_units: Amount,
-    /// Units in existence.
-    pub issued: Amount,
-    /// Its valuation in the last batch, if it had a price there: if offers led from it to other assets and back. The
-    /// next search for prices may start from it.
-    pub valuation: Option<Price>,
-}
-
-/// The digest of an asset in the trie of assets.
-pub fn asset_digest(asset: &Asset) -> [u8; 32] {
-    blake3::derive_key(ASSET_CONTEXT, &borsh::to_vec(asset).expect("writing to memory cannot fail"))
-}
 
 /// An asset as a genesis lists it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]

@@ -23,13 +23,8 @@ mod genesis;
 mod limits;
 mod orders;
 mod places;
-mod reasons;
-mod receipt;
-mod receipts_root;
-mod refusal;
 mod reservations;
 mod restart;
-mod root_parts;
 mod roots;
 mod scope;
 mod settle;
@@ -44,40 +39,31 @@ pub use attached::{Attached, AttachedTrade};
 pub use audit::Audit;
 pub use changes::Changes;
 pub use fault::{AttachedViolation, Fault};
-pub use genesis::{
-    Asset, DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, asset_digest, usual_fee,
-};
+pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits,
     Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
-pub use places::accounts::{
-    Account, AccountState, Accounts, EvmRecord, SEQUENCE_WINDOW, SHARDS, Shard, Window, WindowError,
-    account_state_digest,
-};
+pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{
     BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
 };
-pub use places::offers::{
-    ENDS_MAX, Edit, EndReason, EndedOffer, Fill, LEAST_UNITS, LIFE_MAX, NO_END, Offer, OrderBook, Pair, PairChange,
-    PairOffers, Place, Rest, offer_value,
-};
-pub use places::stakes::{Member, Schedule, Terms, Validator, Validators};
-pub use places::venues::{
-    BustGuilt, BustReason, ClaimedId, DepositId, FillVerdict, FilledId, FilledOrder, LeavingBond, LeavingDeposit,
-    SettledFills, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId,
-    VenueTerms, Venues,
-};
-pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, Traded, outcomes_by_id};
-pub use receipts_root::{
-    EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,
+pub use places::offers::{ENDS_MAX, Edit, LEAST_UNITS, LIFE_MAX, OrderBook, PairChange, PairOffers};
+pub use places::venues::{VenueTerms, Venues};
+/// The values that the ledger computes with and proves, and the checks of its proofs.
+pub use proofs::{
+    AccountProof, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ClaimedId,
+    DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, Fill, FillReason, FillVerdict, FilledId,
+    FilledOrder, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome,
+    Pair, PairTrade, Place, ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart,
+    RootParts, SEQUENCE_WINDOW, Schedule, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey,
+    TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord,
+    VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id,
     with_settles,
 };
-pub use refusal::Refusal;
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
-pub use root_parts::{ProofFault, RootPart, RootParts};
-pub use roots::{AccountProof, AssetProof, LaneProof, OfferProof, Roots, SlotProof, ValidatorsProof};
+pub use roots::Roots;
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
@@ -180,7 +166,7 @@ impl Ledger {
     /// The identity of the network, which typed data names: it covers the genesis and the founders, and the restart
     /// if the network has restarted.
     pub fn network(&self) -> Digest {
-        self.places.validators.terms().network
+        self.places.validators.registered.terms.network
     }
 
     /// Units of asset 0 that a transaction costs.
@@ -220,7 +206,7 @@ impl Ledger {
 
     /// The staked validators, and the pool of rewards.
     pub fn validators(&self) -> &Validators {
-        &self.places.validators
+        &self.places.validators.registered
     }
 
     /// Storage and code of contracts, and what they see of the chain.
@@ -245,11 +231,11 @@ impl Ledger {
 
     /// When committees change.
     pub fn schedule(&self) -> Schedule {
-        self.places.validators.terms().schedule
+        self.places.validators.registered.terms.schedule
     }
 
     /// The committee of an epoch, by index in consensus; none if it is not drawn yet, or no longer needed.
     pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
-        self.places.validators.committee(epoch)
+        self.places.validators.registered.committee(epoch)
     }
 }

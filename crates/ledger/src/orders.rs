@@ -1,12 +1,13 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
 use primitives::{Address, Amount, OfferReplacement, Sequence, Transaction};
+use proofs::{EndReason, EndedOffer, Offer, Pair, Place};
 use rayon::prelude::*;
 
 use crate::Ledger;
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{Visitor, place_of};
-use crate::places::offers::{Edit, EndReason, EndedOffer, Offer, Pair, Place, last_height};
+use crate::places::offers::{Edit, last_height};
 use crate::places::{PlaceEdit, PlaceEdits};
 use crate::sums::Credit;
 

@@ -23,12 +23,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::DefaultHashBuilder;
 use primitives::{Address, Amount, Transaction};
+use proofs::Refusal;
 use smallvec::SmallVec;
 
 use crate::filter::visit;
 use crate::footprint::{Footprint, Once, Sum, Visitor};
 use crate::scope::Scope;
-use crate::{Account, Ledger, Refusal};
+use crate::{Account, Ledger};
 
 /// The most words that one transaction needs: a sequence number, two sums and one more, or one sum and two once-keys.
 const WORDS: usize = 4;

@@ -1,4 +1,5 @@
-//! The Merkle tries over the state, the state root over them, and proofs that need only the root (rule 9).
+//! The Merkle tries over the state, the state root over them, and proofs that need only the root (rule 9). `proofs` has
+//! the proofs, with their checks.
 //!
 //! ```text
 //! root = H(list of: tag, root of the part)
@@ -14,120 +15,23 @@
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
 //! tag: without contracts or a payment lane it is shorter, and a place that is added changes no proof of another one.
 
-use std::sync::Arc;
-
-use borsh::{BorshDeserialize, BorshSerialize};
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
-use trie::{Proof, Trie};
+use proofs::{
+    AccountProof, AssetProof, LaneProof, OfferProof, Pair, Place, RootPart, RootParts, SlotProof, ValidatorsProof,
+    VenueProof, VenueRecordId, pair_key, slot_key,
+};
+use trie::Trie;
 
+use crate::Ledger;
 use crate::changes::Changes;
-use crate::contracts::{Contracts, slot_key};
-use crate::genesis::{Asset, asset_digest};
-use crate::places::accounts::{AccountState, Accounts, account_state_digest};
-use crate::places::bridge::bridge_root;
-use crate::places::offers::{OrderBook, Pair, Place, Rest, offer_value, pair_key, pair_root_digest};
-use crate::places::tags::CHAIN;
-use crate::places::{Custody, PlaceTries, contracts_root};
-use crate::root_parts::{ProofFault, RootPart, RootParts};
-use crate::{LaneBridge, Ledger, Validators, VenueProof, VenueRecordId, Venues};
-
-impl RootPart {
-    /// The trie of assets.
-    pub const ASSETS: u8 = CHAIN;
-    /// The trie of accounts.
-    pub const BALANCES: u8 = Accounts::TAG;
-    /// The trie of pairs.
-    pub const OFFERS: u8 = OrderBook::TAG;
-    /// Storage of contracts, and what else they see of the chain.
-    pub const CONTRACTS: u8 = Contracts::TAG;
-    /// The bridge to the payment lane.
-    pub const ESCROW: u8 = Option::<Arc<LaneBridge>>::TAG;
-    /// The registry of validators.
-    pub const STAKES: u8 = Arc::<Validators>::TAG;
-    /// The venues of continuous markets.
-    pub const VENUES: u8 = Option::<Arc<Venues>>::TAG;
-}
+use crate::places::PlaceTries;
 
 /// The tries of the state after a block.
 #[derive(Clone, Default)]
 pub struct Roots {
     places: PlaceTries,
     assets: Trie<4>,
-}
-
-/// A proof of the value of a contract's slot.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct SlotProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// Root of the trie of storage.
-    pub storage: Digest,
-    /// What contracts see besides accounts and storage.
-    pub contracts: Digest,
-    /// The value, big-endian; `None` proves that it is zero.
-    pub value: Option<[u8; 32]>,
-    /// The path in the trie of storage.
-    pub path: Vec<u8>,
-}
-
-/// A proof that an account has a state, or does not exist.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct AccountProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// The account; `None` proves that there is none.
-    pub account: Option<AccountState>,
-    /// The path in the trie of accounts.
-    pub path: Vec<u8>,
-}
-
-/// A proof that an offer rests with some amount, or that no such offer rests.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct OfferProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// What rests there; `None` proves that no offer does.
-    pub rest: Option<Rest>,
-    /// The pair's root, unless the pair has no resting offers.
-    pub pair_root: Option<Digest>,
-    /// The path in the trie of pairs.
-    pub pair_path: Vec<u8>,
-    /// The path in the pair's trie; empty if the pair has no resting offers.
-    pub path: Vec<u8>,
-}
-
-/// A proof of an asset's record.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct AssetProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// The asset; `None` proves that there is none.
-    pub asset: Option<Asset>,
-    /// The path in the trie of assets.
-    pub path: Vec<u8>,
-}
-
-/// A proof that the bridge to the payment lane has some entries, or lacks them.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct LaneProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// Root of the trie of entries.
-    pub entries: Digest,
-    /// Digest of what is no entry.
-    pub rest: Digest,
-    /// The path of each entry in the trie.
-    pub paths: Vec<Vec<u8>>,
-}
-
-/// A proof of the staked accounts and the committees.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct ValidatorsProof {
-    /// The parts of the state root.
-    pub parts: RootParts,
-    /// The whole registry.
-    pub validators: Validators,
 }
 
 impl Roots {
@@ -194,7 +98,10 @@ impl Roots {
     /// chain without venues.
     pub fn prove_venue(&mut self, ledger: &Ledger, id: &VenueRecordId) -> Option<VenueProof> {
         let parts = self.parts();
-        VenueProof::of(&mut self.places.venues, parts, ledger.venues()?, id)
+        let (tries, venues) = (&mut self.places.venues, ledger.venues()?);
+        let rest = tries.rest?;
+        let records = Digest(tries.records.root().0);
+        Some(VenueProof { parts, rest, records, record: venues.record(id), path: prove(&tries.records, &id.key()) })
     }
 
     /// Proves which entries the bridge has under these keys; `None` on a chain without a payment lane.
@@ -234,110 +141,4 @@ impl Roots {
 
 fn prove<const KEY: usize, const VALUE: usize>(trie: &Trie<KEY, VALUE>, key: &[u8; KEY]) -> Vec<u8> {
     trie.prove(key).expect("the root was taken after the last change").as_bytes().to_vec()
-}
-
-/// The root of a part that a proof is about, if these are the parts of `root`.
-fn part_of(parts: &RootParts, root: &Digest, tag: u8) -> Result<Digest, ProofFault> {
-    if parts.root() != *root {
-        return Err(ProofFault::OtherRoot);
-    }
-    parts.get(tag).ok_or(ProofFault::NoPart(tag))
-}
-
-fn check_path<const VALUE: usize>(
-    root: &Digest,
-    key: &[u8],
-    path: &[u8],
-    expected: Option<[u8; VALUE]>,
-) -> Result<(), ProofFault> {
-    let shown = trie::verify(&trie::Root(root.0), key, &Proof::from_bytes(path.to_vec()))?;
-    if shown == expected { Ok(()) } else { Err(ProofFault::OtherValue) }
-}
-
-impl AccountProof {
-    /// Checks the proof against a state root; returns the account, or `None` if it is proved not to exist.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest, address: &Address) -> Result<Option<&AccountState>, ProofFault> {
-        let accounts = part_of(&self.parts, root, RootPart::BALANCES)?;
-        check_path(&accounts, &address.0, &self.path, self.account.as_ref().map(account_state_digest))?;
-        Ok(self.account.as_ref())
-    }
-}
-
-impl OfferProof {
-    /// Checks the proof against a state root; returns what rests, or `None` if it is proved that no offer rests
-    /// there.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest, pair: Pair, place: &Place) -> Result<Option<Rest>, ProofFault> {
-        let offers = part_of(&self.parts, root, RootPart::OFFERS)?;
-        let pair_value = self.pair_root.as_ref().map(pair_root_digest);
-        check_path(&offers, &pair_key(pair), &self.pair_path, pair_value)?;
-        match self.pair_root {
-            Some(pair_root) => check_path(&pair_root, &place.key(), &self.path, self.rest.map(offer_value))?,
-            None if self.rest.is_some() || !self.path.is_empty() => return Err(ProofFault::OtherValue),
-            None => {}
-        }
-        Ok(self.rest)
-    }
-}
-
-impl SlotProof {
-    /// Checks the proof against a state root; returns the value, big-endian, or `None` if it is proved to be zero.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest, address: &Address, slot: &[u8; 32]) -> Result<Option<[u8; 32]>, ProofFault> {
-        if part_of(&self.parts, root, RootPart::CONTRACTS)? != contracts_root(&self.storage, &self.contracts) {
-            return Err(ProofFault::OtherRoot);
-        }
-        check_path(&self.storage, &slot_key(address, slot), &self.path, self.value)?;
-        Ok(self.value)
-    }
-}
-
-impl LaneProof {
-    /// Checks against a state root that the bridge has exactly these entries; those without a value are proved to be
-    /// missing.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid, or the ledger has another value under one of the keys.
-    pub fn verify(&self, root: &Digest, expected: &[BridgeEntry]) -> Result<(), ProofFault> {
-        if part_of(&self.parts, root, RootPart::ESCROW)? != bridge_root(&self.entries, &self.rest) {
-            return Err(ProofFault::OtherRoot);
-        }
-        if self.paths.len() != expected.len() {
-            return Err(ProofFault::OtherValue);
-        }
-        let mut both = expected.iter().zip(&self.paths);
-        both.try_for_each(|(entry, path)| check_path(&self.entries, &entry.key, path, entry.value))
-    }
-}
-
-impl ValidatorsProof {
-    /// Checks the proof against a state root; returns the registry with its committees.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
-        if part_of(&self.parts, root, RootPart::STAKES)? != self.validators.digest() {
-            return Err(ProofFault::OtherValue);
-        }
-        Ok(&self.validators)
-    }
-}
-
-impl AssetProof {
-    /// Checks the proof against a state root; returns the asset, or `None` if it is proved not to exist.
-    ///
-    /// # Errors
-    /// [`ProofFault`] if the proof is invalid.
-    pub fn verify(&self, root: &Digest, asset: AssetId) -> Result<Option<&Asset>, ProofFault> {
-        let assets = part_of(&self.parts, root, RootPart::ASSETS)?;
-        check_path(&assets, &asset.0.to_be_bytes(), &self.path, self.asset.as_ref().map(asset_digest))?;
-        Ok(self.asset.as_ref())
-    }
 }

@@ -1,6 +1,6 @@
 //! What happens to transactions that claim the same thing once.
 
-use crate::Refusal;
+use proofs::Refusal;
 
 /// Which transactions fail if a block claims a once-key more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use clearing::{Minima, PairFills, Rate};
 use primitives::{Amount, AssetId, Fraction, Height, Price};
+use proofs::{EndReason, EndedOffer, Fill, FillReason, Offer, Pair, Place, Traded};
 use rayon::prelude::*;
 
 use crate::orders::{NewOffer, Orders, PairOrders, merged};
-use crate::places::offers::{
-    Edit, EndReason, EndedOffer, Fill, Offer, OrderBook, Pair, PairChange, PairOffers, Place, Workspace,
-};
-use crate::receipt::{FillReason, Traded};
+use crate::places::offers::{Edit, OrderBook, PairChange, PairOffers, Workspace};
 use crate::sums::Sums;
 
 /// The prices of a batch.

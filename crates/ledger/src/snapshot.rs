@@ -9,9 +9,9 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Amount, Digest, Fraction, Height};
+use proofs::Asset;
 
 use crate::contracts::{EvmEngine, History};
-use crate::genesis::Asset;
 use crate::places::tags::{CHAIN, END};
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
 use crate::{AuditError, GenesisError, Ledger, Limits, RULES};

@@ -1,8 +1,7 @@
 //! Why a state cannot be: the invariants that an audit finds violated.
 
 use primitives::{Amount, AssetId};
-
-use crate::places::offers::Pair;
+use proofs::Pair;
 
 /// An invariant that is violated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -454,7 +454,7 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     for pair in applied.batch.fills.iter().map(|fill| fill.pair).chain(applied.batch.ended.iter().map(|of| of.pair)) {
         met.entry(pair).or_default();
     }
-    let met = met.into_iter().map(|(pair, offers)| (pair, applied.batch.met(pair, &offers)));
+    let met = met.into_iter().map(|(pair, offers)| (pair, offers.as_met_by(&applied.batch, pair)));
     let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), ..Default::default() };

@@ -175,7 +175,7 @@ fn a_stranger_stakes_is_drawn_and_validates() {
     net.wait_until("it validates", || !net.follows(0));
     let height = net.node(1).read(|l| l.height());
     net.wait_until("all agree", || net.agree(height));
-    let paid = net.node(1).read(|l| l.validators().pool());
+    let paid = net.node(1).read(|l| l.validators().pool);
     assert!(paid < 10_000, "proposers are paid");
     // Every node, including the one that was down, can prove each committee since the founders', and all prove the
     // same ones.

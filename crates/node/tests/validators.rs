@@ -291,7 +291,7 @@ fn who_contradicts_itself_is_accused_by_the_others() {
         cluster.wait_until(|node| is_excluded(node, &convicted));
         for node in cluster.running() {
             assert!((0..SIZE - 1).all(|index| !is_excluded(node, &secret(index).public().address())));
-            assert_eq!(node.read(|ledger| ledger.validators().pool()), 250, "a quarter of its stake");
+            assert_eq!(node.read(|ledger| ledger.validators().pool), 250, "a quarter of its stake");
         }
     }
 }

@@ -1,10 +1,9 @@
 //! BLAKE3 digests, each kind in its own domain.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
-use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
 use tiny_keccak::{Hasher, Keccak};
 
@@ -16,34 +15,50 @@ impl Digest {
     /// The digest of `bytes` in the domain `context`: a string that names the application, the purpose and its version.
     /// This is BLAKE3's key derivation.
     pub fn of(context: &'static str, bytes: &[u8]) -> Digest {
-        let mut hasher = blake3::Hasher::new_from_context_key(&context_key(context));
-        Digest(*hasher.update(bytes).finalize().as_bytes())
+        with_hasher(context, |hasher| {
+            let digest = Digest(*hasher.update(bytes).finalize().as_bytes());
+            hasher.reset();
+            digest
+        })
+    }
+
+    /// The digest of a value's encoding, which has at most `N` bytes; nothing is allocated.
+    ///
+    /// # Panics
+    /// If the encoding is longer.
+    pub fn of_short<const N: usize>(context: &'static str, value: &impl BorshSerialize) -> Digest {
+        let mut bytes = [0; N];
+        let mut rest = &mut bytes[..];
+        value.serialize(&mut rest).expect("the encoding is short");
+        let left = rest.len();
+        Digest::of(context, &bytes[..N - left])
     }
 }
 
-/// A context's own hash, which this thread remembers: most of what is hashed is so short that it would cost a quarter.
-fn context_key(context: &'static str) -> ContextKey {
+/// Calls `with` with a hasher of a context, which this thread keeps: most of what is hashed is so short that hashing
+/// the context, and moving a hasher of two kilobytes, would cost more than half.
+fn with_hasher<T>(context: &'static str, with: impl FnOnce(&mut blake3::Hasher) -> T) -> T {
     const PLACES: usize = 128;
-    /// A context's address and length, which name a text that never changes, and its hash.
-    type Known = (usize, usize, ContextKey);
+    /// A context's address and length, which name a text that never changes, and its hasher, which is empty.
+    type Known = ((usize, usize), Box<blake3::Hasher>);
     thread_local! {
-        static KNOWN: [Cell<Known>; PLACES] = const { [const { Cell::new((0, 0, [0; 32])) }; PLACES] };
+        static KNOWN: [RefCell<Option<Known>>; PLACES] = const { [const { RefCell::new(None) }; PLACES] };
     }
     let name = (context.as_ptr().addr(), context.len());
+    let new = || (name, Box::new(blake3::Hasher::new_derive_key(context)));
     KNOWN.with(|known| {
         let place = &known[name.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - PLACES.ilog2())];
-        let (address, length, key) = place.get();
-        if (address, length) == name {
-            return key;
+        let mut place = place.borrow_mut();
+        if place.as_ref().is_none_or(|(of, _)| *of != name) {
+            *place = Some(new());
         }
-        let key = hash_derive_key_context(context);
-        place.set((name.0, name.1, key));
-        key
+        let (_, hasher) = place.as_mut().expect("it was just put there");
+        with(hasher)
     })
 }
 
 /// Ethereum's hash.
-pub(crate) fn keccak256(bytes: &[u8]) -> [u8; 32] {
+pub fn keccak256(bytes: &[u8]) -> [u8; 32] {
     let mut hash = [0; 32];
     let mut keccak = Keccak::v256();
     keccak.update(bytes);

@@ -27,7 +27,7 @@ mod wallet;
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
 pub use format::{read_format, write_format};
-pub use hash::{Digest, HexError, from_hex, to_hex};
+pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};

@@ -62,6 +62,21 @@ fn buyer(settle: &Settle) -> usize {
 }
 
 #[test]
+fn the_length_of_a_settle_is_that_of_its_encoding() {
+    let mut one = settle(OrderLife::Rests);
+    let check = |one: &Settle| assert_eq!(one.encoded_len(), borsh::to_vec(one).expect("memory").len());
+    check(&one);
+    one.orders[0].signature = None;
+    check(&one);
+    one.orders[1].order.until_ms = Some(7);
+    check(&one);
+    let digest = one.orders[1].order.digest(&NETWORK, VENUE, &one.orders[1].key);
+    assert_ne!(digest, settle(OrderLife::Rests).orders[1].order.digest(&NETWORK, VENUE, &one.orders[1].key));
+    one.fills.clear();
+    check(&one);
+}
+
+#[test]
 fn a_sound_settle_passes_its_check_and_its_signatures_hold_for_this_network_and_venue_only() {
     for life in [OrderLife::Rests, OrderLife::ImmediateOrCancel, OrderLife::FillOrKill] {
         let sound = settle(life);

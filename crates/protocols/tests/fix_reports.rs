@@ -265,3 +265,18 @@ fn a_fix_mass_cancel_is_asked_of_the_venue_and_its_answer_reported() {
     let FixRouted::Answer(refused) = orders.route(&request(b'1', None)) else { panic!("a refusal") };
     assert!(matches!(*refused, FixBody::MassCancelReport(report) if report.response == b'0'));
 }
+
+/// Who asked for an end needs no reason; who did not is told it, and what to do.
+#[test]
+fn the_report_of_an_order_that_the_venue_ended_says_why() {
+    for (reason, word) in [(b'U', None), (b'I', Some("immediate")), (b'T', Some("enter it anew")), (b'S', Some("key"))]
+    {
+        let mut orders = FixOrders::after(0);
+        orders.route(&new("a"));
+        let message = OuchOutbound::Canceled(OuchCanceled { nanoseconds: 0, user_ref: 1, quantity: 100, reason });
+        let report = execution(orders.report(&message));
+        assert_eq!((report.exec_type, report.text.is_some()), (b'4', word.is_some()));
+        let text = report.text.map(|text| text.to_string()).unwrap_or_default();
+        assert!(text.contains(word.unwrap_or_default()), "{text}");
+    }
+}

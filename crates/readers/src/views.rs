@@ -193,7 +193,7 @@ impl Views {
 
     /// Applies the offers that contracts placed and cancelled after the batch.
     fn follow_contracts(&mut self, contracts: &ContractReceipts) {
-        self.after_batch = contracts.offer_events().collect();
+        self.after_batch = OfferEvent::of_block(contracts).collect();
         for event in &self.after_batch {
             match *event {
                 OfferEvent::Placed(pair, place, amount) => self.offers.set(pair, place, amount),

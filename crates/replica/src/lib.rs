@@ -79,7 +79,7 @@ pub use ethereum_index::{
     LogsPage, ReceiptPlace,
 };
 pub use ethereum_pool::{EthereumCandidate, EthereumPool, EthereumReject, PendingEthereum, PoolDrop, ProposedSection};
-pub use handover::{Handover, HandoverError, HandoverLog, Handovers, Lineage};
+pub use handover::{HandoverLog, Handovers};
 pub use home::Home;
 pub use input::{FrameBytes, Input, Now, Sight, Waiting};
 pub use life::{BlockJob, BlockLife, BlockWorker, LifeInput, LifeMistake, LifeSettings, LifeStart};
@@ -89,6 +89,8 @@ pub use mempool::{Mempool, PoolEntry, Reject};
 pub use network::{EthereumSection, Network, OwnKeys, PeerAddress};
 pub use past::Past;
 pub use pipeline::{Foundation, apply, archive, begin_checkpoint, checked, follow, hash, log, settle};
+/// What clients follow committees by.
+pub use proofs::{Handover, HandoverError, Lineage};
 pub use proposals::{PoolJob, Proposals};
 pub use recovery::{
     Replay, Restored, begin, receipts, receipts_with, recover_state, restore, write_checkpoint, write_state,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use consensus::committee::MEMBERS_MAX;
+use consensus::MEMBERS_MAX;
 use consensus::{Chain, Index, PayloadCheck, Rules, Setup};
 use ledger::{Ledger, Limits, Member};
 use primitives::{Digest, PublicKey, SecretKey, Signer};
@@ -127,7 +127,7 @@ impl Network {
         }
         let (epoch, applied) = (schedule.epoch_of(height), ledger.height());
         let members = ledger.committee(epoch).ok_or(ReplicaError::UnknownCommittee { epoch, height, applied })?;
-        let registered = ledger.validators().registry().iter().filter(|one| one.member.stake > 0 && !one.excluded);
+        let registered = ledger.validators().registry.iter().filter(|one| one.member.stake > 0 && !one.excluded);
         let others = registered.map(|one| &one.member).filter(|one| members.iter().all(|member| member.key != one.key));
         let followers = largest(others.collect(), FOLLOWERS_MAX.min(MEMBERS_MAX.saturating_sub(members.len() + 1)));
         let mut peers: Vec<PeerAddress> = members.iter().chain(followers).map(|member| self.peer(member)).collect();

@@ -1,10 +1,11 @@
 //! The home of a validator in a network that restarts from a state (`ledger::Restart`).
 
 use ledger::Ledger;
+use proofs::Lineage;
 use store::{Disk, Options, Store};
 
 use crate::recovery::write_checkpoint;
-use crate::{HandoverLog, Home, Lineage, ReplicaError, create_votes};
+use crate::{HandoverLog, Home, ReplicaError, create_votes};
 
 /// Writes the disks of a home: the state, archives that begin above it, and the vote log of a validator that has
 /// never voted in this network. The state already has the network's identity, and `lineage` is that of the network.

@@ -207,14 +207,14 @@ fn a_home_that_holds_anything_does_not_begin_again() {
     begin_again(&home, &state, lineage(&state)).expect("an empty home");
     let again = recover_state(home.blocks.clone(), OPTIONS, &genesis()).expect("recovers").ledger;
     assert_eq!((again.height(), again.last_block()), (2, state.last_block()));
-    let error = begin_again(&home, &state, lineage(&state)).err().expect("it holds a state");
+    let error = begin_again(&home, &state, lineage(&state)).expect_err("it holds a state");
     assert!(matches!(error, ReplicaError::NotEmpty(_)), "{error}");
     // Blocks alone, and votes alone.
     let with_blocks = Home { blocks: Lived::through(1, None).disk, ..empty_home() };
-    let error = begin_again(&with_blocks, &state, lineage(&state)).err().expect("it holds blocks");
+    let error = begin_again(&with_blocks, &state, lineage(&state)).expect_err("it holds blocks");
     assert!(matches!(error, ReplicaError::NotEmpty(_)), "{error}");
     let with_votes = empty_home();
     replica::create_votes(&with_votes.votes).expect("created");
-    let error = begin_again(&with_votes, &state, lineage(&state)).err().expect("it holds votes");
+    let error = begin_again(&with_votes, &state, lineage(&state)).expect_err("it holds votes");
     assert!(matches!(error, ReplicaError::Store(StoreError::VotesExist(_))), "{error}");
 }

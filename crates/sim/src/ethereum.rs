@@ -237,7 +237,7 @@ impl WeiBooks {
             self.remainders.insert(*address, wei % wei_per_unit);
             now.push((*address, (wei / wei_per_unit) as i128));
         }
-        for event in receipts.contracts.offer_events() {
+        for event in OfferEvent::of_block(&receipts.contracts) {
             let (pair, locked) = match event {
                 OfferEvent::Placed(pair, _, amount) => (pair, i128::from(amount)),
                 OfferEvent::Cancelled(pair, _, amount) => (pair, -i128::from(amount)),

@@ -241,10 +241,10 @@ impl ReplayCommand {
         let batch = &applied.batch;
         let mut before: BTreeMap<_, PairOffers> = BTreeMap::new();
         for (pair, offers) in ledger.book().iter() {
-            before.insert(pair, batch.met(pair, offers));
+            before.insert(pair, offers.as_met_by(batch, pair));
         }
         for trade in &batch.trades {
-            before.entry(trade.pair).or_insert_with(|| batch.met(trade.pair, &PairOffers::default()));
+            before.entry(trade.pair).or_insert_with(|| PairOffers::default().as_met_by(batch, trade.pair));
         }
         let pairs = before.iter().map(|(pair, offers)| offers.view(*pair));
         let book =

@@ -131,7 +131,7 @@ impl RestartCommand {
     /// Refuses a state of another network, and a state that no quorum of this one has signed.
     fn check(&self, genesis: &Genesis, founding: &Founding, ledger: &Ledger, root: Digest) -> anyhow::Result<()> {
         let (file, network) = (self.snapshot.display(), founding.digest(genesis));
-        let of = ledger.validators().terms().network;
+        let of = ledger.validators().terms.network;
         ensure!(
             ledger.chain() == genesis.chain && of == network,
             "{file} is of network {of}, and {} is of network {network}: take a snapshot of this network",

@@ -90,6 +90,10 @@ def test_a_payment_and_an_offer_live_their_lives(client: Client) -> None:
     assert offer in client.offers() and client.account().balance("EUR").locked == 10
     assert client.book("EUR/USD").sells[-1].price <= 500
     assert client.cancel(offer).state == "executed" and client.offer_of(offer.id) is None
+    # For one batch: nobody pays that much, so it returns and nothing is locked; it bears the caller's own name.
+    once = client.sell("EUR/USD", "10", "500", life="one batch", client="0x" + "ab" * 16)
+    assert once.outcome is not None and (once.outcome.left, once.outcome.returned) == (0, 10)
+    assert once.sequence is not None and client.offer_of(once.sequence) is None
     bought = client.buy("EUR/USD", "1", "0.0625")
     assert bought.outcome is not None and bought.outcome.left == Decimal("0.0625")
     assert len(client.cancel_all("EUR/USD")) == 1 and client.offers() == [] and client.stored() == []

@@ -4,14 +4,14 @@ import type * as bodies from "./bodies.js";
 import { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
-import { CANCELS_MAX, plainAddress, type OfferPlace, type Operation } from "./encoding.js";
+import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
 import { Http, type Fetch } from "./http.js";
 import type { Key } from "./keys.js";
 import type * as models from "./models.js";
-import { Sender, type SendOptions } from "./sending.js";
+import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { MemoryStore, type Store } from "./store.js";
 import { Stream, type Message, type Socket } from "./stream.js";
@@ -139,28 +139,32 @@ export class Client {
     return this.send({ kind: "Pay", to: receiver, asset: of.number, amount: of.units(amount) }, options);
   }
 
-  /** Offers `amount` of `sell` for at least `price` of `buy` each. */
-  async offer(sell: string, buy: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+  /**
+   * Offers `amount` of `sell` for at least `price` of `buy` each. Its `life` says what becomes of the part that is not
+   * sold at once: it rests (as usual), rests up to a height, or returns after one batch; `client` is the caller's own
+   * name for it, 16 bytes in hexadecimal.
+   */
+  async offer(sell: string, buy: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets();
     const [sold, bought] = [assets.get(sell), assets.get(buy)];
     const [units, limit] = [sold.units(amount), limitOf(price, sold, bought)];
     checkSize(assets, sold.number, bought.number, units, limit);
-    return this.send({ kind: "CreateOffer", sell: sold.number, buy: bought.number, amount: units, limit: plainText(limit) }, options);
+    return this.send({ kind: "CreateOffer", sell: sold.number, buy: bought.number, amount: units, limit: plainText(limit), ...named(life, client) }, options);
   }
 
   /** Sells up to `amount` of a market's base for at least `price` of its quote each. */
-  async sell(market: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+  async sell(market: string, amount: Amount, price: Amount, options: OfferOptions = {}): Promise<models.Fate> {
     const [base, quote] = (await this.session.assets()).market(market);
     return this.offer(base.symbol, quote.symbol, amount, price, options);
   }
 
   /** Spends what `amount` of a market's base costs at `price`: at a better price it buys more, never dearer. */
-  async buy(market: string, amount: Amount, price: Amount, options: SendOptions = {}): Promise<models.Fate> {
+  async buy(market: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets();
     const [base, quote] = assets.market(market);
     const { cost, limit } = inverseLimit(base.units(amount), limitOf(price, base, quote));
     checkSize(assets, quote.number, base.number, cost, limit);
-    return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit) }, options);
+    return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit), ...named(life, client) }, options);
   }
 
   private async resting(offer: models.Offer | bigint): Promise<models.Offer> {
@@ -291,6 +295,11 @@ export class Client {
     }
     return new globalThis.WebSocket(url);
   }
+}
+
+/** What was chosen, without what was not. */
+function named(life: Life | undefined, client: string | undefined): { life?: Life; client?: string } {
+  return { ...(life === undefined ? {} : { life }), ...(client === undefined ? {} : { client }) };
 }
 
 function placeOf(offer: models.Offer, assets: Assets): OfferPlace {

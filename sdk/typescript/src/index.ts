@@ -23,7 +23,7 @@ export type {
   PricePoint,
   Trade,
 } from "./models.js";
-export type { SendOptions } from "./sending.js";
+export type { OfferOptions, SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";

@@ -13,7 +13,7 @@
  * later end (of two bodies with one number the one that ends later counts), and the same operation, asked for again, is sent
  * as the same bytes.
  */
-import { encodeOperation, type Operation, type Signed } from "./encoding.js";
+import { encodeOperation, type Life, type Operation, type Signed } from "./encoding.js";
 import {
   BusyError,
   ClientError,
@@ -92,6 +92,8 @@ export class Numbers {
 }
 
 export type SendOptions = { reference?: string; wait?: boolean };
+/** Of an offer: what becomes of the part that is not sold at once, and what its client calls it. */
+export type OfferOptions = SendOptions & { life?: Life; client?: string };
 
 type Taken = { signed: Signed; isNew: boolean };
 

@@ -74,6 +74,10 @@ test("a payment and an offer live their lives", { skip }, async () => {
   assert.equal((await client.account()).balances.find((one) => one.asset === "EUR")?.locked, "10");
   assert.ok((await client.book("EUR/USD")).sells.some((level) => level.price === "500"));
   assert.equal((await client.cancel(placed.sequence)).state, "executed");
+  // For one batch: nobody pays that much, so it returns; it bears the caller's own name.
+  const once = await client.sell("EUR/USD", "10", "500", { life: "one batch", client: `0x${"ab".repeat(16)}` });
+  assert.ok(once.outcome?.result === "offered" && once.sequence !== undefined);
+  assert.deepEqual([once.outcome.left, once.outcome.returned, await client.offerOf(once.sequence)], ["0", "10", null]);
   await client.buy("EUR/USD", "1", "0.0625");
   assert.equal((await client.cancelAll("EUR/USD")).length, 1);
   assert.deepEqual([await client.offers(), await client.stored()], [[], []]);

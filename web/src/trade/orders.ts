@@ -4,6 +4,7 @@
  */
 import type { Account, Asset, Book, Offer, TransactionStatus } from "@walras/client/bodies";
 import { fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
+import type { Life } from "@walras/client/encoding";
 import type { Order, Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, path, post } from "../api";
@@ -12,7 +13,7 @@ import { Told } from "./told";
 
 export type OrderState =
   | { is: "sent" }
-  | { is: "placed"; height: number; sold: string; bought: string; left: string }
+  | { is: "placed"; height: number; sold: string; bought: string; left: string; returned?: string }
   | { is: "refused"; why: string }
   | { is: "void" }
   | { is: "cancelled" };
@@ -139,8 +140,8 @@ export class OrderBook {
   }
 
   /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
-  async place(trader: Trader, order: Order, terms: Terms, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
-    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms, life: "rests", client: NO_CLIENT }, assets, height);
+  async place(trader: Trader, order: Order, terms: Terms, life: Life, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms, life, client: NO_CLIENT }, assets, height);
     const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), order, terms, transaction, signature, state: { is: "sent" } };
     this.orders = [placed, ...this.orders];
     this.keep();
@@ -194,8 +195,8 @@ async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): P
     if (status.status === "pending") return null;
     const { outcome } = status;
     if (outcome.result === "refused") return { is: "refused", why: outcome.message };
-    const { sold = "0", bought = "0", left = order.terms.amount } = outcome.result === "offered" ? outcome : {};
-    return { is: "placed", height: status.height, sold, bought, left };
+    const { sold = "0", bought = "0", left = order.terms.amount, returned = "0" } = outcome.result === "offered" ? outcome : {};
+    return { is: "placed", height: status.height, sold, bought, left, returned };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
     if (error.code === "refused") return { is: "refused", why: error.message };

@@ -27,9 +27,11 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     h("label", {}, h("input", { type: "radio", name: "side", value, checked: value === "buy", change: draw }), h("span", {}, text));
   const amount = field("order-amount", `Amount, ${base}`);
   const price = field("order-price", `Limit, ${quote}`);
+  const once = h("input", { type: "checkbox", id: "order-once", change: draw });
+  const life = h("label", { class: "once" }, once, h("span", {}, "One batch only: what is not filled returns"));
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
-  const form = h("form", { class: "ticket", submit: place }, h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, "Side"), side("buy", "Buy"), side("sell", "Sell")), amount.element, price.element, preview, button);
+  const form = h("form", { class: "ticket", submit: place }, h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, "Side"), side("buy", "Buy"), side("sell", "Sell")), amount.element, price.element, life, preview, button);
   const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
@@ -93,14 +95,14 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     button.disabled = trader === null || busy;
     const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
-    if (order.amount === "" || order.price === "") return setText(preview, "An order waits in the book until it is filled or cancelled. All orders of a batch trade at one price.");
+    if (order.amount === "" || order.price === "") return setText(preview, `${once.checked ? "The order takes part in one batch." : "An order waits in the book until it is filled or cancelled."} All orders of a batch trade at one price.`);
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return setText(preview, terms);
     const guess = book && previewOf(order, terms, book, live.assets);
     if (!guess || !book) return setText(preview, "");
     const [gives, gets] = [`${format(trimZeros(guess.gives, 0))} ${terms.sell}`, `${format(trimZeros(guess.gets, 0))} ${terms.buy}`];
     const share = Math.floor(100 * guess.share);
-    const filled = share >= 100 ? "the book after the last batch would have filled it at once" : `the book after the last batch would have filled ${share}\u202f% at once; the rest would wait`;
+    const filled = share >= 100 ? "the book after the last batch would have filled it at once" : `the book after the last batch would have filled ${share}\u202f% at once; the rest would ${once.checked ? "return" : "wait"}`;
     setText(preview, `You sell ${gives} and get at least ${gets}, or more at a better price. As a guess, ${filled}.`);
   }
 
@@ -115,7 +117,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     draw();
     problem.say(null);
     try {
-      await (await ownOf(trader.address)).place(trader, order, terms, live.assets, live.height);
+      await (await ownOf(trader.address)).place(trader, order, terms, once.checked ? "one batch" : "rests", live.assets, live.height);
       amount.input.value = "";
     } catch (error) {
       problem.say(explain(error));
@@ -217,9 +219,17 @@ function ordersTable(live: Live, base: string, quote: string, cancel: (offer: Of
       case "placed": {
         const to = placed.id === null ? {} : { href: href.transaction(placed.id) };
         if (left) return { text: `${filledShare(offer.amount, terms.amount)}${left}`, ...to };
+        if (BigInt(is.returned ?? "0") > 0n) return { text: returnedWords(placed, is.returned ?? "0"), ...to };
         return { text: is.left === "0" ? `Filled at ${average(placed)} ${quote}` : "Ended: filled later, or cancelled elsewhere", ...to };
       }
     }
+  }
+
+  /** What became of an order for one batch that was not filled whole. */
+  function returnedWords(placed: KeptOrder, returned: string): string {
+    const back = `${whole(returned, live.decimals(placed.terms.sell))} ${placed.terms.sell} returned`;
+    const share = filledShare(returned, placed.terms.amount);
+    return share === "" ? `Not filled: ${back}` : `${share.slice(0, -2)} at ${average(placed)} ${quote}, ${back}`;
   }
 
   /** The price of what its first batch filled, in quote for one base. */

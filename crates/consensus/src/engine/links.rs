@@ -7,10 +7,12 @@
 //! A follower without a vote sends its status and asks for decided heights like a validator that lags; it is sent no
 //! votes. A validator in another epoch is sent none either, and all of them when it announces this epoch.
 
+use proofs::Index;
+
 use crate::binary::Alarm;
-use crate::committee::{Index, Members};
 use crate::engine::{Engine, Protocol};
 use crate::frame::{Frame, Status, Votes};
+use crate::members::Members;
 use crate::refused::Refused;
 
 /// Interval in ticks at which everything about an unfinished height is sent again. Links and horizons show what may

@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Digest, Signer, SigningError};
+use proofs::{Certificate, Chain, Committee, Index};
 
 use crate::benches::Benches;
 use crate::binary::Alarm;
-use crate::certificate::{Certificate, Commit};
-use crate::chain::Chain;
-use crate::committee::{Committee, Index, Members};
+use crate::certificate::Commit;
 use crate::frame::{Frame, Votes};
 use crate::height::{Height, HeightSettings};
 use crate::live::{Agreement, Live};
+use crate::members::Members;
 use crate::message::{HeightEffect, Record, Round, Timer, Vote};
 use crate::pen::Pen;
 use crate::proposal::{Evidence, Payload, Proposal};

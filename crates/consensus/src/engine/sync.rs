@@ -1,8 +1,8 @@
 //! Catching up: decided heights from the archive of any validator, each with its certificate, so that a false answer
 //! is detected at once and another validator is asked.
 
-use crate::certificate::Certificate;
-use crate::committee::Index;
+use proofs::{Certificate, Index};
+
 use crate::engine::Engine;
 use crate::frame::{Decided, Frame};
 use crate::proposal::Payload;

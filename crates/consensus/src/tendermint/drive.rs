@@ -1,11 +1,11 @@
 //! The engine of a validator where heights are decided by rounds: what it begins, proposes, fetches and answers.
 
 use primitives::Digest;
+use proofs::Index;
 
 use super::instance::{Instance, Outcome};
 use super::message::{Message, Messages, Round, RoundRecord, Step, Value};
 use super::types::proposer;
-use crate::committee::Index;
 use crate::engine::{Engine, LogEntry, Opening, Protocol};
 use crate::frame::Frame;
 use crate::live::Agreement;

@@ -14,11 +14,11 @@ use arc_malachitebft_core_types::{
     VoteExtensionPolicy, VoteType,
 };
 use primitives::Signature;
+use proofs::{Chain, Index};
 
 use super::message::{EntryProof, Kind, Message, Proposal, Quorum, Round, RoundRecord, Step, Value, Vote};
 use super::types::{Height, Member, Types, UnsignedProposal, UnsignedVote, Validators, proposer, round_of};
-use crate::chain::Chain;
-use crate::committee::{Index, Members};
+use crate::members::Members;
 use crate::message::Timer;
 use crate::pen::Pen;
 use crate::proposal::Evidence;

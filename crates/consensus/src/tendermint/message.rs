@@ -3,9 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 pub use primitives::VoteKind as Kind;
 use primitives::{Digest, RoundValue, SecretKey, Signable, Signature, SigningRequest};
-
-use crate::chain::Chain;
-use crate::committee::Index;
+use proofs::{Chain, Index};
 
 /// A round of a height; the first is 0.
 pub type Round = u32;

@@ -8,10 +8,9 @@ use arc_malachitebft_core_types::{
     VoteType, VotingPower,
 };
 use primitives::{PublicKey, SecretKey, Signature};
+use proofs::{Chain, Index};
 
 use super::message::{Kind, Proposal, Round, Value, Vote};
-use crate::chain::Chain;
-use crate::committee::Index;
 
 /// The proposer of a round of a height; each validator is first in turn.
 pub(crate) fn proposer(height: u64, round: Round, size: usize) -> Index {

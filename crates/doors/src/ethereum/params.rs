@@ -50,13 +50,16 @@ impl<'a> Params<'a> {
         self.named(at, read(self.get(at).ok_or_else(missing)?))
     }
 
-    /// An optional parameter, parsed.
+    /// A parameter, parsed; `None` if it is missing and its method does not require it.
     pub fn read_if<T>(
         &self,
         at: usize,
         read: impl FnOnce(&'a Value) -> Result<T, String>,
     ) -> Result<Option<T>, RpcError> {
-        self.get(at).map(|value| self.named(at, read(value))).transpose()
+        match self.get(at) {
+            None if !self.declared[at].is_required => Ok(None),
+            _ => self.read(at, read).map(Some),
+        }
     }
 
     fn named<T>(&self, at: usize, read: Result<T, String>) -> Result<T, RpcError> {

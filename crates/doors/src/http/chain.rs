@@ -47,7 +47,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
     let (node, outline) = (api.backend.limits(), api.published().views().outline().clone());
     Ok(Json(json::LimitsBody {
         chain: outline.chain.to_string(),
-        network: outline.validators.terms().network.to_string(),
+        network: outline.validators.terms.network.to_string(),
         fee: outline.fee.to_string(),
         fee_asset: api.symbols.get(AssetId(0)).into(),
         epsilon: outline.epsilon.to_string(),

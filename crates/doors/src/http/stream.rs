@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::{AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
@@ -282,7 +283,7 @@ fn snapshot(api: &Api, channel: &Channel) -> Result<Value, Failure> {
         Channel::Account(address) => {
             let account = api.account_body(address)?;
             let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
-            json!({"account": account, "offers": offers, "more": more, "next": next})
+            serde_json::to_value(AccountSnapshot { account, offers, more, next }).expect("plain data")
         }
     };
     message["type"] = "snapshot".into();
@@ -355,21 +356,20 @@ fn candle(
 
 fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Result<Option<Value>, Failure> {
     let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
-    let outcomes: Vec<Value> =
-        outcomes.map(|(_, id, outcome)| json!({"id": id.to_string(), "outcome": json::outcome(outcome)})).collect();
+    let outcomes: Vec<OwnOutcomeBody> = outcomes
+        .map(|(_, id, outcome)| OwnOutcomeBody { id: id.to_string(), outcome: json::outcome(outcome) })
+        .collect();
     let fills = committed.batch.batch.fills.iter().filter(|fill| fill.place.account == *address);
-    let fills: Vec<Value> = fills
-        .map(|fill| {
-            json!({
-                "sell": api.symbols.get(fill.pair.sell),
-                "buy": api.symbols.get(fill.pair.buy),
-                "limit": fill.place.limit.to_string(),
-                "id": fill.place.id.to_string(),
-                "sold": fill.sold.to_string(),
-                "bought": fill.bought.to_string(),
-                "left": fill.left.to_string(),
-                "returned": fill.returned.to_string(),
-            })
+    let fills: Vec<OwnFillBody> = fills
+        .map(|fill| OwnFillBody {
+            sell: api.symbols.get(fill.pair.sell).to_string(),
+            buy: api.symbols.get(fill.pair.buy).to_string(),
+            limit: fill.place.limit.to_string(),
+            id: fill.place.id.to_string(),
+            sold: fill.sold.to_string(),
+            bought: fill.bought.to_string(),
+            left: fill.left.to_string(),
+            returned: fill.returned.to_string(),
         })
         .collect();
     let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *address);
@@ -379,13 +379,8 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
         return Ok(None);
     }
     let balances = api.account_body(address)?.map(|account| account.balances);
-    Ok(Some(json!({
-        "type": "account",
-        "height": committed.summary.height,
-        "address": address.to_string(),
-        "outcomes": outcomes,
-        "fills": fills,
-        "ended": ended,
-        "balances": balances.unwrap_or_default(),
-    })))
+    let (height, address) = (committed.summary.height, address.to_string());
+    let balances = balances.unwrap_or_default();
+    let increment = AccountIncrement { height, address, outcomes, fills, ended, balances };
+    Ok(Some(tagged("account", increment)))
 }

@@ -57,7 +57,7 @@ impl Api {
         let sequence = sequence.unwrap_or_else(|| self.next_sequence(&account));
         let operation = self.operation(wanted.operation)?;
         let views = self.published().views();
-        let (chain, network) = (views.outline().chain, views.outline().validators.terms().network);
+        let (chain, network) = (views.outline().chain, views.outline().validators.terms.network);
         let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
         let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
         Ok((Body { chain, account, sequence, until, operation }, network))

@@ -10,7 +10,7 @@ use readers::outline::Outline;
 pub fn validators(outline: &Outline) -> ValidatorsBody {
     let Outline { height, validators, schedule, .. } = outline;
     let height = *height;
-    let terms = validators.terms();
+    let terms = validators.terms;
     let epoch = schedule.epoch_of(height + 1);
     let committee = |epoch: u64| CommitteeBody {
         epoch,
@@ -26,10 +26,10 @@ pub fn validators(outline: &Outline) -> ValidatorsBody {
         minimum_stake: terms.minimum_stake.to_string(),
         unbonding_epochs: terms.unbonding_epochs,
         reward: terms.reward.to_string(),
-        reward_pool: validators.pool().to_string(),
+        reward_pool: validators.pool.to_string(),
         slash: terms.slash.to_string(),
         committees: (epoch..=validators.last_epoch()).map(committee).collect(),
-        validators: validators.registry().iter().map(validator).collect(),
+        validators: validators.registry.iter().map(validator).collect(),
     }
 }
 

@@ -27,12 +27,15 @@ use readers::{CommittedBlock, Outline, Published};
 use replica::{EthereumReject, encode, receipts_with};
 use tokio::sync::oneshot;
 
+/// A block with its receipts.
+type ArchivedBlock = (Arc<Superblock>, Arc<ProvenReceipts>);
+
 /// See the module text.
 pub struct Fake {
     ledger: RwLock<Ledger>,
     published: Published,
     metrics: Metrics,
-    archive: RwLock<BTreeMap<Height, (Arc<Superblock>, Arc<ProvenReceipts>)>>,
+    archive: RwLock<BTreeMap<Height, ArchivedBlock>>,
     answers: Mutex<VecDeque<Answer>>,
 }
 
@@ -85,7 +88,7 @@ impl Fake {
         self.published.announce(Arc::new(committed));
     }
 
-    fn archived(&self, height: Height) -> Option<(Arc<Superblock>, Arc<ProvenReceipts>)> {
+    fn archived(&self, height: Height) -> Option<ArchivedBlock> {
         self.archive.read().expect("no test panics with it").get(&height).cloned()
     }
 
@@ -136,7 +139,7 @@ impl Intake for Fake {
         let (reply, receiver) = oneshot::channel();
         let mut answers = self.answers.lock().expect("no test panics with it");
         let told = transactions.iter().map(|_| answers.pop_front().unwrap_or(Answer::Full)).collect();
-        reply.send(told).ok().expect("the receiver is here");
+        assert!(reply.send(told).is_ok(), "the receiver is here");
         Ok(receiver)
     }
 

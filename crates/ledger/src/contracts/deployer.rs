@@ -3,11 +3,12 @@
 //! no chain and is refused, since anybody could replay such transactions.
 
 use primitives::{Address, Digest};
+use proofs::EvmRecord;
 use revm::primitives::{hex, keccak256};
 
 use super::evm_state::evm_code;
 use super::state::Contracts;
-use crate::places::accounts::{Accounts, EvmRecord};
+use crate::places::accounts::Accounts;
 
 /// Its address, that of its keyless creation.
 pub const CREATE2_DEPLOYER: Address = Address([

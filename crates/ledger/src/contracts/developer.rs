@@ -13,16 +13,16 @@
 //! issued, so that Σ wei + carried wei = issued units still holds. No edit issues more than may exist.
 
 use primitives::{Address, Amount, Digest, MAX_ISSUED};
+use proofs::{EvmRecord, slot_key};
 use revm::primitives::{B256, U256, eip170};
 
 use super::call::is_reserved;
 use super::edit::{DeveloperEdit, EditError};
 use super::evm_state::{AccountInfo, evm_code};
 use super::phase::{Books, Phase};
-use super::slots::{GAS_ASSET, slot_key};
+use super::slots::GAS_ASSET;
 use super::state::{shown_nonce, wei_of};
 use crate::Ledger;
-use crate::places::accounts::EvmRecord;
 
 impl Ledger {
     /// Whether an edit can be made in the next block.

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use proofs::{EvmStatus, Skip};
 use revm::context::result::{EVMError, ExecutionResult, HaltReason};
 use revm::context::{Block as _, ContextTr, Transaction};
 use revm::handler::{EvmTr, FrameResult, Handler};
@@ -18,7 +19,7 @@ use super::evm_state::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, EvmSta
 use super::frame::Reader;
 use super::machine::{Machine, Parts, machine, taken_apart};
 use super::offer_words::{OFFERS, locked_gas_units};
-use super::outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
+use super::outcome::{EvmExecution, EvmOutcome, skip_of};
 use super::slots::GAS_ASSET;
 use super::tokens::TokenFacts;
 use super::transfer::transfer;
@@ -79,7 +80,7 @@ pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access:
             let written = written.without_locked(|| state.token(job.space, GAS_ASSET));
             Ok(EvmOutcome::Executed(Box::new(executed(job, result, tip, written))))
         }
-        Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(Skip::of(&fault))),
+        Err(EVMError::Transaction(fault)) => Ok(EvmOutcome::Skipped(skip_of(&fault))),
         Err(EVMError::Database(waits)) => Err(waits),
         Err(EVMError::Header(_)) => Ok(EvmOutcome::Skipped(Skip::Invalid)),
         Err(EVMError::Custom(_) | EVMError::CustomAny(_)) => halt(job, access),

@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use primitives::{Amount, AssetId};
+use proofs::{Pair, Place};
 use revm::database_interface::DBErrorMarker;
 use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
 use stm::Blocked;
@@ -17,7 +18,6 @@ pub use revm::state::Bytecode as EvmCode;
 
 use super::offer_words::BookFacts;
 use super::tokens::TokenFacts;
-use crate::places::offers::{Pair, Place};
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
 /// which is a separate state. A ledger has only space 0.

@@ -20,15 +20,16 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use primitives::{Address, Amount, AssetId, Digest, Height, Price};
+use proofs::{EndedOffer, Fill, Pair, Place, SlotKey, slot_key};
 use smallvec::SmallVec;
 
 use super::evm_state::{EvmCode, evm_code};
 use super::offer_words::FIRST_CONTRACT_OFFER;
 use super::shown::{fact_slot, shown_code, shown_code_of};
-use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::slots::GAS_ASSET;
 use super::state::{EthereumAccount, seen, units_slot};
 use super::tokens::{TokenFacts, balance_slot, holder_of, token_address, token_at};
-use crate::places::offers::{EndedOffer, Fill, OrderBook, Pair, Place};
+use crate::places::offers::OrderBook;
 use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.

@@ -102,7 +102,6 @@ mod offers;
 mod order;
 mod outcome;
 mod phase;
-mod receipt;
 mod reserved;
 mod shown;
 mod slots;
@@ -132,9 +131,10 @@ pub use key::{EthereumKey, EthereumRequest, contract_address};
 pub use offer_words::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferName};
 pub use offers::OfferEvent;
 pub use order::{check_in_section, recover_senders};
-pub use outcome::{EvmExecution, EvmOutcome, EvmStatus, Skip};
+pub use outcome::{EvmExecution, EvmOutcome};
 pub(crate) use phase::{EvmEngine, Phase};
-pub use receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt};
+/// What is proved of contracts and their receipts.
+pub use proofs::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip, SlotKey};
 /// Access lists of a transaction (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
@@ -142,8 +142,6 @@ pub use revm::context::{
 };
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
-pub use slots::SlotKey;
-pub(crate) use slots::slot_key;
 pub(crate) use state::seen;
 pub use state::{BLOCK_HASHES, Contracts, ContractsHead, EthereumAccount};
 pub use stm::Workers;

@@ -1,10 +1,10 @@
 //! How contracts see offers: names, edits and slots. See `offers` for what they answer.
 
 use primitives::{Amount, AssetId, Price, Sequence};
+use proofs::{Pair, Place};
 use revm::primitives::{Address, U256};
 
 use super::slots::GAS_ASSET;
-use crate::places::offers::{Pair, Place};
 
 /// The address of the offers: "Walras", nine zeros, a one, and four zeros.
 pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");

@@ -31,6 +31,7 @@ use std::sync::LazyLock;
 
 use clearing::{Minima, TooSmall};
 use primitives::{Amount, AssetId, Digest, Height, MAX_ISSUED, Price};
+use proofs::{ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Fill, Pair, Place};
 use revm::context::{Block as _, ContextTr};
 use revm::primitives::{Address, B256, U256, keccak256};
 
@@ -39,10 +40,7 @@ use super::evm_state::{Access, EvmState};
 use super::offer_words::{
     BookEdit, FIRST_CONTRACT_OFFER, OFFERS, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
 };
-use super::outcome::EvmStatus;
-use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
 use super::tokens::{TokenFacts, asset_at};
-use crate::places::offers::{Fill, Pair, Place};
 
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
 const REST_GAS: u64 = 21_000;
@@ -261,6 +259,11 @@ pub enum OfferEvent {
 }
 
 impl OfferEvent {
+    /// What contracts did to offers in a block, in order.
+    pub fn of_block(contracts: &ContractReceipts) -> impl Iterator<Item = OfferEvent> + '_ {
+        contracts.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
+    }
+
     /// What a log reports; `None` for other logs. No other contract logs at the address of the offers.
     pub fn of(log: &EthereumLog) -> Option<OfferEvent> {
         let [event, owner, name] = &log.topics[..] else { return None };
@@ -303,11 +306,4 @@ pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Opt
         contract: None,
         logs,
     })
-}
-
-impl ContractReceipts {
-    /// What contracts did to offers, in order.
-    pub fn offer_events(&self) -> impl Iterator<Item = OfferEvent> + '_ {
-        self.receipts.iter().flat_map(|receipt| &receipt.logs).filter_map(OfferEvent::of)
-    }
 }

@@ -6,10 +6,10 @@
 
 use hashbrown::HashSet;
 use primitives::{Address, Digest, Superblock};
+use proofs::Skip;
 use rayon::prelude::*;
 
 use super::edit::DeveloperEdit;
-use super::outcome::Skip;
 use super::transaction::{EthereumFault, EthereumTransaction};
 
 /// A transaction that will be executed.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
+use proofs::{ContractReceipts, EthereumLog, EthereumReceipt, EvmRecord, Fill, NO_END, Pair, Place, SlotKey, slot_key};
 use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
 use stm::Workers;
 
@@ -15,14 +16,12 @@ use super::offer_words::{BookEdit, BookFacts, OFFERS, OffersSlot};
 use super::offers::settlement;
 use super::order::{Ordered, Sections, in_order};
 use super::outcome::{EvmExecution, EvmOutcome};
-use super::receipt::{ContractReceipts, EthereumLog, EthereumReceipt};
-use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::slots::GAS_ASSET;
 use super::state::{BLOCK_HASHES, LedgerState, seen, shown_nonce, split, units_slot, wei_of};
 use super::tokens::{TokenFacts, holder_of, token_at};
 use crate::Ledger;
 use crate::fault::Fault;
-use crate::places::accounts::EvmRecord;
-use crate::places::offers::{Edit, Fill, NO_END, Pair, PairChange, Place};
+use crate::places::offers::{Edit, PairChange};
 use crate::sums::Sums;
 
 const RANDOM_CONTEXT: &str = "walras 2026 prevrandao v1";

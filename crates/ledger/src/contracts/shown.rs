@@ -8,12 +8,12 @@
 use std::sync::LazyLock;
 
 use primitives::{Address, Digest};
+use proofs::Asset;
 use revm::primitives::{B256, hex, keccak256};
 
 use super::evm_state::{EvmCode, evm_code};
 use super::offer_words::OFFERS;
 use super::tokens::token_at;
-use crate::Asset;
 
 /// Code and its hash.
 pub(super) struct ShownCode {

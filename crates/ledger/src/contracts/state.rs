@@ -7,17 +7,18 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use primitives::{Address, Amount, AssetId, Digest, Height};
+use proofs::{Pair, Place, SlotKey, slot_key};
 use revm::primitives::{Address as EvmAddress, B256, U256, keccak256};
 
 use super::call::plain_address;
 use super::evm_state::{AccountInfo, EvmCode, EvmState, NO_CODE, evm_code};
 use super::offer_words::{BookFacts, OFFERS, OffersSlot};
 use super::shown::{ShownCode, shown_code};
-use super::slots::{GAS_ASSET, SlotKey, slot_key};
+use super::slots::GAS_ASSET;
 use super::tokens::{TokenFacts, holder_of, token_at};
 use crate::Account;
 use crate::places::accounts::Accounts;
-use crate::places::offers::{OrderBook, Pair, Place};
+use crate::places::offers::OrderBook;
 
 /// Heights whose block digests contracts can ask for.
 pub const BLOCK_HASHES: usize = 256;

@@ -5,12 +5,13 @@
 //! address), is left to the interpreter, which decides and gives the reason. A test compares both over random
 //! transfers.
 
+use proofs::EvmStatus;
 use revm::context::{Cfg, Transaction};
 use revm::primitives::{Address, KECCAK_EMPTY, TxKind, U256};
 
 use super::call::{is_reserved, plain_address};
 use super::evm_state::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, SpecId, TxEnv, Waits};
-use super::outcome::{EvmExecution, EvmStatus};
+use super::outcome::EvmExecution;
 
 /// Gas of a transfer.
 const TRANSFER_GAS: u64 = 21_000;

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use proofs::EvmStatus;
 use revm::context::journaled_state::account::JournaledAccountTr;
 use revm::context::result::{EVMError, ExecutionResult, HaltReason};
 use revm::context::{ContextTr, JournalTr, Transaction};
@@ -24,7 +25,7 @@ use super::evm_state::{Access, AccountInfo, EvmContent, EvmContext, EvmJob, EvmP
 use super::executor::Above;
 use super::frame::{EvmFrameContext, Reader};
 use super::machine::{Machine, Parts, machine};
-use super::outcome::{EvmOutcome, EvmStatus};
+use super::outcome::EvmOutcome;
 use super::trace::Tracer;
 use super::words::{halted, invalid};
 

@@ -3,14 +3,14 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Amount, Digest};
+use proofs::{RootPart, SlotKey, contracts_root};
 use trie::Trie;
 
 use super::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::contracts::{Contracts, ContractsHead, SlotKey};
+use crate::contracts::{Contracts, ContractsHead};
 use crate::genesis::{Genesis, GenesisError};
 use crate::unsound::AuditError;
 
-const CONTEXT: &str = "walras 2026 contracts root v1";
 /// Slots in a full chunk.
 const ENTRIES: usize = 32_768;
 
@@ -37,13 +37,8 @@ enum ContractsChunk {
     Code(Vec<u8>),
 }
 
-/// The part of the state root.
-pub(crate) fn contracts_root(storage: &Digest, rest: &Digest) -> Digest {
-    Digest::of(CONTEXT, &[storage.0, rest.0].concat())
-}
-
 impl Custody for Contracts {
-    const TAG: u8 = 3;
+    const TAG: u8 = RootPart::CONTRACTS;
     const NAME: &'static str = "remainders";
     type Edit<'a> = std::convert::Infallible;
     type Change = ContractsChange;

@@ -5,12 +5,11 @@ use std::fmt::Debug;
 
 use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
+use proofs::{Asset, Refusal, SettledFills};
 
 use super::accounts::Accounts;
-use super::venues::SettledFills;
-use crate::genesis::{Asset, Genesis, GenesisError};
+use crate::genesis::{Genesis, GenesisError};
 use crate::limits::Limits;
-use crate::refusal::{Reason, Refusal};
 use crate::sums::{Credit, Sums};
 use crate::unsound::AuditError;
 
@@ -20,8 +19,6 @@ pub(crate) trait Custody: Sized {
     const TAG: u8;
     /// What it is called where sums are reported.
     const NAME: &'static str;
-    /// Why operations on it are refused; the position is the number of the reason.
-    const REASONS: &'static [Reason] = &[];
     /// What an operation does to it.
     type Edit<'a>: Copy + Debug;
     /// What changed in a block: input for its tries.
@@ -170,8 +167,8 @@ pub(crate) struct Turn<'a> {
     pub void: Vec<(Address, Sequence)>,
     /// Settles of venues that counted.
     pub settled: Vec<SettledFills>,
-    /// Accounts that are concerned though their balances may not change.
-    pub concerned: BTreeSet<Address>,
+    /// Accounts that are concerned though their balances may not change, some of them twice.
+    pub concerned: Vec<Address>,
 }
 
 /// What a place did in a block outside itself.

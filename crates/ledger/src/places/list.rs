@@ -69,12 +69,6 @@ macro_rules! places {
                 sections
             }
 
-            /// The reasons for which the place with this tag refuses operations.
-            pub(crate) const fn reasons(tag: u8) -> &'static [Reason] {
-                $($(#[$when])? if tag == <$Type>::TAG { return <$Type>::REASONS })*
-                &[]
-            }
-
             /// The first fault of a section of a genesis.
             pub(crate) fn genesis_fault(genesis: &Genesis) -> Option<GenesisError> {
                 $($(#[$when])? if let Some(fault) = <$Type>::genesis_fault(genesis) { return Some(fault) })*

@@ -2,11 +2,12 @@
 //!
 //! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
 //! payment lane, stakes, deposits and bonds at venues. A place founds its state from the genesis, checks and applies
-//! the operations that concern it, says what it holds and why it refuses, and writes its part of the state root, of
+//! the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued.
 //!
-//! The list at the end of this file is the only one. A new place is a folder, and its line in the list.
+//! The list at the end of this file is the only one. A new place is a folder, and its line in the list; what clients
+//! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
 //!
 //! **Tags.** Root parts, chunks of snapshots, sections of a genesis and reasons of refusals begin with the tag of their
 //! place. A tag is never used again for anything else. A proof names the parts that a state has, so that a new place
@@ -27,20 +28,19 @@ pub(crate) mod venues;
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest};
+use proofs::{Refusal, RootPart};
 
 use crate::contracts::Contracts;
 use crate::genesis::{Genesis, GenesisError};
-use crate::refusal::{Reason, Refusal};
-use crate::root_parts::RootPart;
 use crate::sums::{Credit, Sums};
 use crate::unsound::AuditError;
 use accounts::Accounts;
 use bridge::LaneBridge;
-pub(crate) use contracts::{ContractsChange, contracts_root};
+pub(crate) use contracts::ContractsChange;
 use custody::bytes_of;
 pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged};
 use offers::OrderBook;
-use stakes::Validators;
+use stakes::Stakes;
 use tags::{CHAIN, END, rise};
 use venues::Venues;
 
@@ -65,7 +65,7 @@ list::places! {
     book Offers: OrderBook,
     contracts Contracts: Contracts,
     lane Bridge: Option<Arc<LaneBridge>>,
-    validators Stakes: Arc<Validators>,
+    validators Stakes: Arc<Stakes>,
     venues Venues: Option<Arc<Venues>>,
     #[cfg(test)]
     trial Trial: trial::Trial,

@@ -1,7 +1,9 @@
 //! Tags that belong to no place, and their order.
 
+use proofs::RootPart;
+
 /// The tag of the chain itself and its assets: the first chunk of a snapshot, the first part of a root.
-pub(crate) const CHAIN: u8 = 0;
+pub(crate) const CHAIN: u8 = RootPart::ASSETS;
 
 /// The tag of the end of a snapshot.
 pub(crate) const END: u8 = 255;

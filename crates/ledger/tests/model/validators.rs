@@ -275,9 +275,9 @@ impl ModelValidators {
 
     pub fn assert_same(&self, real: &Ledger) {
         let validators = real.validators();
-        assert_eq!(validators.pool(), self.pool);
+        assert_eq!(validators.pool, self.pool);
         let ours = self.registry.iter().map(|(account, one)| (*account, one.clone()));
-        let theirs = validators.registry().iter().map(|one| {
+        let theirs = validators.registry.iter().map(|one| {
             let (key, address, stake) = (one.member.key, one.member.address.clone(), one.member.stake);
             let unbonding = one.unbonding.iter().copied().collect();
             (one.member.account, ModelValidator { key, address, stake, unbonding, excluded: one.excluded })

@@ -72,14 +72,14 @@ fn two_signatures_on_one_output_cost_a_quarter_of_the_stake_once() {
     let coin = world.withdraw(5, USD, 1_000);
     let [first, second] = contradictory(&world, &coin);
     let evidence = accusation(&world, [&first, &second], [2, 2]);
-    let pool = world.ledger.validators().pool();
+    let pool = world.ledger.validators().pool;
     // Everyone who sees it sends it, in one block and later.
     let applied = world.block((1..=3).map(|person| (person, evidence.clone())).collect());
     assert_eq!(applied.outcomes, [Outcome::Applied; 3]);
     let convicted = applied.lane.iter().filter(|event| matches!(event, BridgeEvent::Convicted(2))).count();
     assert_eq!((convicted, staked(&world)), (1, vec![1_000, 1_000, 750, 1_000]));
     // The sub-block's proposer is paid from the pool, too.
-    assert_eq!(world.ledger.validators().pool(), pool + 250 - REWARD);
+    assert_eq!(world.ledger.validators().pool, pool + 250 - REWARD);
     assert!(world.ledger.validators().get(&address(3)).expect("there").excluded);
     assert_eq!(world.ledger.lane().expect("there").bridge().convicted(), &BTreeSet::from([2]));
     let before = world.balance(6, USD);

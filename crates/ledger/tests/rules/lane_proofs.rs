@@ -28,13 +28,13 @@ fn of_two_lists_that_a_registrar_signed_the_ledger_proves_the_registered_one() {
     let mut missing = entry;
     (missing.key[9], missing.value) = (3, None);
     let proof = roots.prove_lane(&[entry.key, missing.key]).expect("there is a lane");
-    assert_eq!(proof.verify(&root, &[entry, missing]), Ok(()));
-    assert_eq!(proof.verify(&root, &[other, missing]), Err(ProofFault::OtherValue));
-    assert_eq!(proof.verify(&root, &[BridgeEntry { value: None, ..entry }, missing]), Err(ProofFault::OtherValue));
-    assert_eq!(proof.verify(&root, &[entry]), Err(ProofFault::OtherValue), "each path proves one entry");
-    assert_eq!(proof.verify(&Digest([7; 32]), &[entry, missing]), Err(ProofFault::OtherRoot));
+    assert_eq!(proof.verify(&root, &[entry.pair(), missing.pair()]), Ok(()));
+    assert_eq!(proof.verify(&root, &[other.pair(), missing.pair()]), Err(ProofFault::OtherValue));
+    assert_eq!(proof.verify(&root, &[(entry.key, None), missing.pair()]), Err(ProofFault::OtherValue));
+    assert_eq!(proof.verify(&root, &[entry.pair()]), Err(ProofFault::OtherValue), "each path proves one entry");
+    assert_eq!(proof.verify(&Digest([7; 32]), &[entry.pair(), missing.pair()]), Err(ProofFault::OtherRoot));
     let mut forged = proof;
     forged.rest = Digest([7; 32]);
-    assert_eq!(forged.verify(&root, &[entry, missing]), Err(ProofFault::OtherRoot));
+    assert_eq!(forged.verify(&root, &[entry.pair(), missing.pair()]), Err(ProofFault::OtherRoot));
     assert!(Roots::of(&World::of(&genesis(None)).ledger).prove_lane(&[entry.key]).is_none());
 }

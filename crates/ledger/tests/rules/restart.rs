@@ -66,7 +66,7 @@ fn statements_of_before_the_restart_mean_nothing() {
     assert_eq!(ledger.convicts(&evidence([network; 2])), Ok(()));
     // Nothing else has changed.
     assert_eq!((ledger.height(), ledger.last_block()), (before.height(), before.last_block()));
-    assert_eq!(ledger.validators().registry(), before.validators().registry());
+    assert_eq!(ledger.validators().registry, before.validators().registry);
     ledger.audit().expect("sound");
     // The state of the restarted network is an ordinary state.
     let mut restore = Restore::default();

@@ -182,7 +182,7 @@ fn cheap_stakes_keep_nobody_out() {
         let cheap = (0..50).map(|index| stake(2 + 50 * block + index, 1, 100)).collect();
         apply(&mut ledger, [cheap, Vec::new()]);
     }
-    let staked = |ledger: &Ledger| ledger.validators().registry().iter().filter(|one| one.member.stake > 0).count();
+    let staked = |ledger: &Ledger| ledger.validators().registry.iter().filter(|one| one.member.stake > 0).count();
     assert_eq!(staked(&ledger), 50);
     let refused = apply(&mut ledger, [vec![stake(300, 1, 100)], Vec::new()]);
     assert_eq!(refused, [Some(Refusal::REGISTRY_FULL)]);
@@ -192,6 +192,6 @@ fn cheap_stakes_keep_nobody_out() {
         assert!(ledger.validators().get(&account(person)).is_some_and(|one| one.member.stake > 0), "{person}");
     }
     // Displaced accounts get their units back later.
-    let displaced = ledger.validators().registry().iter().filter(|one| one.member.stake == 0);
+    let displaced = ledger.validators().registry.iter().filter(|one| one.member.stake == 0);
     assert!(displaced.clone().count() >= 2 && displaced.clone().all(|one| one.bonded() == 100));
 }

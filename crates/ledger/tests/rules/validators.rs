@@ -215,7 +215,7 @@ fn a_conviction_takes_its_part_of_all_that_was_staked() {
     let convicted = world.ledger.validators().get(&account(0)).expect("there").clone();
     // A quarter, rounded up, of 401 and of 599.
     assert_eq!((convicted.member.stake, convicted.unbonding.clone()), (0, vec![(30, 300 + 449)]));
-    assert_eq!(world.ledger.validators().pool(), 1_000 + 101 + 150 - 7, "the convicted is not paid");
+    assert_eq!(world.ledger.validators().pool, 1_000 + 101 + 150 - 7, "the convicted is not paid");
     assert_eq!(world.block(&[], vec![stake(0, 0, 500), unstake(0, 1)]), [Some(Refusal::EXCLUDED); 2]);
     world.until(10);
     assert_eq!(world.accounts(1), [account(1)]);
@@ -244,7 +244,7 @@ fn the_last_committee_stays_if_nobody_can_be_drawn() {
     world.block(&[], vec![unstake(0, 1_000), unstake(1, 1_000)]);
     world.until(40);
     assert_eq!(world.accounts(4), [account(0), account(1)]);
-    assert!(world.ledger.validators().registry().is_empty());
+    assert!(world.ledger.validators().registry.is_empty());
     world.block(&[], vec![stake(5, 5, 100)]);
     world.until(50);
     assert_eq!(world.accounts(5), [account(5)]);
@@ -254,9 +254,9 @@ fn the_last_committee_stays_if_nobody_can_be_drawn() {
 fn the_pool_pays_all_alike_until_it_is_empty() {
     let mut world = World::new(Terms { reward: 300, ..terms() });
     world.block(&[0, 1], Vec::new());
-    assert_eq!((world.units(0), world.units(1), world.ledger.validators().pool()), (10_300, 10_300, 400));
+    assert_eq!((world.units(0), world.units(1), world.ledger.validators().pool), (10_300, 10_300, 400));
     world.block(&[0, 1], Vec::new());
-    assert_eq!((world.units(0), world.units(1), world.ledger.validators().pool()), (10_500, 10_500, 0));
+    assert_eq!((world.units(0), world.units(1), world.ledger.validators().pool), (10_500, 10_500, 0));
     world.block(&[0, 1], Vec::new());
     assert_eq!(world.units(0), 10_500);
     assert_eq!(world.ledger.assets()[0].issued, 60_000 + 2_000 + 1_000);

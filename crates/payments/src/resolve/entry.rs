@@ -39,6 +39,11 @@ impl BridgeEntry {
     /// Bytes of a key.
     pub const KEY: usize = 41;
 
+    /// Its key and value, as a proof of the bridge is checked against them.
+    pub fn pair(&self) -> ([u8; BridgeEntry::KEY], Option<[u8; 32]>) {
+        (self.key, self.value)
+    }
+
     fn new(home: HomeEpoch, kind: u8, id: &[u8; 32], value: Option<&[u8]>) -> BridgeEntry {
         let mut key = [0; BridgeEntry::KEY];
         key[..8].copy_from_slice(&home.to_be_bytes());

@@ -30,6 +30,20 @@ pub(super) enum NoRoot {
     Sessions(#[from] SessionJournalError),
 }
 
+/// A failure as operators and traders are told it, with its remedy where the error itself names none.
+fn said(why: &NoRoot) -> String {
+    let why = why.to_string();
+    let full = std::io::Error::from(std::io::ErrorKind::StorageFull).to_string();
+    let is_full = [full.as_str(), "No space left on device"].iter().any(|words| why.contains(words));
+    match is_full {
+        true => format!(
+            "{why}: free space there; the venue then begins again by itself, and what it has acknowledged is in its \
+             journal"
+        ),
+        false => why,
+    }
+}
+
 impl Host {
     /// Opens or creates the root, if all that it needs is there.
     pub(super) fn open(&mut self) {
@@ -153,7 +167,7 @@ impl Host {
     pub(super) fn fail(&mut self, why: &NoRoot) {
         let standing = match why {
             NoRoot::Waits(why) => PitStanding::Waits(why.clone()),
-            why => PitStanding::Failed(why.to_string()),
+            why => PitStanding::Failed(said(why)),
         };
         let is_new = self.shared.view.borrow().standing != standing;
         if is_new {
@@ -184,5 +198,19 @@ impl Host {
             self.shared.feed.end();
             self.open();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_with_its_remedy_and_other_failures_as_they_are() {
+        let failed = |reason: std::io::Error| said(&NoRoot::Disk { path: "venues/0".into(), reason });
+        let full = failed(std::io::Error::from_raw_os_error(28));
+        assert!(full.contains("venues/0") && full.contains("free space there"), "{full}");
+        assert!(failed(std::io::ErrorKind::StorageFull.into()).contains("by itself"));
+        assert!(!failed(std::io::ErrorKind::PermissionDenied.into()).contains("free space"));
     }
 }

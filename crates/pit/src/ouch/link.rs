@@ -10,7 +10,7 @@ use protocols::ouch::{
 use protocols::soup::SoupLimits;
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
 use tokio::sync::{oneshot, watch};
-use venue::{SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
+use venue::{CheckedOrder, SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
 
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
@@ -116,13 +116,15 @@ impl OuchLink {
         self.keep_alive(shared, input);
         let mut effects = self.soup(shared, input);
         while !effects.is_empty() && !turn.is_over {
+            hear_all(shared, &self.link, &effects);
             let mut next = Vec::new();
             for effect in effects {
                 match effect {
                     SoupServerEffect::Send(bytes) => turn.bytes.extend(bytes),
                     // The request before the login stands for name and password.
                     SoupServerEffect::Authorize(_) => next.extend(self.soup(shared, SoupServerInput::Verdict(true))),
-                    SoupServerEffect::Message(bytes) => hear(shared, &self.link, &bytes),
+                    // It is heard with the others.
+                    SoupServerEffect::Message(_) => {}
                     SoupServerEffect::Close(why) => {
                         tracing::debug!(%why, session = self.link.session, "an OUCH session's link ends");
                         turn.is_over = true;
@@ -149,11 +151,52 @@ impl OuchLink {
     }
 }
 
-/// What a message of the participant does.
-fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
+/// What the messages of the participant do, in their order. The signatures of those that came together are checked in
+/// one batch, which costs half of what single checks do.
+fn hear_all(shared: &PitShared, link: &Link, effects: &[SoupServerEffect]) {
+    let bytes = effects.iter().filter_map(|effect| match effect {
+        SoupServerEffect::Message(bytes) => Some(bytes),
+        _ => None,
+    });
     // What is no message has no number to reject.
-    let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return };
-    let options = message.options.unwrap_or_default();
+    let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
+    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.key));
+    let own: Vec<SettledOrder> = own.collect();
+    let checked = match shared.scope() {
+        Ok(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
+        _ => Vec::new(),
+    };
+    let mut checked = checked.into_iter();
+    for heard in heard {
+        let is_own = heard.signed.is_some_and(|signed| signed.key == link.key);
+        let order = is_own.then(|| checked.next().flatten()).flatten();
+        hear(shared, link, heard, order);
+    }
+}
+
+/// A message of the participant, with its order if it has one.
+struct Heard {
+    body: OuchInbound,
+    options: Vec<OuchOption>,
+    signed: Option<SettledOrder>,
+}
+
+impl Heard {
+    fn read(bytes: &[u8]) -> Option<Heard> {
+        let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
+        let options = message.options.unwrap_or_default();
+        let signed = match &message.body {
+            OuchInbound::Enter(enter) => new_order(enter, &options).ok(),
+            OuchInbound::Replace(replace) => replacement(replace, &options).ok(),
+            _ => None,
+        };
+        Some(Heard { body: message.body, options, signed })
+    }
+}
+
+/// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
+fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOrder>) {
+    let Heard { options, signed, .. } = message;
     if let Some(number) = message.body.new_user_ref()
         && !shared.ouch.with(link.session, |of| of.claim(number))
     {
@@ -163,14 +206,13 @@ fn hear(shared: &PitShared, link: &Link, bytes: &[u8]) {
     match message.body {
         OuchInbound::Enter(enter) => {
             let entered = entered(message.body, enter.symbol, enter.side);
-            place(shared, link, enter.user_ref, entered, new_order(&enter, &options).ok(), None);
+            place(shared, link, enter.user_ref, entered, order, None);
         }
         OuchInbound::Replace(replace) => {
-            let signed = replacement(&replace, &options).ok();
             let (symbol, side) = signed
                 .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
             let entered = entered(message.body, symbol, side);
-            place(shared, link, replace.user_ref, entered, signed, Some(replace.before));
+            place(shared, link, replace.user_ref, entered, order, Some(replace.before));
         }
         OuchInbound::Cancel(cancel) => keep(shared, link, cancel.user_ref, cancel.quantity),
         OuchInbound::Modify(modify) => keep(shared, link, modify.user_ref, modify.quantity),
@@ -225,22 +267,22 @@ fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, 
     tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
 }
 
-/// Gives an order to the root, if it is signed for this session's key and says what its message says.
+/// Gives an order to the root, if it is signed by this session's key and says what its message says.
 fn place(
     shared: &PitShared,
     link: &Link,
     user_ref: u32,
     entered: Entered,
-    signed: Option<SettledOrder>,
+    order: Option<CheckedOrder>,
     before: Option<u32>,
 ) {
     let (number, old) = shared.ouch.with(link.session, |of| {
         of.enter(entered);
         (of.number(user_ref), before.map(|before| of.number(before)))
     });
-    let signed = signed.filter(|signed| signed.key == link.key && signed.order.number == number);
-    let checked = shared.scope().ok().and_then(|scope| check_orders(&scope.network, scope.venue, &[signed?])[0]);
-    let Some(order) = checked else { return reject(shared, link, user_ref, entered.message, NOT_SIGNED) };
+    let Some(order) = order.filter(|order| order.order().number == number) else {
+        return reject(shared, link, user_ref, entered.message, NOT_SIGNED);
+    };
     let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
     if shared.check_disk().and_then(|()| trade(shared, link, command)).is_err() {
         reject(shared, link, user_ref, entered.message, NOT_TAKEN);

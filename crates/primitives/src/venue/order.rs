@@ -7,6 +7,9 @@ use crate::{Digest, Height, PublicKey};
 
 const SIGNING_TAG: &[u8] = b"walras venue order v1\0";
 const DIGEST_CONTEXT: &str = "walras 2026 venue order v1";
+/// The most bytes of an order, and of one with the names of its network, venue and key.
+const ORDER_BYTES_MAX: usize = 56;
+const NAMED_BYTES_MAX: usize = 68 + ORDER_BYTES_MAX;
 
 /// The number of an order: each is used once by a key. Numbers are compared in the order of the fields, so references
 /// may begin again after a fence and on every day.
@@ -92,8 +95,12 @@ impl VenueOrder {
 
     /// The digest by which leaves and entries of the ledger name the order of `key`.
     pub fn digest(&self, network: &Digest, venue: VenueId, key: &PublicKey) -> Digest {
-        let bytes = borsh::to_vec(&(network, venue, key, self)).expect("writing to memory cannot fail");
-        Digest::of(DIGEST_CONTEXT, &bytes)
+        Digest::of_short::<NAMED_BYTES_MAX>(DIGEST_CONTEXT, &(network, venue, key, self))
+    }
+
+    /// Bytes of its encoding.
+    pub(super) fn encoded_len(&self) -> usize {
+        if self.until_ms.is_some() { ORDER_BYTES_MAX } else { ORDER_BYTES_MAX - 8 }
     }
 
     /// Whether the fields are within their bounds.

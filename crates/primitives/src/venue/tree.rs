@@ -29,7 +29,10 @@ pub enum PathFault {
 }
 
 fn node(left: &Digest, right: &Digest) -> Digest {
-    Digest::of(NODE_CONTEXT, &[left.0, right.0].concat())
+    let mut both = [0; 64];
+    both[..32].copy_from_slice(&left.0);
+    both[32..].copy_from_slice(&right.0);
+    Digest::of(NODE_CONTEXT, &both)
 }
 
 impl FillTree {

@@ -20,7 +20,10 @@ impl VenueOperation {
     /// How many fees it costs, if it may count until a height. The ledger cannot know what entries are new before it
     /// applies a settle: a signature makes one.
     pub fn weight(&self, until: Height) -> u64 {
-        let bytes = borsh::object_length(self).map_or(u64::MAX, |bytes| bytes as u64);
+        let bytes = match self {
+            VenueOperation::Settle(settle) => 1 + settle.encoded_len() as u64,
+            other => borsh::object_length(other).map_or(u64::MAX, |bytes| bytes as u64),
+        };
         let work = match self {
             VenueOperation::Settle(settle) => work_of_settle(settle, until),
             VenueOperation::Accuse(_) | VenueOperation::Claim(_) => 3 * SIGNATURE,

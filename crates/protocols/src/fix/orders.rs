@@ -143,3 +143,19 @@ pub(super) fn padded<const N: usize>(text: &FixText) -> Option<[u8; N]> {
     padded.get_mut(..text.as_bytes().len())?.copy_from_slice(text.as_bytes());
     Some(padded)
 }
+
+/// Why an order, or a part of it, ended; nothing if its owner asked for it.
+pub(super) fn end_text(reason: u8) -> Option<&'static str> {
+    Some(match reason {
+        b'U' => return None,
+        b'I' => "the rest of an immediate-or-cancel order does not rest",
+        b'T' => "the order's life is over: enter it anew if it is still wanted",
+        b'Q' => "it would have traded with an order of the same account",
+        b'S' => {
+            "the venue ended it: the key, its deposit or its session does not carry it any more; ask for the venue's \
+             status before the next order"
+        }
+        b'D' => "a limit of the market or of the participant",
+        _ => "the venue ended it",
+    })
+}

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use super::orders::{fix_price, ouch_cancel};
+use super::orders::{end_text, fix_price, ouch_cancel};
 use super::{
     FixBody, FixCancelReject, FixCancelRequest, FixDecimal, FixExecution, FixMassCancelReport, FixMassCancelRequest,
     FixNewOrder, FixReplaceRequest, FixStatusRequest, FixText,
@@ -143,8 +143,8 @@ impl FixOrders {
             }
             OuchOutbound::Executed(executed) => self.trade(executed),
             OuchOutbound::BrokenTrade(broken) => self.undo(broken.user_ref, broken.matched),
-            OuchOutbound::Canceled(canceled) => self.lower(canceled.user_ref, canceled.quantity),
-            OuchOutbound::AiqCanceled(canceled) => self.lower(canceled.user_ref, canceled.decrement),
+            OuchOutbound::Canceled(canceled) => self.lower(canceled.user_ref, canceled.quantity, canceled.reason),
+            OuchOutbound::AiqCanceled(canceled) => self.lower(canceled.user_ref, canceled.decrement, canceled.reason),
             OuchOutbound::Replaced(replaced) => self.replaced(replaced),
             OuchOutbound::Rejected(rejected) => self.rejected(rejected.user_ref, rejected.reason),
             OuchOutbound::CancelReject(rejected) => self.keep(rejected.user_ref, "too late to cancel"),
@@ -290,7 +290,7 @@ impl FixOrders {
         Some(report.into())
     }
 
-    fn lower(&mut self, user_ref: u32, quantity: u32) -> Option<FixBody> {
+    fn lower(&mut self, user_ref: u32, quantity: u32, reason: u8) -> Option<FixBody> {
         let order = self.orders.get_mut(&user_ref)?;
         order.left = order.left.saturating_sub(quantity);
         order.status = if order.left == 0 { b'4' } else { order.status };
@@ -302,7 +302,8 @@ impl FixOrders {
             order.pending = None;
         }
         let exec_type = if order.left == 0 { b'4' } else { b'D' };
-        Some(order.report(user_ref, exec_type, request))
+        let text = end_text(reason).map(FixText::said);
+        Some(FixExecution { text, ..order.execution(user_ref, exec_type, request) }.into())
     }
 
     fn replaced(&mut self, replaced: &OuchReplaced) -> Option<FixBody> {

@@ -4,6 +4,7 @@
 use consensus::{Commit, Statement};
 use ledger::{BlockReceipts, Genesis, Ledger, Listing, Membership, ReceiptsTrie, Roots, Signatures, Terms};
 use primitives::{AssetId, Fraction, SecretKey, Superblock};
+use proofs::{CertificateError, Chain, HandoverError, Member, ProofFault, Schedule, outcome_root};
 use proptest::prelude::*;
 
 use super::*;

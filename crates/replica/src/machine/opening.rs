@@ -9,12 +9,11 @@ use ledger::contracts::check_in_section;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
 use primitives::{Digest, Height, Operation, SignedBy, SubBlock, Transaction};
+use proofs::Lineage;
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
 use crate::machine::Replica;
-use crate::{
-    Defect, EthereumSection, HandoverLog, Home, Lineage, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting,
-};
+use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
 /// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
 /// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus
@@ -78,7 +77,7 @@ impl<D: Disk + Clone> Replica<D> {
         if ledger.height() < network.rules.begins {
             return Err(ReplicaError::NotRestarted(network.rules.begins));
         }
-        let (stored, genesis) = (ledger.validators().terms().network, network.chain.genesis);
+        let (stored, genesis) = (ledger.validators().terms.network, network.chain.genesis);
         if stored != genesis {
             return Err(ReplicaError::OtherNetwork { stored, genesis });
         }

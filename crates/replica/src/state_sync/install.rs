@@ -13,10 +13,11 @@
 use std::io;
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use proofs::Handover;
 use store::{CheckpointReader, Disk, DiskFile, Options, Store};
 
 use super::STATE;
-use crate::handover::{self, Handover};
+use crate::handover;
 use crate::home::names;
 use crate::state_sync::base::Base;
 use crate::{Home, ReplicaError, encode};

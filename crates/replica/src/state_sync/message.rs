@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Height;
+use proofs::Handover;
 
 use crate::encode;
-use crate::handover::Handover;
 use crate::state_sync::base::Base;
 
 /// The first byte of these messages; no frame of consensus begins with it.

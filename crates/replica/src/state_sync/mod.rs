@@ -74,9 +74,10 @@ use std::sync::Arc;
 use consensus::{Committee, Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
+use proofs::Lineage;
 use store::{CheckpointReader, Disk};
 
-use crate::handover::{Handovers, Lineage};
+use crate::handover::Handovers;
 use crate::recovery::restore;
 use crate::{Home, Network, Past, ReplicaError, ValidatorStatus};
 use base::Base;

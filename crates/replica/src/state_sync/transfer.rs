@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consensus::{Chain, Index};
 use primitives::Height;
+use proofs::{Handover, HandoverError, Lineage};
 use store::{Assembly, Disk, StoreError};
 
-use crate::handover::{Handover, HandoverError, Lineage};
 use crate::home::names;
 use crate::state_sync::STATE;
 use crate::state_sync::base::Base;

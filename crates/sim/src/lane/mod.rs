@@ -607,7 +607,7 @@ impl LaneWorld {
             return Err(format!("validator {member} is correct, but was convicted"));
         }
         let account = secret(2, liar.into()).public().address();
-        let slashed = self.ledger.validators().registry().iter().filter(|one| one.excluded || one.bonded() < STAKE);
+        let slashed = self.ledger.validators().registry.iter().filter(|one| one.excluded || one.bonded() < STAKE);
         match slashed.map(|one| one.member.account).find(|slashed| *slashed != account) {
             Some(slashed) => Err(format!("account {slashed} is liable for no faulty member, but was slashed")),
             None => Ok(()),

@@ -179,8 +179,8 @@ impl Bonds {
     /// Compares a ledger's registry and its newest committee with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         let validators = ledger.validators();
-        if i128::from(validators.pool()) != self.pool {
-            return Err(format!("the pool of rewards holds {}, but should hold {}", validators.pool(), self.pool));
+        if i128::from(validators.pool) != self.pool {
+            return Err(format!("the pool of rewards holds {}, but should hold {}", validators.pool, self.pool));
         }
         let entry = |one: &ledger::Validator| {
             let unbonding = one.unbonding.iter().map(|(height, units)| (*height, i128::from(*units))).collect();
@@ -190,7 +190,7 @@ impl Bonds {
                 Bond { stake, unbonding, excluded, ..Bond::of(one.member.key, one.member.address.clone()) },
             )
         };
-        let theirs: BTreeMap<Address, Bond> = validators.registry().iter().map(entry).collect();
+        let theirs: BTreeMap<Address, Bond> = validators.registry.iter().map(entry).collect();
         if theirs != self.bonds {
             return Err(format!("the registry is {theirs:?}, but by the receipts {:?}", self.bonds));
         }

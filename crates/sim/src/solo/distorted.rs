@@ -63,7 +63,7 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
         EngineMistake::RewardTwice => {
             let epoch = before.schedule().epoch_of(block.height);
             let Some(proposer) = before.committee(epoch).and_then(|committee| committee.first()) else { return };
-            let reward = before.validators().terms().reward;
+            let reward = before.validators().terms.reward;
             let asset = AssetId(0);
             edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward)));
         }

@@ -117,7 +117,7 @@ impl Shadow {
             self.add(from, asset, -i128::from(amount));
             self.add(to, asset, i128::from(amount));
         }
-        for event in receipts.contracts.offer_events() {
+        for event in OfferEvent::of_block(&receipts.contracts) {
             let (pair, place, change) = match event {
                 OfferEvent::Placed(pair, place, amount) => {
                     if place.id < FIRST_CONTRACT_OFFER || self.is_too_small(pair, place.limit, amount) {
@@ -393,7 +393,7 @@ pub(crate) fn verify_batch(
     let pairs: BTreeSet<Pair> = pairs.chain(later.keys().copied()).collect();
     let met = pairs.into_iter().map(|pair| {
         let after = ledger.book().get(pair).unwrap_or(&none).with(&later.remove(&pair).unwrap_or_default());
-        (pair, batch.met(pair, &after))
+        (pair, after.as_met_by(batch, pair))
     });
     let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let Some(report) = report else {
@@ -427,7 +427,7 @@ pub(crate) fn verify_batch(
 /// Edits that take a book back to its state before contracts placed and cancelled offers, by pair and place.
 fn undone(receipts: &BlockReceipts) -> BTreeMap<Pair, Vec<Edit>> {
     let mut edits: BTreeMap<(Pair, Place), Option<Amount>> = BTreeMap::new();
-    for event in receipts.contracts.offer_events() {
+    for event in OfferEvent::of_block(&receipts.contracts) {
         match event {
             OfferEvent::Placed(pair, place, _) => edits.insert((pair, place), None),
             OfferEvent::Cancelled(pair, place, amount) => match edits.get(&(pair, place)) {

@@ -1,29 +1,27 @@
 //! `walras light`: verifies what a quorum of validators has signed, with only the genesis file.
 //!
-//! Certificates are signed by the committee of their epoch. Starting from the founders, whom the genesis names, the
-//! client follows the handovers (`node::handover`) to the epoch of the certificate that it verifies, and accepts only
-//! what the committee before has signed. With `--remember` it stores how far it has come, and starts there the next
-//! time; with `--trust HEIGHT:DIGEST` it starts from a pinned state. [`trust`] says how far it follows committees
-//! from there.
+//! The checks are [`client::light::LightClient`]'s; here are its arguments, and its facts and errors in words. With
+//! `--remember` it stores how far it has come, and starts there the next time; with `--trust HEIGHT:DIGEST` it starts
+//! from a pinned state.
 
-mod client;
-mod lane;
-pub mod trust;
-mod venues;
+mod arguments;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
+use client::NodeClient;
+use client::light::{Beginning, LightClient, Pin, recall_fresh};
 use ledger::Genesis;
 use primitives::venue::VenueId;
-use primitives::{Address, TransactionId};
-use serde_json::Value;
+use primitives::{Address, AssetId, TransactionId};
 
-pub use self::client::Client;
-pub use self::client::decode;
-use self::trust::{Pin, span};
-use crate::decimal::from_units;
+pub use self::arguments::pin;
+use self::arguments::span;
+use self::words::Said;
+pub use self::words::advised;
 
 /// Verifies an account or a receipt of an untrusted node with only certificates and the genesis file.
 #[derive(clap::Subcommand)]
@@ -97,7 +95,7 @@ pub struct Source {
     #[arg(long = "witness", value_name = "URL")]
     witnesses: Vec<String>,
     /// Start from this state, which somebody you trust gave you: `walras light pin` prints it.
-    #[arg(long, value_name = "HEIGHT:DIGEST")]
+    #[arg(long, value_name = "HEIGHT:DIGEST", value_parser = pin)]
     trust: Option<Pin>,
     /// A file that stores the last proved committee; the next run starts there instead of at the genesis.
     #[arg(long, value_name = "FILE")]
@@ -110,6 +108,30 @@ pub struct Source {
     max_age: Duration,
 }
 
+impl Source {
+    /// The client, and the genesis that it starts from.
+    fn client(&self) -> anyhow::Result<(LightClient, Genesis)> {
+        let (genesis, founding) = ::founding::genesis_file::read_with_founding(&self.genesis)?;
+        let founding = founding.with_context(|| {
+            format!("{}: the genesis names no validators, so nobody signs blocks of this chain", self.genesis.display())
+        })?;
+        let mut lineage = founding.lineage(&genesis);
+        let mut base = Beginning::Genesis;
+        if let Some(path) = self.remember.as_ref().filter(|path| path.exists() && self.trust.is_none()) {
+            base = recall_fresh(path, &mut lineage, self.trust_period).map_err(advised)?;
+        }
+        let node = NodeClient::at(&self.server);
+        let mut client = LightClient::trusting(node, lineage, base, founding.succession.unbonding_epochs)
+            .witnessed_by(self.witnesses.iter().map(NodeClient::at).collect())
+            .remembering(self.remember.clone())
+            .no_older_than(self.max_age);
+        if let Some(pin) = &self.trust {
+            client.begin_at(pin).map_err(advised)?;
+        }
+        Ok((client, genesis))
+    }
+}
+
 impl Light {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let (Light::Account { source, .. }
@@ -117,89 +139,36 @@ impl Light {
         | Light::Deposit { source, .. }
         | Light::Venue { source, .. }
         | Light::Pin { source, .. }) = &self;
-        let (mut client, genesis) = Client::new(source)?;
-        let proved = match &self {
-            Light::Account { address, .. } => client.account(&genesis, address)?,
-            Light::Transaction { id, .. } => client.transaction(id)?,
-            Light::Deposit { address, venue, asset, .. } => client.deposit(&genesis, address, *venue, asset)?,
-            Light::Venue { venue, .. } => client.venue(*venue)?,
-            Light::Pin { own_node, .. } => client.pin(*own_node)?,
-        };
-        client.remember()?;
+        let (mut client, genesis) = source.client()?;
+        let said = self.ask(&mut client, &genesis)?;
+        client.remember().map_err(advised)?;
         if json {
-            println!("{proved}");
+            println!("{}", said.json);
         } else {
-            println!("{}", in_words(&proved, &genesis));
+            println!("{}", said.words);
         }
         Ok(ExitCode::SUCCESS)
     }
-}
 
-/// The proved fact in words, with amounts in decimals.
-fn in_words(proved: &Value, genesis: &Genesis) -> String {
-    let text = |name: &str| proved[name].as_str().unwrap_or("?");
-    let amount = |(symbol, units): (&String, &Value)| {
-        let decimals = genesis.assets.iter().find(|asset| asset.symbol == *symbol).map_or(0, |asset| asset.decimals);
-        let units = units.as_str().and_then(|units| units.parse().ok()).unwrap_or(0);
-        format!("{} {symbol}", from_units(units, decimals))
-    };
-    let height = &proved["height"];
-    if let Some(pin) = proved["pin"].as_str() {
-        return pin.to_string();
-    }
-    if proved["venue"].is_u64() {
-        return format!("{} at height {height}\n{}", venues::in_words(proved, genesis), signers(proved));
-    }
-    let fact = match (&proved["account"], proved["exists"] == true, proved["spendable"].as_object()) {
-        (Value::Null, ..) => match proved["outcome"].as_str() {
-            Some("committed") => format!("{} is committed in block {height}", text("transaction")),
-            Some(code) => format!("{} is refused in block {height}: {code}", text("transaction")),
-            None => format!("{} is not in block {height}", text("transaction")),
-        },
-        (_, false, _) => format!("{} does not exist at height {height}", text("account")),
-        (_, true, spendable) => {
-            let amounts: Vec<String> = spendable.into_iter().flatten().map(amount).collect();
-            let held = if amounts.is_empty() { "nothing".into() } else { amounts.join(", ") };
-            format!("{} can spend {held} at height {height}", text("account"))
-        }
-    };
-    format!("{fact}\n{}", signers(proved))
-}
-
-/// Who signed a proved fact.
-fn signers(proved: &Value) -> String {
-    let (signed, validators, epoch) = (&proved["signed_by"], &proved["validators"], &proved["epoch"]);
-    let witnesses = match proved["witnesses"].as_u64() {
-        None | Some(0) => String::new(),
-        Some(count) => format!(" Witnesses that show the same: {count}."),
-    };
-    format!("Signed by {signed} of the {validators} validators of epoch {epoch}.{witnesses}")
-}
-
-#[cfg(test)]
-mod tests {
-    use ledger::Listing;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn people_read_decimals() {
-        let issuer = Address([9; 20]);
-        let assets = vec![Listing::new("USD", 2, issuer), Listing::new("BTC", 8, issuer)];
-        let genesis = Genesis { assets, ..Genesis::default() };
-        let signed = json!({"height": 7, "signed_by": 3, "validators": 4, "epoch": 1});
-        let said = |more: Value| {
-            let mut proved = signed.clone();
-            proved.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-            in_words(&proved, &genesis)
-        };
-        let rich = said(json!({"account": "0x11", "exists": true, "spendable": {"BTC": "150000000", "USD": "5"}}));
-        assert!(rich.starts_with("0x11 can spend 1.5 BTC, 0.05 USD at height 7\n"), "{rich}");
-        assert!(rich.ends_with("Signed by 3 of the 4 validators of epoch 1."), "{rich}");
-        let absent = said(json!({"account": "0x11", "exists": false, "spendable": null}));
-        assert!(absent.starts_with("0x11 does not exist at height 7"), "{absent}");
-        let refused = said(json!({"transaction": "0x22", "outcome": "overdraft"}));
-        assert!(refused.starts_with("0x22 is refused in block 7: overdraft"), "{refused}");
+    fn ask(&self, client: &mut LightClient, genesis: &Genesis) -> anyhow::Result<Said> {
+        Ok(match self {
+            Light::Account { address, .. } => {
+                words::account(address, &client.account(address).map_err(advised)?, genesis)
+            }
+            Light::Transaction { id, .. } => words::transaction(id, &client.transaction(id).map_err(advised)?),
+            Light::Deposit { address, venue, asset: symbol, .. } => {
+                let asset = genesis.assets.iter().position(|asset| asset.symbol == *symbol);
+                let asset = AssetId(asset.with_context(|| format!("the genesis has no asset {symbol:?}"))? as u32);
+                let proved = client.deposit(address, *venue, (asset, symbol)).map_err(advised)?;
+                words::deposit(address, *venue, asset, &proved, genesis)
+            }
+            Light::Venue { venue, .. } => words::venue(*venue, &client.venue(*venue).map_err(advised)?, genesis),
+            Light::Pin { own_node, .. } => {
+                if *own_node && !client.is_fixed() {
+                    client.believe_newest().map_err(advised)?;
+                }
+                words::pinned(&client.pin().map_err(advised)?)
+            }
+        })
     }
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use api::LaneOutputBody;
 use payments::{HomeEpoch, OutputId};
 use primitives::{Address, Operation};
 use serde_json::json;
@@ -14,7 +15,7 @@ use super::purse::Purse;
 use super::{PursePlace, show};
 use crate::wallet::fate::{self, Fate};
 use crate::wallet::send::Sender;
-use crate::wallet::server::{Server, text};
+use crate::wallet::server::Server;
 
 /// Maximum time for a deposit's block to be certified.
 pub(super) const CERTIFIED_PATIENCE: Duration = Duration::from_secs(60);
@@ -116,9 +117,8 @@ pub(super) fn resolve_deposits(purse: &Purse, server: &Server, patience: Duratio
 
 /// Whether validators of the lane accept outputs of the block at this height.
 fn is_certified(server: &Server, height: u64) -> anyhow::Result<bool> {
-    let answered = server.ask("/v1/validator")?;
     // A single node certifies nothing.
-    Ok(answered.status == 404 || answered.sound()?["certified_anywhere"].as_u64().is_some_and(|at| at >= height))
+    Ok(server.node().validator()?.is_none_or(|status| status.certified_anywhere >= height))
 }
 
 /// The home of a deposit: the epoch in which the ledger knows its output. The output's id is computed here.
@@ -127,12 +127,9 @@ fn home_of(purse: &Purse, server: &Server, deposit: &Deposit) -> anyhow::Result<
     let account: Address = deposit.account.parse()?;
     for home in (now.saturating_sub(payments::REDEEM_EPOCHS)..=now).rev() {
         let id = OutputId::of_deposit(&purse.network.id, home, &account, deposit.sequence);
-        let answered = server.ask(&format!("/v1/lane/outputs/{id}"))?;
-        if answered.status == 404 {
-            continue;
-        }
-        let output = answered.sound()?;
-        let is_same = text(&output["to"]) == deposit.to && text(&output["amount"]) == deposit.amount.to_string();
+        let found: Option<LaneOutputBody> = server.node().find(&format!("/v1/lane/outputs/{id}"))?;
+        let Some(output) = found else { continue };
+        let is_same = output.to == deposit.to && output.amount == deposit.amount.to_string();
         ensure!(is_same, "the node's output {id} differs from the deposit; give another --server");
         return Ok(Some(home));
     }

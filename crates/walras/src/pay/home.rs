@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
+use api::{BalanceBody, LaneBody};
 use payments::{
     BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
     contests, owner_message,
 };
 use primitives::{Address, TransactionId};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::lanes::Asking;
 use super::ledger_post::post;
@@ -20,7 +21,7 @@ use super::slip::Slip;
 use super::{PursePlace, show, spend};
 use crate::keystore;
 use crate::wallet::send::Sender;
-use crate::wallet::server::{Server, text};
+use crate::wallet::server::Server;
 
 pub(super) fn redeem(
     json: bool,
@@ -68,7 +69,7 @@ pub(super) fn redeem(
         purse.keep_posted(&body.digest, &transaction)?;
         rows.push((body, transaction));
     }
-    let waiting = sender.server().get("/v1/lane")?["waiting_claims"].as_u64().unwrap_or(0);
+    let waiting = sender.server().node().get::<LaneBody>("/v1/lane")?.waiting_claims;
     if json {
         let row = |(body, transaction): &(PaymentBody, TransactionId)| {
             let (payment, transaction) = (body.digest.to_string(), transaction.to_string());
@@ -135,24 +136,22 @@ pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyho
     let purse = place.open()?;
     let (assets, mut rows) = (server.node().assets()?, Vec::new());
     for account in purse.accounts() {
-        let answered = server.ask(&format!("/v1/accounts/{account}"))?;
-        if answered.status == 404 {
-            continue;
-        }
-        let balances = answered.sound()?["balances"].clone();
-        if balances.as_array().is_some_and(|balances| balances.iter().any(|of| of["available"] != "0")) {
+        let found = server.node().account(&account)?;
+        let balances = found.map_or(Vec::new(), |found| found.balances);
+        if balances.iter().any(|of| of.available != "0") {
             rows.push((account, balances));
         }
     }
     if json {
-        let row =
-            |(account, balances): &(Address, Value)| json!({"account": account.to_string(), "balances": balances});
+        let row = |(account, balances): &(Address, Vec<BalanceBody>)| {
+            let account = account.to_string();
+            json!({"account": account, "balances": balances})
+        };
         println!("{}", json!({"accounts": rows.iter().map(row).collect::<Vec<_>>()}));
         return Ok(ExitCode::SUCCESS);
     }
     for (account, balances) in &rows {
-        let of = |balance: &Value| assets.money(text(&balance["available"]), text(&balance["asset"]));
-        let held: Vec<String> = balances.as_array().into_iter().flatten().map(of).collect();
+        let held: Vec<String> = balances.iter().map(|of| assets.money(&of.available, &of.asset)).collect();
         println!("{}  {}", account.checked(), held.join(", "));
     }
     if !rows.is_empty() {

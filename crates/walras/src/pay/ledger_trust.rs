@@ -15,18 +15,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use api::{CertificateBody, LaneRegistrationsProofBody, ValidatorsProofBody};
-use consensus::{Certificate, Chain};
+use client::light::{Beginning, LightClient, LightError, Pin, recall_fresh};
 use founding::Founding;
-use ledger::{Genesis, Schedule, ValidatorsProof};
-use node::Lineage;
+use ledger::Genesis;
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Digest, PublicKey};
-use serde_json::{Value, json};
+use proofs::{Certificate, Chain, Lineage, MEMBERS_MAX, Schedule, ValidatorsProof};
 
+use super::pinned::{PinnedCommittee, PinnedTrust};
 use super::registrations::registration;
-use crate::light::trust::{self, Beginning, Pin};
-use crate::light::{Client, decode};
-use crate::wallet::server::{Server, text};
+use crate::light::advised;
+use crate::wallet::server::Server;
 
 /// The file that stores the newest committee that was proved, where committees change.
 pub const PROVED: &str = "validators.json";
@@ -76,14 +75,14 @@ impl Anchor {
 
     /// What a node shows, without a proof; `None` if no quorum has signed a state yet.
     fn shown(server: &Server, network: &Digest, proof: &ValidatorsProof) -> anyhow::Result<Option<Anchor>> {
-        let terms = proof.validators.terms();
+        let terms = proof.validators.terms;
         ensure!(terms.network == *network, "the node's validators are of another network: give another --server");
         let node = server.node();
         let newest = node.height()?;
         for height in (newest.saturating_sub(NEWEST).max(1)..=newest).rev() {
             let found: Option<CertificateBody> = node.find(&format!("/v1/blocks/{height}/certificate"))?;
             let Some(found) = found else { continue };
-            let certificate: Certificate = decode(&found.certificate)?;
+            let certificate: Certificate = node.decoded("certificate", &found.certificate)?;
             let Certificate { epoch, statement, .. } = &certificate;
             let members = proof.validators.committee(*epoch).context("the node does not show its validators")?;
             let anchor = Anchor {
@@ -100,24 +99,18 @@ impl Anchor {
         Ok(None)
     }
 
-    fn encode(&self) -> Value {
-        let Anchor { schedule: Schedule { epoch_heights, delay }, lag, unbonding_epochs, epoch, keys } = self;
-        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        json!({"epoch_heights": epoch_heights, "delay": delay, "lag": lag, "unbonding_epochs": unbonding_epochs,
-            "epoch": epoch, "keys": keys})
+    fn encode(&self) -> PinnedCommittee {
+        let Anchor { schedule: Schedule { epoch_heights, delay }, lag, unbonding_epochs, epoch, ref keys } = *self;
+        let keys = keys.iter().map(ToString::to_string).collect();
+        PinnedCommittee { epoch_heights, delay, lag, unbonding_epochs, epoch, keys }
     }
 
-    fn parse(value: &Value) -> anyhow::Result<Anchor> {
-        let number = |name: &str| value[name].as_u64().with_context(|| format!("the validators have no {name}"));
-        let keys = value["keys"].as_array().context("the validators have no keys")?;
-        let keys: Vec<PublicKey> = keys
-            .iter()
-            .map(|key| text(key).parse().context("invalid key of a validator"))
-            .collect::<anyhow::Result<_>>()?;
-        ensure!((1..=consensus::committee::MEMBERS_MAX).contains(&keys.len()), "invalid number of validators");
-        let schedule = Schedule { epoch_heights: number("epoch_heights")?, delay: number("delay")? };
-        let (lag, unbonding_epochs) = (number("lag")?, number("unbonding_epochs")?);
-        Ok(Anchor { schedule, lag, unbonding_epochs, epoch: number("epoch")?, keys })
+    fn parse(pinned: &PinnedCommittee) -> anyhow::Result<Anchor> {
+        let PinnedCommittee { epoch_heights, delay, lag, unbonding_epochs, epoch, ref keys } = *pinned;
+        let key = |key: &String| key.parse().context("invalid key of a validator");
+        let keys: Vec<PublicKey> = keys.iter().map(key).collect::<anyhow::Result<_>>()?;
+        ensure!((1..=MEMBERS_MAX).contains(&keys.len()), "invalid number of validators");
+        Ok(Anchor { schedule: Schedule { epoch_heights, delay }, lag, unbonding_epochs, epoch, keys })
     }
 }
 
@@ -132,7 +125,7 @@ impl LedgerTrust {
     /// What a node shows, without a proof.
     pub fn of_server(server: &Server, network: &Digest) -> anyhow::Result<LedgerTrust> {
         let body: ValidatorsProofBody = server.node().get("/v1/validators/proof")?;
-        let proof: ValidatorsProof = decode(&body.proof)?;
+        let proof: ValidatorsProof = server.node().decoded("proof", &body.proof)?;
         if proof.validators.committee(proof.validators.last_epoch()).is_some_and(<[_]>::is_empty) {
             return Ok(LedgerTrust::SoloNode);
         }
@@ -163,12 +156,16 @@ impl LedgerTrust {
         let listed = |body: &LaneRegistrationsProofBody| -> anyhow::Result<Vec<LaneRegistration>> {
             body.registrations.iter().map(registration).collect()
         };
-        let entries =
-            |body: &LaneRegistrationsProofBody| Ok(listed(body)?.iter().map(BridgeEntry::registration).collect());
-        let body = client.lane_registrations(from, entries);
-        let body =
-            body.context("the lane's keys are not proved, so nothing was sent. `walras pay trust --help` says more")?;
-        client.remember()?;
+        let entries = |body: &LaneRegistrationsProofBody| {
+            let entries = listed(body).ok()?;
+            Some(entries.iter().map(|one| BridgeEntry::registration(one).pair()).collect())
+        };
+        let unproved = |error: LightError| {
+            let why = "the lane's keys are not proved, so nothing was sent. `walras pay trust --help` says more";
+            advised(error).context(why)
+        };
+        let body = client.lane_registrations(from, entries).map_err(unproved)?;
+        client.remember().map_err(advised)?;
         listed(&body)
     }
 
@@ -176,17 +173,17 @@ impl LedgerTrust {
     pub fn keep_fresh(&self, network: &Digest, server: &Server, folder: &Path) -> anyhow::Result<()> {
         let LedgerTrust::Committee(anchor) = self else { return Ok(()) };
         let proved = folder.join(PROVED);
-        let is_fresh = || trust::recall_fresh(&proved, &mut anchor.lineage(network), REFRESHED).is_ok();
+        let is_fresh = || recall_fresh(&proved, &mut anchor.lineage(network), REFRESHED).is_ok();
         if anchor.schedule.is_fixed() || proved.exists() && is_fresh() {
             return Ok(());
         }
         let mut client = self.client(network, server, Some(folder))?;
-        client.follow_newest()?;
-        client.remember()
+        client.follow_newest().map_err(advised)?;
+        client.remember().map_err(advised)
     }
 
     /// A light client that trusts this, or what was proved from it before.
-    pub fn client(&self, network: &Digest, server: &Server, folder: Option<&Path>) -> anyhow::Result<Client> {
+    pub fn client(&self, network: &Digest, server: &Server, folder: Option<&Path>) -> anyhow::Result<LightClient> {
         let LedgerTrust::Committee(anchor) = self else {
             bail!(
                 "the purse does not know the chain's validators, who prove the lane's keys: name them once with \
@@ -196,11 +193,12 @@ impl LedgerTrust {
         let mut lineage = anchor.lineage(network);
         let proved = folder.map(|folder| folder.join(PROVED)).filter(|_| !anchor.schedule.is_fixed());
         let base = match proved.as_ref().filter(|path| path.exists()) {
-            Some(path) => trust::recall_fresh(path, &mut lineage, TRUST_PERIOD)
+            Some(path) => recall_fresh(path, &mut lineage, TRUST_PERIOD)
+                .map_err(advised)
                 .context("`walras pay trust --pin` takes a newer start; `walras pay trust --help` says more")?,
             None => Beginning::Pin,
         };
-        Ok(Client::trusting(&server.url, lineage, base, anchor.unbonding_epochs).remembering(proved))
+        Ok(LightClient::trusting(server.node(), lineage, base, anchor.unbonding_epochs).remembering(proved))
     }
 
     /// The same trust from a state that somebody named: its committee is what the node shows of that state.
@@ -213,24 +211,27 @@ impl LedgerTrust {
         };
         ensure!(!anchor.schedule.is_fixed(), "the validators of this network never change: it needs no pin");
         let lineage = anchor.lineage(network);
-        let mut client = Client::trusting(&server.url, lineage.clone(), Beginning::Pin, anchor.unbonding_epochs);
-        client.begin_at(pin)?;
+        let mut client = LightClient::trusting(server.node(), lineage.clone(), Beginning::Pin, anchor.unbonding_epochs);
+        client.begin_at(pin).map_err(advised)?;
         Ok(LedgerTrust::Committee(Anchor::of(&lineage, client.newest(), anchor.unbonding_epochs)))
     }
 
-    pub fn encode(&self) -> Value {
+    /// As a file has it.
+    pub fn encode(&self) -> Option<PinnedTrust> {
         match self {
-            LedgerTrust::Unknown => Value::Null,
-            LedgerTrust::SoloNode => "solo".into(),
-            LedgerTrust::Committee(anchor) => anchor.encode(),
+            LedgerTrust::Unknown => None,
+            LedgerTrust::SoloNode => Some(PinnedTrust::Word("solo".into())),
+            LedgerTrust::Committee(anchor) => Some(PinnedTrust::Committee(anchor.encode())),
         }
     }
 
-    pub fn parse(value: &Value) -> anyhow::Result<LedgerTrust> {
-        match value {
-            Value::Null => Ok(LedgerTrust::Unknown),
-            Value::String(solo) if solo == "solo" => Ok(LedgerTrust::SoloNode),
-            committee => Anchor::parse(committee).map(LedgerTrust::Committee),
+    /// Reads what [`LedgerTrust::encode`] makes.
+    pub fn parse(pinned: Option<&PinnedTrust>) -> anyhow::Result<LedgerTrust> {
+        match pinned {
+            None => Ok(LedgerTrust::Unknown),
+            Some(PinnedTrust::Word(solo)) if solo == "solo" => Ok(LedgerTrust::SoloNode),
+            Some(PinnedTrust::Word(other)) => bail!("{other:?} names no validators"),
+            Some(PinnedTrust::Committee(committee)) => Anchor::parse(committee).map(LedgerTrust::Committee),
         }
     }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use client::light::Pin;
 use payments::AnswerScheme;
 use primitives::Address;
 use serde_json::json;
@@ -23,6 +24,7 @@ mod lanes;
 mod ledger_post;
 mod ledger_trust;
 mod network;
+mod pinned;
 mod plan;
 mod purse;
 mod receive;
@@ -48,7 +50,6 @@ use send::{Order, export, leave, send};
 pub use slip::Slip;
 
 use crate::keystore::Passphrase;
-use crate::light::trust::Pin;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
@@ -344,7 +345,7 @@ pub enum Pay {
         #[arg(long, value_name = "FILE", conflicts_with_all = ["pin", "own_node"])]
         genesis: Option<PathBuf>,
         /// Start from the validators of this state, which somebody you trust named.
-        #[arg(long, value_name = "HEIGHT:DIGEST", conflicts_with = "own_node")]
+        #[arg(long, value_name = "HEIGHT:DIGEST", conflicts_with = "own_node", value_parser = crate::light::pin)]
         pin: Option<Pin>,
         /// You run this node: start from the newest validators that it shows, without a proof.
         #[arg(long)]

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, ensure};
-use api::LaneRegistrationBody;
+use api::{LaneAssetBody, LaneBoardBody, LaneBody, LaneRegistrationBody};
 use ledger::Ledger;
 use payments::{AssetRule, HomeEpoch, LaneCommittee, LaneRegistration, LaneRules, with_told_board};
 use primitives::{Amount, AssetId, Digest, PublicKey};
-use serde_json::{Value, json};
 
 use super::ledger_trust::LedgerTrust;
-use super::registrations::{registration, registration_json};
+use super::pinned::{PinnedLane, PinnedMoney};
+use super::registrations::{registration, registration_body};
 use crate::decimal::{from_units, to_units};
 use crate::durable::write_durable;
-use crate::wallet::server::{Server, text};
+use crate::wallet::server::Server;
 
 /// An asset of the lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,8 @@ pub struct LaneNetwork {
 impl PartialEq for LaneNetwork {
     /// Whether both pin the same lane.
     fn eq(&self, other: &LaneNetwork) -> bool {
-        self.pinned() == other.pinned()
+        let pinned = |of: &LaneNetwork| PinnedLane { validators: None, ..of.encode() };
+        pinned(self) == pinned(other)
     }
 }
 
@@ -103,27 +104,23 @@ impl LaneNetwork {
 
     /// Reads it from a node, which the purse trusts with it, as it trusts it with the validators of the chain.
     pub fn of_server(server: &Server) -> anyhow::Result<LaneNetwork> {
-        let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
+        let lane: LaneBody = server.node().get("/v1/lane").context("cannot get the lane from the node")?;
         let listed = server.node().assets()?;
-        let money = |entry: &Value| {
-            let known = listed.find(text(&entry["asset"]))?;
-            let units = |name: &str| {
-                text(&entry[name]).parse::<Amount>().context("invalid amount in the node's answer about the lane")
-            };
-            Ok(json!({
-                "asset": known.asset.0,
-                "symbol": known.symbol,
-                "decimals": known.decimals,
-                "least_units": units("least_units")?,
-                "fee": units("fee")?,
-            }))
+        let money = |entry: &LaneAssetBody| {
+            let known = listed.find(&entry.asset)?;
+            let units =
+                |text: &str| text.parse::<Amount>().context("invalid amount in the node's answer about the lane");
+            Ok(PinnedMoney {
+                asset: known.asset.0,
+                symbol: known.symbol.clone(),
+                decimals: known.decimals,
+                least_units: units(&entry.least_units)?,
+                fee: units(&entry.fee)?,
+            })
         };
-        let assets = lane["assets"].as_array().context("the node lists no assets of the lane")?;
-        let assets = assets.iter().map(money).collect::<anyhow::Result<Vec<Value>>>()?;
-        let pinned = ["network", "members", "registrars"].map(|name| (name.to_string(), lane[name].clone()));
-        let mut value = Value::Object(pinned.into_iter().collect());
-        value["assets"] = assets.into();
-        let network = LaneNetwork::parse(&value)?;
+        let assets = lane.assets.iter().map(money).collect::<anyhow::Result<_>>()?;
+        let LaneBody { network, members, registrars, .. } = lane;
+        let network = LaneNetwork::parse(&PinnedLane { network, members, registrars, assets, validators: None })?;
         let ledger = LedgerTrust::of_server(server, &network.id)?;
         Ok(LaneNetwork { ledger, ..network })
     }
@@ -162,16 +159,18 @@ impl LaneNetwork {
 
     /// Learns the group keys of the epochs that a node lists. The node cannot invent one: members have signed their
     /// dealings.
-    fn learn_boards(&self, server: &Server, lane: &Value) -> anyhow::Result<()> {
-        let listed = lane["group_keys"].as_array().map_or(&[][..], Vec::as_slice);
+    fn learn_boards(&self, server: &Server, lane: &LaneBody) -> anyhow::Result<()> {
         let mut is_new = false;
-        for epoch in listed.iter().filter_map(Value::as_u64) {
+        for &epoch in &lane.group_keys {
             if self.known().boards.contains_key(&epoch) {
                 continue;
             }
             // The board may be discarded by now; without it aggregates are used.
-            let Ok(told) = server.get(&format!("/v1/lane/boards/{epoch}")) else { continue };
-            let board = text(&told["board"]).trim_start_matches("0x").to_string();
+            let told: LaneBoardBody = match server.node().get(&format!("/v1/lane/boards/{epoch}")) {
+                Err(error) if error.code().is_some() => continue,
+                told => told?,
+            };
+            let board = told.board.trim_start_matches("0x").to_string();
             let committee = with_board(self.plain_committee(epoch), &board).with_context(|| {
                 format!("the node's group key of lane epoch {epoch} is not that of its members: give another --server")
             })?;
@@ -205,15 +204,13 @@ impl LaneNetwork {
     /// Learns the keys of epochs that have begun from a node's answer about the lane. The ledger proves them: a
     /// registrar may have signed other keys, too. A single node cannot prove them, but it cannot add any either that
     /// the pinned registrars have not signed.
-    fn learn(&self, server: &Server, lane: &Value) -> anyhow::Result<()> {
+    fn learn(&self, server: &Server, lane: &LaneBody) -> anyhow::Result<()> {
         if let Some(folder) = &self.folder {
             self.ledger.keep_fresh(&self.id, server, folder)?;
         }
         const OTHER: &str = "the node's keys of the lane are not those that the ledger has: give another --server";
-        let now = lane["epoch"].as_u64().context("the node's answer has no epoch")?;
-        let told: Vec<LaneRegistrationBody> =
-            serde_json::from_value(lane["registrations"].clone()).context("cannot decode the lane's keys")?;
-        let told: Vec<LaneRegistration> = told.iter().map(registration).collect::<anyhow::Result<_>>()?;
+        let now = lane.epoch;
+        let told: Vec<LaneRegistration> = lane.registrations.iter().map(registration).collect::<anyhow::Result<_>>()?;
         let begun = || told.iter().filter(|of| of.epoch <= now);
         let is_known = |of: &LaneRegistration| self.known().keys.contains_key(&(of.epoch, of.member));
         if let Some(from) = begun().filter(|of| !is_known(of)).map(|of| of.epoch).min() {
@@ -238,7 +235,7 @@ impl LaneNetwork {
             let keys = &mut known.keys;
             let last = keys.last_key_value().map_or(0, |((epoch, _), _)| *epoch);
             *keys = keys.split_off(&(last.saturating_sub(EPOCHS_KEPT), 0));
-            let encoded: Vec<Value> = keys.values().map(registration_json).collect();
+            let encoded: Vec<LaneRegistrationBody> = keys.values().map(registration_body).collect();
             write_durable(&folder.join(EPOCHS), serde_json::to_string_pretty(&encoded)?.as_bytes())?;
         }
         Ok(())
@@ -252,54 +249,43 @@ impl LaneNetwork {
     }
 
     /// Reads what [`LaneNetwork::encode`] writes.
-    pub fn parse(value: &Value) -> anyhow::Result<LaneNetwork> {
-        let key = |key: &Value| text(key).parse::<PublicKey>().context("invalid key of a shard");
-        let shards =
-            |shards: &Value| shards.as_array().context("a member has no list of shards")?.iter().map(key).collect();
-        let money = |entry: &Value| {
-            let number = |name: &str| entry[name].as_u64().with_context(|| format!("an asset has no {name}"));
-            Ok(LaneMoney {
-                asset: AssetId(u32::try_from(number("asset")?)?),
-                symbol: entry["symbol"].as_str().context("an asset has no symbol")?.into(),
-                decimals: u8::try_from(number("decimals")?)?,
-                rule: AssetRule { least_units: number("least_units")?, fee: number("fee")? },
-            })
+    pub fn parse(pinned: &PinnedLane) -> anyhow::Result<LaneNetwork> {
+        let key = |key: &String| key.parse::<PublicKey>().context("invalid key of a shard");
+        let shards = |shards: &Vec<String>| shards.iter().map(key).collect();
+        let money = |entry: &PinnedMoney| LaneMoney {
+            asset: AssetId(entry.asset),
+            symbol: entry.symbol.clone(),
+            decimals: entry.decimals,
+            rule: AssetRule { least_units: entry.least_units, fee: entry.fee },
         };
-        let list = |name: &str| value[name].as_array().with_context(|| format!("the lane has no {name}"));
-        let members: Vec<Vec<PublicKey>> = list("members")?.iter().map(shards).collect::<anyhow::Result<_>>()?;
-        let registrars = value["registrars"].as_array().map_or(&[][..], Vec::as_slice);
-        let registrars: Vec<PublicKey> = registrars.iter().map(key).collect::<anyhow::Result<_>>()?;
+        let members: Vec<Vec<PublicKey>> = pinned.members.iter().map(shards).collect::<anyhow::Result<_>>()?;
+        let registrars: Vec<PublicKey> = pinned.registrars.iter().map(key).collect::<anyhow::Result<_>>()?;
         ensure!(registrars.is_empty() || registrars.len() == members.len(), "each member has a registrar, or none has");
         let sound = (1..=payments::VALIDATORS_MAX).contains(&members.len()) && members.iter().all(|of| !of.is_empty());
         ensure!(sound, "a lane has 1 to 256 members, each with a shard");
-        let id = text(&value["network"]).parse().context("invalid identity of the lane's network")?;
-        let assets = list("assets")?.iter().map(money).collect::<anyhow::Result<_>>()?;
-        let ledger = LedgerTrust::parse(&value["validators"])?;
+        let id = pinned.network.parse().context("invalid identity of the lane's network")?;
+        let ledger = LedgerTrust::parse(pinned.validators.as_ref())?;
+        let assets = pinned.assets.iter().map(money).collect();
         Ok(LaneNetwork { ledger, ..LaneNetwork::new(id, members, registrars, assets) })
     }
 
-    pub fn encode(&self) -> Value {
-        let mut value = self.pinned();
-        value["validators"] = self.ledger.encode();
-        value
-    }
-
-    /// What never changes.
-    fn pinned(&self) -> Value {
-        let members: Vec<Vec<String>> =
-            self.members.iter().map(|shards| shards.iter().map(ToString::to_string).collect()).collect();
-        let money = |money: &LaneMoney| {
-            json!({
-                "asset": money.asset.0,
-                "symbol": money.symbol,
-                "decimals": money.decimals,
-                "least_units": money.rule.least_units,
-                "fee": money.rule.fee,
-            })
+    /// The lane and its trust, as a file has them.
+    pub fn encode(&self) -> PinnedLane {
+        let money = |money: &LaneMoney| PinnedMoney {
+            asset: money.asset.0,
+            symbol: money.symbol.clone(),
+            decimals: money.decimals,
+            least_units: money.rule.least_units,
+            fee: money.rule.fee,
         };
-        let assets: Vec<Value> = self.assets.iter().map(money).collect();
-        let registrars: Vec<String> = self.registrars.iter().map(ToString::to_string).collect();
-        json!({"network": self.id.to_string(), "members": members, "registrars": registrars, "assets": assets})
+        let texts = |keys: &Vec<PublicKey>| keys.iter().map(ToString::to_string).collect::<Vec<_>>();
+        PinnedLane {
+            network: self.id.to_string(),
+            members: self.members.iter().map(texts).collect(),
+            registrars: texts(&self.registrars),
+            assets: self.assets.iter().map(money).collect(),
+            validators: self.ledger.encode(),
+        }
     }
 
     /// A short digest of network and keys, for people to compare. It contains the keys of the chain's validators if
@@ -377,11 +363,11 @@ fn with_board(committee: LaneCommittee, board: &str) -> anyhow::Result<LaneCommi
 }
 
 /// Asks a node of this network for the state of the lane, and learns the keys of epochs from it.
-pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<Value> {
-    let lane = server.get("/v1/lane").context("cannot get the lane from the node")?;
-    let pinned = network.pinned();
+pub fn learn(server: &Server, network: &LaneNetwork) -> anyhow::Result<LaneBody> {
+    let lane: LaneBody = server.node().get("/v1/lane").context("cannot get the lane from the node")?;
+    let PinnedLane { network: id, members, registrars, .. } = network.encode();
     ensure!(
-        ["network", "members", "registrars"].iter().all(|name| lane[name] == pinned[name]),
+        lane.network == id && lane.members == members && lane.registrars == registrars,
         "the node has another lane than this purse, or other keys: nothing was sent. Give another --server"
     );
     network.learn(server, &lane)?;
@@ -408,28 +394,23 @@ impl LaneNow {
     /// of epochs from the answer.
     pub fn ask(server: &Server, network: &LaneNetwork) -> anyhow::Result<LaneNow> {
         let lane = learn(server, network)?;
-        let address = |address: &Value| text(address).parse::<SocketAddr>().context("invalid address of a shard");
-        let shards = |shards: &Value| {
-            shards.as_array().context("a member has no list of addresses")?.iter().map(address).collect()
-        };
-        let addresses = lane["addresses"].as_array().context("the node lists no shards")?;
-        let addresses: Vec<Vec<SocketAddr>> = addresses.iter().map(shards).collect::<anyhow::Result<_>>()?;
+        let address = |address: &String| address.parse::<SocketAddr>().context("invalid address of a shard");
+        let shards = |shards: &Vec<String>| shards.iter().map(address).collect();
+        let addresses: Vec<Vec<SocketAddr>> = lane.addresses.iter().map(shards).collect::<anyhow::Result<_>>()?;
         let counts = network.members.iter().map(Vec::len);
         ensure!(
             addresses.iter().map(Vec::len).eq(counts),
             "the node does not know where the lane's shards are: give the --server of a member, or set [lane] addresses"
         );
-        let number = |name: &str| lane[name].as_u64().with_context(|| format!("the node's answer has no {name}"));
-        let convicted = lane["convicted"].as_array().map_or(&[][..], Vec::as_slice);
         Ok(LaneNow {
-            epoch: number("epoch")?,
-            heights_left: number("heights_left")?,
-            halted: lane["halted"] == true,
-            convicted: convicted.iter().filter_map(|member| u8::try_from(member.as_u64()?).ok()).collect(),
-            case_deposit: text(&lane["case_deposit"]).parse().context("invalid deposit of a case")?,
+            epoch: lane.epoch,
+            heights_left: lane.heights_left,
+            halted: lane.halted,
+            convicted: lane.convicted.into_iter().collect(),
+            case_deposit: lane.case_deposit.parse().context("invalid deposit of a case")?,
             addresses,
-            tls: lane["tls"] == true,
-            home_ports: number("home_ports")?.max(1),
+            tls: lane.tls,
+            home_ports: u64::from(lane.home_ports.max(1)),
         })
     }
 

@@ -4,20 +4,20 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use store::RealDisk;
 
 use super::deposit_file::Deposit;
 use super::files::{CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, RECEIVED, read_json, write_json};
 use super::ledger_trust::PROVED;
 use super::network::EPOCHS;
+use super::pinned::PinnedLane;
 
 pub(super) const PLAN: &str = "follow.json";
 
 /// What is to be done.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Plan {
-    pub lane: Value,
+    pub lane: PinnedLane,
     /// The folder for what is of the network before.
     pub before: String,
     pub deposits: Vec<Deposit>,

@@ -4,7 +4,6 @@ use anyhow::Context;
 use api::{LaneRegistrationBody, RegisteredBlsBody};
 use payments::{BlsSignature, LaneRegistration, RegisteredBls};
 use primitives::{PublicKey, Signature, from_hex, to_hex};
-use serde_json::{Value, json};
 
 /// A registration as the interface returns it.
 pub fn registration(told: &LaneRegistrationBody) -> anyhow::Result<LaneRegistration> {
@@ -23,9 +22,14 @@ pub fn registration(told: &LaneRegistrationBody) -> anyhow::Result<LaneRegistrat
 }
 
 /// The same for a purse's file.
-pub fn registration_json(registration: &LaneRegistration) -> Value {
-    let keys: Vec<String> = registration.keys.iter().map(ToString::to_string).collect();
-    let LaneRegistration { epoch, member, bls, signature, .. } = registration;
-    let bls: Vec<Value> = bls.iter().map(|of| json!({"key": to_hex(&of.key), "proof": to_hex(&of.proof.0)})).collect();
-    json!({"epoch": epoch, "member": member, "keys": keys, "bls": bls, "signature": to_hex(&signature.0)})
+pub fn registration_body(registration: &LaneRegistration) -> LaneRegistrationBody {
+    let LaneRegistration { epoch, member, keys, bls, signature } = registration;
+    let bls_key = |of: &RegisteredBls| RegisteredBlsBody { key: to_hex(&of.key), proof: to_hex(&of.proof.0) };
+    LaneRegistrationBody {
+        epoch: *epoch,
+        member: *member,
+        keys: keys.iter().map(ToString::to_string).collect(),
+        bls: bls.iter().map(bls_key).collect(),
+        signature: to_hex(&signature.0),
+    }
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::ensure;
-use consensus::Chain;
+use client::light::Pin;
 use primitives::Digest;
+use proofs::Chain;
 use serde_json::json;
 
 use super::PursePlace;
@@ -13,7 +14,7 @@ use super::files::{LANE, write_json};
 use super::ledger_trust::{LedgerTrust, PROVED};
 use super::network::LaneNetwork;
 use super::purse::{Purse, remove};
-use crate::light::trust::Pin;
+use crate::light::advised;
 use crate::wallet::server::Server;
 
 /// From where the purse follows the chain's validators.
@@ -49,8 +50,8 @@ pub(super) fn trust(json: bool, start: Start, place: &PursePlace, server: &Serve
         return Ok(ExitCode::SUCCESS);
     }
     let mut client = purse.network.ledger.client(&purse.network.id, server, Some(purse.folder()))?;
-    client.follow_newest()?;
-    client.remember()?;
+    client.follow_newest().map_err(advised)?;
+    client.remember().map_err(advised)?;
     print(json, client.newest());
     Ok(ExitCode::SUCCESS)
 }

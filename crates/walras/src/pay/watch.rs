@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use api::{LaneCandidateBody, LaneCaseBody, LaneCasesBody};
 use lane::LaneClientError;
 use payments::{
     BridgeOperation, CaseEvent, EvidenceFinder, FastReceipt, Holding, HomeEpoch, HomePhase, LaneWatcher, OutputId,
@@ -20,7 +21,7 @@ use payments::{
 };
 use primitives::{Digest, Signature};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::{Disk, RealDisk};
 
 use super::lanes::Lanes;
@@ -30,7 +31,6 @@ use super::purse::read_network;
 use super::slip::{DepositSlip, ProvedSlip, Slip};
 use crate::durable::write_durable;
 use crate::wallet::send::Sender;
-use crate::wallet::server::text;
 
 const STATE: &str = "watch.json";
 const LANE: &str = "lane.json";
@@ -176,9 +176,8 @@ impl Watch {
     fn look(&self, json: bool, network: &LaneNetwork) -> anyhow::Result<Looked> {
         let server = self.sender.server();
         let lanes = Lanes::new(server, network, Duration::from_secs(self.lane_patience))?;
-        let cases = server.get("/v1/lane/cases")?;
-        let cases = cases["cases"].as_array().into_iter().flatten();
-        let candidates = cases.map(candidates_of).collect::<anyhow::Result<Vec<_>>>()?;
+        let LaneCasesBody { cases } = server.node().get("/v1/lane/cases")?;
+        let candidates = cases.iter().map(candidates_of).collect::<anyhow::Result<Vec<_>>>()?;
         let mut pass = Pass {
             watch: self,
             network,
@@ -222,12 +221,11 @@ impl Watch {
 }
 
 /// The payments of a case, once they are fixed.
-fn candidates_of(case: &Value) -> anyhow::Result<Option<(OutputId, Vec<Arc<PaymentBody>>)>> {
-    let id: Digest = text(&case["output"]).parse()?;
-    let Some(candidates) = case["candidates"].as_array() else { return Ok(None) };
-    let body = |candidate: &Value| {
-        let digits = text(&candidate["payment"]);
-        let bytes = crate::hexadecimal::hex_bytes(digits).context("a payment is not hexadecimal")?;
+fn candidates_of(case: &LaneCaseBody) -> anyhow::Result<Option<(OutputId, Vec<Arc<PaymentBody>>)>> {
+    let id: Digest = case.output.parse()?;
+    let Some(candidates) = &case.candidates else { return Ok(None) };
+    let body = |candidate: &LaneCandidateBody| {
+        let bytes = crate::hexadecimal::hex_bytes(&candidate.payment).context("a payment is not hexadecimal")?;
         Ok(Arc::new(PaymentBody::parse(&bytes)?))
     };
     let bodies = candidates.iter().map(body).collect::<anyhow::Result<_>>()?;

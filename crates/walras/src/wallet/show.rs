@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
-use api::{AccountBody, OfferBody};
-use client::Assets;
+use anyhow::bail;
+use api::{AccountBody, AccountEvent, AccountIncrement, AccountSnapshot, BalanceBody, OfferBody, OwnFillBody};
+use client::{AccountStream, Assets, Followed};
 use primitives::Address;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::server::{Server, text};
+use super::server::Server;
 
 /// Prints an account's balances and offers.
 pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
@@ -39,34 +39,23 @@ fn limit(offer: &OfferBody) -> String {
 
 /// Follows an account.
 pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
-    let assets = server.node().assets()?;
-    let url = format!("{}/v1/stream", server.url.replacen("http", "ws", 1));
-    let (mut socket, _) = tungstenite::connect(&url).with_context(|| format!("no node answers at {}", server.url))?;
-    let request = json!({"subscribe": [format!("account:{address}")]});
-    socket.send(tungstenite::Message::text(request.to_string()))?;
+    let node = server.node();
+    let assets = node.assets()?;
+    let mut stream = AccountStream::open(&node, &address)?;
     loop {
-        let message = match socket.read()? {
-            tungstenite::Message::Text(text) => text,
-            tungstenite::Message::Close(frame) => {
-                let reason = frame.map_or("no reason given".into(), |frame| frame.reason.to_string());
-                bail!("the node closed the stream: {reason}; start again")
+        let Followed { text, event } = stream.wait()?;
+        match event {
+            AccountEvent::Heartbeat { .. } => {}
+            _ if json => println!("{text}"),
+            AccountEvent::Snapshot(AccountSnapshot { account, .. }) => {
+                let balances = account.map_or(Vec::new(), |account| account.balances);
+                println!("{} holds {}", address.checked(), held(&balances, &assets));
             }
-            _ => continue,
-        };
-        let event: Value = serde_json::from_str(&message).context("the node's message is not JSON")?;
-        match event["type"].as_str() {
-            Some("heartbeat") => {}
-            _ if json => println!("{event}"),
-            Some("error") => bail!("{}", text(&event["message"])),
-            Some("snapshot") => {
-                println!("{} holds {}", address.checked(), held(&event["account"]["balances"], &assets))
+            AccountEvent::Account(block) => {
+                let (what, held) = (happened(&block, &assets), held(&block.balances, &assets));
+                println!("block {}: {what}; holds {held}", block.height);
             }
-            _ => println!(
-                "block {}: {}; holds {}",
-                event["height"],
-                happened(&event, &assets),
-                held(&event["balances"], &assets)
-            ),
+            AccountEvent::Error { message, .. } => bail!("{message}"),
         }
         if crate::output::reader_is_gone() {
             return Ok(ExitCode::SUCCESS);
@@ -74,27 +63,19 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
     }
 }
 
-fn held(balances: &Value, assets: &Assets) -> String {
-    let balance = |balance: &Value| {
-        let money = |name: &str| assets.money(text(&balance[name]), text(&balance["asset"]));
-        match text(&balance["locked"]) {
-            "0" => money("available"),
-            _ => format!("{} (+ {} in offers)", money("available"), money("locked")),
-        }
+fn held(balances: &[BalanceBody], assets: &Assets) -> String {
+    let balance = |BalanceBody { asset, available, locked }: &BalanceBody| match locked.as_str() {
+        "0" => assets.money(available, asset),
+        _ => format!("{} (+ {} in offers)", assets.money(available, asset), assets.money(locked, asset)),
     };
-    let all: Vec<String> = balances.as_array().into_iter().flatten().map(balance).collect();
+    let all: Vec<String> = balances.iter().map(balance).collect();
     if all.is_empty() { "nothing".into() } else { all.join(", ") }
 }
 
-fn happened(event: &Value, assets: &Assets) -> String {
-    let outcomes = event["outcomes"].as_array().map_or(0, Vec::len);
-    let fill = |fill: &Value| {
-        format!(
-            "sold {} for {}",
-            assets.money(text(&fill["sold"]), text(&fill["sell"])),
-            assets.money(text(&fill["bought"]), text(&fill["buy"]))
-        )
+fn happened(block: &AccountIncrement, assets: &Assets) -> String {
+    let fill = |fill: &OwnFillBody| {
+        format!("sold {} for {}", assets.money(&fill.sold, &fill.sell), assets.money(&fill.bought, &fill.buy))
     };
-    let fills = event["fills"].as_array().into_iter().flatten().map(fill);
-    [format!("{outcomes} own transactions")].into_iter().chain(fills).collect::<Vec<_>>().join(", ")
+    let own = format!("{} own transactions", block.outcomes.len());
+    [own].into_iter().chain(block.fills.iter().map(fill)).collect::<Vec<_>>().join(", ")
 }

@@ -2,7 +2,7 @@
 
 mod circles;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 fn root() -> &'static Path {
@@ -47,6 +47,53 @@ fn listed() -> BTreeMap<String, Vec<String>> {
 #[test]
 fn no_edge_that_the_architecture_does_not_list() {
     assert_eq!(built(), listed(), "left: what the manifests say; right: ARCHITECTURE.md, section Edges");
+}
+
+/// What a wallet or a light client never links: the state machine, and with it the EVM.
+const BELOW_CLIENTS: [&str; 4] = ["ledger", "revm", "stm", "clearing"];
+
+/// Dependencies of packages by name, as the lock file has them.
+fn locked() -> BTreeMap<String, Vec<String>> {
+    let text = std::fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
+    let lock: toml::Table = text.parse().expect("TOML");
+    let mut packages = BTreeMap::<String, Vec<String>>::new();
+    for package in lock["package"].as_array().expect("a list") {
+        let names = package.get("dependencies").and_then(toml::Value::as_array).into_iter().flatten();
+        // A name that several versions have is followed by one of them.
+        let names = names.filter_map(|name| name.as_str()?.split(' ').next().map(String::from));
+        packages.entry(package["name"].as_str().expect("a name").into()).or_default().extend(names);
+    }
+    packages
+}
+
+/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
+fn linked(name: &str) -> BTreeSet<String> {
+    let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect("a manifest");
+    let manifest: toml::Table = text.parse().expect("TOML");
+    let own = manifest["dependencies"].as_table().expect("a table").keys().cloned();
+    let (locked, workspace, mut found) = (locked(), built(), BTreeSet::new());
+    let mut next: Vec<String> = own.collect();
+    while let Some(package) = next.pop() {
+        if found.insert(package.clone()) {
+            match workspace.contains_key(&package) {
+                // The lock file lists what tests of a crate need, too.
+                true => next.extend(linked(&package)),
+                false => next.extend(locked.get(&package).cloned().unwrap_or_default()),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn clients_link_neither_the_ledger_nor_an_evm() {
+    for name in ["proofs", "client"] {
+        let linked = linked(name);
+        assert!(linked.contains("primitives") && linked.contains("blake3"), "{name}: {linked:?}");
+        let found: Vec<&str> = BELOW_CLIENTS.into_iter().filter(|package| linked.contains(*package)).collect();
+        assert!(found.is_empty(), "{name} links {found:?}");
+    }
+    assert!(linked("ledger").contains("revm"), "what is looked for is found where it is");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! A reader of the venue's market data that loses packets: it takes a snapshot, asks the rewinder, and has the book.
+//! It builds a second book by a parser that others wrote, `itchy`, and both must be the engine's.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -18,6 +19,7 @@ const BEATS: u32 = 60;
 
 /// A resting order: side, tick, lots.
 type Resting = (u8, u32, u32);
+type Book = BTreeMap<u64, Resting>;
 
 pub struct Follower {
     socket: UdpSocket,
@@ -25,7 +27,9 @@ pub struct Follower {
     snapshots: SocketAddr,
     session: MoldSession,
     next: u64,
-    orders: BTreeMap<u64, Resting>,
+    orders: Book,
+    /// The same by another parser.
+    theirs: Book,
     packets: u64,
     rewound: u64,
 }
@@ -38,7 +42,8 @@ impl Follower {
             snapshots: sockets::free_address().expect("a free port"),
             session: [0; 10],
             next: 1,
-            orders: BTreeMap::new(),
+            orders: Book::new(),
+            theirs: Book::new(),
             packets: 0,
             rewound: 0,
         }
@@ -57,12 +62,13 @@ impl Follower {
             assert_eq!(from, self.rewinder);
             let is_beat = self.hear(&buffer[..bytes]);
             beats += u32::from(is_beat);
-            if is_beat && self.levels() == *levels {
+            if is_beat && levels_of(&self.orders) == *levels {
+                assert_eq!(levels_of(&self.theirs), *levels, "the other parser reads the same book");
                 assert!(self.rewound > 0, "it lost packets, and got them again");
                 return;
             }
         }
-        panic!("{} is not {levels}", self.levels());
+        panic!("{} is not {levels}", levels_of(&self.orders));
     }
 
     /// Takes a packet, or loses it; whether it has everything.
@@ -100,43 +106,17 @@ impl Follower {
     }
 
     fn apply(&mut self, message: &[u8]) {
+        apply_theirs(&mut self.theirs, message);
+        let orders = &mut self.orders;
         match ItchMessage::decode(message).expect("ITCH").body {
-            ItchBody::Add(of) => {
-                assert_eq!(self.orders.insert(of.order, (of.side, of.price, of.shares)), None);
-            }
-            ItchBody::Executed(of) => self.lower(of.order, of.shares),
-            ItchBody::ExecutedAt(of) => self.lower(of.order, of.shares),
-            ItchBody::Cancelled(of) => self.lower(of.order, of.shares),
-            ItchBody::Delete(of) => assert!(self.orders.remove(&of.order).is_some()),
-            ItchBody::Replaced(of) => {
-                let (side, ..) = self.orders.remove(&of.before).expect("it rests");
-                self.orders.insert(of.order, (side, of.price, of.shares));
-            }
+            ItchBody::Add(of) => assert_eq!(orders.insert(of.order, (of.side, of.price, of.shares)), None),
+            ItchBody::Executed(of) => lower(orders, of.order, of.shares),
+            ItchBody::ExecutedAt(of) => lower(orders, of.order, of.shares),
+            ItchBody::Cancelled(of) => lower(orders, of.order, of.shares),
+            ItchBody::Delete(of) => assert!(orders.remove(&of.order).is_some()),
+            ItchBody::Replaced(of) => rename(orders, of.before, of.order, of.price, of.shares),
             _ => {}
         }
-    }
-
-    fn lower(&mut self, order: u64, lots: u32) {
-        let (_, _, left) = self.orders.get_mut(&order).expect("it rests");
-        *left -= lots;
-        if *left == 0 {
-            self.orders.remove(&order);
-        }
-    }
-
-    /// Levels as the venue's book has them: tick, lots, orders; buys and sells, the best first.
-    fn levels(&self) -> Value {
-        let side = |letter| {
-            let mut levels: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
-            for (_, tick, lots) in self.orders.values().filter(|order| order.0 == letter) {
-                let level = levels.entry(*tick).or_default();
-                (level.0, level.1) = (level.0 + u64::from(*lots), level.1 + 1);
-            }
-            levels.into_iter().map(|(tick, (lots, orders))| json!([tick, lots, orders])).collect::<Vec<_>>()
-        };
-        let (mut bids, asks) = (side(b'B'), side(b'S'));
-        bids.reverse();
-        json!([bids, asks])
     }
 
     /// Begins with the books as they stand.
@@ -147,6 +127,7 @@ impl Follower {
         let mut stream = TcpStream::connect(self.snapshots).expect("snapshots are there");
         let mut effects = client.step(now_ms(), SoupClientInput::Connected);
         self.orders.clear();
+        self.theirs.clear();
         let mut buffer = [0; 4_096];
         loop {
             for effect in effects {
@@ -168,4 +149,50 @@ impl Follower {
             effects = client.step(now_ms(), SoupClientInput::Received(&buffer[..bytes]));
         }
     }
+}
+
+/// Follows a message as another parser reads it.
+fn apply_theirs(book: &mut Book, message: &[u8]) {
+    let frame = [&(message.len() as u16).to_be_bytes()[..], message].concat();
+    let read = itchy::MessageStream::from_reader(&frame[..]).next().expect("a message").expect("ITCH 5.0");
+    match read.body {
+        itchy::Body::AddOrder(of) => {
+            let side = if of.side == itchy::Side::Buy { b'B' } else { b'S' };
+            assert_eq!(book.insert(of.reference, (side, of.price.raw(), of.shares)), None);
+        }
+        itchy::Body::OrderExecuted { reference, executed, .. } => lower(book, reference, executed),
+        itchy::Body::OrderExecutedWithPrice { reference, executed, .. } => lower(book, reference, executed),
+        itchy::Body::OrderCancelled { reference, cancelled } => lower(book, reference, cancelled),
+        itchy::Body::DeleteOrder { reference } => assert!(book.remove(&reference).is_some()),
+        itchy::Body::ReplaceOrder(of) => rename(book, of.old_reference, of.new_reference, of.price.raw(), of.shares),
+        _ => {}
+    }
+}
+
+fn lower(book: &mut Book, order: u64, lots: u32) {
+    let (_, _, left) = book.get_mut(&order).expect("it rests");
+    *left -= lots;
+    if *left == 0 {
+        book.remove(&order);
+    }
+}
+
+fn rename(book: &mut Book, before: u64, order: u64, tick: u32, lots: u32) {
+    let (side, ..) = book.remove(&before).expect("it rests");
+    book.insert(order, (side, tick, lots));
+}
+
+/// Levels as the venue's book has them: tick, lots, orders; buys and sells, the best first.
+fn levels_of(book: &Book) -> Value {
+    let side = |letter| {
+        let mut levels: BTreeMap<u32, (u64, u32)> = BTreeMap::new();
+        for (_, tick, lots) in book.values().filter(|order| order.0 == letter) {
+            let level = levels.entry(*tick).or_default();
+            (level.0, level.1) = (level.0 + u64::from(*lots), level.1 + 1);
+        }
+        levels.into_iter().map(|(tick, (lots, orders))| json!([tick, lots, orders])).collect::<Vec<_>>()
+    };
+    let (mut bids, asks) = (side(b'B'), side(b'S'));
+    bids.reverse();
+    json!([bids, asks])
 }

@@ -2,8 +2,11 @@
 //! also when the node is killed meanwhile; its market data, and its next incarnation.
 
 mod follower;
+mod full_disk;
 mod order_system;
 mod over_fix;
+mod over_nassau;
+mod over_quickfix;
 mod over_stream;
 mod participant;
 // The other tests use the rest of it.
@@ -38,6 +41,8 @@ fn now_ms() -> u64 {
 struct Market {
     folder: TempDir,
     node: Option<Process>,
+    /// What runs the node's binary; nothing if it is run as it is.
+    wrapper: Vec<String>,
     venue: String,
     ouch: String,
     follower: Follower,
@@ -47,7 +52,10 @@ struct Market {
 
 impl Market {
     fn new() -> Market {
-        let folder = TempDir::new().expect("a folder");
+        Market::run_by(TempDir::new().expect("a folder"), Vec::new())
+    }
+
+    fn run_by(folder: TempDir, wrapper: Vec<String>) -> Market {
         let home = folder.path().join("home");
         let assets = ["--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01", "--supply", "1000000"];
         let made = walras().arg("init").args(assets).arg("--home").arg(&home).output();
@@ -59,7 +67,7 @@ impl Market {
         let scope = RequestScope { network: Digest([0; 32]), venue: 0, incarnation: 0 };
         let (venue, ouch) = (String::new(), String::new());
         let follower = Follower::new();
-        let mut market = Market { folder, node: None, venue, ouch, follower, scope, next: 0 };
+        let mut market = Market { folder, node: None, wrapper, venue, ouch, follower, scope, next: 0 };
         let prepared =
             market.command("", &["venue", "prepare", "--venue", "0", "--json", "--home", home.to_str().expect("text")]);
         let prepared: Value = serde_json::from_str(&prepared).expect("JSON");
@@ -120,8 +128,21 @@ impl Market {
             ("WALRAS_VENUE__FEED_LISTEN", &*feed),
             ("WALRAS_VENUE__SNAPSHOT_LISTEN", &*snapshots),
         ];
-        let node = Process::start(&self.home(), &[&settings[..], &feed].concat());
-        self.node = Some(node);
+        let mut command = walras();
+        if let [first, rest @ ..] = &self.wrapper[..] {
+            let binary = command.get_program().to_owned();
+            let mut wrapped = std::process::Command::new(first);
+            wrapped.args(rest).arg(binary);
+            for (name, value) in command.get_envs() {
+                match value {
+                    Some(value) => wrapped.env(name, value),
+                    None => wrapped.env_remove(name),
+                };
+            }
+            command = wrapped;
+        }
+        let node = Process::spawn_by(command, &self.home(), &[&settings[..], &feed].concat());
+        self.node = Some(node.listening());
     }
 
     /// Opens the venue with a market, and gives traders what they need.
@@ -288,6 +309,9 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     killed_while_trading(&mut market);
     // The feed has another session now.
     market.follow();
+    let by_others = over_quickfix::orders(&mut market) + over_nassau::orders(&mut market);
+    market.settled(26 + by_others);
+    market.follow();
     fenced(&mut market);
     let node = market.node.as_ref().expect("it runs");
     let mut metrics = agent().get(format!("{}/metrics", node.server)).call().expect("it answers");
@@ -304,6 +328,15 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     })
     .expect("JSON");
     assert_eq!(audit["venues"][0]["busts"].as_array().map(Vec::len), Some(0), "{audit}");
+}
+
+#[test]
+fn a_venue_on_a_full_disk_acknowledges_nothing_that_is_not_durable_and_resumes() {
+    let folder = TempDir::new().expect("a folder");
+    let venues = folder.path().join("home/data/venues");
+    if let Some(wrapper) = full_disk::wrapper(venues.to_str().expect("text")) {
+        full_disk::halts_and_resumes(&mut Market::run_by(folder, wrapper));
+    }
 }
 
 fn over_http(market: &mut Market) {

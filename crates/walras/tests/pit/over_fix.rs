@@ -23,12 +23,28 @@ fn bridge(market: &Market, reports: &Path, listen: &str) -> Command {
     command
 }
 
-fn started(mut command: Command) -> (Bridge, String) {
+/// A bridge of alice's with a journal, names and references of its own.
+pub fn bridge_of(market: &Market, journal: &str, names: &str, above: &str) -> Command {
+    let mut command = walras();
+    command.args(["bridge", "--listen", "127.0.0.1:0", "--life", "5000", "--trading-key"]);
+    command.arg(market.key("alice-trading")).args(["--venue", &market.venue, "--ouch", &market.ouch]);
+    command.arg("--fix-journal").arg(market.folder.path().join(journal)).args(["--fix-names", names]);
+    command.args(["--session", "11", "--above", above]).stdout(Stdio::piped());
+    command
+}
+
+/// Runs a bridge; returns the line with its address, too.
+pub fn first_line(command: &mut Command) -> (Bridge, String) {
     let mut child = command.spawn().expect("walras runs");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
-    let address = line.trim().strip_prefix("plain FIX on ").unwrap_or_else(|| panic!("{line}")).to_string();
-    (Bridge(child), address)
+    (Bridge(child), line.trim().to_string())
+}
+
+pub fn started(mut command: Command) -> (Bridge, String) {
+    let (bridge, line) = first_line(&mut command);
+    let address = line.strip_prefix("plain FIX on ").unwrap_or_else(|| panic!("{line}")).to_string();
+    (bridge, address)
 }
 
 fn sell(market: &mut Market, tick: u32, lots: u32) {

@@ -29,9 +29,13 @@ pub struct Process {
 impl Process {
     /// Starts the node of a home; its log goes into the home.
     pub fn spawn(home: &Path, settings: &[(&str, &str)]) -> Process {
+        Process::spawn_by(walras(), home, settings)
+    }
+
+    /// Starts the node of a home by a command that runs the binary with further arguments.
+    pub fn spawn_by(mut command: Command, home: &Path, settings: &[(&str, &str)]) -> Process {
         let log = home.join("node.log");
         let errors = File::create(&log).expect("a log");
-        let mut command = walras();
         command.args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(home).env("RUST_LOG", "warn");
         command.env("WALRAS_ETHEREUM__LISTEN", "127.0.0.1:0");
         command.envs(settings.iter().copied()).stdout(Stdio::piped()).stderr(errors);
@@ -42,12 +46,17 @@ impl Process {
 
     /// Starts the node of a home and waits until it listens.
     pub fn start(home: &Path, settings: &[(&str, &str)]) -> Process {
-        let mut process = Process::spawn(home, settings);
+        Process::spawn(home, settings).listening()
+    }
+
+    /// Waits until it listens.
+    pub fn listening(mut self) -> Process {
+        let process = &mut self;
         let mut line = String::new();
         process.stdout.read_line(&mut line).expect("a line");
         let server = line.trim().strip_prefix("listening on ");
         process.server = server.unwrap_or_else(|| panic!("no node listens: {}", process.log())).to_string();
-        process
+        self
     }
 
     /// The contents of its log.

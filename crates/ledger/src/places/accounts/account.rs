@@ -1,67 +1,9 @@
 //! One account: its key, its sequence window and its balances.
 
-use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence, SignedBy};
+use borsh::BorshSerialize;
+use primitives::{Address, Amount, AssetId, PublicKey, SignedBy};
+use proofs::{AccountState, EvmRecord, Window};
 use smallvec::SmallVec;
-
-/// The maximum distance of a sequence number from the highest used one, above or below (rule 4).
-pub const SEQUENCE_WINDOW: u64 = 64;
-
-/// Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to and including it.
-///
-/// A number is free if it is at most 64 above the highest used, or among the 64 up to it and not used. So numbers may
-/// arrive in any order, gaps may remain, and each is used at most once (SPEEDEX §K.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Window {
-    highest: Sequence,
-    /// Bit i is set if `highest − i` is used.
-    used: u64,
-}
-
-/// Why a sequence number is not free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowError {
-    /// It has been used.
-    Used,
-    /// It is more than 64 below the highest used, so the ledger no longer knows.
-    TooOld,
-    /// It is more than 64 above the highest used.
-    TooFar,
-}
-
-impl Window {
-    /// The highest number used; 0 if none is.
-    pub fn highest(&self) -> Sequence {
-        self.highest
-    }
-
-    /// Whether `sequence` is free.
-    ///
-    /// # Errors
-    /// [`WindowError`] says why not.
-    pub fn check(&self, sequence: Sequence) -> Result<(), WindowError> {
-        if sequence > self.highest {
-            return if sequence - self.highest <= SEQUENCE_WINDOW { Ok(()) } else { Err(WindowError::TooFar) };
-        }
-        let behind = self.highest - sequence;
-        match () {
-            _ if sequence == 0 || behind >= SEQUENCE_WINDOW => Err(WindowError::TooOld),
-            _ if self.used >> behind & 1 == 1 => Err(WindowError::Used),
-            _ => Ok(()),
-        }
-    }
-
-    /// Marks a free `sequence` as used.
-    pub fn mark(&mut self, sequence: Sequence) {
-        if sequence > self.highest {
-            let ahead = (sequence - self.highest) as u32;
-            self.used = self.used.checked_shl(ahead).unwrap_or(0) | 1;
-            self.highest = sequence;
-        } else {
-            self.used |= 1 << (self.highest - sequence);
-        }
-    }
-}
 
 /// Units of one asset that an account can spend: what is not locked in offers.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,19 +23,6 @@ impl Balance {
     }
 }
 
-/// What Ethereum knows of an account besides its balance.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct EvmRecord {
-    /// The nonce of its next Ethereum transaction, or of the next contract that it creates.
-    pub nonce: u64,
-    /// Wei on top of the units of asset 0, less than one unit.
-    pub remainder: u64,
-    /// The Keccak hash of its code; zero if it has none. The account of a key has code while it delegates (EIP-7702).
-    pub code: Digest,
-    /// Whether it was created as a contract: then no key can sign for it, even one that hashes to its address.
-    pub is_contract: bool,
-}
-
 /// Fields that few accounts have.
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Rare {
@@ -111,21 +40,6 @@ pub struct Account {
     rare: Option<Box<Rare>>,
     /// Sorted by asset; no zeros.
     balances: SmallVec<[Balance; 2]>,
-}
-
-/// An account in the form in which it is hashed, proved and stored.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct AccountState {
-    /// Its address.
-    pub address: Address,
-    /// The key it registered, if it ever did.
-    pub key: Option<PublicKey>,
-    /// The sequence numbers it has used.
-    pub window: Window,
-    /// Spendable units by asset; sorted by asset, no zeros.
-    pub balances: Vec<(AssetId, Amount)>,
-    /// What Ethereum knows of it; `None` means an [`EvmRecord`] of zeros.
-    pub evm: Option<EvmRecord>,
 }
 
 impl Account {
@@ -281,9 +195,9 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
+    use primitives::Digest;
+
     use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn an_account_stays_small() {
@@ -312,33 +226,6 @@ mod tests {
             let mut written = Vec::new();
             account.write_state(&mut written);
             assert_eq!(written, borsh::to_vec(&account.state()).expect("writing to memory"));
-        }
-    }
-
-    proptest! {
-        /// Compares with the plain rule: a set of used numbers.
-        #[test]
-        fn each_number_is_used_once_within_64_of_the_highest(steps in proptest::collection::vec(0..200u64, 1..200)) {
-            let mut window = Window::default();
-            let mut used = BTreeSet::new();
-            for step in steps {
-                let highest = used.last().copied().unwrap_or(0);
-                let sequence = (highest + step).saturating_sub(90);
-                let expected = if sequence > highest + 64 {
-                    Err(WindowError::TooFar)
-                } else if sequence == 0 || sequence + 64 <= highest {
-                    Err(WindowError::TooOld)
-                } else if used.contains(&sequence) {
-                    Err(WindowError::Used)
-                } else {
-                    Ok(())
-                };
-                prop_assert_eq!(window.check(sequence), expected);
-                if expected.is_ok() {
-                    window.mark(sequence);
-                    used.insert(sequence);
-                }
-            }
         }
     }
 }

@@ -1,19 +1,15 @@
 //! Balances as a place of custody: one trie by address, and chunks by address.
 
-use std::sync::LazyLock;
-
-use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED};
+use proofs::{AccountState, EvmRecord, RootPart, account_bytes_digest};
 use rayon::prelude::*;
 use trie::Trie;
 
-use super::{Account, AccountState, Accounts, EvmRecord, shard_of};
+use super::{Account, Accounts, shard_of};
 use crate::genesis::Genesis;
-use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, bytes_of, in_place, tagged};
-use crate::refusal::Reason;
+use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
 use crate::unsound::AuditError;
 
-const CONTEXT: &str = "walras 2026 account state v2";
 /// Accounts in a full chunk.
 const ENTRIES: usize = 32_768;
 
@@ -21,29 +17,16 @@ type ValueDigest = [u8; 32];
 /// Accounts with the digests of their states, by address.
 pub(crate) type AccountDigests = Vec<([u8; 20], Option<ValueDigest>)>;
 
-/// The context of account digests is hashed once.
-static KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(CONTEXT));
-
-fn digest(bytes: &[u8]) -> ValueDigest {
-    blake3::Hasher::new_from_context_key(&KEY).update(bytes).finalize().into()
-}
-
 /// The digest of an account's present state; `room` is overwritten.
 pub(crate) fn account_digest(account: &Account, room: &mut Vec<u8>) -> ValueDigest {
     room.clear();
     account.write_state(room);
-    digest(room)
-}
-
-/// The digest of an account in the account trie.
-pub fn account_state_digest(state: &AccountState) -> ValueDigest {
-    digest(&bytes_of(state))
+    account_bytes_digest(room)
 }
 
 impl Custody for Accounts {
-    const TAG: u8 = 1;
+    const TAG: u8 = RootPart::BALANCES;
     const NAME: &'static str = "balances";
-    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = std::convert::Infallible;
     type Change = AccountDigests;
     type Tries = Trie<20>;

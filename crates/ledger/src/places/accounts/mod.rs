@@ -17,10 +17,8 @@ use primitives::Address;
 
 mod account;
 mod custody;
-mod refusals;
 
-pub use account::{Account, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError};
-pub use custody::account_state_digest;
+pub use account::Account;
 pub(crate) use custody::{AccountDigests, account_digest};
 
 /// Number of shards.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use payments::BridgeEntry;
 use primitives::{Address, Amount, AssetId, Digest};
+use proofs::{Refusal, RootPart, bridge_root};
 use trie::Trie;
 
 use super::{BridgeChange, BridgeEdit, Crossing, LaneBridge, LaneRecord};
@@ -12,10 +13,8 @@ use crate::genesis::{Genesis, GenesisError};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::refusal::{Reason, Refusal};
 use crate::unsound::AuditError;
 
-const CONTEXT: &str = "walras 2026 bridge root v1";
 /// Bytes of a full piece of the state.
 const PIECE: usize = 1 << 20;
 
@@ -27,11 +26,6 @@ pub(crate) struct BridgeTries {
     pub rest: Option<Digest>,
 }
 
-/// The bridge's part of the state root.
-pub(crate) fn bridge_root(entries: &Digest, rest: &Digest) -> Digest {
-    Digest::of(CONTEXT, &[entries.0, rest.0].concat())
-}
-
 #[derive(BorshSerialize, BorshDeserialize)]
 enum BridgeChunk {
     Record(Box<LaneRecord>),
@@ -40,9 +34,8 @@ enum BridgeChunk {
 }
 
 impl Custody for Option<Arc<LaneBridge>> {
-    const TAG: u8 = 4;
+    const TAG: u8 = RootPart::ESCROW;
     const NAME: &'static str = "escrow";
-    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = BridgeEdit<'a>;
     type Change = Option<BridgeChange>;
     type Tries = BridgeTries;

@@ -29,7 +29,6 @@
 //! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
 mod custody;
-mod refusals;
 mod restarted;
 mod terms;
 
@@ -42,12 +41,11 @@ use payments::{
     LaneCommittee, LaneRefusal, LaneRules, LaneSchedule, Output, POST_CHECKS_MAX, Quorums, RootCache,
 };
 use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
+use proofs::Refusal;
 
-pub(crate) use custody::bridge_root;
 pub use payments::{LaneBls, LaneRegistration};
 pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
-use crate::refusal::Refusal;
 use crate::sums::{Credit, Sums};
 
 const CONTEXT: &str = "walras 2026 bridge state v3";
@@ -254,7 +252,7 @@ impl LaneBridge {
             return Err(Refusal::WRONG_CASE_DEPOSIT);
         }
         let fact = operation.fact(&self.network, sender).map_err(|_| Refusal::BAD_LANE_POST)?;
-        self.bridge.check(&fact)?;
+        self.bridge.check(&fact).map_err(told)?;
         // What is free must be of use, and only members' accounts have it: otherwise a copy would cost its sender.
         if is_lane_duty(bytes) && !(self.is_duty_of(sender, &operation) && self.bridge.changes(&fact)) {
             return Err(Refusal::NO_LANE_DUTY);
@@ -421,19 +419,18 @@ pub(crate) fn cost(bytes: &[u8]) -> u32 {
     parse(bytes).map_or(1, |operation| operation.cost().max(1))
 }
 
-impl From<BridgeRefusal> for Refusal {
-    fn from(refusal: BridgeRefusal) -> Refusal {
-        match refusal {
-            BridgeRefusal::NotRedeemable(_) => Refusal::NOT_REDEEMABLE,
-            BridgeRefusal::Void => Refusal::VOID_PAYMENT,
-            BridgeRefusal::TooLate(_) => Refusal::CASE_TOO_LATE,
-            BridgeRefusal::UnknownOutput => Refusal::UNKNOWN_OUTPUT,
-            BridgeRefusal::NoCase => Refusal::NO_CASE,
-            BridgeRefusal::WrongRound { .. } => Refusal::WRONG_HALT_ROUND,
-            BridgeRefusal::WrongRegistration(_) => Refusal::WRONG_LANE_KEYS,
-            BridgeRefusal::EvidenceTooOld(_) => Refusal::EVIDENCE_TOO_OLD,
-            BridgeRefusal::NotAwaited(_) => Refusal::NOT_AWAITED,
-            BridgeRefusal::WrongComplaint => Refusal::UNPROVEN_LANE_POST,
-        }
+/// The reason that a client is told.
+fn told(refusal: BridgeRefusal) -> Refusal {
+    match refusal {
+        BridgeRefusal::NotRedeemable(_) => Refusal::NOT_REDEEMABLE,
+        BridgeRefusal::Void => Refusal::VOID_PAYMENT,
+        BridgeRefusal::TooLate(_) => Refusal::CASE_TOO_LATE,
+        BridgeRefusal::UnknownOutput => Refusal::UNKNOWN_OUTPUT,
+        BridgeRefusal::NoCase => Refusal::NO_CASE,
+        BridgeRefusal::WrongRound { .. } => Refusal::WRONG_HALT_ROUND,
+        BridgeRefusal::WrongRegistration(_) => Refusal::WRONG_LANE_KEYS,
+        BridgeRefusal::EvidenceTooOld(_) => Refusal::EVIDENCE_TOO_OLD,
+        BridgeRefusal::NotAwaited(_) => Refusal::NOT_AWAITED,
+        BridgeRefusal::WrongComplaint => Refusal::UNPROVEN_LANE_POST,
     }
 }

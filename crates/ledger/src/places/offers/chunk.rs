@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use clearing::Total;
 use primitives::{Address, Amount, Height, Price, Sequence};
+use proofs::{NO_END, Offer, Place, Rest};
 
-use super::offer::{Edit, NO_END, Offer, Place, Rest};
+use super::offer::Edit;
 
 /// The most offers in a chunk. Fewer would make clearing sum more chunks, more would copy more for each new offer.
 pub(crate) const CHUNK: usize = 64;

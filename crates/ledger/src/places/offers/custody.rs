@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use primitives::{Digest, MAX_ISSUED};
+use proofs::{Offer, Pair, RootPart, offer_value, pair_key, pair_root_digest};
 use rayon::prelude::*;
 use trie::Trie;
 
-use super::{Edit, Offer, OrderBook, Pair, PairChange, PairOffers, Rest, Workspace};
+use super::{Edit, OrderBook, PairChange, PairOffers, Workspace};
 use crate::genesis::Genesis;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::refusal::Reason;
 use crate::unsound::AuditError;
 
-const PAIR_CONTEXT: &str = "walras 2026 pair root v1";
 /// Offers in a full chunk.
 const ENTRIES: usize = 32_768;
 /// Tries that are hashed together: few nodes of one trie change in a block, and similar nodes are hashed sixteen at a
@@ -30,31 +29,9 @@ pub(crate) struct OfferTries {
     pub pair_roots: Trie<8>,
 }
 
-/// The value of an offer in the trie of its pair: its amount and its last height. The key is its place.
-pub fn offer_value(rest: Rest) -> [u8; 16] {
-    let mut value = [0; 16];
-    value[..8].copy_from_slice(&rest.amount.to_le_bytes());
-    value[8..].copy_from_slice(&rest.until.to_le_bytes());
-    value
-}
-
-/// The key of a pair in the trie over the roots of pairs.
-pub(crate) fn pair_key(pair: Pair) -> [u8; 8] {
-    let mut key = [0; 8];
-    key[..4].copy_from_slice(&pair.sell.0.to_be_bytes());
-    key[4..].copy_from_slice(&pair.buy.0.to_be_bytes());
-    key
-}
-
-/// The value of a pair in that trie.
-pub(crate) fn pair_root_digest(root: &Digest) -> [u8; 32] {
-    blake3::derive_key(PAIR_CONTEXT, &root.0)
-}
-
 impl Custody for OrderBook {
-    const TAG: u8 = 2;
+    const TAG: u8 = RootPart::OFFERS;
     const NAME: &'static str = "offers";
-    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = std::convert::Infallible;
     type Change = Vec<PairChange>;
     type Tries = OfferTries;

@@ -6,17 +6,15 @@
 
 use clearing::TooSmall;
 use primitives::Amount;
-
-use crate::Refusal;
+use proofs::Refusal;
 
 /// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.
 pub const LEAST_UNITS: Amount = 4_096;
 
-impl From<TooSmall> for Refusal {
-    fn from(small: TooSmall) -> Refusal {
-        match small {
-            TooSmall::Sells => Refusal::SELLS_TOO_LITTLE,
-            TooSmall::Asks => Refusal::ASKS_TOO_LITTLE,
-        }
+/// The reason that the sender of a small offer is told.
+pub(crate) fn too_small(small: TooSmall) -> Refusal {
+    match small {
+        TooSmall::Sells => Refusal::SELLS_TOO_LITTLE,
+        TooSmall::Asks => Refusal::ASKS_TOO_LITTLE,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use primitives::{Amount, Height};
+use proofs::{Pair, Place};
 
 mod chunk;
 mod custody;
@@ -11,15 +12,13 @@ mod ends;
 mod minima;
 mod offer;
 mod pair_offers;
-mod refusals;
 
-pub use custody::offer_value;
-pub(crate) use custody::{pair_key, pair_root_digest};
 use ends::Ends;
 pub use ends::{ENDS_MAX, LIFE_MAX};
 pub use minima::LEAST_UNITS;
+pub(crate) use minima::too_small;
 pub(crate) use offer::last_height;
-pub use offer::{Edit, EndReason, EndedOffer, Fill, NO_END, Offer, Pair, PairChange, Place, Rest};
+pub use offer::{Edit, PairChange};
 pub use pair_offers::PairOffers;
 pub(crate) use pair_offers::Workspace;
 

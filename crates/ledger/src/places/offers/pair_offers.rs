@@ -15,10 +15,11 @@ use std::sync::Arc;
 
 use clearing::{PairBook, Run, Total};
 use primitives::{Amount, Height, Price, Sequence};
+use proofs::{Batch, Fill, NO_END, Offer, Pair, Place, Rest};
 use rayon::prelude::*;
 
 use super::chunk::{CHUNK, Chunk, Columns};
-use super::offer::{Edit, Fill, NO_END, Offer, Pair, Place, Rest, ends_later};
+use super::offer::{Edit, ends_later};
 
 /// A smaller chunk is joined with its neighbour.
 const SPARSE: usize = CHUNK / 4;
@@ -190,6 +191,15 @@ impl PairOffers {
         let mut before = self.clone();
         before.apply(None, &fills.into_iter().map(unsold).collect::<Vec<_>>());
         before
+    }
+
+    /// The offers of `pair` as a batch met them, if these rest after its block: with what was sold of them, and those
+    /// that ended after it.
+    pub fn as_met_by(&self, batch: &Batch, pair: Pair) -> PairOffers {
+        let ended = batch.ended.iter().filter(|ended| ended.pair == pair && ended.why.is_after_batch());
+        let edits: Vec<Edit> =
+            ended.map(|ended| Edit { place: ended.place, amount: Some(ended.returned), until: NO_END }).collect();
+        self.with(&edits).before(batch.fills_of(pair))
     }
 
     /// The offers with these edits made, which are sorted by place.

@@ -3,20 +3,19 @@
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest, SubBlock, Superblock};
+use proofs::{Refusal, RootPart, Validators};
 
-use super::{LaneStakes, RegistryEdit, STAKED, Validators};
+use super::{LaneStakes, RegistryEdit, STAKED, Stakes};
 use crate::genesis::{Genesis, GenesisError, Membership};
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::refusal::{Reason, Refusal};
 use crate::sums::Sums;
 use crate::unsound::AuditError;
 
-impl Custody for Arc<Validators> {
-    const TAG: u8 = 5;
+impl Custody for Arc<Stakes> {
+    const TAG: u8 = RootPart::STAKES;
     const NAME: &'static str = "stakes and rewards";
-    const REASONS: &'static [Reason] = super::refusals::REASONS;
     type Edit<'a> = RegistryEdit<'a>;
     type Change = Digest;
     type Tries = Digest;
@@ -25,7 +24,7 @@ impl Custody for Arc<Validators> {
     fn found(genesis: &Genesis, last_block: Digest) -> Self {
         let Membership { mut terms, reward_pool, founders } = genesis.membership.clone().unwrap_or_default();
         terms.network = genesis.network(last_block);
-        Arc::new(Validators::found(terms, reward_pool, &founders))
+        Arc::new(Stakes::found(terms, reward_pool, &founders))
     }
 
     fn section(genesis: &Genesis) -> Option<Vec<u8>> {
@@ -41,7 +40,7 @@ impl Custody for Arc<Validators> {
     }
 
     fn check(&self, rules: &Rules, sender: Address, edit: RegistryEdit<'_>) -> Result<(), Refusal> {
-        Validators::check(self, rules.chain, &sender, edit, rules.height, rules.limits.validators as usize)
+        Stakes::check(self, rules.chain, &sender, edit, rules.height, rules.limits.validators as usize)
     }
 
     /// Sub-blocks with an invalid transaction earn nothing. The lane has convicted some accounts; the stakes of others
@@ -49,7 +48,7 @@ impl Custody for Arc<Validators> {
     fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, RegistryEdit<'_>)]) -> Moved<Digest> {
         let Turn { block, limits, refusals, convicted, .. } = turn;
         if self.is_untouched_by(block, edits.len() + convicted.len()) {
-            return Moved { change: self.digest(), ..Moved::default() };
+            return Moved { change: self.registered.digest(), ..Moved::default() };
         }
         let (answering, heights_max) = (std::mem::take(&mut turn.answering), turn.answering_heights);
         let lane = LaneStakes { convicted, answering, heights_max };
@@ -57,11 +56,11 @@ impl Custody for Arc<Validators> {
         let moved = Arc::make_mut(self).apply(block, &earning, edits, &lane, limits.validators as usize);
         let mut held = Sums::default();
         held.add(STAKED, moved.bonded);
-        Moved { credits: moved.credits, held, change: self.digest(), ..Moved::default() }
+        Moved { credits: moved.credits, held, change: self.registered.digest(), ..Moved::default() }
     }
 
     fn whole(&self) -> Digest {
-        self.digest()
+        self.registered.digest()
     }
 
     fn follow(digest: &mut Digest, change: &Digest) {
@@ -73,7 +72,7 @@ impl Custody for Arc<Validators> {
     }
 
     fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_> {
-        Box::new(std::iter::once_with(|| tagged(Self::TAG, &**self)))
+        Box::new(std::iter::once_with(|| tagged(Self::TAG, &self.registered)))
     }
 
     fn entries(&self) -> u64 {
@@ -83,7 +82,7 @@ impl Custody for Arc<Validators> {
     fn held(&self, audited: &Audited<'_>) -> Result<Vec<u128>, AuditError> {
         self.fault(audited.height).map_or(Ok(()), |fault| Err(AuditError::Validators(fault)))?;
         let mut held = audited.zero();
-        held[STAKED.0 as usize] = self.bonded();
+        held[STAKED.0 as usize] = self.registered.bonded();
         Ok(held)
     }
 }
@@ -104,7 +103,7 @@ fn earning(block: &Superblock, refusals: &[Option<Refusal>]) -> Vec<u32> {
 #[derive(Default)]
 pub(crate) struct StakeReader(Option<Validators>);
 
-impl ReadChunks<Arc<Validators>> for StakeReader {
+impl ReadChunks<Arc<Stakes>> for StakeReader {
     fn push(&mut self, bytes: &[u8]) -> Result<(), ChunkFault> {
         in_place(self.0.replace(borsh::from_slice(bytes)?).is_none())
     }
@@ -113,7 +112,7 @@ impl ReadChunks<Arc<Validators>> for StakeReader {
         self.0.iter().count() as u64
     }
 
-    fn finish(self, _: &Restored) -> Result<Arc<Validators>, AuditError> {
-        self.0.map(Arc::new).ok_or(AuditError::Validators("it is missing"))
+    fn finish(self, _: &Restored) -> Result<Arc<Stakes>, AuditError> {
+        self.0.map(|registered| Arc::new(Stakes { registered })).ok_or(AuditError::Validators("it is missing"))
     }
 }

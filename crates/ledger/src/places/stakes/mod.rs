@@ -36,95 +36,23 @@
 
 mod custody;
 mod draw;
-mod refusals;
-mod schedule;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
+use proofs::{Member, Refusal, Terms, Validator, Validators};
 
-pub use schedule::Schedule;
-
-use crate::refusal::Refusal;
 use crate::sums::Credit;
-
-const CONTEXT: &str = "walras 2026 validators v1";
 
 /// The asset that is staked.
 pub const STAKED: AssetId = AssetId(0);
 
-/// The terms for all validators of a chain, from its genesis on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Terms {
-    /// The identity of the network, to which everything that validators sign is bound.
-    pub network: Digest,
-    /// When committees change.
-    pub schedule: Schedule,
-    /// Validators in a committee, if that many can be drawn.
-    pub committee: u32,
-    /// The minimum stake of a validator, in units.
-    pub minimum_stake: Amount,
-    /// Epochs for which a stake can be punished after the last epoch that it counted in.
-    pub unbonding_epochs: u64,
-    /// Reward of the proposer of a sub-block, in units.
-    pub reward: Amount,
-    /// The part of its stake that a convicted validator loses.
-    pub slash: Fraction,
-}
-
-/// A validator of an epoch, as it was when it was drawn. Its position in the committee is its index in consensus.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Member {
-    /// The account that staked; it receives the rewards.
-    pub account: Address,
-    /// The key with which it signs and authenticates.
-    pub key: PublicKey,
-    /// Host and port (UDP); empty for a founder that has not set one since: then the genesis file has it.
-    pub address: String,
-    /// Units staked.
-    pub stake: Amount,
-}
-
-/// An entry of the registry.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Validator {
-    /// Its account, key and address now, and the units that count in the next draw.
-    pub member: Member,
-    /// Units being paid back, by the height from which they are free, ascending.
-    pub unbonding: Vec<(Height, Amount)>,
-    /// Whether it was convicted.
-    pub excluded: bool,
-}
-
-impl Validator {
-    /// Units that it has staked and that are not paid back yet.
-    pub fn bonded(&self) -> Amount {
-        self.member.stake + self.unbonding.iter().map(|(_, units)| units).sum::<Amount>()
-    }
-
-    /// Starts the payback of units.
-    fn unbond(&mut self, units: Amount, free: Height) {
-        match self.unbonding.last_mut() {
-            _ if units == 0 => {}
-            Some((last, sum)) if *last == free => *sum += units,
-            _ => self.unbonding.push((free, units)),
-        }
-    }
-}
-
-/// The registry, the committees that may still be needed, and the pool of rewards.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Validators {
-    terms: Terms,
-    pool: Amount,
-    /// By account.
-    registry: Vec<Validator>,
-    /// The epoch of the first of `committees`.
-    first_epoch: u64,
-    /// The committees of consecutive epochs, up to the last one drawn.
-    committees: Vec<Vec<Member>>,
+/// The registry with the rules by which it changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stakes {
+    /// What is hashed and proved.
+    pub registered: Validators,
 }
 
 /// What an operation does to the registry of validators.
@@ -157,82 +85,40 @@ pub(crate) struct Moved {
     pub bonded: i128,
 }
 
-impl Validators {
+impl Stakes {
     /// The registry of founders, who are the first committee in this order.
-    pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Validators {
+    pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Stakes {
         let entry = |member: &Member| Validator { member: member.clone(), unbonding: Vec::new(), excluded: false };
         let mut registry: Vec<Validator> = founders.iter().map(entry).collect();
         registry.sort_unstable_by_key(|one| one.member.account);
-        Validators { terms, pool, registry, first_epoch: 0, committees: vec![founders.to_vec()] }
+        let committees = vec![founders.to_vec()];
+        Stakes { registered: Validators { terms, pool, registry, first_epoch: 0, committees } }
     }
 
     /// Continues as the registry of another network: statements signed for the previous one convict no one.
     pub(crate) fn rename(&mut self, network: Digest) {
-        self.terms.network = network;
-    }
-
-    /// The terms for all validators.
-    pub fn terms(&self) -> &Terms {
-        &self.terms
-    }
-
-    /// Units of asset 0 that pay rewards.
-    pub fn pool(&self) -> Amount {
-        self.pool
-    }
-
-    /// All accounts that have staked and are not fully paid back, and the convicted, by account.
-    pub fn registry(&self) -> &[Validator] {
-        &self.registry
-    }
-
-    /// The validator of an account.
-    pub fn get(&self, account: &Address) -> Option<&Validator> {
-        self.find(account).ok().map(|at| &self.registry[at])
-    }
-
-    /// The committee of an epoch; none if it is not drawn yet, or no longer needed.
-    pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
-        let at = usize::try_from(epoch.checked_sub(self.first_epoch)?).ok()?;
-        self.committees.get(at).map(Vec::as_slice)
-    }
-
-    /// The last epoch whose committee is drawn.
-    pub fn last_epoch(&self) -> u64 {
-        self.first_epoch.saturating_add(self.committees.len() as u64).saturating_sub(1)
-    }
-
-    /// The digest in the state root.
-    pub fn digest(&self) -> Digest {
-        Digest::of(CONTEXT, &borsh::to_vec(self).expect("writing to memory cannot fail"))
-    }
-
-    /// Units of asset 0 in stakes, being paid back, and in the pool.
-    pub fn bonded(&self) -> u128 {
-        let unbonding = |one: &Validator| one.unbonding.iter().map(|(_, units)| u128::from(*units)).sum::<u128>();
-        let of = |one: &Validator| u128::from(one.member.stake) + unbonding(one);
-        u128::from(self.pool) + self.registry.iter().map(of).sum::<u128>()
+        self.registered.terms.network = network;
     }
 
     /// The fault of a decoded registry of this height, if there is one.
     pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
-        let mut keys: Vec<PublicKey> = self.registry.iter().map(|one| one.member.key).collect();
+        let mut keys: Vec<PublicKey> = self.registered.registry.iter().map(|one| one.member.key).collect();
         keys.sort_unstable();
         let is_empty = |one: &Validator| one.member.stake == 0 && one.unbonding.is_empty() && !one.excluded;
         let is_ordered = |one: &Validator| one.unbonding.is_sorted_by(|a, b| a.0 < b.0);
         match () {
-            _ if !self.registry.is_sorted_by(|a, b| a.member.account < b.member.account) => Some("out of order"),
+            _ if !self.registered.registry.is_sorted_by(|a, b| a.member.account < b.member.account) => {
+                Some("out of order")
+            }
             _ if keys.windows(2).any(|two| two[0] == two[1]) => Some("two validators have one key"),
-            _ if self.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
-            _ if !self.registry.iter().all(is_ordered) => Some("repayments out of order"),
-            _ if self.committees.is_empty() => Some("no committee"),
-            _ if self.last_epoch() != self.terms.schedule.last_drawn(height) => Some("committees of other epochs"),
+            _ if self.registered.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
+            _ if !self.registered.registry.iter().all(is_ordered) => Some("repayments out of order"),
+            _ if self.registered.committees.is_empty() => Some("no committee"),
+            _ if self.registered.last_epoch() != self.registered.terms.schedule.last_drawn(height) => {
+                Some("committees of other epochs")
+            }
             _ => None,
         }
-    }
-
-    fn find(&self, account: &Address) -> Result<usize, usize> {
-        self.registry.binary_search_by_key(account, |one| one.member.account)
     }
 
     /// Checks one change against the present registry; `height` is that of the block it may be in.
@@ -253,15 +139,15 @@ impl Validators {
 
     fn check_stake(&self, chain: u64, sender: &Address, stake: &Stake, most: usize) -> Result<(), Refusal> {
         self.check_open(sender)?;
-        let staked = self.get(sender).map_or(0, |own| own.member.stake);
+        let staked = self.registered.get(sender).map_or(0, |own| own.member.stake);
         let units = staked.saturating_add(stake.units);
-        if units < self.terms.minimum_stake.max(1) {
+        if units < self.registered.terms.minimum_stake.max(1) {
             return Err(Refusal::STAKE_TOO_SMALL);
         }
         if staked == 0 && self.is_full_for(units, most) {
             return Err(Refusal::REGISTRY_FULL);
         }
-        if self.registry.iter().any(|one| one.member.key == stake.key && one.member.account != *sender) {
+        if self.registered.registry.iter().any(|one| one.member.key == stake.key && one.member.account != *sender) {
             return Err(Refusal::VALIDATOR_KEY_TAKEN);
         }
         if stake.is_possessed(chain, sender) { Ok(()) } else { Err(Refusal::NOT_POSSESSED) }
@@ -269,23 +155,23 @@ impl Validators {
 
     /// Whether `most` accounts have staked, and none of them less than a newcomer would.
     fn is_full_for(&self, units: Amount, most: usize) -> bool {
-        let staked = || self.registry.iter().map(|one| one.member.stake).filter(|staked| *staked > 0);
+        let staked = || self.registered.registry.iter().map(|one| one.member.stake).filter(|staked| *staked > 0);
         staked().count() >= most && staked().all(|staked| staked >= units)
     }
 
     fn check_unstake(&self, sender: &Address, units: Amount) -> Result<(), Refusal> {
         self.check_open(sender)?;
-        let staked = self.get(sender).ok_or(Refusal::NOT_A_VALIDATOR)?.member.stake;
+        let staked = self.registered.get(sender).ok_or(Refusal::NOT_A_VALIDATOR)?.member.stake;
         match staked.checked_sub(units) {
             None => Err(Refusal::UNSTAKE_TOO_MUCH),
-            Some(rest) if rest > 0 && rest < self.terms.minimum_stake => Err(Refusal::STAKE_TOO_SMALL),
+            Some(rest) if rest > 0 && rest < self.registered.terms.minimum_stake => Err(Refusal::STAKE_TOO_SMALL),
             Some(_) => Ok(()),
         }
     }
 
     fn check_open(&self, sender: &Address) -> Result<(), Refusal> {
-        match self.get(sender) {
-            _ if self.terms.schedule.is_fixed() => Err(Refusal::COMMITTEE_FIXED),
+        match self.registered.get(sender) {
+            _ if self.registered.terms.schedule.is_fixed() => Err(Refusal::COMMITTEE_FIXED),
             Some(own) if own.excluded => Err(Refusal::EXCLUDED),
             _ => Ok(()),
         }
@@ -296,33 +182,33 @@ impl Validators {
         if evidence.epoch < self.oldest_punishable(height) {
             return Err(Refusal::EVIDENCE_TOO_OLD);
         }
-        let committee = self.committee(evidence.epoch).ok_or(Refusal::BAD_EVIDENCE)?;
+        let committee = self.registered.committee(evidence.epoch).ok_or(Refusal::BAD_EVIDENCE)?;
         let member = committee.get(usize::from(evidence.member)).ok_or(Refusal::BAD_EVIDENCE)?;
-        let at = self.find(&member.account).map_err(|_| Refusal::NOT_A_VALIDATOR)?;
-        if self.registry[at].excluded {
+        let at = self.registered.find(&member.account).map_err(|_| Refusal::NOT_A_VALIDATOR)?;
+        if self.registered.registry[at].excluded {
             return Err(Refusal::EXCLUDED);
         }
-        if evidence.convicts(self.terms.network, &member.key) { Ok(at) } else { Err(Refusal::BAD_EVIDENCE) }
+        if evidence.convicts(self.registered.terms.network, &member.key) { Ok(at) } else { Err(Refusal::BAD_EVIDENCE) }
     }
 
     fn oldest_punishable(&self, height: Height) -> u64 {
-        self.terms.schedule.epoch_of(height).saturating_sub(self.terms.unbonding_epochs)
+        self.registered.terms.schedule.epoch_of(height).saturating_sub(self.registered.terms.unbonding_epochs)
     }
 
     /// The height at which units that are unstaked in a block are paid back: a boundary.
     fn free(&self, height: Height) -> Height {
-        let schedule = self.terms.schedule;
+        let schedule = self.registered.terms.schedule;
         // The draw at this height, if there is one, uses the registry before the block.
         let last_epoch = schedule.last_drawn(height);
-        schedule.boundary_from(schedule.last_height(last_epoch.saturating_add(self.terms.unbonding_epochs)))
+        schedule.boundary_from(schedule.last_height(last_epoch.saturating_add(self.registered.terms.unbonding_epochs)))
     }
 
     /// Whether a block with this many operations would leave everything unchanged.
     pub(crate) fn is_untouched_by(&self, block: &Superblock, operations: usize) -> bool {
-        let schedule = self.terms.schedule;
+        let schedule = self.registered.terms.schedule;
         let is_quiet = !schedule.is_boundary(block.height)
             && schedule.epoch_of(block.height) == schedule.epoch_of(block.height + 1);
-        operations == 0 && is_quiet && (self.terms.reward == 0 || self.pool == 0)
+        operations == 0 && is_quiet && (self.registered.terms.reward == 0 || self.registered.pool == 0)
     }
 
     /// Applies a block: rewards, and the admitted changes of the registry, whose order does not matter.
@@ -337,48 +223,48 @@ impl Validators {
         lane: &LaneStakes<'_>,
         validators_max: usize,
     ) -> Moved {
-        let before = self.bonded();
+        let before = self.registered.bonded();
         let height = block.height;
-        if self.terms.schedule.is_boundary(height) {
+        if self.registered.terms.schedule.is_boundary(height) {
             self.draw(&block.parent_root);
         }
         let mut credits = self.reward(height, earning);
         self.convict_and_move(edits, lane.convicted, height);
         self.displace(validators_max, height);
-        if self.terms.schedule.is_boundary(height) {
+        if self.registered.terms.schedule.is_boundary(height) {
             self.release(height, lane, &mut credits);
         }
         self.forget(height);
-        Moved { credits, bonded: self.bonded() as i128 - before as i128 }
+        Moved { credits, bonded: self.registered.bonded() as i128 - before as i128 }
     }
 
     /// Draws the committee of the next epoch.
     fn draw(&mut self, seed: &Digest) {
-        let epoch = self.last_epoch() + 1;
+        let epoch = self.registered.last_epoch() + 1;
         // A convicted validator has no stake left.
         let candidates: Vec<&Member> =
-            self.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
+            self.registered.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
         let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
-        let drawn = draw::draw(seed, epoch, &stakes, self.terms.committee as usize);
+        let drawn = draw::draw(seed, epoch, &stakes, self.registered.terms.committee as usize);
         let committee = match drawn.is_empty() {
-            true => self.committees.last().expect("there always is one").clone(),
+            true => self.registered.committees.last().expect("there always is one").clone(),
             false => drawn.into_iter().map(|at| candidates[at].clone()).collect(),
         };
-        self.committees.push(committee);
+        self.registered.committees.push(committee);
     }
 
     /// Pays proposers, as far as the pool suffices: then all get the same part.
     fn reward(&mut self, height: Height, earning: &[u32]) -> Vec<Credit> {
-        let committee = self.committee(self.terms.schedule.epoch_of(height)).unwrap_or_default();
+        let committee = self.registered.committee(self.registered.terms.schedule.epoch_of(height)).unwrap_or_default();
         let proposers: Vec<Address> = earning
             .iter()
             .filter_map(|proposer| committee.get(*proposer as usize))
             .map(|member| member.account)
-            .filter(|account| !self.get(account).is_some_and(|one| one.excluded))
+            .filter(|account| !self.registered.get(account).is_some_and(|one| one.excluded))
             .collect();
-        let Some(most) = self.pool.checked_div(proposers.len() as Amount) else { return Vec::new() };
-        let amount = self.terms.reward.min(most);
-        self.pool -= amount * proposers.len() as Amount;
+        let Some(most) = self.registered.pool.checked_div(proposers.len() as Amount) else { return Vec::new() };
+        let amount = self.registered.terms.reward.min(most);
+        self.registered.pool -= amount * proposers.len() as Amount;
         let pay = |to| Credit { to, asset: STAKED, amount };
         if amount == 0 { Vec::new() } else { proposers.into_iter().map(pay).collect() }
     }
@@ -388,7 +274,7 @@ impl Validators {
         // The filter found the convicted validators in the registry before the block.
         let accused = edits.iter().filter_map(|(_, edit)| match edit {
             RegistryEdit::Convict(evidence) => {
-                let member = self.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
+                let member = self.registered.committee(evidence.epoch)?.get(usize::from(evidence.member))?;
                 Some(member.account)
             }
             _ => None,
@@ -406,40 +292,40 @@ impl Validators {
     }
 
     fn stake(&mut self, account: Address, stake: &Stake) {
-        let at = self.find(&account).unwrap_or_else(|at| {
+        let at = self.registered.find(&account).unwrap_or_else(|at| {
             let member = Member { account, key: stake.key, address: String::new(), stake: 0 };
-            self.registry.insert(at, Validator { member, unbonding: Vec::new(), excluded: false });
+            self.registered.registry.insert(at, Validator { member, unbonding: Vec::new(), excluded: false });
             at
         });
-        let member = &mut self.registry[at].member;
+        let member = &mut self.registered.registry[at].member;
         member.stake += stake.units;
         member.key = stake.key;
         member.address.clone_from(&stake.address);
     }
 
     fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
-        let at = self.find(account).expect("the filter has checked the stake");
-        let own = &mut self.registry[at];
+        let at = self.registered.find(account).expect("the filter has checked the stake");
+        let own = &mut self.registered.registry[at];
         own.member.stake = own.member.stake.checked_sub(units).expect("the filter has checked the amount");
-        own.unbond(units, free);
+        unbond(own, units, free);
     }
 
     /// Takes the slashed part from a convicted validator, and starts the payback of the rest. A validator is
     /// convicted only once.
     fn convict(&mut self, account: &Address, free: Height) {
-        let (slash, is_fixed) = (self.terms.slash, self.terms.schedule.is_fixed());
-        let Ok(at) = self.find(account) else { return };
-        let own = &mut self.registry[at];
+        let (slash, is_fixed) = (self.registered.terms.slash, self.registered.terms.schedule.is_fixed());
+        let Ok(at) = self.registered.find(account) else { return };
+        let own = &mut self.registered.registry[at];
         if own.excluded {
             return;
         }
         own.excluded = true;
         let bonded = own.unbonding.iter_mut().map(|(_, units)| units).chain([&mut own.member.stake]);
-        self.pool += bonded.map(|units| lose(units, slash)).sum::<Amount>();
+        self.registered.pool += bonded.map(|units| lose(units, slash)).sum::<Amount>();
         own.unbonding.retain(|(_, units)| *units > 0);
         if !is_fixed {
             let rest = std::mem::take(&mut own.member.stake);
-            own.unbond(rest, free);
+            unbond(own, rest, free);
         }
     }
 
@@ -447,7 +333,7 @@ impl Validators {
     /// `most` are left.
     fn displace(&mut self, most: usize, height: Height) {
         let mut staked: Vec<(Amount, Reverse<usize>)> = (0..)
-            .zip(&self.registry)
+            .zip(&self.registered.registry)
             .filter(|(_, one)| one.member.stake > 0)
             .map(|(at, one)| (one.member.stake, Reverse(at)))
             .collect();
@@ -458,16 +344,16 @@ impl Validators {
         staked.sort_unstable();
         let free = self.free(height);
         for (_, Reverse(at)) in &staked[..beyond] {
-            let own = &mut self.registry[*at];
+            let own = &mut self.registered.registry[*at];
             let units = std::mem::take(&mut own.member.stake);
-            own.unbond(units, free);
+            unbond(own, units, free);
         }
     }
 
     /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
     /// member of the payment lane are paid later, and at the latest when they have waited as long as they must.
     fn release(&mut self, height: Height, lane: &LaneStakes<'_>, credits: &mut Vec<Credit>) {
-        for one in &mut self.registry {
+        for one in &mut self.registered.registry {
             let waits = if lane.answering.contains(&one.member.account) { lane.heights_max } else { 0 };
             let is_free = |free: Height| free.saturating_add(waits) <= height;
             let amount = one.unbonding.iter().filter(|(free, _)| is_free(*free)).map(|(_, units)| units).sum();
@@ -476,17 +362,26 @@ impl Validators {
                 credits.push(Credit { to: one.member.account, asset: STAKED, amount });
             }
         }
-        self.registry.retain(|one| one.bonded() > 0 || one.excluded);
+        self.registered.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
     /// Drops committees that neither act nor can be punished any more. A committee that decided this block is kept:
     /// it may have to decide it again, for a validator that lost its newest certificates in a power failure.
     fn forget(&mut self, height: Height) {
         let punishable = self.oldest_punishable(height + 1);
-        let oldest = punishable.min(self.terms.schedule.epoch_of(height)).min(self.last_epoch());
-        let old = usize::try_from(oldest.saturating_sub(self.first_epoch)).expect("fewer than were drawn");
-        self.committees.drain(..old);
-        self.first_epoch += old as u64;
+        let oldest = punishable.min(self.registered.terms.schedule.epoch_of(height)).min(self.registered.last_epoch());
+        let old = usize::try_from(oldest.saturating_sub(self.registered.first_epoch)).expect("fewer than were drawn");
+        self.registered.committees.drain(..old);
+        self.registered.first_epoch += old as u64;
+    }
+}
+
+/// Starts the payback of units.
+fn unbond(one: &mut Validator, units: Amount, free: Height) {
+    match one.unbonding.last_mut() {
+        _ if units == 0 => {}
+        Some((last, sum)) if *last == free => *sum += units,
+        _ => one.unbonding.push((free, units)),
     }
 }
 
@@ -499,6 +394,8 @@ fn lose(units: &mut Amount, part: Fraction) -> Amount {
 
 #[cfg(test)]
 mod tests {
+    use proofs::Schedule;
+
     use super::*;
 
     fn validator(number: u8) -> Validator {
@@ -512,10 +409,11 @@ mod tests {
     }
 
     /// A sound registry after height 23 with epochs of ten.
-    fn sound() -> Validators {
+    fn sound() -> Stakes {
         let terms = Terms { schedule: Schedule { epoch_heights: 10, delay: 0 }, ..Terms::default() };
         let registry = vec![validator(1), validator(2)];
-        Validators { terms, pool: 0, registry, first_epoch: 1, committees: vec![Vec::new(), Vec::new()] }
+        let committees = vec![Vec::new(), Vec::new()];
+        Stakes { registered: Validators { terms, pool: 0, registry, first_epoch: 1, committees } }
     }
 
     type Spoil = fn(&mut Validators);
@@ -523,7 +421,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_named() {
         assert_eq!(sound().fault(23), None);
-        assert_eq!(sound().bonded(), 14);
+        assert_eq!(sound().registered.bonded(), 14);
         let faults: [(Spoil, &str); 8] = [
             (|all| all.registry.swap(0, 1), "out of order"),
             (|all| all.registry[1].member.account = all.registry[0].member.account, "out of order"),
@@ -536,8 +434,8 @@ mod tests {
         ];
         for (spoil, expected) in faults {
             let mut spoilt = sound();
-            spoil(&mut spoilt);
-            spoilt.registry[0].member.stake *= u64::from(!expected.contains("nothing"));
+            spoil(&mut spoilt.registered);
+            spoilt.registered.registry[0].member.stake *= u64::from(!expected.contains("nothing"));
             assert!(
                 spoilt.fault(23).is_some_and(|fault| fault.contains(expected)),
                 "{expected}: {:?}",

@@ -1,22 +1,12 @@
 //! A place for tests: units that wait for accounts and are paid with the next block. It shows what a new place needs.
 
 use primitives::{Address, Amount, AssetId, Digest, Superblock};
+use proofs::Refusal;
 
 use super::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged};
 use crate::genesis::Genesis;
-use crate::refusal::{Reason, Refusal, invalid, refusals};
 use crate::sums::Credit;
 use crate::unsound::AuditError;
-
-refusals! {
-    Trial::TAG =>
-    /// Nothing waits for the sender.
-    NOTHING_WAITS: refused, "nothing_waits",
-        "nothing waits for this account";
-    /// The operation asks for nothing.
-    ASKS_NOTHING: invalid, "asks_nothing",
-        "the operation asks for no units";
-}
 
 /// Units of asset 0 by the account that they wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,7 +25,6 @@ impl Trial {
 impl Custody for Trial {
     const TAG: u8 = 250;
     const NAME: &'static str = "waiting units";
-    const REASONS: &'static [Reason] = REASONS;
     /// Units that the sender asks for.
     type Edit<'a> = Amount;
     type Change = Option<Digest>;
@@ -48,8 +37,8 @@ impl Custody for Trial {
 
     fn check(&self, _: &Rules, sender: Address, units: Amount) -> Result<(), Refusal> {
         match () {
-            _ if units == 0 => Err(Refusal::ASKS_NOTHING),
-            _ if self.waiting.iter().all(|(account, _)| *account != sender) => Err(Refusal::NOTHING_WAITS),
+            _ if units == 0 => Err(Refusal::ZERO_AMOUNT),
+            _ if self.waiting.iter().all(|(account, _)| *account != sender) => Err(Refusal::UNKNOWN_ACCOUNT),
             _ => Ok(()),
         }
     }
@@ -115,8 +104,9 @@ impl ReadChunks<Trial> for TrialReader {
 mod tests {
     use super::*;
     use crate::places::PlaceEdit;
-    use crate::{Fault, Ledger, Listing, Restore, RootPart, Roots, Signatures, Snapshot};
+    use crate::{Fault, Ledger, Listing, Restore, Roots, Signatures, Snapshot};
     use primitives::Fraction;
+    use proofs::RootPart;
 
     fn account(number: u8) -> Address {
         Address([number; 20])
@@ -201,15 +191,12 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_place_refuses_for_its_own_reasons() {
+    fn a_trial_place_refuses() {
         let ledger = ledger();
         let check = |who, units| ledger.places.check(&ledger.rules(), account(who), PlaceEdit::Trial(units));
         assert_eq!(
             (check(1, 5), check(1, 0), check(4, 5)),
-            (Ok(()), Err(Refusal::ASKS_NOTHING), Err(Refusal::NOTHING_WAITS))
+            (Ok(()), Err(Refusal::ZERO_AMOUNT), Err(Refusal::UNKNOWN_ACCOUNT))
         );
-        assert!(Refusal::ASKS_NOTHING.is_false() && !Refusal::NOTHING_WAITS.is_false());
-        assert_eq!(borsh::to_vec(&Refusal::NOTHING_WAITS).expect("encodes"), [Trial::TAG, 0]);
-        assert_eq!(Refusal::NOTHING_WAITS.to_string(), "nothing waits for this account");
     }
 }

@@ -2,11 +2,11 @@
 
 use primitives::venue::{KeyScope, Mandate, OrderNumber, Settle, VenueId, VenueOperation};
 use primitives::{Address, Amount, AssetId, PublicKey};
+use proofs::{Refusal, TradingKey, VenueRecord};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{RAISES_MAX, TradingKey, VenueRecord};
-use crate::refusal::Refusal;
+use super::records::RAISES_MAX;
 
 fn unless(refusal: Refusal, holds: bool) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err(refusal) }
@@ -72,8 +72,7 @@ impl Venues {
 
     /// B1 by the chain's limit, and B2.
     fn check_settle(&self, sender: Address, settle: &Settle) -> Result<(), Refusal> {
-        let bytes = borsh::object_length(settle).unwrap_or(usize::MAX);
-        unless(Refusal::SETTLE_TOO_LONG, bytes <= self.terms.settle_bytes as usize)?;
+        unless(Refusal::SETTLE_TOO_LONG, settle.encoded_len() <= self.terms.settle_bytes as usize)?;
         let venue = self.known(settle.venue)?;
         unless(Refusal::NOT_OPERATOR, venue.operator.account == sender)?;
         unless(Refusal::WRONG_INCARNATION, venue.incarnation == settle.incarnation)?;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;
 use primitives::venue::{Horizon, MarketId, MarketTerms, VenueId};
-
-use super::Venues;
-use super::records::{
+use proofs::{
     ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
 };
+
+use super::Venues;
+use super::records::{is_sound_key, is_sound_venue};
 use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
 use crate::places::{ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
@@ -84,7 +85,7 @@ impl Venues {
         let known = |venue: &VenueId| self.venues.contains(venue);
         let is_venue = |(at, (venue, record)): (usize, (&VenueId, &VenueRecord))| {
             at as u64 == u64::from(*venue)
-                && record.is_sound()
+                && is_sound_venue(record)
                 && self.markets.from(&(*venue, 0)).take_while(|((of, _), _)| of == venue).count()
                     == record.markets as usize
         };
@@ -101,7 +102,7 @@ impl Venues {
             _ if !self.deposits.iter().all(|(id, deposit)| known(&id.0) && is_deposit(deposit)) => {
                 "a deposit cannot be"
             }
-            _ if !self.keys.iter().all(|(id, key)| known(&id.0) && key.is_sound()) => "a trading key cannot be",
+            _ if !self.keys.iter().all(|(id, key)| known(&id.0) && is_sound_key(key)) => "a trading key cannot be",
             _ if !self.filled.iter().all(|(id, _)| self.keys.contains(&(id.0, id.2))) => "an order has no key",
             _ if !self.claimed.iter().all(|(id, _)| known(&id.0)) => "a claim has no venue",
             _ if self.entries_by_venue() => "a venue has another number of entries",

@@ -5,28 +5,28 @@ use std::sync::Arc;
 use borsh::BorshSerialize;
 use primitives::venue::Horizon;
 use primitives::{Address, AssetId, Digest};
+use proofs::{Refusal, RootPart, VenueRecordId, record_value, venues_root};
 use rayon::prelude::*;
 use trie::Trie;
 
+use super::Venues;
 use super::chunks::{VenuesReader, chunks};
 use super::edit::VenueEdit;
-use super::records::{VenueRecordId, value_of};
+use super::records::VenueRow;
+use super::running::leading;
 use super::step::{BONDED, Step};
-use super::{Venues, refusals};
 use crate::genesis::{Genesis, GenesisError};
 use crate::places::{Audited, Custody, Moved, Rules, Turn, bytes_of};
-use crate::refusal::{Reason, Refusal};
 use crate::sums::Sums;
 use crate::unsound::AuditError;
 
-const CONTEXT: &str = "walras 2026 venues root v1";
 const REST_CONTEXT: &str = "walras 2026 venues rest v1";
 
 /// What a block changed.
 #[derive(Clone, Debug)]
 pub(crate) struct VenuesChange {
     /// Records by their keys in the trie, with their values if they exist.
-    records: Vec<([u8; 32], Option<[u8; 32]>)>,
+    records: Vec<VenueRow>,
     /// Digest of network, terms and horizon.
     rest: Digest,
 }
@@ -39,9 +39,9 @@ pub(crate) struct VenueTries {
     pub rest: Option<Digest>,
 }
 
-/// The part of the state root.
-pub(super) fn venues_root(records: &Digest, rest: &Digest) -> Digest {
-    Digest::of(CONTEXT, &[records.0, rest.0].concat())
+/// Sorts by keys, which are hashes: their first bytes tell most of them apart.
+fn sort_rows(rows: &mut [VenueRow]) {
+    rows.par_sort_unstable_by(|(one, _), (other, _)| leading(one).cmp(&leading(other)).then_with(|| one.cmp(other)));
 }
 
 impl Venues {
@@ -50,7 +50,7 @@ impl Venues {
     }
 
     /// The encoding of a record, if it exists.
-    pub(super) fn record(&self, id: &VenueRecordId) -> Option<Vec<u8>> {
+    pub(crate) fn record(&self, id: &VenueRecordId) -> Option<Vec<u8>> {
         fn encoded(record: Option<&impl BorshSerialize>) -> Option<Vec<u8>> {
             record.map(|record| bytes_of(record))
         }
@@ -64,11 +64,18 @@ impl Venues {
         }
     }
 
-    /// Records as input for the trie.
-    fn change(&self, ids: Vec<VenueRecordId>) -> Option<VenuesChange> {
-        let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(value_of));
-        let mut records: Vec<_> = ids.into_par_iter().map(entry).collect();
-        records.par_sort_unstable();
+    /// Records as input for the trie: those with these ids, of which some may be named twice, and of rows those of
+    /// other records.
+    fn change(&self, ids: Vec<VenueRecordId>, mut rows: Vec<VenueRow>) -> Option<VenuesChange> {
+        let entry = |id: VenueRecordId| (id.key(), self.record(&id).as_deref().map(record_value));
+        let mut records: Vec<VenueRow> = ids.into_par_iter().map(entry).collect();
+        sort_rows(&mut records);
+        records.dedup();
+        rows.retain(|(key, _)| records.binary_search_by(|(of, _)| of.cmp(key)).is_err());
+        if !rows.is_empty() {
+            records.append(&mut rows);
+            sort_rows(&mut records);
+        }
         Some(VenuesChange { records, rest: self.rest() })
     }
 
@@ -84,9 +91,8 @@ impl Venues {
 }
 
 impl Custody for Option<Arc<Venues>> {
-    const TAG: u8 = 6;
+    const TAG: u8 = RootPart::VENUES;
     const NAME: &'static str = "venue deposits";
-    const REASONS: &'static [Reason] = refusals::REASONS;
     type Edit<'a> = VenueEdit<'a>;
     type Change = Option<VenuesChange>;
     type Tries = VenueTries;
@@ -118,8 +124,9 @@ impl Custody for Option<Arc<Venues>> {
         let mut bonds = Sums::default();
         bonds.add(BONDED, venues.bonds() as i128 - before as i128);
         let held = std::mem::take(&mut venues.moved);
-        let touched = std::mem::take(&mut venues.touched).into_iter().collect();
-        let change = venues.change(touched);
+        let touched = std::mem::take(&mut venues.touched);
+        let rows = std::mem::take(&mut venues.rows);
+        let change = venues.change(touched, rows);
         let Step { credits, burnt, accounts, void, settled, .. } = step;
         turn.void.extend(void);
         turn.settled.extend(settled);
@@ -128,7 +135,7 @@ impl Custody for Option<Arc<Venues>> {
     }
 
     fn whole(&self) -> Self::Change {
-        self.as_ref().and_then(|venues| venues.change(venues.all_ids()))
+        self.as_ref().and_then(|venues| venues.change(venues.all_ids(), Vec::new()))
     }
 
     fn follow(tries: &mut VenueTries, change: &Self::Change) {

@@ -2,9 +2,8 @@
 
 use primitives::venue::{MarketId, VenueId, VenueOperation};
 use primitives::{AssetId, PublicKey, Sequence};
+use proofs::{ClaimedId, Refusal};
 
-use super::records::ClaimedId;
-use crate::refusal::Refusal;
 use crate::scope::Scope;
 
 /// What an operation does to venues; its transaction is known by sender and number.

@@ -2,13 +2,14 @@
 
 use primitives::venue::{REPORT_KEYS_MAX, VenueId, VenueOperation, VenueOperator};
 use primitives::{Address, Amount};
+use proofs::{
+    DepositId, FilledId, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
+    VenueRecordId,
+};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{
-    DepositId, LeavingBond, LeavingDeposit, RAISES_MAX, TradingKey, TradingKeyId, VenueDeposit, VenueRecord,
-    VenueRecordId,
-};
+use super::records::{RAISES_MAX, ended, new_key};
 use super::step::Step;
 
 impl Venues {
@@ -25,18 +26,18 @@ impl Venues {
             &VenueOperation::Unbond { venue, units } => self.unbond(venue, units),
             &VenueOperation::Deposit { venue, asset, units } => {
                 self.add_free((venue, sender, asset), units);
-                step.accounts.insert(sender);
+                step.accounts.push(sender);
             }
             &VenueOperation::List { venue, market, terms } => {
                 self.venue_mut(venue).markets += 1;
-                self.touched.insert(VenueRecordId::Market(venue, market));
+                self.touched.push(VenueRecordId::Market(venue, market));
                 self.markets.insert((venue, market), terms);
             }
             VenueOperation::ChangeOperator { venue, to, .. } => self.change_operator(*venue, *to),
             VenueOperation::Authorize { venue, key, mandate, .. } => {
                 let id = (*venue, *key);
-                self.touched.insert(VenueRecordId::Key(id));
-                self.keys.insert(id, TradingKey::new(sender, mandate.clone()));
+                self.touched.push(VenueRecordId::Key(id));
+                self.keys.insert(id, new_key(sender, mandate.clone()));
             }
             VenueOperation::Revoke { venue, key } => {
                 let now = self.now().height;
@@ -46,7 +47,7 @@ impl Venues {
             VenueOperation::RaiseFloor { venue, key, floor } => self.raise((*venue, *key), *floor),
             &VenueOperation::Collect { venue, asset, units } => {
                 self.collect((venue, sender, asset), units);
-                step.accounts.insert(sender);
+                step.accounts.push(sender);
             }
             VenueOperation::Fence { venue, .. } => self.fence(*venue),
             VenueOperation::Settle(_) | VenueOperation::Accuse(_) | VenueOperation::Claim(_) => {}
@@ -54,7 +55,7 @@ impl Venues {
     }
 
     fn open(&mut self, venue: VenueId, owner: Address, operator: VenueOperator, fee_cap_ppm: u32, bond: Amount) {
-        self.touched.insert(VenueRecordId::Venue(venue));
+        self.touched.push(VenueRecordId::Venue(venue));
         let record = VenueRecord {
             owner,
             operator,
@@ -103,7 +104,7 @@ impl Venues {
     }
 
     fn key_mut(&mut self, id: TradingKeyId) -> &mut TradingKey {
-        self.touched.insert(VenueRecordId::Key(id));
+        self.touched.push(VenueRecordId::Key(id));
         self.keys.get_mut(&id).expect("the filter has found it")
     }
 
@@ -129,7 +130,7 @@ impl Venues {
 
     /// A planted mistake: entries below a floor that is not in force are forgotten.
     fn prune_below(&mut self, id: TradingKeyId, floor: primitives::venue::OrderNumber) {
-        let is_below = |of: &super::FilledId| (of.0, of.2) == id && super::records::number_of(of) < floor;
+        let is_below = |of: &FilledId| (of.0, of.2) == id && super::records::number_of(of) < floor;
         let below: Vec<_> = self.filled.iter().map(|(of, _)| *of).filter(is_below).collect();
         below.into_iter().for_each(|of| self.remove_filled(of));
     }
@@ -152,7 +153,7 @@ impl Venues {
         let (forgets_keys, forgets_tree) =
             (self.makes(VenueMistake::FinalsForgetKeys), self.makes(VenueMistake::FencesForgetTheTree));
         let record = self.venue_mut(venue);
-        let mut ended = record.ended(now);
+        let mut ended = ended(record, now);
         if forgets_keys {
             ended.report_keys = vec![record.operator.report_key];
         }

@@ -2,12 +2,12 @@
 
 use primitives::venue::{Contradicting, FillTree, ProvenEnd, UnsettledFill, VenueEvidence, VenueId};
 use primitives::{Amount, PublicKey};
+use proofs::{ClaimedId, Refusal, VenueMoment, VenueRecord, VenueRecordId};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{ClaimedId, VenueMoment, VenueRecord, VenueRecordId};
+use super::records::forfeit;
 use super::step::Step;
-use crate::refusal::Refusal;
 
 /// The part of a forfeited bond that the account of the report is paid.
 const REWARDED: Amount = 10;
@@ -77,7 +77,7 @@ impl Venues {
         let keeps_leaving = self.makes(VenueMistake::WithdrawalsAreNotLiable);
         let venue = self.venue_mut(evidence.report.venue);
         let liable = if keeps_leaving { venue.bond } else { venue.liable() };
-        let lost = venue.forfeit(liable);
+        let lost = forfeit(venue, liable);
         venue.judged = venue.incarnation.saturating_add(1);
         let reward = lost / REWARDED;
         let accounts = match &evidence.contradicting {
@@ -93,11 +93,11 @@ impl Venues {
     /// its bond by claims of its own.
     pub(super) fn claim(&mut self, claim: &UnsettledFill, step: &mut Step<'_>) {
         let penalty = self.penalty_of(claim).expect("the filter has checked it");
-        let lost = self.venue_mut(claim.report.venue).forfeit(penalty);
+        let lost = forfeit(self.venue_mut(claim.report.venue), penalty);
         let to = self.makes(VenueMistake::ClaimsArePaid).then_some(claim.report.account);
         step.take_bond(to, lost);
         let (id, fence) = (claimed_id(claim), fence_of(claim));
-        self.touched.insert(VenueRecordId::Claimed(id));
+        self.touched.push(VenueRecordId::Claimed(id));
         self.claimed.insert(id, fence);
         self.queues.claims.insert((fence.height, id), ());
     }

@@ -2,11 +2,11 @@
 
 use primitives::venue::{FillUnits, MarketTerms, OrderLife, SettledFill, VenueOrder, VenueSide, is_within_cap};
 use primitives::{Address, Amount, AssetId};
+use proofs::{BustGuilt, BustReason, FilledOrder};
 
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, TradingKey};
+use super::records::{net_of, set_net};
 use super::running::Running;
-use super::verdict::{BustGuilt, BustReason};
 
 /// A side of a fill.
 #[derive(Clone, Copy)]
@@ -15,8 +15,9 @@ struct Side {
     at: usize,
     /// The position of its key.
     key: usize,
-    order: VenueOrder,
-    owner: Address,
+    /// The positions of its deposits.
+    base: usize,
+    quote: usize,
     fee: i64,
 }
 
@@ -25,6 +26,7 @@ struct Fill<'r, 'v> {
     running: &'r Running<'v>,
     fill: SettledFill,
     market: MarketTerms,
+    fees: usize,
     buyer: Side,
     seller: Side,
 }
@@ -36,6 +38,8 @@ pub(super) struct FillMoves {
     seller: Side,
     base: AssetId,
     quote: AssetId,
+    /// The position of the deposit that receives fees.
+    fees: usize,
     units: FillUnits,
     /// What the buyer pays and the seller receives, in quote units.
     paid: Amount,
@@ -71,31 +75,33 @@ impl Running<'_> {
     /// The accounts of buyer and seller, and what a bust of the fill costs; the least penalty without a market.
     pub(super) fn liability(&self, fill: &SettledFill) -> Option<([Option<Address>; 2], Amount)> {
         let orders = [fill.buy, fill.sell].map(|at| &self.orders[usize::from(at)]);
-        let owners = orders.map(|order| order.key.map(|key| self.keys[key].record.owner));
-        let market = orders[0].order.market;
+        let owners = orders.map(|order| order.key.map(|key| self.keys[key].before.owner));
+        let market = &self.markets[orders[0].market].terms;
         let of_market = |market: &MarketTerms| market.penalty_of(fill.lots);
         let least = || self.venues.terms.penalty_min.checked_mul(fill.lots.into());
-        let penalty = self.venues.market(self.venue, market).map_or_else(least, of_market)?;
+        let penalty = market.as_ref().map_or_else(least, of_market)?;
         Some((owners, penalty))
     }
 
     /// Moves what a fill moves.
     pub(super) fn apply(&mut self, moves: FillMoves) {
-        let FillMoves { buyer, seller, base, quote, units, paid, received, lots } = moves;
-        self.draw(buyer.owner, quote, paid);
-        self.draw(seller.owner, base, units.base);
-        self.pay(buyer.owner, base, units.base);
-        self.pay(seller.owner, quote, received);
-        self.pay(self.owner, quote, paid - received);
+        let FillMoves { buyer, seller, base, quote, fees, units, paid, received, lots } = moves;
+        self.draw(buyer.quote, paid);
+        self.draw(seller.base, units.base);
+        self.pay(buyer.base, units.base);
+        self.pay(seller.quote, received);
+        self.pay(fees, paid - received);
         for (side, gains, loses) in [
             (buyer, (base, i128::from(units.base)), (quote, i128::from(paid))),
             (seller, (quote, i128::from(received)), (base, i128::from(units.base))),
         ] {
             self.fill_order(side, lots, units.quote);
+            let floor = self.orders[side.at].order.floor;
             let key = self.key_mut(side.key);
-            key.set_net(gains.0, key.net(gains.0) + gains.1);
-            key.set_net(loses.0, key.net(loses.0) - loses.1);
-            key.floor = key.floor.max(side.order.floor);
+            let (gained, lost) = (net_of(&key.net, gains.0) + gains.1, net_of(&key.net, loses.0) - loses.1);
+            set_net(&mut key.net, gains.0, gained);
+            set_net(&mut key.net, loses.0, lost);
+            key.floor = key.floor.max(floor);
         }
     }
 
@@ -118,25 +124,30 @@ impl<'r, 'v> Fill<'r, 'v> {
             let of = &running.orders[at];
             let key = of.key?;
             let is_sound = of.order.side == wanted && of.order.number.incarnation == running.incarnation;
-            let owner = running.keys[key].record.owner;
-            is_sound.then_some(Side { at, key, order: of.order, owner, fee })
+            is_sound.then_some(Side { at, key, base: of.base, quote: of.quote, fee })
         };
         let buyer = side(fill.buy, fill.fee_buy, VenueSide::Buy)?;
         let seller = side(fill.sell, fill.fee_sell, VenueSide::Sell)?;
-        let market = *running.venues.market(running.venue, buyer.order.market)?;
-        let fits = buyer.order.market == seller.order.market && buyer.owner != seller.owner;
-        fits.then_some(Fill { running, fill: *fill, market, buyer, seller })
+        let [bought, sold] = [buyer, seller].map(|side| running.orders[side.at].market);
+        let [buys, sells] = [buyer, seller].map(|side| running.keys[side.key].before.owner);
+        let (market, fees) = (running.markets[bought].terms?, running.markets[bought].fees);
+        let fits = bought == sold && buys != sells;
+        fits.then_some(Fill { running, fill: *fill, market, fees, buyer, seller })
     }
 
     fn sides(&self) -> [Side; 2] {
         [self.buyer, self.seller]
     }
 
+    fn order(&self, side: &Side) -> &VenueOrder {
+        self.running.orders[side.at].order
+    }
+
     /// F2 to F7, in this order.
     fn check(&self) -> Result<FillMoves, BustReason> {
         let both = |holds: &dyn Fn(&Side) -> bool| self.sides().iter().all(holds);
         unless(BustReason::Dead, both(&|side| !self.is_dead(side) && !self.running.orders[side.at].is_reused))?;
-        unless(BustReason::Expired, both(&|side| self.is_alive(&side.order)))?;
+        unless(BustReason::Expired, both(&|side| self.running.orders[side.at].is_alive))?;
         unless(BustReason::Outside, self.is_taken_well() && both(&|side| self.is_inside(side)))?;
         let moves = self.moves().ok_or(BustReason::Size)?;
         unless(BustReason::Size, both(&|side| self.is_fee_within_caps(side, moves.units.quote)))?;
@@ -151,56 +162,44 @@ impl<'r, 'v> Fill<'r, 'v> {
     fn is_dead(&self, side: &Side) -> bool {
         let key = &self.running.keys[side.key];
         let is_before = self.running.venues.makes(VenueMistake::FloorsOfTheStateBefore);
-        let floor = if is_before { key.floor_before } else { key.record.floor };
-        key.is_revoked || side.order.number < floor
-    }
-
-    fn is_alive(&self, order: &VenueOrder) -> bool {
-        let (venues, now) = (self.running.venues, self.running.venues.now());
-        let delay = venues.terms.delay;
-        let matched = venues.horizon.time_of(now.height.saturating_sub(delay.heights));
-        let is_in_time = |until: u64| {
-            matched.is_some_and(|matched| matched <= until) || now.time_ms <= until.saturating_add(delay.ms)
-        };
-        !venues.is_expired(order.expiry)
-            && order.until_ms.is_none_or(is_in_time)
-            && order.expiry <= now.height.saturating_add(venues.terms.life_max)
+        let floor = if is_before { key.floor_before } else { key.floor };
+        key.is_revoked || self.order(side).number < floor
     }
 
     /// Whether the order that takes may.
     fn is_taken_well(&self) -> bool {
         let taker = if self.fill.taker == VenueSide::Buy { self.buyer } else { self.seller };
-        let (buy, sell) = (self.buyer.order, self.seller.order);
-        taker.order.life != OrderLife::PostOnly && (sell.tick..=buy.tick).contains(&self.fill.tick)
+        let (buy, sell) = (self.order(&self.buyer), self.order(&self.seller));
+        self.order(&taker).life != OrderLife::PostOnly && (sell.tick..=buy.tick).contains(&self.fill.tick)
     }
 
     /// Whether price and lots are within mandate, market and order.
     fn is_inside(&self, side: &Side) -> bool {
-        let mandate = &self.running.keys[side.key].record.mandate;
-        let is_permitted =
-            mandate.market(side.order.market).is_some_and(|of| (of.tick_min..=of.tick_max).contains(&self.fill.tick));
-        let is_before = self.running.venues.makes(VenueMistake::LotsOfTheStateBefore);
+        let mandate = &self.running.keys[side.key].before.mandate;
         let order = &self.running.orders[side.at];
+        let is_permitted =
+            mandate.market(order.order.market).is_some_and(|of| (of.tick_min..=of.tick_max).contains(&self.fill.tick));
+        let is_before = self.running.venues.makes(VenueMistake::LotsOfTheStateBefore);
         let entry = if is_before { order.entry_before } else { order.entry };
         let filled = entry.map_or(0, |entry| entry.lots);
         let lots = filled.checked_add(self.fill.lots);
-        is_permitted && side.order.lots <= self.market.lots_max && lots.is_some_and(|lots| lots <= side.order.lots)
+        is_permitted && order.order.lots <= self.market.lots_max && lots.is_some_and(|lots| lots <= order.order.lots)
     }
 
     /// What it moves; `None` if that is more than can exist.
     fn moves(&self) -> Option<FillMoves> {
-        let Fill { fill, market, buyer, seller, .. } = self;
+        let Fill { fill, market, fees, buyer, seller, .. } = self;
         let units = market.units(fill.lots, fill.tick)?;
         let paid = with_fee(units.quote, buyer.fee);
         let received = with_fee(units.quote, seller.fee.saturating_neg());
-        let (base, quote) = (market.base, market.quote);
-        Some(FillMoves { buyer: *buyer, seller: *seller, base, quote, units, paid, received, lots: fill.lots })
+        let (buyer, seller, base, quote, fees) = (*buyer, *seller, market.base, market.quote, *fees);
+        Some(FillMoves { buyer, seller, base, quote, fees, units, paid, received, lots: fill.lots })
     }
 
     /// Whether the fees of an order, summed over its fills, stay below the least cap.
     fn is_fee_within_caps(&self, side: &Side, quote: Amount) -> bool {
         let (running, order) = (self.running, &self.running.orders[side.at]);
-        let cap = side.order.fee_cap_ppm.min(self.market.fee_cap_ppm).min(running.fee_cap_ppm);
+        let cap = order.order.fee_cap_ppm.min(self.market.fee_cap_ppm).min(running.fee_cap_ppm);
         if running.venues.makes(VenueMistake::FeesRoundedUp) {
             let most = (u128::from(quote) * u128::from(cap)).div_ceil(u128::from(primitives::venue::PPM));
             return i128::from(side.fee) <= most as i128;
@@ -214,16 +213,15 @@ impl<'r, 'v> Fill<'r, 'v> {
 
     /// Which deposits are short, the buyer's and the seller's.
     fn short_deposits(&self, moves: &FillMoves) -> [bool; 2] {
-        let payable = |side: &Side, asset| self.running.payable(&side.owner, asset);
-        let buyer = payable(&moves.buyer, moves.quote) < moves.paid;
-        [buyer, payable(&moves.seller, moves.base) < moves.units.base]
+        let buyer = self.running.payable(moves.buyer.quote) < moves.paid;
+        [buyer, self.running.payable(moves.seller.base) < moves.units.base]
     }
 
     /// Which keys would lose more than they may, the buyer's and the seller's.
     fn short_drawdowns(&self, moves: &FillMoves) -> [bool; 2] {
         let is_short = |side: &Side, asset: AssetId, units: Amount| {
-            let key: &TradingKey = &self.running.keys[side.key].record;
-            key.net(asset) - i128::from(units) < -i128::from(key.mandate.cap(asset))
+            let key = &self.running.keys[side.key];
+            net_of(&key.net, asset) - i128::from(units) < -i128::from(key.before.mandate.cap(asset))
         };
         [is_short(&moves.buyer, moves.quote, moves.paid), is_short(&moves.seller, moves.base, moves.units.base)]
     }

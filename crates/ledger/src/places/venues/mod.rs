@@ -53,9 +53,7 @@ mod fill;
 mod mistake;
 mod past;
 mod payouts;
-mod proofs;
 mod records;
-mod refusals;
 mod running;
 mod settle;
 mod shared_map;
@@ -64,15 +62,8 @@ mod step;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod verdict;
+mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
-pub use proofs::VenueProof;
-pub use records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit,
-    VenueMoment, VenueRecord, VenueRecordId,
-};
 pub use state::Venues;
 pub use terms::VenueTerms;
-pub(crate) use verdict::settles_digest;
-pub use verdict::{BustGuilt, BustReason, FillVerdict, SettledFills};

@@ -3,10 +3,11 @@
 
 use primitives::venue::VenueId;
 use primitives::{Height, PublicKey};
+use proofs::{ClaimedId, DepositId, FilledId, TradingKeyId, VenueDeposit, VenueRecordId};
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{ClaimedId, DepositId, FilledId, TradingKeyId, VenueDeposit, VenueRecordId};
+use super::shared_map::Edited;
 use super::step::{BONDED, Step};
 use crate::sums::Credit;
 
@@ -30,7 +31,7 @@ impl Venues {
         let Some(leaving) = deposit.leaving.filter(|leaving| leaving.since == since) else { return };
         self.set_deposit(id, VenueDeposit { leaving: None, ..deposit });
         let (_, to, asset) = id;
-        step.accounts.insert(to);
+        step.accounts.push(to);
         step.credits.push(Credit { to, asset, amount: leaving.units });
     }
 
@@ -71,16 +72,35 @@ impl Venues {
     }
 
     fn forget_expired(&mut self, left: &mut u32) {
-        while *left > 0 {
-            let Some((&(expiry, id), ())) = self.queues.expiries.first() else { return };
-            if !self.is_forgotten(expiry) {
-                return;
+        let queued = self.queues.expiries.iter().map(|(item, ())| *item);
+        let due = queued.take_while(|(expiry, _)| self.is_forgotten(*expiry)).take(*left as usize);
+        let due: Vec<(Height, FilledId)> = due.collect();
+        *left -= due.len() as u32;
+        let mut items: Vec<(FilledId, Height)> = due.iter().map(|(expiry, id)| (*id, *expiry)).collect();
+        self.queues.expiries.edit(due.into_iter().map(|item| (item, ())), |_, (), _| Edited::Gone);
+        items.sort_unstable();
+        items.dedup_by_key(|(id, _)| *id);
+        self.forget_entries(items);
+    }
+
+    /// Forgets the entries that have these expiries; by id, each once.
+    fn forget_entries(&mut self, items: Vec<(FilledId, Height)>) {
+        let forgets_blindly = self.makes(VenueMistake::ForgetsBlindly);
+        let mut gone: Vec<(FilledId, Height)> = Vec::with_capacity(items.len());
+        self.filled.edit(items, |id, expiry, entry| match entry {
+            Some(entry) if entry.expiry == expiry || forgets_blindly => {
+                gone.push((*id, entry.expiry));
+                Edited::Gone
             }
-            *left -= 1;
-            self.queues.expiries.remove(&(expiry, id));
-            let is_own = self.filled.get(&id).is_some_and(|entry| entry.expiry == expiry);
-            if is_own || self.makes(VenueMistake::ForgetsBlindly) {
-                self.remove_filled(id);
+            _ => Edited::Stays,
+        });
+        self.touched.extend(gone.iter().map(|(id, _)| VenueRecordId::Filled(*id)));
+        for of_venue in gone.chunk_by(|one, next| one.0.0 == next.0.0) {
+            self.venue_mut(of_venue[0].0.0).entries -= of_venue.len() as u64;
+        }
+        if forgets_blindly {
+            for (id, expiry) in gone {
+                self.queues.expiries.remove(&(expiry, id));
             }
         }
     }
@@ -129,7 +149,7 @@ impl Venues {
             *left -= 1;
             self.queues.claims.remove(&(height, id));
             self.claimed.remove(&id);
-            self.touched.insert(VenueRecordId::Claimed(id));
+            self.touched.push(VenueRecordId::Claimed(id));
         }
     }
 

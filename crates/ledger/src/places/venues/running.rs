@@ -1,32 +1,48 @@
 //! The state of a settle while its fills are judged: deposits, entries, floors and gains that change fill by fill.
+//!
+//! Whatever fills may read is looked up once and on all threads, before the first fill is judged: fills then follow
+//! positions and search nothing.
 
-use std::collections::BTreeMap;
-
-use primitives::venue::{OrderNumber, Settle, SettledOrder, VenueId, VenueOrder};
-use primitives::{Address, Amount, AssetId, Digest, PublicKey};
+use primitives::venue::{FillTree, MarketId, MarketTerms, OrderNumber, Settle, SettledOrder, VenueId, VenueOrder};
+use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use proofs::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit};
+use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{FilledOrder, TradingKey, VenueDeposit, filled_id};
+use super::records::{Gains, filled_id};
+use super::shared_map::Finder;
+
+/// The least orders that are worth a thread's attention.
+pub(super) const ORDERS_OF_THREAD: usize = 64;
 
 /// A key of the settle.
-#[derive(Clone)]
-pub(super) struct RunningKey {
+pub(super) struct RunningKey<'v> {
     pub public: PublicKey,
-    pub record: TradingKey,
-    /// Whether its revocation counts.
-    pub is_revoked: bool,
+    /// The key before the settle: owner and mandate never change.
+    pub before: &'v TradingKey,
+    /// What it has gained.
+    pub net: Gains,
+    pub floor: OrderNumber,
     /// The floor in force before the settle.
     pub floor_before: OrderNumber,
+    /// Raises that still wait.
+    pub raises: Vec<(Height, OrderNumber)>,
+    /// Whether its revocation counts.
+    pub is_revoked: bool,
 }
 
 /// An order of the settle.
-#[derive(Clone, Copy)]
-pub(super) struct RunningOrder {
-    pub order: VenueOrder,
+pub(super) struct RunningOrder<'v> {
+    pub order: &'v VenueOrder,
     pub digest: Digest,
     /// The position of its key, if the ledger has the key.
     pub key: Option<usize>,
+    /// The position of its market.
+    pub market: usize,
+    /// The positions of its trader's deposits of base and quote, if the ledger has key and market.
+    pub base: usize,
+    pub quote: usize,
     /// What is filled of it.
     pub entry: Option<FilledOrder>,
     /// What was filled of it before the settle.
@@ -35,6 +51,34 @@ pub(super) struct RunningOrder {
     pub is_reused: bool,
     /// Whether it makes an entry where none was.
     pub is_new: bool,
+    /// Whether it has not expired and does not live too long.
+    pub is_alive: bool,
+    /// Whether it has a signature, or an entry.
+    is_signed: bool,
+}
+
+/// A market of the settle.
+pub(super) struct RunningMarket {
+    id: MarketId,
+    /// `None` if the ledger has none.
+    pub terms: Option<MarketTerms>,
+    /// The position of the deposit that receives its fees.
+    pub fees: usize,
+}
+
+/// A deposit that fills may draw from or pay to.
+pub(super) struct RunningDeposit {
+    pub id: (Address, AssetId),
+    pub before: VenueDeposit,
+    pub now: VenueDeposit,
+}
+
+/// Whose deposit it is: that of an order, or that of a market's fees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Drawn {
+    Base(usize),
+    Quote(usize),
+    Fees(usize),
 }
 
 /// A settle while its fills are judged.
@@ -42,11 +86,14 @@ pub(super) struct Running<'v> {
     pub venues: &'v Venues,
     pub venue: VenueId,
     pub fee_cap_ppm: u32,
-    pub owner: Address,
     pub incarnation: u32,
-    pub orders: Vec<RunningOrder>,
-    pub keys: Vec<RunningKey>,
-    pub deposits: BTreeMap<(Address, AssetId), VenueDeposit>,
+    /// The fills before the settle.
+    pub tree: &'v FillTree,
+    pub orders: Vec<RunningOrder<'v>>,
+    pub keys: Vec<RunningKey<'v>>,
+    pub markets: Vec<RunningMarket>,
+    /// By account and asset.
+    pub deposits: Vec<RunningDeposit>,
     /// What the fills of a group have overwritten, to be restored if one of them busts.
     saved: Option<Saved>,
 }
@@ -54,7 +101,7 @@ pub(super) struct Running<'v> {
 /// Gains and floor of a key: nothing else of it changes.
 struct SavedKey {
     at: usize,
-    net: Vec<(AssetId, i128)>,
+    net: Gains,
     floor: OrderNumber,
 }
 
@@ -62,54 +109,81 @@ struct SavedKey {
 struct Saved {
     orders: Vec<(usize, Option<FilledOrder>)>,
     keys: Vec<SavedKey>,
-    deposits: Vec<((Address, AssetId), VenueDeposit)>,
+    deposits: Vec<(usize, VenueDeposit)>,
 }
 
 impl<'v> Running<'v> {
     /// The state before a settle; `None` if an order without signature has no entry (B3).
-    pub(super) fn of(venues: &'v Venues, settle: &Settle) -> Option<Running<'v>> {
+    pub(super) fn of(venues: &'v Venues, settle: &'v Settle) -> Option<Running<'v>> {
         let venue = venues.venues.get(&settle.venue)?;
+        let markets = markets_of(venues, settle);
+        let (positions, keys) = keys_of(venues, settle);
+        let order = |entries: &mut Finder<'v, FilledId, FilledOrder>,
+                     (signed, key): (&'v SettledOrder, &Option<usize>)| {
+            let market = markets.binary_search_by_key(&signed.order.market, |market| market.id);
+            let market = market.expect("each order's market is among them");
+            let found = entries.find(&filled_id(settle.venue, &signed.key, &signed.order.number));
+            venues.running_order(settle.venue, signed, found, *key, market)
+        };
+        let orders = settle.orders.par_iter().zip(&positions).with_min_len(ORDERS_OF_THREAD);
+        let orders: Vec<RunningOrder<'v>> = orders.map_init(|| venues.filled.finder(), order).collect();
+        if !orders.iter().all(|order| order.is_signed) {
+            return None;
+        }
+        let deposits = Vec::new();
         let mut running = Running {
             venues,
             venue: settle.venue,
             fee_cap_ppm: venue.fee_cap_ppm,
-            owner: venue.owner,
             incarnation: venue.incarnation,
-            orders: Vec::with_capacity(settle.orders.len()),
-            keys: Vec::new(),
-            deposits: BTreeMap::new(),
+            tree: &venue.fills,
+            orders,
+            keys,
+            markets,
+            deposits,
             saved: None,
         };
-        settle.orders.iter().all(|order| running.add_order(order)).then_some(running)
+        running.find_deposits(venue.owner);
+        Some(running)
     }
 
-    /// Adds an order; false if it has neither signature nor entry. Orders of one key follow one another.
-    fn add_order(&mut self, signed: &SettledOrder) -> bool {
-        let SettledOrder { key, order, signature } = signed;
-        let digest = order.digest(&self.venues.network, self.venue, key);
-        let found = self.venues.filled.get(&filled_id(self.venue, key, &order.number)).copied();
-        let is_same = |entry: &FilledOrder| entry.digest == digest || self.venues.makes(VenueMistake::NumberReused);
-        let entry = found.filter(is_same);
-        if entry.is_none() && signature.is_none() {
-            return false;
+    /// Looks up the deposits of all orders and of the owner, who receives fees.
+    fn find_deposits(&mut self, owner: Address) {
+        let (orders, keys, markets) = (&self.orders, &self.keys, &self.markets);
+        let of_order = |(at, order): (usize, &RunningOrder<'v>)| {
+            let owner = order.key.map(|key| keys[key].before.owner);
+            let drawn = owner.zip(markets[order.market].terms);
+            let drawn =
+                drawn.map(|(owner, of)| [((owner, of.base), Drawn::Base(at)), ((owner, of.quote), Drawn::Quote(at))]);
+            drawn.into_iter().flatten()
+        };
+        let of_market =
+            |(at, market): (usize, &RunningMarket)| market.terms.map(|terms| ((owner, terms.quote), Drawn::Fees(at)));
+        let fees = markets.iter().enumerate().filter_map(of_market);
+        let mut drawn: Vec<_> = orders.iter().enumerate().flat_map(of_order).chain(fees).collect();
+        drawn.par_sort_unstable_by(|one, other| {
+            let first = |((account, _), _): &((Address, AssetId), Drawn)| leading(&account.0);
+            first(one).cmp(&first(other)).then_with(|| one.cmp(other))
+        });
+        let mut ids = Vec::with_capacity(drawn.len());
+        for (id, whose) in drawn {
+            if ids.last() != Some(&id) {
+                ids.push(id);
+            }
+            let at = ids.len() - 1;
+            match whose {
+                Drawn::Base(order) => self.orders[order].base = at,
+                Drawn::Quote(order) => self.orders[order].quote = at,
+                Drawn::Fees(market) => self.markets[market].fees = at,
+            }
         }
-        let is_reused = entry.is_none() && found.is_some_and(|other| !self.venues.is_expired(other.expiry));
-        let key = self.add_key(key);
-        let is_new = found.is_none();
-        self.orders.push(RunningOrder { order: *order, digest, key, entry, entry_before: entry, is_reused, is_new });
-        true
-    }
-
-    fn add_key(&mut self, public: &PublicKey) -> Option<usize> {
-        if self.keys.last().is_none_or(|last| last.public != *public) {
-            let mut record = self.venues.keys.get(&(self.venue, *public))?.clone();
-            let floor_before = self.venues.floor_in_force(&record);
-            record.floor = floor_before;
-            record.raises.retain(|(since, _)| !self.venues.is_past(*since));
-            let is_revoked = self.venues.is_revoked(&record);
-            self.keys.push(RunningKey { public: *public, record, is_revoked, floor_before });
-        }
-        Some(self.keys.len() - 1)
+        let (venues, venue) = (self.venues, self.venue);
+        let deposit = |deposits: &mut Finder<'v, DepositId, VenueDeposit>, id: (Address, AssetId)| {
+            let before = deposits.find(&(venue, id.0, id.1)).copied().unwrap_or_default();
+            RunningDeposit { id, before, now: before }
+        };
+        let ids = ids.into_par_iter().with_min_len(ORDERS_OF_THREAD);
+        self.deposits = ids.map_init(|| venues.deposits.finder(), deposit).collect();
     }
 
     /// Entries that the settle could create.
@@ -117,24 +191,19 @@ impl<'v> Running<'v> {
         self.orders.iter().filter(|order| order.is_new).count() as u64
     }
 
-    pub(super) fn deposit(&self, account: &Address, asset: AssetId) -> VenueDeposit {
-        let stored = || self.venues.deposit(self.venue, account, asset);
-        self.deposits.get(&(*account, asset)).copied().unwrap_or_else(stored)
-    }
-
     /// Units of a deposit that pay for fills.
-    pub(super) fn payable(&self, account: &Address, asset: AssetId) -> Amount {
-        let deposit = self.deposit(account, asset);
+    pub(super) fn payable(&self, at: usize) -> Amount {
+        let deposit = &self.deposits[at].now;
         let leaving = deposit.leaving.filter(|leaving| self.venues.pays_for_fills(leaving.since));
         deposit.free + leaving.map_or(0, |leaving| leaving.units)
     }
 
-    pub(super) fn key_mut(&mut self, at: usize) -> &mut TradingKey {
+    pub(super) fn key_mut(&mut self, at: usize) -> &mut RunningKey<'v> {
+        let key = &mut self.keys[at];
         if let Some(saved) = &mut self.saved {
-            let record = &self.keys[at].record;
-            saved.keys.push(SavedKey { at, net: record.net.clone(), floor: record.floor });
+            saved.keys.push(SavedKey { at, net: key.net.clone(), floor: key.floor });
         }
-        &mut self.keys[at].record
+        key
     }
 
     pub(super) fn set_entry(&mut self, at: usize, entry: FilledOrder) {
@@ -145,18 +214,17 @@ impl<'v> Running<'v> {
         order.entry = Some(entry);
     }
 
-    fn set_deposit(&mut self, account: Address, asset: AssetId, deposit: VenueDeposit) {
-        let id = (account, asset);
-        let before = self.deposit(&account, asset);
+    fn deposit_mut(&mut self, at: usize) -> &mut VenueDeposit {
+        let deposit = &mut self.deposits[at].now;
         if let Some(saved) = &mut self.saved {
-            saved.deposits.push((id, before));
+            saved.deposits.push((at, *deposit));
         }
-        self.deposits.insert(id, deposit);
+        deposit
     }
 
     /// Takes units from what is free, and then from what leaves.
-    pub(super) fn draw(&mut self, account: Address, asset: AssetId, units: Amount) {
-        let mut deposit = self.deposit(&account, asset);
+    pub(super) fn draw(&mut self, at: usize, units: Amount) {
+        let deposit = self.deposit_mut(at);
         let from_free = units.min(deposit.free);
         deposit.free -= from_free;
         let rest = units - from_free;
@@ -164,15 +232,13 @@ impl<'v> Running<'v> {
             leaving.units = leaving.units.checked_sub(rest).expect("the deposit was long enough");
         }
         deposit.leaving = deposit.leaving.filter(|leaving| leaving.units > 0);
-        self.set_deposit(account, asset, deposit);
     }
 
     /// Adds units that are free.
-    pub(super) fn pay(&mut self, account: Address, asset: AssetId, units: Amount) {
+    pub(super) fn pay(&mut self, at: usize, units: Amount) {
         if units > 0 {
-            let mut deposit = self.deposit(&account, asset);
+            let deposit = self.deposit_mut(at);
             deposit.free = deposit.free.checked_add(units).expect("an asset's issue is capped");
-            self.set_deposit(account, asset, deposit);
         }
     }
 
@@ -186,9 +252,100 @@ impl<'v> Running<'v> {
         let Some(saved) = self.saved.take().filter(|_| !is_kept) else { return };
         saved.orders.into_iter().rev().for_each(|(at, entry)| self.orders[at].entry = entry);
         for SavedKey { at, net, floor } in saved.keys.into_iter().rev() {
-            let record = &mut self.keys[at].record;
-            (record.net, record.floor) = (net, floor);
+            (self.keys[at].net, self.keys[at].floor) = (net, floor);
         }
-        self.deposits.extend(saved.deposits.into_iter().rev());
+        saved.deposits.into_iter().rev().for_each(|(at, deposit)| self.deposits[at].now = deposit);
+    }
+}
+
+/// The first bytes of a name, to compare most of them at once.
+pub(super) fn leading<const N: usize>(name: &[u8; N]) -> u64 {
+    name.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
+}
+
+/// The markets of a settle's orders, by number.
+fn markets_of(venues: &Venues, settle: &Settle) -> Vec<RunningMarket> {
+    let mut ids: Vec<MarketId> = settle.orders.iter().map(|order| order.order.market).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let market = |id| RunningMarket { id, terms: venues.market(settle.venue, id).copied(), fees: 0 };
+    ids.into_iter().map(market).collect()
+}
+
+/// The keys of a settle that the ledger has, and for each order the position of its key. Orders of one key follow one
+/// another.
+fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<RunningKey<'v>>) {
+    let mut publics: Vec<PublicKey> = settle.orders.iter().map(|order| order.key).collect();
+    publics.dedup();
+    let find = |keys: &mut Finder<'v, TradingKeyId, TradingKey>, public: &PublicKey| {
+        keys.find(&(settle.venue, *public)).map(|before| venues.running_key(*public, before))
+    };
+    let all = publics.par_iter().with_min_len(ORDERS_OF_THREAD);
+    let found: Vec<Option<RunningKey<'v>>> = all.map_init(|| venues.keys.finder(), find).collect();
+    let mut places = found.iter().scan(0, |next, key| {
+        let place = key.is_some().then_some(*next);
+        *next += usize::from(key.is_some());
+        Some(place)
+    });
+    let mut of_order = Vec::with_capacity(settle.orders.len());
+    for same in settle.orders.chunk_by(|one, next| one.key == next.key) {
+        let place = places.next().expect("a place for each key");
+        of_order.extend(same.iter().map(|_| place));
+    }
+    (of_order, found.into_iter().flatten().collect())
+}
+
+impl Venues {
+    fn running_key<'v>(&self, public: PublicKey, before: &'v TradingKey) -> RunningKey<'v> {
+        let floor = self.floor_in_force(before);
+        RunningKey {
+            public,
+            before,
+            net: Gains::from_slice(&before.net),
+            floor,
+            floor_before: floor,
+            raises: before.raises.iter().filter(|(since, _)| !self.is_past(*since)).copied().collect(),
+            is_revoked: self.is_revoked(before),
+        }
+    }
+
+    /// An order with what is filled under its number.
+    fn running_order<'v>(
+        &self,
+        venue: VenueId,
+        SettledOrder { key: public, order, signature }: &'v SettledOrder,
+        found: Option<&FilledOrder>,
+        key: Option<usize>,
+        market: usize,
+    ) -> RunningOrder<'v> {
+        let digest = order.digest(&self.network, venue, public);
+        let is_same = |entry: &&FilledOrder| entry.digest == digest || self.makes(VenueMistake::NumberReused);
+        let entry = found.filter(is_same).copied();
+        RunningOrder {
+            order,
+            digest,
+            key,
+            market,
+            base: 0,
+            quote: 0,
+            entry,
+            entry_before: entry,
+            is_reused: entry.is_none() && found.is_some_and(|other| !self.is_expired(other.expiry)),
+            is_new: found.is_none(),
+            is_alive: self.is_alive(order),
+            is_signed: entry.is_some() || signature.is_some(),
+        }
+    }
+
+    /// F3: whether an order has not expired, and does not live too long.
+    fn is_alive(&self, order: &VenueOrder) -> bool {
+        let (now, delay) = (self.now(), self.terms.delay);
+        let is_in_time = |until: u64| {
+            let matched = self.horizon.time_of(now.height.saturating_sub(delay.heights));
+            matched.is_some_and(|matched| matched <= until) || now.time_ms <= until.saturating_add(delay.ms)
+        };
+        !self.is_expired(order.expiry)
+            && order.until_ms.is_none_or(is_in_time)
+            && order.expiry <= now.height.saturating_add(self.terms.life_max)
     }
 }

@@ -3,15 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use primitives::venue::{OrderLife, Settle, SettledFill, VenueId, VenueSide};
-use primitives::{Address, Amount, AssetId, Digest, Sequence, TransactionId};
+use borsh::BorshSerialize;
+use primitives::venue::{FillTree, OrderLife, OrderNumber, Settle, SettledFill, VenueId, VenueSide};
+use primitives::{Address, Amount, Digest, Height, Sequence, TransactionId};
+use proofs::{
+    BustGuilt, DepositId, FillVerdict, FilledId, FilledOrder, SettledFills, TradingKey, TradingKeyId, VenueDeposit,
+    VenueRecordId, record_value,
+};
+use rayon::prelude::*;
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::records::{FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueRecordId, filled_id};
-use super::running::Running;
+use super::records::{Gains, VenueRow, encode_key_with, filled_id};
+use super::running::{ORDERS_OF_THREAD, Running, RunningDeposit, RunningKey, RunningOrder};
 use super::step::Step;
-use super::verdict::{BustGuilt, FillVerdict, SettledFills};
 
 /// A settle and its transaction.
 #[derive(Clone, Copy)]
@@ -21,20 +26,46 @@ pub(super) struct SettleEdit<'a> {
     pub settle: &'a Settle,
 }
 
-/// What the fills of a settle changed, before it is written.
-struct Judged {
+/// What a settle changes of a key.
+pub(super) struct KeyChange {
+    pub net: Gains,
+    pub floor: OrderNumber,
+    pub raises: Vec<(Height, OrderNumber)>,
+    /// Whether entries may be below the floor now.
+    pub is_raised: bool,
+}
+
+/// A deposit before and after a settle.
+pub(super) struct DepositChange {
+    pub before: VenueDeposit,
+    pub after: VenueDeposit,
+}
+
+/// What the fills of a settle changed, before it is written. Records are in the order of their ids.
+pub(super) struct Judged {
     leaves: Vec<Digest>,
+    /// The venue's tree with these leaves.
+    tree: FillTree,
     verdicts: Vec<FillVerdict>,
     penalties: Vec<(Option<Address>, Amount)>,
-    deposits: Vec<((Address, AssetId), VenueDeposit)>,
-    keys: Vec<(TradingKeyId, TradingKey)>,
-    entries: Vec<(FilledId, FilledOrder)>,
+    pub deposits: Vec<(DepositId, DepositChange)>,
+    pub keys: Vec<(TradingKeyId, KeyChange)>,
+    pub entries: Vec<(FilledId, FilledOrder)>,
+    /// The records as input for the trie, in no order.
+    pub rows: Vec<VenueRow>,
 }
 
 impl Venues {
     /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
     /// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
     pub(super) fn settle_all(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
+        if !settles.is_empty() {
+            // One entry into the pool of threads for all of the work.
+            rayon::join(|| self.settle_in_pool(settles, step), || ());
+        }
+    }
+
+    fn settle_in_pool(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
         let mut by_venue: BTreeMap<VenueId, Vec<(SettleEdit<'_>, Running<'_>)>> = BTreeMap::new();
         for edit in settles {
             match self.running(edit.settle) {
@@ -57,11 +88,11 @@ impl Venues {
 
     /// A settle that passes B3 and B4: it begins at the settled count, orders without signature have entries, and the
     /// bond and the room for entries suffice for all of it.
-    fn running(&self, settle: &Settle) -> Option<Running<'_>> {
+    fn running<'v>(&'v self, settle: &'v Settle) -> Option<Running<'v>> {
         let venue = self.venues.get(&settle.venue)?;
         let is_next = settle.from == venue.fills.count()
             || (self.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
-        let running = Running::of(self, settle).filter(|_| is_next)?;
+        let running = is_next.then(|| Running::of(self, settle)).flatten()?;
         let costs = settle.fills.iter().map(|fill| running.liability(fill).map(|(_, penalty)| u128::from(penalty)));
         let penalties = costs.sum::<Option<u128>>()?;
         let least = if self.makes(VenueMistake::PenaltiesTakeTheWholeBond) { 0 } else { self.terms.bond_min };
@@ -70,32 +101,50 @@ impl Venues {
         (u128::from(venue.bond) >= needed && entries <= self.terms.entries_max).then_some(running)
     }
 
-    fn write(&mut self, settle: &Settle, judged: Judged, step: &mut Step<'_>) {
-        let Judged { leaves, verdicts, penalties, deposits, keys, entries } = judged;
-        let record = self.venue_mut(settle.venue);
-        for leaf in &leaves {
-            assert!(record.fills.append(*leaf), "the count of fills has 64 bits, as B1 has checked");
-        }
-        for (to, units) in penalties {
-            self.venue_mut(settle.venue).bond -= units;
+    fn write(&mut self, settle: &Settle, mut judged: Judged, step: &mut Step<'_>) {
+        let venue = settle.venue;
+        for (to, units) in std::mem::take(&mut judged.penalties) {
+            self.venue_mut(venue).bond -= units;
             step.take_bond(to, units);
         }
-        for ((account, asset), deposit) in deposits {
-            // A group that was undone leaves what was there before.
-            if self.deposit(settle.venue, &account, asset) != deposit {
-                self.set_deposit((settle.venue, account, asset), deposit);
-                step.accounts.insert(account);
-            }
-        }
-        entries.into_iter().for_each(|(id, entry)| self.set_filled(id, entry));
-        for (id, record) in keys {
-            self.touched.insert(VenueRecordId::Key(id));
-            self.keys.insert(id, record);
-            self.note_dead(id);
-        }
-        let (venue, incarnation, from) = (settle.venue, settle.incarnation, settle.from);
-        step.settled.push(SettledFills { venue, incarnation, from, leaves, verdicts });
+        step.accounts.extend(judged.deposits.iter().map(|((_, account, _), _)| *account));
+        self.venue_mut(venue).fills = std::mem::take(&mut judged.tree);
+        let (leaves, verdicts) = (std::mem::take(&mut judged.leaves), std::mem::take(&mut judged.verdicts));
+        self.write_records(venue, judged);
+        step.settled.push(SettledFills { venue, incarnation: settle.incarnation, from: settle.from, leaves, verdicts });
     }
+}
+
+/// Changed records as input for the trie.
+fn rows_of(
+    deposits: &[(DepositId, DepositChange)],
+    befores: &[&TradingKey],
+    keys: &[(TradingKeyId, KeyChange)],
+    entries: &[(FilledId, FilledOrder)],
+) -> Vec<VenueRow> {
+    let deposit = |room: &mut Vec<u8>, (id, change): &(DepositId, DepositChange)| {
+        let value = (change.after.units() > 0).then(|| record_value(encoded(&change.after, room)));
+        (VenueRecordId::Deposit(*id).key(), value)
+    };
+    let key = |room: &mut Vec<u8>, (before, (id, change)): (&&TradingKey, &(TradingKeyId, KeyChange))| {
+        room.clear();
+        encode_key_with(before, &change.net, change.floor, &change.raises, room);
+        (VenueRecordId::Key(*id).key(), Some(record_value(room)))
+    };
+    let entry = |room: &mut Vec<u8>, (id, entry): &(FilledId, FilledOrder)| {
+        (VenueRecordId::Filled(*id).key(), Some(record_value(encoded(entry, room))))
+    };
+    let deposits = deposits.par_iter().with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, deposit);
+    let keys = befores.par_iter().zip(keys).with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, key);
+    let entries = entries.par_iter().with_min_len(ORDERS_OF_THREAD).map_init(Vec::new, entry);
+    deposits.chain(keys).chain(entries).collect()
+}
+
+/// The encoding of a record, in a room that is written over.
+fn encoded<'r>(record: &impl BorshSerialize, room: &'r mut Vec<u8>) -> &'r [u8] {
+    room.clear();
+    record.serialize(room).expect("writing to memory cannot fail");
+    room
 }
 
 /// The settle that counts.
@@ -112,9 +161,30 @@ fn counting_one<'a>(
     }
 }
 
-impl Running<'_> {
-    /// Judges all fills in order. The fills of a fill-or-kill order apply or bust together.
+impl<'v> Running<'v> {
+    /// Judges all fills in order, while another thread adds their leaves to the tree: leaves say nothing of verdicts.
     fn run(mut self, settle: &Settle) -> Judged {
+        let leaves = self.leaves(settle);
+        let mut tree = self.tree.clone();
+        let add =
+            || leaves.iter().for_each(|leaf| assert!(tree.append(*leaf), "the count has 64 bits, as B1 has checked"));
+        let (verdicts, ()) = rayon::join(|| self.judge_all(settle), add);
+        let busts = settle.fills.iter().zip(&verdicts);
+        let penalties = busts.filter_map(|(fill, verdict)| self.penalty(fill, verdict)).collect();
+        let (deposits, entries) = (self.changed_deposits(), self.changed_entries());
+        let (befores, keys) = self.changed_keys();
+        let rows = rows_of(&deposits, &befores, &keys, &entries);
+        Judged { leaves, tree, verdicts, penalties, deposits, keys, entries, rows }
+    }
+
+    fn leaves(&self, settle: &Settle) -> Vec<Digest> {
+        let digest = |at: u16| &self.orders[usize::from(at)].digest;
+        let leaf = |fill: &SettledFill| fill.leaf(digest(fill.buy), digest(fill.sell));
+        settle.fills.par_iter().with_min_len(ORDERS_OF_THREAD).map(leaf).collect()
+    }
+
+    /// The verdicts of all fills. Those of a fill-or-kill order apply or bust together.
+    fn judge_all(&mut self, settle: &Settle) -> Vec<FillVerdict> {
         let mut verdicts = Vec::with_capacity(settle.fills.len());
         let mut rest = &settle.fills[..];
         while let Some(first) = rest.first() {
@@ -125,20 +195,38 @@ impl Running<'_> {
                 Some(bust) => verdicts.extend(group.iter().map(|_| bust)),
             }
         }
-        let digest = |at: u16| &self.orders[usize::from(at)].digest;
-        let leaves = settle.fills.iter().map(|fill| fill.leaf(digest(fill.buy), digest(fill.sell))).collect();
-        let busts = settle.fills.iter().zip(&verdicts);
-        let penalties = busts.filter_map(|(fill, verdict)| self.penalty(fill, verdict)).collect();
-        let Running { venue, orders, keys, deposits, .. } = self;
-        let name = |key: Option<usize>| key.map(|key| keys[key].public);
-        let changed = orders.iter().filter(|order| order.entry != order.entry_before);
-        let written = changed.filter_map(|order| Some((name(order.key)?, order.order.number, order.entry?)));
-        let entries = written.map(|(key, number, entry)| (filled_id(venue, &key, &number), entry)).collect();
-        let mut changed_keys: Vec<usize> =
-            orders.iter().filter(|order| order.entry != order.entry_before).filter_map(|order| order.key).collect();
-        changed_keys.dedup();
-        let keys = changed_keys.into_iter().map(|at| ((venue, keys[at].public), keys[at].record.clone())).collect();
-        Judged { leaves, verdicts, penalties, deposits: deposits.into_iter().collect(), keys, entries }
+        verdicts
+    }
+
+    fn changed_deposits(&self) -> Vec<(DepositId, DepositChange)> {
+        // A group that was undone leaves what was there before.
+        let changed = self.deposits.iter().filter(|deposit| deposit.now != deposit.before);
+        let change =
+            |of: &RunningDeposit| ((self.venue, of.id.0, of.id.1), DepositChange { before: of.before, after: of.now });
+        changed.map(change).collect()
+    }
+
+    fn changed_entries(&self) -> Vec<(FilledId, FilledOrder)> {
+        let changed = self.orders.iter().filter(|order| order.entry != order.entry_before);
+        let entry = |order: &RunningOrder<'_>| {
+            let key = &self.keys[order.key?].public;
+            Some((filled_id(self.venue, key, &order.order.number), order.entry?))
+        };
+        changed.filter_map(entry).collect()
+    }
+
+    /// The keys of the orders that were filled, which are in their order: as they were, and what changes.
+    fn changed_keys(self) -> (Vec<&'v TradingKey>, Vec<(TradingKeyId, KeyChange)>) {
+        let changed = self.orders.iter().filter(|order| order.entry != order.entry_before);
+        let mut at: Vec<usize> = changed.filter_map(|order| order.key).collect();
+        at.dedup();
+        let mut at = at.into_iter().peekable();
+        let keys = self.keys.into_iter().enumerate().filter(|(key, _)| at.next_if_eq(key).is_some());
+        let change = |(_, key): (usize, RunningKey<'v>)| {
+            let RunningKey { public, before, net, floor, floor_before, raises, .. } = key;
+            (before, ((self.venue, public), KeyChange { net, floor, raises, is_raised: floor > floor_before }))
+        };
+        keys.map(change).unzip()
     }
 
     /// How many of the next fills apply or bust together.

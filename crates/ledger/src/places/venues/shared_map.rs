@@ -4,6 +4,7 @@
 //! Entries lie in pages, pages in branches. A clone copies one pointer for each branch.
 
 use std::collections::HashSet;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 /// Entries of a full page.
@@ -13,6 +14,38 @@ const BRANCH: usize = 64;
 
 type Page<K, V> = Vec<(K, V)>;
 type Branch<K, V> = Vec<Arc<Page<K, V>>>;
+
+/// Finds keys in a map. It stays at a page, so that keys of one page are searched for in that page alone.
+pub(super) struct Finder<'m, K, V> {
+    map: &'m SharedMap<K, V>,
+    page: &'m [(K, V)],
+    /// The first key of the next page, if there is one.
+    end: Option<&'m K>,
+}
+
+impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
+    pub(super) fn find(&mut self, key: &K) -> Option<&'m V> {
+        let is_here = self.page.first().is_some_and(|(first, _)| first <= key) && self.end.is_none_or(|end| key < end);
+        if !is_here {
+            let (branch, page) = self.map.place(key)?;
+            let pages = &self.map.branches[branch];
+            let next_branch = || self.map.branches.get(branch + 1).map(first_of_branch);
+            self.end = pages.get(page + 1).map(first_of_page).or_else(next_branch);
+            self.page = &pages[page];
+        }
+        self.page.binary_search_by(|(of, _)| of.cmp(key)).ok().map(|at| &self.page[at].1)
+    }
+}
+
+/// What becomes of a key that is edited.
+pub(super) enum Edited<V> {
+    /// It is as it was, or was changed in its place.
+    Stays,
+    /// It has this value.
+    Is(V),
+    /// It has none.
+    Gone,
+}
 
 /// A sorted map. No page and no branch is empty.
 #[derive(Clone, Debug)]
@@ -44,6 +77,84 @@ fn first_of_branch<K, V>(branch: &Arc<Branch<K, V>>) -> &K {
     first_of_page(&branch[0])
 }
 
+/// The next edit, if its key is below the first one of the next page.
+fn next_below<K: Ord, E>(edits: &mut Peekable<impl Iterator<Item = (K, E)>>, end: Option<&K>) -> Option<(K, E)> {
+    edits.next_if(|(key, _)| end.is_none_or(|end| key < end))
+}
+
+fn is_next_below<K: Ord, E>(edits: &mut Peekable<impl Iterator<Item = (K, E)>>, end: Option<&K>) -> bool {
+    edits.peek().is_some_and(|(key, _)| end.is_none_or(|end| key < end))
+}
+
+/// A page to write to, with room for one entry more than it may keep: a copy of its own if others share it.
+fn own_page<T: Clone>(page: &mut Arc<Vec<T>>) -> &mut Vec<T> {
+    if Arc::get_mut(page).is_none() {
+        let mut copy = Vec::with_capacity(PAGE + 1);
+        copy.extend_from_slice(page);
+        *page = Arc::new(copy);
+    }
+    Arc::get_mut(page).expect("nobody else has it")
+}
+
+/// Edits a page; returns by how many entries it has grown.
+fn edit_page<K: Ord, V, E>(
+    entries: &mut Page<K, V>,
+    edits: &mut Peekable<impl Iterator<Item = (K, E)>>,
+    end: Option<&K>,
+    write: &mut impl FnMut(&K, E, Option<&mut V>) -> Edited<V>,
+) -> isize {
+    let (mut at, mut gone, mut new) = (0, Vec::new(), Vec::new());
+    while let Some((key, edit)) = next_below(edits, end) {
+        at += entries[at..].partition_point(|(of, _)| *of < key);
+        let found = entries.get_mut(at).filter(|(of, _)| *of == key).map(|(_, value)| value);
+        let is_found = found.is_some();
+        match write(&key, edit, found) {
+            Edited::Is(value) if is_found => entries[at].1 = value,
+            Edited::Is(value) => new.push((at, (key, value))),
+            Edited::Gone if is_found => gone.push(at),
+            Edited::Gone | Edited::Stays => {}
+        }
+    }
+    let grown = new.len() as isize - gone.len() as isize;
+    match (&new[..], &gone[..]) {
+        ([], []) => {}
+        ([], [at]) => drop(entries.remove(*at)),
+        ([_], []) => new.into_iter().for_each(|(at, entry)| entries.insert(at, entry)),
+        _ => rebuild(entries, new, gone),
+    }
+    grown
+}
+
+/// Puts new entries before those at their positions, and drops those that are gone; both by position.
+fn rebuild<T>(entries: &mut Vec<T>, new: Vec<(usize, T)>, gone: Vec<usize>) {
+    let before = std::mem::replace(entries, Vec::with_capacity(entries.len() + new.len()));
+    let (mut new, mut gone) = (new.into_iter().peekable(), gone.into_iter().peekable());
+    for (at, entry) in before.into_iter().enumerate() {
+        entries.extend(std::iter::from_fn(|| new.next_if(|(before, _)| *before == at)).map(|(_, entry)| entry));
+        if gone.next_if_eq(&at).is_none() {
+            entries.push(entry);
+        }
+    }
+    entries.extend(new.map(|(_, entry)| entry));
+}
+
+/// Adds an item that is not empty, in as few equal parts as it needs.
+fn add_parts<T: Clone>(all: &mut Vec<Arc<Vec<T>>>, item: Arc<Vec<T>>, most: usize) {
+    match item.len() {
+        0 => {}
+        len if len <= most => all.push(item),
+        len => {
+            let size = len.div_ceil(len.div_ceil(most));
+            let mut rest = Arc::unwrap_or_clone(item).into_iter();
+            while rest.len() > 0 {
+                let mut part = Vec::with_capacity(most + 1);
+                part.extend(rest.by_ref().take(size));
+                all.push(Arc::new(part));
+            }
+        }
+    }
+}
+
 /// Splits a full item into halves; returns the second one.
 fn split<T>(items: &mut Vec<T>, most: usize) -> Option<Vec<T>> {
     (items.len() > most).then(|| items.split_off(items.len() / 2))
@@ -65,6 +176,11 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         let (branch, page) = self.place(key)?;
         let page = &self.branches[branch][page];
         page.binary_search_by(|(of, _)| of.cmp(key)).ok().map(|at| &page[at].1)
+    }
+
+    /// Finds many keys, quickly if they ascend.
+    pub(super) fn finder(&self) -> Finder<'_, K, V> {
+        Finder { map: self, page: &[], end: None }
     }
 
     pub(super) fn contains(&self, key: &K) -> bool {
@@ -99,6 +215,40 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
             self.branches.insert(branch + 1, Arc::new(second));
         }
         None
+    }
+
+    /// Edits many keys, which ascend, each once: `write` is given the value of each, and says what becomes of it. Pages
+    /// with none of the keys are not touched, and each of the others is copied at most once.
+    pub(super) fn edit<E>(
+        &mut self,
+        edits: impl IntoIterator<Item = (K, E)>,
+        mut write: impl FnMut(&K, E, Option<&mut V>) -> Edited<V>,
+    ) {
+        let mut edits = edits.into_iter().peekable();
+        if edits.peek().is_none() {
+            return;
+        }
+        let mut before = std::mem::take(&mut self.branches);
+        if before.is_empty() {
+            before.push(Arc::new(vec![Arc::default()]));
+        }
+        let (mut grown, mut before) = (0, before.into_iter().peekable());
+        while let Some(mut branch) = before.next() {
+            let end = before.peek().map(first_of_branch);
+            if is_next_below(&mut edits, end) {
+                let pages = Arc::make_mut(&mut branch);
+                let mut rest = std::mem::take(pages).into_iter().peekable();
+                while let Some(mut page) = rest.next() {
+                    let end = rest.peek().map(first_of_page).or(end);
+                    if is_next_below(&mut edits, end) {
+                        grown += edit_page(own_page(&mut page), &mut edits, end, &mut write);
+                    }
+                    add_parts(pages, page, PAGE);
+                }
+            }
+            add_parts(&mut self.branches, branch, BRANCH);
+        }
+        self.len = self.len.checked_add_signed(grown).expect("it holds what is removed");
     }
 
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
@@ -180,11 +330,33 @@ mod tests {
 
     use super::*;
 
+    /// Edits every few keys from one on: some get values, some lose them, some are changed in their places.
+    fn edit_both(shared: &mut SharedMap<u16, usize>, plain: &mut BTreeMap<u16, usize>, first: u16, at: usize) {
+        let edits: Vec<(u16, usize)> = (0..at % 97).map(|step| (first + (step * (1 + at % 5)) as u16, step)).collect();
+        for (key, step) in &edits {
+            match step % 3 {
+                0 => drop(plain.insert(*key, at + step)),
+                1 => drop(plain.remove(key)),
+                _ => plain.get_mut(key).into_iter().for_each(|value| *value += 1),
+            }
+        }
+        shared.edit(edits, |_, step, value| match (step % 3, value) {
+            (0, _) => Edited::Is(at + step),
+            (1, _) => Edited::Gone,
+            (_, value) => {
+                value.into_iter().for_each(|value| *value += 1);
+                Edited::Stays
+            }
+        });
+        assert!(shared.branches.iter().all(|pages| !pages.is_empty() && pages.len() <= BRANCH));
+        assert!(shared.branches.iter().flat_map(|pages| pages.iter()).all(|page| (1..=PAGE).contains(&page.len())));
+    }
+
     proptest! {
         /// Compares with a map of the standard library; clones keep the state of the moment when they were taken.
         #[test]
         fn a_shared_map_equals_a_plain_one_and_its_clones_stand_still(
-            steps in prop::collection::vec((0..8u8, 0..3_000u16), 1..6_000)
+            steps in prop::collection::vec((0..10u8, 0..3_000u16), 1..6_000)
         ) {
             let (mut shared, mut plain) = (SharedMap::default(), BTreeMap::new());
             let mut clones = Vec::new();
@@ -196,6 +368,7 @@ mod tests {
                         let one = shared.get_mut(&key).map(|value: &mut usize| { *value += 1; *value });
                         prop_assert_eq!(one, plain.get_mut(&key).map(|value| { *value += 1; *value }));
                     }
+                    7 if at % 8 == 0 => edit_both(&mut shared, &mut plain, key, at),
                     _ if at % 64 == 0 => clones.push((shared.clone(), plain.clone())),
                     _ => {
                         let next: Vec<_> = shared.from(&key).take(3).map(|(key, _)| *key).collect();
@@ -213,6 +386,10 @@ mod tests {
                 changed.sort_unstable();
                 changed.dedup();
                 prop_assert_eq!(found, changed);
+            }
+            let mut finder = last.finder();
+            for key in (0..3_100).chain([0, 2_999, 1_500, 7]) {
+                prop_assert_eq!(finder.find(&key), of_last.get(&key));
             }
             clones.push((shared, plain));
             for (shared, plain) in clones {

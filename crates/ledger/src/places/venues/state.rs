@@ -1,15 +1,16 @@
 //! The state of all venues, and the queues that follow from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
+use proofs::{
+    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
+    VenueRecordId,
+};
 
 use super::mistake::VenueMistake;
-use super::records::{
-    ClaimedId, DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDeposit, VenueMoment, VenueRecord,
-    VenueRecordId, filled_id, number_of,
-};
+use super::records::{VenueRow, filled_id, number_of};
 use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
 use crate::sums::Sums;
@@ -31,8 +32,10 @@ pub struct Venues {
     pub(super) queues: Queues,
     /// Units in all deposits by asset, which follow from them.
     pub(super) deposited: BTreeMap<AssetId, u128>,
-    /// Records that the present block has written or removed; empty between blocks.
-    pub(super) touched: BTreeSet<VenueRecordId>,
+    /// Records that the present block has written or removed, some of them twice; empty between blocks.
+    pub(super) touched: Vec<VenueRecordId>,
+    /// Records as settles of the present block have written them, as input for the trie; empty between blocks.
+    pub(super) rows: Vec<VenueRow>,
     /// By how much the present block has changed what deposits hold; nothing between blocks.
     pub(super) moved: Sums,
     #[cfg(test)]
@@ -81,7 +84,8 @@ impl Venues {
             claimed: SharedMap::default(),
             queues: Queues::default(),
             deposited: BTreeMap::new(),
-            touched: BTreeSet::new(),
+            touched: Vec::new(),
+            rows: Vec::new(),
             moved: Sums::default(),
             #[cfg(test)]
             mistake: VenueMistake::None,
@@ -240,13 +244,13 @@ impl Venues {
 
     /// Writes a venue.
     pub(super) fn venue_mut(&mut self, venue: VenueId) -> &mut VenueRecord {
-        self.touched.insert(VenueRecordId::Venue(venue));
+        self.touched.push(VenueRecordId::Venue(venue));
         self.venues.get_mut(&venue).expect("the filter has found it")
     }
 
     /// Writes a deposit; one of nothing is removed.
     pub(super) fn set_deposit(&mut self, id: DepositId, deposit: VenueDeposit) {
-        self.touched.insert(VenueRecordId::Deposit(id));
+        self.touched.push(VenueRecordId::Deposit(id));
         let before = match deposit.units() {
             0 => self.deposits.remove(&id),
             _ => self.deposits.insert(id, deposit),
@@ -264,23 +268,10 @@ impl Venues {
         self.set_deposit(id, deposit);
     }
 
-    /// Writes the entry of an order, and when it is forgotten.
-    pub(super) fn set_filled(&mut self, id: FilledId, entry: FilledOrder) {
-        self.touched.insert(VenueRecordId::Filled(id));
-        match self.filled.insert(id, entry) {
-            Some(before) if before.expiry != entry.expiry && !self.makes(VenueMistake::ForgetsBlindly) => {
-                self.queues.expiries.remove(&(before.expiry, id));
-            }
-            Some(_) => {}
-            None => self.venue_mut(id.0).entries += 1,
-        }
-        self.queues.expiries.insert((entry.expiry, id), ());
-    }
-
     /// Forgets the entry of an order.
     pub(super) fn remove_filled(&mut self, id: FilledId) {
         if let Some(before) = self.filled.remove(&id) {
-            self.touched.insert(VenueRecordId::Filled(id));
+            self.touched.push(VenueRecordId::Filled(id));
             self.queues.expiries.remove(&(before.expiry, id));
             self.venue_mut(id.0).entries -= 1;
         }

@@ -1,11 +1,8 @@
 //! What a block does outside of the records of venues.
 
-use std::collections::BTreeSet;
-
 use primitives::{Address, Amount, AssetId, Digest, Sequence, Transaction, TransactionId};
+use proofs::{Refusal, SettledFills};
 
-use super::verdict::SettledFills;
-use crate::refusal::Refusal;
 use crate::sums::Credit;
 
 /// The asset of bonds and penalties.
@@ -20,8 +17,8 @@ pub(super) struct Step<'t> {
     pub credits: Vec<Credit>,
     /// Units of asset 0 that are burnt.
     pub burnt: Amount,
-    /// Accounts whose deposits changed.
-    pub accounts: BTreeSet<Address>,
+    /// Accounts whose deposits changed, some of them twice.
+    pub accounts: Vec<Address>,
     /// Operations that pay and do nothing.
     pub void: Vec<(Address, Sequence)>,
     /// The settles that counted.
@@ -30,7 +27,7 @@ pub(super) struct Step<'t> {
 
 impl<'t> Step<'t> {
     pub(super) fn new(transactions: &'t [&'t Transaction], refusals: &'t [Option<Refusal>]) -> Step<'t> {
-        let (credits, accounts, void, settled) = (Vec::new(), BTreeSet::new(), Vec::new(), Vec::new());
+        let (credits, accounts, void, settled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Step { transactions, refusals, credits, burnt: 0, accounts, void, settled }
     }
 

@@ -17,7 +17,7 @@ from walras.client.amounts import Assets, Number
 from walras.client.book import LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
-from walras.client.encoding import Operation
+from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.keys import Key
@@ -188,19 +188,22 @@ class AsyncClient:
         return await self.run(self._core.pay(to, asset, amount, reference, wait))
 
     async def offer(
-        self, sell: str, buy: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, sell: str, buy: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        return await self.run(self._core.offer(sell, buy, amount, price, reference, wait))
+        return await self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait))
 
     async def buy(
-        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, market: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        return await self.run(self._core.order("buy", market, amount, price, reference, wait))
+        return await self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
 
     async def sell(
-        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, market: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        return await self.run(self._core.order("sell", market, amount, price, reference, wait))
+        return await self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
 
     async def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
         return await self.run(self._core.cancel(offer, wait))

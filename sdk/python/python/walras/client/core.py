@@ -135,11 +135,19 @@ class Core:
         return (yield from self.sender.send(operation, wait, reference))
 
     def offer(
-        self, sell: str, buy: str, amount: Number, price: Number, reference: str | None, wait: bool
+        self,
+        sell: str,
+        buy: str,
+        amount: Number,
+        price: Number,
+        named: tuple[str, str],
+        reference: str | None,
+        wait: bool,
     ) -> Flow[Fate]:
+        """`named` are its life and its client's name for it."""
         assets = yield from self.session.assets()
         sold, bought = assets[sell], assets[buy]
-        operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought))
+        operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought), *named)
         _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
@@ -149,6 +157,7 @@ class Core:
         market: str,
         amount: Number,
         price: Number,
+        named: tuple[str, str],
         reference: str | None,
         wait: bool,
     ) -> Flow[Fate]:
@@ -156,10 +165,10 @@ class Core:
         base, quote = assets.market(market)
         units, limit = base.units(amount), limit_of(price, base, quote)
         if side == "sell":
-            operation = CreateOffer(base.number, quote.number, units, limit)
+            operation = CreateOffer(base.number, quote.number, units, limit, *named)
         else:
             cost, inverse = inverse_limit(units, limit)
-            operation = CreateOffer(quote.number, base.number, cost, inverse)
+            operation = CreateOffer(quote.number, base.number, cost, inverse, *named)
         _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 

@@ -100,6 +100,7 @@ def price_bytes(limit: Decimal) -> bytes:
 
 
 NO_CLIENT = "0x" + 16 * "00"
+RESTS = "rests"
 """The name of orders that their client does not name."""
 
 
@@ -145,7 +146,7 @@ class CreateOffer:
     buy: int
     amount: int
     limit: Decimal
-    life: str = "rests"
+    life: str = RESTS
     """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in,
     or ``one batch``."""
     client: str = NO_CLIENT
@@ -202,7 +203,7 @@ class Replace:
     remains: int
     amount: int
     limit: Decimal
-    life: str = "rests"
+    life: str = RESTS
     client: str = NO_CLIENT
     NAME: ClassVar[str] = "Replace"
 

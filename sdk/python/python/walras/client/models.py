@@ -409,7 +409,7 @@ class Outcome:
     left: Decimal | None = None
     """Rests in the book."""
     returned: Decimal | None = None
-    """Went back to the account, because it is too little for an offer."""
+    """Went back to the account: it was for one batch, or is too little for an offer."""
     why: str | None = None
     found: int | None = None
     """How many of the offers that a cancel names rested."""

@@ -16,7 +16,7 @@ from walras.client.amounts import Assets, Number
 from walras.client.book import LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
-from walras.client.encoding import Operation
+from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.keys import Key
@@ -200,22 +200,29 @@ class Client:
         return self.run(self._core.pay(to, asset, amount, reference, wait))
 
     def offer(
-        self, sell: str, buy: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, sell: str, buy: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        """Offers `amount` of `sell` for at least `price` of `buy` each."""
-        return self.run(self._core.offer(sell, buy, amount, price, reference, wait))
+        """Offers `amount` of `sell` for at least `price` of `buy` each.
+
+        `life` says what becomes of the part that is not sold at once: it ``rests``, or rests ``until`` a height, or
+        returns after ``one batch``. `client` is the caller's own name of it, 16 bytes in hexadecimal.
+        """
+        return self.run(self._core.offer(sell, buy, amount, price, (life, client), reference, wait))
 
     def buy(
-        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, market: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
         """Buys up to `amount` of a market's base for at most `price` of its quote each."""
-        return self.run(self._core.order("buy", market, amount, price, reference, wait))
+        return self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
 
     def sell(
-        self, market: str, amount: Number, price: Number, *, reference: str | None = None, wait: bool = True
+        self, market: str, amount: Number, price: Number, *,
+        life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
         """Sells up to `amount` of a market's base for at least `price` of its quote each."""
-        return self.run(self._core.order("sell", market, amount, price, reference, wait))
+        return self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
 
     def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
         """Cancels what rests of an own offer."""

@@ -9,16 +9,17 @@ use primitives::venue::{
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Operation, PublicKey, SecretKey, Sequence, Signature, Transaction,
 };
+use proofs::{FillVerdict, Refusal};
 
 use super::model::{Plain, PlainDeposit, PlainEntry, VENUE, zero};
+use crate::Limits;
 use crate::places::venues::chunks::{VenuesReader, chunks};
 use crate::places::venues::edit::{VenueEdit, VenueOnce};
 use crate::places::venues::mistake::VenueMistake;
 use crate::places::venues::records::number_of;
 use crate::places::venues::step::Step;
-use crate::places::venues::{FillVerdict, VenueTerms, Venues};
+use crate::places::venues::{VenueTerms, Venues};
 use crate::places::{ReadChunks, Restored};
-use crate::{Limits, Refusal};
 
 pub const NETWORK: Digest = Digest([9; 32]);
 pub const OWNER: u8 = 1;
@@ -282,7 +283,7 @@ impl World {
         let restored = restored.expect("there are venues");
         let live = |(payouts, expiries, claims): (Vec<(u64, _)>, _, _)| {
             // A request that fills have used up leaves its place in the queue, which finds nothing.
-            let leaves = |(since, id): &(u64, crate::places::venues::DepositId)| {
+            let leaves = |(since, id): &(u64, proofs::DepositId)| {
                 self.venues.deposits.get(id).is_some_and(|of| of.leaving.is_some_and(|of| of.since == *since))
             };
             (payouts.into_iter().filter(leaves).collect::<Vec<_>>(), expiries, claims)
@@ -307,6 +308,7 @@ fn run(
         .collect();
     venues.apply_block(time, &edits, &mut step);
     venues.touched.clear();
+    venues.rows.clear();
     venues.moved = Default::default();
     let mut paid = BTreeMap::new();
     for credit in &step.credits {

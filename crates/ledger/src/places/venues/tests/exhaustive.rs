@@ -7,11 +7,12 @@ use primitives::venue::{
     OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation, VenueOrder, VenueSide,
 };
 use primitives::{Address, AssetId, Signature};
+use proofs::FillVerdict;
 
 use super::drive::{World, account, public};
 use super::model::VENUE;
+use crate::places::venues::chunks::chunks;
 use crate::places::venues::mistake::VenueMistake;
-use crate::places::venues::{FillVerdict, chunks::chunks};
 
 /// The last block of a history, counted from the founding of the venue.
 const END: usize = 4;

@@ -2,9 +2,9 @@
 
 use primitives::venue::{OrderLife, OrderNumber, Settle, SettledFill, SettledOrder, VenueOrder, VenueSide};
 use primitives::{Address, Amount, AssetId, PublicKey};
+use proofs::{BustGuilt, BustReason, FillVerdict};
 
 use super::model::{Plain, PlainEntry};
-use crate::places::venues::{BustGuilt, BustReason, FillVerdict};
 
 type Bust = (BustReason, [bool; 2]);
 

@@ -248,7 +248,7 @@ fn history(seed: u64, mistake: VenueMistake, habit: Habit) -> Result<[usize; 2],
         let operations = block(&mut dice, &world.plain, habit);
         let passes = dice.one_of(&[1, 1, 1, 2, 5]);
         for verdict in world.block(passes, &operations)? {
-            counts[usize::from(verdict != crate::places::venues::FillVerdict::Applied)] += 1;
+            counts[usize::from(verdict != proofs::FillVerdict::Applied)] += 1;
         }
     }
     Ok(counts)

@@ -1,0 +1,27 @@
+//! The reasons of each place of custody, by its tag.
+
+mod accounts;
+mod bridge;
+mod offers;
+mod stakes;
+#[cfg(test)]
+mod trial;
+mod venues;
+
+use crate::refusal::{self, Reason};
+use crate::root_parts::RootPart;
+
+/// The reasons for which the place with this tag refuses operations; a reason's position is its number.
+pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
+    match tag {
+        RootPart::ASSETS => refusal::REASONS,
+        RootPart::BALANCES => accounts::REASONS,
+        RootPart::OFFERS => offers::REASONS,
+        RootPart::ESCROW => bridge::REASONS,
+        RootPart::STAKES => stakes::REASONS,
+        RootPart::VENUES => venues::REASONS,
+        #[cfg(test)]
+        trial::TAG => trial::REASONS,
+        _ => &[],
+    }
+}

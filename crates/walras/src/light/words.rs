@@ -1,0 +1,225 @@
+//! ProvedFact facts and errors of light clients, for people and as JSON.
+
+use client::light::{LightError, LightRemedy, Pin, ProvedFact};
+use ledger::Genesis;
+use primitives::venue::VenueId;
+use primitives::{Address, Amount, AssetId, Digest, TransactionId};
+use proofs::{AccountState, Outcome, VenueDeposit, VenueRecord};
+use serde_json::{Value, json};
+
+use crate::decimal::from_units;
+
+/// A proved fact, as it is printed.
+pub struct Said {
+    pub json: Value,
+    pub words: String,
+}
+
+impl Said {
+    /// A fact with its signers.
+    fn new<T>(proved: &ProvedFact<T>, mut fact: Value, words: &str) -> Said {
+        let more = json!({
+            "height": proved.height,
+            "time_ms": proved.time_ms,
+            "signed_by": proved.signed_by,
+            "validators": proved.validators,
+            "epoch": proved.epoch,
+            "witnesses": proved.witnesses,
+            "begun_with": proved.begun_with.name(),
+        });
+        let (Some(fields), Value::Object(more)) = (fact.as_object_mut(), more) else { unreachable!("objects") };
+        fields.extend(more);
+        Said { json: fact, words: format!("{words}\n{}", signers(proved)) }
+    }
+}
+
+/// Who signed a proved fact.
+fn signers<T>(proved: &ProvedFact<T>) -> String {
+    let ProvedFact { signed_by, validators, epoch, .. } = proved;
+    let witnesses = match proved.witnesses {
+        0 => String::new(),
+        count => format!(" Witnesses that show the same: {count}."),
+    };
+    format!("Signed by {signed_by} of the {validators} validators of epoch {epoch}.{witnesses}")
+}
+
+/// Symbol and decimals of an asset, as the genesis has them.
+fn listed(genesis: &Genesis, asset: AssetId) -> (&str, u8) {
+    genesis.assets.get(asset.0 as usize).map_or(("?", 0), |asset| (&asset.symbol, asset.decimals))
+}
+
+fn money(genesis: &Genesis, asset: AssetId, units: Amount) -> String {
+    let (symbol, decimals) = listed(genesis, asset);
+    format!("{} {symbol}", from_units(units, decimals))
+}
+
+pub fn account(address: &Address, proved: &ProvedFact<Option<AccountState>>, genesis: &Genesis) -> Said {
+    let (state, height) = (proved.fact.as_ref(), proved.height);
+    let symbol = |asset: AssetId| listed(genesis, asset).0.to_string();
+    let spendable = state.map(|state| {
+        let amounts = state.balances.iter().map(|(asset, units)| (symbol(*asset), json!(units.to_string())));
+        amounts.collect::<serde_json::Map<_, _>>()
+    });
+    let words = match state {
+        None => format!("{address} does not exist at height {height}"),
+        Some(state) => {
+            let mut held: Vec<(String, String)> =
+                state.balances.iter().map(|(asset, units)| (symbol(*asset), money(genesis, *asset, *units))).collect();
+            held.sort_unstable();
+            let held: Vec<String> = held.into_iter().map(|(_, money)| money).collect();
+            let held = if held.is_empty() { "nothing".into() } else { held.join(", ") };
+            format!("{address} can spend {held} at height {height}")
+        }
+    };
+    let fact = json!({
+        "account": address.to_string(),
+        "exists": state.is_some(),
+        "spendable": spendable,
+        "state_root": proved.state.to_string(),
+    });
+    Said::new(proved, fact, &words)
+}
+
+pub fn transaction(id: &TransactionId, proved: &ProvedFact<Option<Outcome>>) -> Said {
+    let refusal = proved.fact.map(|outcome| outcome.refusal());
+    let code = refusal.map(|refusal| refusal.map_or("committed", |refusal| refusal.code()));
+    let words = match refusal {
+        None => format!("{id} is not in block {}", proved.height),
+        Some(None) => format!("{id} is committed in block {}", proved.height),
+        Some(Some(refusal)) => format!("{id} is refused in block {}: {}", proved.height, refusal.code()),
+    };
+    let fact = json!({
+        "transaction": id.to_string(),
+        "outcome": code,
+        "receipts_root": proved.receipts.to_string(),
+    });
+    Said::new(proved, fact, &words)
+}
+
+/// A deposit, or its absence.
+pub fn deposit(
+    address: &Address,
+    venue: VenueId,
+    asset: AssetId,
+    proved: &ProvedFact<Option<VenueDeposit>>,
+    genesis: &Genesis,
+) -> Said {
+    let VenueDeposit { free, leaving } = proved.fact.unwrap_or_default();
+    let waits =
+        leaving.map_or(String::new(), |leaving| format!(" and {} that leaves", money(genesis, asset, leaving.units)));
+    let words = format!(
+        "{address} has {} free{waits} at venue {venue} at height {}",
+        money(genesis, asset, free),
+        proved.height
+    );
+    let leaving = leaving.map(|leaving| json!({"units": leaving.units.to_string(), "since_height": leaving.since}));
+    let fact = json!({
+        "venue": venue,
+        "account": address.to_string(),
+        "asset": listed(genesis, asset).0,
+        "free": free.to_string(),
+        "leaving": leaving,
+        "state_root": proved.state.to_string(),
+    });
+    Said::new(proved, fact, &words)
+}
+
+/// A venue, or its absence.
+pub fn venue(venue: VenueId, proved: &ProvedFact<Option<VenueRecord>>, genesis: &Genesis) -> Said {
+    let words = match &proved.fact {
+        None => format!("there is no venue {venue} at height {}", proved.height),
+        Some(record) => format!(
+            "venue {venue} of {} has a bond of {} and {} fills in incarnation {} at height {}",
+            record.owner,
+            money(genesis, AssetId(0), record.bond),
+            record.fills.count(),
+            record.incarnation,
+            proved.height
+        ),
+    };
+    let record = proved.fact.as_ref().map(|record| {
+        json!({
+            "owner": record.owner.to_string(),
+            "operator": record.operator.account.to_string(),
+            "incarnation": record.incarnation,
+            "report_keys": record.report_keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "fills": record.fills.count().to_string(),
+            "peaks": record.fills.peaks().iter().map(Digest::to_string).collect::<Vec<_>>(),
+            "bond": record.bond.to_string(),
+            "is_convicted": record.judged > record.incarnation,
+        })
+    });
+    Said::new(proved, json!({"venue": venue, "record": record, "state_root": proved.state.to_string()}), &words)
+}
+
+pub fn pinned(proved: &ProvedFact<Pin>) -> Said {
+    let said = Said::new(proved, json!({ "pin": proved.fact.to_string() }), "");
+    Said { words: proved.fact.to_string(), ..said }
+}
+
+/// An error of a light client, with what to do about it on the command line.
+pub fn advised(error: LightError) -> anyhow::Error {
+    let advice = match error.remedy() {
+        LightRemedy::AsSaid => return error.into(),
+        LightRemedy::AnotherNode => "Give another --server",
+        LightRemedy::NewPin => {
+            "Ask somebody you trust for a pin (`walras light pin` at a node of theirs), and give it as --trust \
+             HEIGHT:DIGEST"
+        }
+        LightRemedy::OtherStart => "Omit --trust or --remember, or ask for a later height",
+        LightRemedy::Witnesses => "Give one or more --witness that show the same block",
+        LightRemedy::Clock => "Ask another --server, set the clock, or accept it with a larger --max-age",
+        LightRemedy::OtherMemory => "Give another --remember, or the matching genesis",
+        LightRemedy::Later => "Try again later",
+    };
+    anyhow::anyhow!("{error}. {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use client::light::Beginning;
+    use ledger::Listing;
+    use proofs::{Refusal, Window};
+
+    use super::*;
+
+    fn proved<T>(fact: T) -> ProvedFact<T> {
+        let (state, receipts) = (Digest([1; 32]), Digest([2; 32]));
+        let (time_ms, begun_with) = (5, Beginning::Genesis);
+        ProvedFact {
+            fact,
+            height: 7,
+            time_ms,
+            state,
+            receipts,
+            signed_by: 3,
+            validators: 4,
+            epoch: 1,
+            witnesses: 0,
+            begun_with,
+        }
+    }
+
+    #[test]
+    fn people_read_decimals() {
+        let (issuer, alice) = (Address([9; 20]), Address([0x11; 20]));
+        let assets = vec![Listing::new("USD", 2, issuer), Listing::new("BTC", 8, issuer)];
+        let genesis = Genesis { assets, ..Genesis::default() };
+        let balances = vec![(AssetId(0), 5), (AssetId(1), 150_000_000)];
+        let state = AccountState { address: alice, key: None, window: Window::default(), balances, evm: None };
+        let rich = account(&alice, &proved(Some(state)), &genesis);
+        let expected =
+            format!("{alice} can spend 1.5 BTC, 0.05 USD at height 7\nSigned by 3 of the 4 validators of epoch 1.");
+        assert_eq!(rich.words, expected);
+        assert_eq!(rich.json["spendable"], json!({"BTC": "150000000", "USD": "5"}));
+        assert_eq!((&rich.json["height"], &rich.json["begun_with"]), (&json!(7), &json!("genesis")));
+        let absent = account(&alice, &proved(None), &genesis);
+        assert!(absent.words.starts_with(&format!("{alice} does not exist at height 7")), "{}", absent.words);
+        assert_eq!((&absent.json["exists"], &absent.json["spendable"]), (&json!(false), &Value::Null));
+        let id = TransactionId([0x22; 32]);
+        let refused = transaction(&id, &proved(Some(Outcome::Refused(Refusal::OVERDRAFT))));
+        assert!(refused.words.starts_with(&format!("{id} is refused in block 7: overdraft")), "{}", refused.words);
+        assert_eq!(transaction(&id, &proved(None)).json["outcome"], Value::Null);
+        assert_eq!(transaction(&id, &proved(Some(Outcome::Applied))).json["outcome"], "committed");
+    }
+}

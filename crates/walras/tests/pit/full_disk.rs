@@ -1,0 +1,95 @@
+//! The disk of a venue is full: it halts with a sentence that says what to do, its node goes on, and what it had
+//! acknowledged is there when there is space again.
+//!
+//! The node runs in a mount namespace of its own, in which the directory of venues is a small file system.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+use primitives::venue::{SettledOrder, VenueSide};
+use serde_json::json;
+use venue::TraderAsk;
+
+use super::{Market, agent, kinds};
+
+/// Mounts a small file system over a directory, with its content, and runs the rest, whose process number it notes.
+const IN_SMALL_DIRECTORY: &str = r#"set -e; echo $$ > "$0.process"; mkdir -p "$0" "$0.kept"; cp -a "$0/." "$0.kept/"
+mount -t tmpfs -o size=24m tmpfs "$0"; cp -a "$0.kept/." "$0/"; exec "$@""#;
+
+/// What runs a node so, if this machine permits it.
+pub fn wrapper(directory: &str) -> Option<Vec<String>> {
+    let can = Command::new("unshare").args(["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("no mount namespaces for this user: a full disk is not tried");
+        return None;
+    }
+    Some(["unshare", "-rm", "sh", "-c", IN_SMALL_DIRECTORY, directory].map(String::from).to_vec())
+}
+
+/// A file that takes all the space that is left.
+struct Filler(PathBuf);
+
+impl Filler {
+    fn new(market: &Market) -> Filler {
+        let directory = market.home().join("data").join("venues");
+        let node = std::fs::read_to_string(directory.with_extension("process")).expect("the shell has noted it");
+        let path = PathBuf::from(format!("/proc/{}/root{}/filler", node.trim(), directory.display()));
+        let mut file = std::fs::File::create(&path).expect("the namespace of the node");
+        for size in [1 << 16, 1 << 8, 1] {
+            while file.write_all(&vec![7; size]).is_ok() {}
+        }
+        Filler(path)
+    }
+
+    fn remove(self) {
+        std::fs::remove_file(self.0).expect("it is there");
+    }
+}
+
+fn is_accepted(market: &Market, order: &SettledOrder) -> bool {
+    let result = market.place(order);
+    result["reports"].is_array() && kinds(&result).contains(&"accepted")
+}
+
+pub fn halts_and_resumes(market: &mut Market) {
+    let before = market.order("bob", VenueSide::Sell, 150, 3);
+    assert!(is_accepted(market, &before));
+    let filler = Filler::new(market);
+    // Files have been made long enough for some records: orders go on until none is left.
+    let mut acknowledged = vec![before];
+    let unanswered = loop {
+        let order = market.order("bob", VenueSide::Sell, 151 + acknowledged.len() as u32 % 40, 1);
+        match is_accepted(market, &order) {
+            true => acknowledged.push(order),
+            false => break order,
+        }
+        assert!(acknowledged.len() < 100_000, "the disk is full");
+    };
+    let status = market.until(|status| status.standing == "failed");
+    let said = status.why.expect("a sentence");
+    assert!(said.contains("free space") && said.contains("by itself"), "{said}");
+    // The node answers, and its blocks go on.
+    let server = market.node.as_ref().expect("it runs").server.clone();
+    let height = || {
+        let mut answer = agent().get(format!("{server}/v1/status")).call().expect("it answers");
+        let body: serde_json::Value = answer.body_mut().read_json().expect("JSON");
+        body["height"].as_u64().unwrap_or_else(|| panic!("{body}"))
+    };
+    let first = height();
+    while height() < first + 3 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    filler.remove();
+    market.until(|status| status.standing == "runs" && status.paused.is_none());
+    for order in &acknowledged {
+        let status = market.ask("bob", TraderAsk::Status(order.order.number));
+        assert_eq!(status["reports"][0]["status"]["standing"], json!("open"), "{status}");
+    }
+    // What was not answered is asked for again, and trades once.
+    assert!(is_accepted(market, &unanswered));
+    let buy = market.order("alice", VenueSide::Buy, 150, 3);
+    let bought = market.place(&buy);
+    assert_eq!(kinds(&bought), ["accepted", "executed"], "{bought}");
+    market.settled(1);
+}
