@@ -239,13 +239,16 @@ fn rules(hedging: u32) -> EdgeRules {
     let rules = EdgeRules::shared_machine();
     let gaps = GapRules { reorder: 500 * MS, round_trip: 500 * MS, ..rules.gaps };
     let deadlines = DeadlineRules { ceiling: 400 * MS, ..rules.deadlines };
-    // No heartbeat comes between two packets: each packet is a sample of its own.
+    // No heartbeat comes between two packets: each packet is a sample of its own. What members say otherwise is little.
+    let roster = RosterRules { silence: 20_000 * MS, ..rules.roster };
     EdgeRules {
         shape: SeatingShape { layers: Some(1), hedging },
         gaps,
         deadlines,
         heartbeat: 2_000 * MS,
-        watermark: 50 * MS,
+        watermark: 500 * MS,
+        beat: 500 * MS,
+        roster,
         sample: 1,
         children: 256,
         ..rules
