@@ -56,10 +56,9 @@ impl<'a> Params<'a> {
         at: usize,
         read: impl FnOnce(&'a Value) -> Result<T, String>,
     ) -> Result<Option<T>, RpcError> {
-        match self.get(at) {
-            None if !self.declared[at].is_required => Ok(None),
-            _ => self.read(at, read).map(Some),
-        }
+        // Methods share readers of parameters, and not each declares all of them.
+        let is_required = self.declared.get(at).is_some_and(|declared| declared.is_required);
+        if self.get(at).is_none() && !is_required { Ok(None) } else { self.read(at, read).map(Some) }
     }
 
     fn named<T>(&self, at: usize, read: Result<T, String>) -> Result<T, RpcError> {
