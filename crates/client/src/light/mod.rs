@@ -178,7 +178,12 @@ impl LightClient {
     /// Follows the next handovers that the node shows, at least one, towards an epoch.
     fn walk_on(&mut self, towards: u64) -> Result<(), LightError> {
         let from = self.lineage.chain.epoch + 1;
-        let body: HandoversBody = self.node.get(&format!("/v1/handovers?from={from}"))?;
+        // A network that restarted shows none of the committees before.
+        let body = self.node.get(&format!("/v1/handovers?from={from}")).map_err(|error| match error.code() {
+            Some("not_found") => self.unsigned(format!("the committee of epoch {from} is not proved ({error})")),
+            _ => error.into(),
+        });
+        let body: HandoversBody = body?;
         if body.handovers.is_empty() {
             let what = format!("no handover to epoch {from} is shown, which epoch {towards} is proved by");
             return Err(self.unproved(what));
