@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fake::Fake;
 use ledger::{AccountProof, BlockReceipts, ModifiedProof, OfferProof, Pair, Place, ReceiptProof};
-use open::{get, loopback, send, with_node};
+use open::{bytes, get, loopback, send, with_node};
 use primitives::{Address, AssetId, Body, Digest, Operation, PublicKey, Sequence, Signature, Superblock, Transaction};
 use serde_json::Value;
 
@@ -43,19 +43,12 @@ fn lived() -> Arc<Fake> {
     Arc::new(node)
 }
 
-fn bytes(body: &Value, field: &str) -> Vec<u8> {
-    let text = body[field].as_str().unwrap_or_else(|| panic!("{field} of {body}"));
-    let digits = text.strip_prefix("0x").expect("it begins with 0x").as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hexadecimal");
-    digits.map(byte).collect()
-}
-
 fn digest(body: &Value, field: &str) -> Digest {
     body[field].as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{field} of {body}"))
 }
 
 fn proof<P: borsh::BorshDeserialize>(body: &Value) -> P {
-    borsh::from_slice(&bytes(body, "proof")).expect("a proof")
+    borsh::from_slice(&bytes(&body["proof"])).expect("a proof")
 }
 
 fn with_lived(test: impl FnOnce(SocketAddr) + Send + 'static) {

@@ -6,7 +6,7 @@ mod open;
 
 use std::net::SocketAddr;
 
-use open::{get, loopback, send, with_doors};
+use open::{bytes, get, loopback, send, with_doors};
 use primitives::{Body, Digest, Operation, PublicKey, SecretKey, Transaction, verify_transactions};
 use serde_json::{Value, json};
 
@@ -16,12 +16,6 @@ fn key() -> SecretKey {
 
 fn owner() -> String {
     PublicKey([1; 32]).address().to_string()
-}
-
-fn hex(text: &Value) -> Vec<u8> {
-    let digits = text.as_str().and_then(|text| text.strip_prefix("0x")).unwrap_or_else(|| panic!("{text}"));
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hexadecimal");
-    digits.as_bytes().chunks(2).map(byte).collect()
 }
 
 fn asked(server: SocketAddr, path: &str, body: &Value) -> (u16, Value) {
@@ -106,8 +100,8 @@ fn signed_bytes_make_the_transaction_that_was_told() {
         let network: Digest = limits["network"].as_str().and_then(|text| text.parse().ok()).expect("a network");
         for (operation, _) in operations() {
             let answer = prepared(server, &operation);
-            let signature = key().sign(&hex(&answer["signing_bytes"]));
-            let whole = [hex(&answer["unsigned"]), signature.0.to_vec()].concat();
+            let signature = key().sign(&bytes(&answer["signing_bytes"]));
+            let whole = [bytes(&answer["unsigned"]), signature.0.to_vec()].concat();
             let transaction: Transaction = borsh::from_slice(&whole).expect("a transaction");
             assert_eq!(verify_transactions(&network, &[&transaction]), [true], "{operation}");
             assert_eq!(answer["id"], transaction.id().to_string());
@@ -255,7 +249,7 @@ fn what_cannot_be_laid_out_is_refused_by_field() {
 fn an_encoded_operation_is_laid_out_as_it_is() {
     with_doors(loopback(), |server| {
         let operation = Operation::Pay { to: PublicKey([3; 32]).address(), asset: primitives::AssetId(1), amount: 77 };
-        let bytes = borsh::to_vec(&operation).expect("memory");
+        let whole = borsh::to_vec(&operation).expect("memory");
         let encoded = |bytes: &[u8]| {
             let operation = json!({"type": "encoded", "bytes": format!("0x{}", to_hex(bytes))});
             let key = key().public();
@@ -267,14 +261,14 @@ fn an_encoded_operation_is_laid_out_as_it_is() {
                 "operation": operation}),
             )
         };
-        let (status, answer) = encoded(&bytes);
+        let (status, answer) = encoded(&whole);
         assert_eq!(status, 200, "{answer}");
         assert!(answer["says"].as_str().is_some_and(|says| says.contains("pays 0.0077 EUR")), "{answer}");
-        let whole = [hex(&answer["unsigned"]), vec![0; 64]].concat();
+        let whole = [bytes(&answer["unsigned"]), vec![0; 64]].concat();
         let read: Transaction = borsh::from_slice(&whole).expect("a transaction");
         let Body { operation: found, .. } = read.body;
         assert_eq!(found, operation);
-        for wrong in [&bytes[..bytes.len() - 1], &[bytes.as_slice(), &[0]].concat(), &[0xff, 0xff], &[]] {
+        for wrong in [&whole[..whole.len() - 1], &[whole.as_slice(), &[0]].concat(), &[0xff, 0xff], &[]] {
             let (status, answer) = encoded(wrong);
             assert_eq!(status, 400, "{wrong:?}: {answer}");
         }

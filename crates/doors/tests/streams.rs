@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use fake::Fake;
-use open::{get, loopback, with_node};
+use open::{ended, get, loopback, with_node};
 use primitives::{Address, AssetId, Body, Operation, PublicKey, Sequence, Signature, Transaction};
 use serde_json::{Value, json};
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -75,16 +75,6 @@ impl Subscriber {
         let message = self.hear();
         assert_eq!((&message["type"], &message["channel"]), (&"snapshot".into(), &channel.into()), "{message}");
         message
-    }
-
-    fn closed(&mut self) -> (CloseCode, String) {
-        loop {
-            match self.socket.read() {
-                Ok(Message::Close(Some(frame))) => return (frame.code, frame.reason.to_string()),
-                Ok(_) => {}
-                Err(error) => panic!("closed without a reason: {error}"),
-            }
-        }
     }
 }
 
@@ -270,7 +260,7 @@ fn a_message_that_is_too_long_ends_the_stream_with_the_limit() {
         subscriber.socket.send(Message::text(" ".repeat(limit))).expect("sent");
         assert_eq!(subscriber.hear()["code"], "malformed", "as long as allowed");
         subscriber.socket.send(Message::text(" ".repeat(limit + 1))).expect("sent");
-        let (code, reason) = subscriber.closed();
+        let (code, reason) = ended(&mut subscriber.socket);
         assert_eq!(code, CloseCode::Size);
         assert!(reason.contains(&format!("at most {limit} bytes, see /v1/limits")), "{reason}");
     });

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use doors::{Bound, Http};
 use fake::Fake;
 use ledger::{Genesis, Limits};
-use open::loopback;
+use open::{ended, loopback};
 use serde_json::{Value, json};
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Message, WebSocket};
@@ -76,16 +76,6 @@ impl Client {
         assert_eq!(message["method"], "eth_subscription", "{message}");
         let params = &message["params"];
         (params["subscription"].as_str().expect("a subscription").into(), params["result"].clone())
-    }
-
-    fn ended(&mut self) -> (CloseCode, String) {
-        loop {
-            match self.socket.read() {
-                Ok(Message::Close(Some(frame))) => return (frame.code, frame.reason.to_string()),
-                Ok(_) => {}
-                Err(error) => panic!("closed without a reason: {error}"),
-            }
-        }
     }
 }
 
@@ -192,7 +182,7 @@ fn a_message_that_is_too_long_ends_the_connection_with_a_reason() {
     with_rpc(Http { body_bytes: 4_096, ..loopback() }, |server, _| {
         let mut client = Client::new(server);
         client.socket.send(Message::text(" ".repeat(4_097))).expect("sent");
-        let (code, reason) = client.ended();
+        let (code, reason) = ended(&mut client.socket);
         assert_eq!(code, CloseCode::Size);
         assert!(reason.contains("4096"), "{reason}");
     });

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use fake::Fake;
 use ledger::{Genesis, VenueProof, VenueRecordId, VenueTerms};
-use open::{get, loopback, send, with_doors, with_node};
+use open::{bytes, get, loopback, send, with_doors, with_node};
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, VenueOperation, VenueOperator};
 use primitives::{Address, AssetId, Body, Digest, Operation, PublicKey, SecretKey, Sequence, Signature, Transaction};
 use serde_json::Value;
@@ -200,12 +200,6 @@ fn a_chain_without_venues_says_so() {
             assert!(message.contains("this chain has no venues of continuous markets"), "{path}: {message}");
         }
     });
-}
-
-fn bytes(text: &Value) -> Vec<u8> {
-    let digits = text.as_str().and_then(|text| text.strip_prefix("0x")).unwrap_or_else(|| panic!("{text}"));
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hexadecimal");
-    digits.as_bytes().chunks(2).map(byte).collect()
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use doors::{Bound, Http};
+use tungstenite::Message;
+use tungstenite::protocol::frame::coding::CloseCode;
 
 use crate::fake::Fake;
 
@@ -79,4 +81,24 @@ pub fn get(server: SocketAddr, path: &str) -> serde_json::Value {
     let (status, body) = send(server, "GET", path, "", &[]);
     assert_eq!(status, 200, "{path}: {body}");
     body
+}
+
+/// The bytes of a field that is `0x` and hexadecimal digits.
+#[allow(dead_code, reason = "not every test reads bytes")]
+pub fn bytes(text: &serde_json::Value) -> Vec<u8> {
+    let digits = text.as_str().and_then(|text| text.strip_prefix("0x")).unwrap_or_else(|| panic!("{text}"));
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).expect("hexadecimal");
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
+
+/// Why the other side closes a connection: what it sends before is passed over.
+#[allow(dead_code, reason = "not every test has a WebSocket")]
+pub fn ended(socket: &mut tungstenite::WebSocket<TcpStream>) -> (CloseCode, String) {
+    loop {
+        match socket.read() {
+            Ok(Message::Close(Some(frame))) => return (frame.code, frame.reason.to_string()),
+            Ok(_) => {}
+            Err(error) => panic!("closed without a reason: {error}"),
+        }
+    }
 }
