@@ -31,6 +31,8 @@ const SILENCE: Nanos = 15_000_000_000;
 const READ_BYTES: usize = 1 << 14;
 /// The venue hears of bytes that a participant took when they are so many.
 const TAKEN_BYTES: usize = PARTICIPANT_WINDOW / 4;
+/// Messages of a connection to the venue, before the last ones: it then ends, and its participant connects again.
+const MESSAGES: u32 = u32::MAX - 2;
 
 struct ParticipantLink {
     socket: TcpStream,
@@ -100,7 +102,8 @@ impl ParticipantDoor {
                 self.places.leave(place);
                 continue;
             }
-            self.last += 1;
+            // Numbers come again after four billion connections, of which 64 are open.
+            self.last = self.last.wrapping_add(1);
             let (incoming, outgoing) = (Vec::new(), Vec::new());
             let link = ParticipantLink {
                 socket,
@@ -139,7 +142,7 @@ impl ParticipantDoor {
         for _ in 0..room {
             let Some((length, rest)) = link.incoming[used..].split_first_chunk::<2>() else { break };
             let length = usize::from(u16::from_be_bytes(*length));
-            if !(1..=PARTICIPANT_PACKET_MAX).contains(&length) {
+            if !(1..=PARTICIPANT_PACKET_MAX).contains(&length) || link.number >= MESSAGES {
                 return self.cut(number, said);
             }
             let Some(packet) = rest.get(..length) else { break };
@@ -195,7 +198,7 @@ impl ParticipantDoor {
                 Err(_) => return self.cut(number, said),
             }
         }
-        if link.taken >= TAKEN_BYTES {
+        if link.taken >= TAKEN_BYTES && link.number < MESSAGES {
             link.number += 1;
             let what = ParticipantEvent::Taken(std::mem::take(&mut link.taken) as u32);
             said.push(FromParticipant { link: number, number: link.number, what }.encode());

@@ -37,6 +37,10 @@ pub const PARTICIPANT_PACKET_MAX: usize = ORDER_BYTES_MAX - HEAD;
 pub const PARTICIPANT_WINDOW: usize = 1 << 16;
 /// Messages of one connection that wait for an earlier one at most.
 const AHEAD_MAX: usize = 8_192;
+/// Bytes of them at most, each counted with what it takes to keep it.
+const AHEAD_BYTES_MAX: usize = 1 << 21;
+/// What a message takes besides its packet.
+const AHEAD_OVERHEAD: usize = 64;
 
 /// What a gateway says of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,19 +131,31 @@ impl ToParticipant {
 pub struct ParticipantOrder {
     heard: u32,
     ahead: BTreeMap<u32, ParticipantEvent>,
+    /// Bytes that wait.
+    bytes: usize,
+}
+
+/// Bytes that a message takes while it waits.
+fn weight(what: &ParticipantEvent) -> usize {
+    match what {
+        ParticipantEvent::Packet(bytes) => AHEAD_OVERHEAD + bytes.len(),
+        _ => AHEAD_OVERHEAD,
+    }
 }
 
 impl ParticipantOrder {
     /// A message came; `next` gets those that can be heard now. False if too many wait for one that does not come.
     pub fn take(&mut self, number: u32, what: ParticipantEvent, next: &mut Vec<ParticipantEvent>) -> bool {
         if number > self.heard {
-            self.ahead.insert(number, what);
+            self.bytes += weight(&what);
+            self.bytes -= self.ahead.insert(number, what).map_or(0, |before| weight(&before));
         }
         while let Some(what) = self.heard.checked_add(1).and_then(|number| self.ahead.remove(&number)) {
             self.heard += 1;
+            self.bytes -= weight(&what);
             next.push(what);
         }
-        self.ahead.len() <= AHEAD_MAX
+        self.ahead.len() <= AHEAD_MAX && self.bytes <= AHEAD_BYTES_MAX
     }
 }
 
@@ -182,5 +198,19 @@ mod tests {
             is_taken = order.take(number, ParticipantEvent::Ended, &mut heard);
         }
         assert!(!is_taken && heard.len() == 5, "message 6 never comes");
+    }
+
+    /// A gateway that leaves out one message and sends the largest ones after it fills no memory of the venue.
+    #[test]
+    fn bytes_of_participants_that_wait_for_a_message_are_bounded() {
+        let (mut order, mut heard) = (ParticipantOrder::default(), Vec::new());
+        let packet = || ParticipantEvent::Packet(vec![0; PARTICIPANT_PACKET_MAX]);
+        let fit = (2..).take_while(|number| order.take(*number, packet(), &mut heard)).count();
+        assert_eq!(fit, AHEAD_BYTES_MAX / (PARTICIPANT_PACKET_MAX + AHEAD_OVERHEAD));
+        // The same one again takes no more room, and those that are heard give theirs back.
+        let (mut order, mut heard) = (ParticipantOrder::default(), Vec::new());
+        assert!((0..2 * fit).all(|_| order.take(2, packet(), &mut heard)) && heard.is_empty());
+        assert!((1..4 * fit as u32).all(|number| order.take(number, packet(), &mut heard)));
+        assert_eq!((order.bytes, order.ahead.len()), (0, 0));
     }
 }

@@ -28,7 +28,7 @@ const COMMITTEE_MAX: u32 = 256;
 /// An asset as a genesis lists it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Listing {
-    /// Short name; see [`Asset::symbol`].
+    /// Short name; see [`proofs::Asset::symbol`].
     pub symbol: String,
     /// Decimal places for display.
     pub decimals: u8,

@@ -43,7 +43,7 @@ pub struct VenueRecord {
     pub report_keys: Vec<PublicKey>,
     /// The fills of the incarnation, applied and bust.
     pub fills: FillTree,
-    /// The ended incarnations ([`EndedIncarnation::leaf`]).
+    /// The ended incarnations ([`primitives::venue::EndedIncarnation::leaf`]).
     pub finals: FillTree,
     /// Units of asset 0 that answer for it, without those that leave.
     pub bond: Amount,
