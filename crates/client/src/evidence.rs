@@ -34,7 +34,8 @@ pub enum NoEvidence {
     Settled(u64),
     /// The index is not settled.
     #[error(
-        "fill {0} is not settled yet, and the incarnation goes on: the venue may still settle it. If it ends without, claim it"
+        "fill {0} is not settled yet, and the incarnation goes on: the venue may still settle it. If it ends without, \
+         claim it"
     )]
     Open(u64),
     /// The index was never settled.

@@ -88,8 +88,8 @@ pub enum LaneClientError {
     },
     /// The epoch has no keys for the requested scheme.
     #[error(
-        "the members have no keys for this scheme in lane epoch {0}: ask for answers in trees, or wait for the next lane \
-         epoch (the first one of a network, also after a restart, has no BLS keys)"
+        "the members have no keys for this scheme in lane epoch {0}: ask for answers in trees, or wait for the next \
+         lane epoch (the first one of a network, also after a restart, has no BLS keys)"
     )]
     NoSuchScheme(HomeEpoch),
     /// The request or the receipt is malformed.

@@ -324,8 +324,8 @@ impl Config {
     /// decide blocks, if there are several.
     pub fn warnings(&self, validators: Option<usize>) -> Vec<String> {
         let instant = (self.blocks.interval_ms == 0).then(|| {
-            "[blocks] interval_ms = 0 makes a block of every transaction as soon as it arrives: the node spends its time \
-             on blocks and not on transactions; 500 is the default"
+            "[blocks] interval_ms = 0 makes a block of every transaction as soon as it arrives: the node spends its \
+             time on blocks and not on transactions; 500 is the default"
                 .to_string()
         });
         instant.into_iter().chain(validators.and_then(tolerance_warning)).collect()

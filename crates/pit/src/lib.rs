@@ -101,8 +101,8 @@ pub enum PitError {
     Ouch(SocketAddr, std::io::Error),
     /// Other machines could reach OUCH, which has no TLS.
     #[error(
-        "[venue] ouch_listen: refusing to listen on {0}, which other machines can reach, since OUCH has no TLS: set [http] \
-         behind_proxy = true if a proxy with TLS is in front of it or its network is private, or listen on 127.0.0.1"
+        "[venue] ouch_listen: refusing to listen on {0}, which other machines can reach, since OUCH has no TLS: set \
+         [http] behind_proxy = true if a proxy with TLS is in front of it or its network is private, or listen on 127.0.0.1"
     )]
     Exposed(SocketAddr),
     /// An address of the feed cannot be used.

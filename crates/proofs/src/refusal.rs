@@ -94,8 +94,8 @@ refusals! {
         "the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed";
     /// The transaction alone exceeds a sub-block, or a quota of one.
     LARGER_THAN_SUB_BLOCK: refused, "larger_than_sub_block",
-        "no sub-block of this network has room for the transaction, or it alone exceeds a quota of one (a member's duty \
-         has half of the bytes); see `consensus.sub_block_bytes` in the genesis: split it";
+        "no sub-block of this network has room for the transaction, or it alone exceeds a quota of one (a member's \
+         duty has half of the bytes); see `consensus.sub_block_bytes` in the genesis: split it";
 }
 
 impl Refusal {

@@ -144,8 +144,8 @@ impl RestartCommand {
         let certified = certified_outcome(&self.from.join("data"), founding, ledger.height())?;
         let (receipts, signed) = certified.with_context(|| {
             format!(
-                "{} holds no certificate of the state after block {}: take a snapshot of a certified height, or compare \
-                 the state root {root} with all other operators and give it with --root and --uncertified",
+                "{} holds no certificate of the state after block {}: take a snapshot of a certified height, or \
+                 compare the state root {root} with all other operators and give it with --root and --uncertified",
                 self.from.display(),
                 ledger.height()
             )

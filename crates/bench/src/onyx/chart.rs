@@ -131,8 +131,8 @@ impl Chart {
         let body = if self.series.is_empty() { self.text() } else { self.curves() };
         let height = if self.series.is_empty() { 70.0 + 20.0 * (self.table.len() + 1) as f64 } else { HEIGHT };
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-family=\"sans-serif\" \
-             font-size=\"12\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+             font-family=\"sans-serif\" font-size=\"12\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>\
              <text x=\"{MARGIN}\" y=\"24\" font-size=\"14\">{}</text>{body}</svg>\n",
             escaped(&title)
         )

@@ -240,8 +240,8 @@ fn rush(policy: QueuePolicy, levels: (u32, u32), options: &OnyxOptions) -> Rush 
 
 const POLICIES: [(&str, QueuePolicy); 2] = [("LOQ", QueuePolicy::ByClass), ("SimplePQ", QueuePolicy::ByStamp)];
 
-const METHOD: &str = "10 gateways, 100,000 orders/s in all, 20 times as many for 50 ms of each 300; two proxies; an engine \
-                      that takes 800,000 orders/s, which the paper does not state; the mid stands still";
+const METHOD: &str = "10 gateways, 100,000 orders/s in all, 20 times as many for 50 ms of each 300; two proxies; an \
+                      engine that takes 800,000 orders/s, which the paper does not state; the mid stands still";
 
 /// Orders that trade by time, and how long they took.
 pub(super) fn figure_9(options: &OnyxOptions) -> Chart {

@@ -20,11 +20,11 @@ fn by_watermarks(policy: QueuePolicy) -> Sequencing {
     Sequencing::Watermarks(policy, MergeRules::default())
 }
 
-const METHOD: &str = "100 gateways, 100,000 orders/s in all, 20 times as many in the last fifth of each second; machines \
-                      that receive a million packets/s and keep 16 more (there is no incast on loopback, so this is \
-                      simulated); connections as TCP with tail loss probes after 8 ms; an engine that takes 800,000 \
-                      orders/s; one of seven price levels trades. Neither rates of machines nor of the engine are \
-                      stated by the paper";
+const METHOD: &str = "100 gateways, 100,000 orders/s in all, 20 times as many in the last fifth of each second; \
+                      machines that receive a million packets/s and keep 16 more (there is no incast on loopback, so \
+                      this is simulated); connections as TCP with tail loss probes after 8 ms; an engine that takes \
+                      800,000 orders/s; one of seven price levels trades. Neither rates of machines nor of the engine \
+                      are stated by the paper";
 
 const COLUMNS: [&str; 11] = [
     "design",
@@ -126,8 +126,8 @@ pub(super) fn figure_12(options: &OnyxOptions) -> Chart {
     ];
     let (mut chart, found) = compare(&designs, METHOD.into(), true, options);
     chart.method += &format!(
-        ". Queues by stamp. Orders received while they are made, against none: {} % with bounded waits, {} % as the paper \
-         waits. The paper: −25 %",
+        ". Queues by stamp. Orders received while they are made, against none: {} % with bounded waits, {} % as the \
+         paper waits. The paper: −25 %",
         gain(found[1].received, found[0].received),
         gain(found[2].received, found[0].received)
     );

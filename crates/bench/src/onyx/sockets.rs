@@ -94,8 +94,8 @@ fn simulated(plan: Plan, packets: u32, seed: u64) -> Spread {
 /// Sockets on emulated links against the simulation of the same plan and law.
 pub(super) fn validation_d(options: &OnyxOptions) -> Chart {
     let columns = vec!["receivers", "percentile", "sockets, µs", "simulated, µs", "off, %", "allowed, %", "holds"];
-    let method = "log-normal links with a median of 4 ms; the whole edge in two threads of this machine; simulated with \
-                  the same plan and law, nothing else. Beyond what is allowed, simulated latencies are withdrawn";
+    let method = "log-normal links with a median of 4 ms; the whole edge in two threads of this machine; simulated \
+                  with the same plan and law, nothing else. Beyond what is allowed, simulated latencies are withdrawn";
     let mut chart = Chart { method: method.into(), columns, axes: ("", ""), holds: Some(true), ..Chart::default() };
     // A packet to 100 receivers wakes the thread of all members some 400 times, so there are fewer of them: links have
     // no queue, and latencies do not depend on the rate.

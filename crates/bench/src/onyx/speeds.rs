@@ -55,8 +55,8 @@ fn hop_rate(policy: QueuePolicy, orders: u32) -> f64 {
 /// The sequencer must never be what a venue waits for.
 pub(super) fn sequencer_rate(options: &OnyxOptions) -> Chart {
     let columns = vec!["queue", "sequencer and queue, orders/s", "matching engine, commands/s", "ratio", "at least 2"];
-    let method = "one core, medians of five runs: ten children in turn, half of the orders critical, promises of all after \
-                  each 100 orders; the engine alone at a book of 1,000 orders (`walras bench match`), the same run";
+    let method = "one core, medians of five runs: ten children in turn, half of the orders critical, promises of all \
+                  after each 100 orders; the engine alone at a book of 1,000 orders (`walras bench match`), the same run";
     let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
     let commands = options.of(500_000) as usize;
     let engine = crate::matching::run(&MatchingOptions { depths: vec![1_000], commands, runs: RUNS }, &mut |_| {});
@@ -96,8 +96,8 @@ fn nanos_of(calls: u32, mut call: impl FnMut() -> usize) -> f64 {
 /// The sample market maker in the gateway, and the same in Rust.
 pub(super) fn strategy_call(options: &OnyxOptions) -> Chart {
     let columns = vec!["prices in a packet", "module, ns", "Rust, ns", "ratio", "at most 20"];
-    let method = "the sample market maker as an interpreted module with fuel and bounds, and the same function compiled; \
-                  medians of calls in turn, on one core";
+    let method = "the sample market maker as an interpreted module with fuel and bounds, and the same function \
+                  compiled; medians of calls in turn, on one core";
     let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
     let mut sample = Strategy::new(MARKET_MAKER, StrategyLimits::default()).expect("the sample is a module");
     for count in [1, 5, 19] {

@@ -169,8 +169,8 @@ fn held(plan: Plan, percentile: u8, packets: u32, options: &OnyxOptions) -> Tree
 }
 
 pub(super) fn figure_3(options: &OnyxOptions) -> Chart {
-    let method = "median latency to the last receiver, H = 0: direct sends, and the tree of the rule D = ⌈log10 N⌉. The \
-                  cell N = 100 of the tree is what the simulator is calibrated on. Sockets on emulated links: \
+    let method = "median latency to the last receiver, H = 0: direct sends, and the tree of the rule D = ⌈log10 N⌉. \
+                  The cell N = 100 of the tree is what the simulator is calibrated on. Sockets on emulated links: \
                   validation-d";
     let columns = vec!["N", "direct µs", "tree µs"];
     let mut chart = Chart { method: method.into(), columns, axes: ("receivers", "µs"), ..Chart::default() };
@@ -228,9 +228,9 @@ pub(super) fn figure_7(options: &OnyxOptions) -> Chart {
 }
 
 pub(super) fn figure_14(options: &OnyxOptions) -> Chart {
-    let method = "100 receivers without hold; stragglers are rare: each proxy is slow for 2 ms about every 1.35 s, each \
-                  receiver every 27 s. Medians of latency are taken over windows of 1,000 messages for the temporal \
-                  variance";
+    let method = "100 receivers without hold; stragglers are rare: each proxy is slow for 2 ms about every 1.35 s, \
+                  each receiver every 27 s. Medians of latency are taken over windows of 1,000 messages for the \
+                  temporal variance";
     let mut chart = curves(method);
     for hedging in 0..=2 {
         let figures = simulated(100, Some(2), hedging, options);

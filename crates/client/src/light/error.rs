@@ -45,8 +45,8 @@ pub enum LightError {
     },
     /// Those that the client trusts have not signed what the node shows.
     #[error(
-        "{what}. Either the genesis is of another network than the node at {server}: get the file from an operator of a \
-         validator; or the node is faulty: trust none of its answers until then"
+        "{what}. Either the genesis is of another network than the node at {server}: get the file from an operator of \
+         a validator; or the node is faulty: trust none of its answers until then"
     )]
     Unsigned {
         /// The node's address.
@@ -67,9 +67,9 @@ pub enum LightError {
     },
     /// The validators signed another state than the pin names.
     #[error(
-        "the validators of this genesis signed another state of block {height} than the pin names: either the pin is of \
-         another network, or more than a third of these validators have signed two histories. Trust no answer of this \
-         network until its operators have said which"
+        "the validators of this genesis signed another state of block {height} than the pin names: either the pin is \
+         of another network, or more than a third of these validators have signed two histories. Trust no answer of \
+         this network until its operators have said which"
     )]
     TwoHistories {
         /// The height of the pin.
@@ -106,8 +106,8 @@ pub enum LightError {
     },
     /// The same about an old block, which witnesses could confirm.
     #[error(
-        "block {height} is of epoch {epoch}, whose validators' stakes have been paid back: their signatures alone prove \
-         nothing any more, unless a witness shows the same block"
+        "block {height} is of epoch {epoch}, whose validators' stakes have been paid back: their signatures alone \
+         prove nothing any more, unless a witness shows the same block"
     )]
     Unwitnessed {
         /// The block.

@@ -135,8 +135,8 @@ pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<
     bytes
 }
 
-const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: ask \
-    for the fill over HTTP";
+const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: \
+    ask for the fill over HTTP";
 
 /// What the participant is told of a message of the venue, and the report that it has.
 pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {

@@ -42,7 +42,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use edge::{
     EdgeClock, EdgeCommand, EdgeHost, EdgeObserver, EdgeSockets, EdgeStatus, HostHandle, HostOptions, Station,
@@ -53,6 +52,7 @@ use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, 
 pub use fairness::fairness_body;
 pub(crate) use input::{DeskInput, DeskSender};
 
+use crate::clock::clock_ms;
 use crate::shared::PitShared;
 use desk::EdgeDesk;
 
@@ -116,7 +116,7 @@ impl VenueEdge {
         let place = sockets.place().map_err(listen)?;
         let mut clock = EdgeClock::system(settings.clock_error);
         // A root that begins again is above every epoch that its members have heard of.
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as u32;
+        let epoch = (clock_ms() / 1_000) as u32;
         let node = RootNode::new(clock.now(), place, (SESSION, epoch), settings.secret, settings.rules);
         let (sender, inputs) = channel();
         let observer = observer(sender.clone());

@@ -105,8 +105,8 @@ impl Host {
             let operator = record.operator;
             if (keys.account, keys.report.public()) != (operator.account, operator.report_key) {
                 return Err(waits(format!(
-                    "the ledger has the operator {} with the report key {} for venue {venue}, and this home has the keys \
-                     of {} and {}",
+                    "the ledger has the operator {} with the report key {} for venue {venue}, and this home has the \
+                     keys of {} and {}",
                     operator.account,
                     operator.report_key,
                     keys.account,

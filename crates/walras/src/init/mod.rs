@@ -274,8 +274,8 @@ fn measured_gas(limits: Limits, committee: u32) -> Limits {
     let limits = limits.with_block_gas(committee, fitting.min(ledger::USUAL_BLOCK_GAS));
     let (gas, seconds) = (limits.block_gas, slowest.ns * limits.block_gas as f64 / 1e9);
     eprintln!(
-        "block_gas {gas}: the slowest gas of this machine ({}) takes {:.1} ns, so a block takes one core {seconds:.1} s at \
-         most; `walras bench hostile` searches longer, --block-gas sets another value",
+        "block_gas {gas}: the slowest gas of this machine ({}) takes {:.1} ns, so a block takes one core {seconds:.1} \
+         s at most; `walras bench hostile` searches longer, --block-gas sets another value",
         slowest.program, slowest.ns
     );
     limits

@@ -126,8 +126,8 @@ impl LaneAudit {
             println!("There are no lane logs here: payments in the lane were not checked.");
         } else {
             println!(
-                "{} payments in {} logs of {} validators: each conserves every asset, traces to a deposit, and no output \
-                 is certified twice.",
+                "{} payments in {} logs of {} validators: each conserves every asset, traces to a deposit, and no \
+                 output is certified twice.",
                 report.payments,
                 logs.len(),
                 validators.len()

@@ -114,8 +114,8 @@ fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Resu
         let (of_list, of_ledger) = (listed.get(symbol), counted.get(symbol));
         ensure!(
             of_list == of_ledger,
-            "{symbol}: deposits and bonds that the node lists are {of_list:?} units, and its ledger has {of_ledger:?} in \
-             custody. Do not deposit; report this line to the operators of the validators"
+            "{symbol}: deposits and bonds that the node lists are {of_list:?} units, and its ledger has {of_ledger:?} \
+             in custody. Do not deposit; report this line to the operators of the validators"
         );
     }
     let held = |(symbol, (deposits, bonds)): (String, (u128, u128))| {

@@ -272,8 +272,8 @@ fn sizes(assets: &Assets, base: &str, quote: &str, lot: &str, tick: Price) -> an
     let tick_units = Ticks::units(lot_units, tick, [base.decimals, quote.decimals]);
     let tick_units = tick_units.with_context(|| {
         format!(
-            "--tick: {tick} {} for a lot of {} is no whole number of units of {}, of which the least is {}: raise --lot \
-             or --tick",
+            "--tick: {tick} {} for a lot of {} is no whole number of units of {}, of which the least is {}: raise \
+             --lot or --tick",
             quote.symbol,
             base.money(lot_units),
             quote.symbol,

@@ -57,8 +57,8 @@ fn in_words(venue: &VenueBody, assets: &Assets) -> anyhow::Result<String> {
     let leaving = venue.leaving.as_ref().map(|leaving| format!(" (+ {} that leave)", money(&leaving.units)));
     let convicted = if venue.is_convicted { ", convicted: it settles nothing before a fence" } else { "" };
     Ok(format!(
-        "venue {}: incarnation {}, {} fills settled, {} markets{convicted}\n  owner {}\n  operator {}\n  bond {}{}, fees of at \
-         most {}%",
+        "venue {}: incarnation {}, {} fills settled, {} markets{convicted}\n  owner {}\n  operator {}\n  bond {}{}, \
+         fees of at most {}%",
         venue.venue,
         venue.incarnation,
         venue.fills.count,

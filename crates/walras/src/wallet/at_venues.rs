@@ -225,8 +225,8 @@ fn check_new_key(node: &NodeClient, venue: VenueId, trading: &SecretKey, own: &A
     if let Some(known) = node.trading_key(venue, &key)? {
         let whose = if known.account == own.to_string() { "this account" } else { &known.account };
         bail!(
-            "the key {key} was authorised at venue {venue} before, by {whose}: `walras wallet trading-keys` shows what it \
-             may do. Bounds of a key never change, and a revoked one stays dead: to change them make another key"
+            "the key {key} was authorised at venue {venue} before, by {whose}: `walras wallet trading-keys` shows what \
+             it may do. Bounds of a key never change, and a revoked one stays dead: to change them make another key"
         );
     }
     Ok(())
