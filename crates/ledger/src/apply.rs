@@ -160,8 +160,8 @@ impl Ledger {
     }
 
     /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
-    /// The book is solved only if that clearing says that not every offer could be served: then it must be what the
-    /// solver finds.
+    /// Of the book, the groups are solved of which that clearing says that not every offer could be served: there it
+    /// must be what the solver finds.
     ///
     /// A book has many clearings that pass, so the check alone does not prove that this is the block's clearing. Use
     /// it for batches of certified receipts or of the node's own receipts, and compare the state root with the one
@@ -320,9 +320,9 @@ impl Ledger {
         stage(Stage::Orders);
         let cleared = self.clear(&self.places.book).map_err(|reason| Fault::Clearing { height, reason })?;
         stage(Stage::Clearing);
-        let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
+        let Some(Clearing { valuations, trades, short, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
-            let batch = Batch { full: true, ..Batch::default() };
+            let batch = Batch::default();
             self.forget_valuations();
             return Ok(Traded { batch, pairs, locked, report: None });
         };
@@ -354,7 +354,7 @@ impl Ledger {
             .collect();
         conserved(self.assets.len(), &pairs)
             .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
-        let batch = batch(&valuations, full, &pairs);
+        let batch = batch(&valuations, short, &pairs);
         self.revalue(&valuations, &groups);
         Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
@@ -389,7 +389,7 @@ impl Ledger {
     /// Makes the changes of a checked clearing.
     fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
         let locked = self.places.book.make(&pairs);
-        let batch = batch(&attached.valuations, attached.full, &pairs);
+        let batch = batch(&attached.valuations, attached.short.clone(), &pairs);
         match groups {
             Some(groups) => self.revalue(&attached.valuations, groups),
             None => self.forget_valuations(),
@@ -399,11 +399,20 @@ impl Ledger {
 
     /// Prices and amounts for a whole book, starting from this ledger's valuations; `None` if nothing is for sale.
     pub(crate) fn clear(&self, book: &OrderBook) -> Result<Option<Clearing>, String> {
+        self.clear_pairs(book, |_| true)
+    }
+
+    /// As [`Ledger::clear`], for the pairs that are chosen: whole groups, which the others do not concern.
+    pub(crate) fn clear_pairs(
+        &self,
+        book: &OrderBook,
+        is_chosen: impl Fn(Pair) -> bool,
+    ) -> Result<Option<Clearing>, String> {
         if book.is_empty() {
             return Ok(None);
         }
         let last = self.last_valuations();
-        let offers: Vec<_> = book.iter().collect();
+        let offers: Vec<_> = book.iter().filter(|(pair, _)| is_chosen(*pair)).collect();
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
         let book = clearing::Book { assets: self.assets.len() as u32, pairs, ..Default::default() };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
@@ -540,8 +549,8 @@ fn native(block: &Superblock) -> Vec<&Transaction> {
 }
 
 /// The batch that consists of these pairs, before anything is burnt.
-fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
-    let mut batch = Batch { valuations: valuations.to_vec(), full, ..Batch::default() };
+fn batch(valuations: &[Price], short: Vec<AssetId>, pairs: &[PairOutcome]) -> Batch {
+    let mut batch = Batch { valuations: valuations.to_vec(), short, ..Batch::default() };
     batch.fills.reserve_exact(pairs.iter().map(|pair| pair.fills.len()).sum());
     for PairOutcome { change, fills, .. } in pairs.iter().filter(|pair| !pair.fills.is_empty()) {
         let sold = fills.iter().map(|fill| fill.sold).sum();

@@ -3,8 +3,8 @@
 //! A replaying node and a node that catches up have the batch of a block in its receipts: valuations, what every pair
 //! sells, and each pair's marginal key, which is the place of the last offer that executes. The check walks each
 //! pair's offers up to that key, with resting offers and the block's own offers merged. It compares the clearing with
-//! the one rule that turns amounts into fills, then checks conservation for every asset, and, where fullness is
-//! claimed, checks the offers behind the key against μ. So the check costs what trades and not what rests, and
+//! the one rule that turns amounts into fills, then checks conservation for every asset, and, in each group
+//! that is not named as not full, the offers behind the key against μ; the others are solved again. So the check costs what trades and not what rests, and
 //! changes nothing before all of it has passed.
 //!
 //! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass
@@ -43,8 +43,9 @@ pub struct Attached {
     pub valuations: Vec<Price>,
     /// The pairs that trade, in order.
     pub trades: Vec<AttachedTrade>,
-    /// Whether every offer that is better than the rate by more than μ executes in full.
-    pub full: bool,
+    /// The groups in which not every offer that is better than the rate by more than μ executes in full, each by its
+    /// lowest asset, in order.
+    pub short: Vec<AssetId>,
 }
 
 impl Attached {
@@ -57,7 +58,7 @@ impl Attached {
         Attached {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
-            full: batch.full,
+            short: batch.short.clone(),
         }
     }
 
@@ -81,10 +82,9 @@ impl Ledger {
     ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
         if self.places.book.len() + orders.offers.len() == orders.leaving.len() {
-            let empty = Attached { full: true, ..Attached::default() };
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
-            return if *attached == empty {
+            return if *attached == Attached::default() {
                 Ok((pairs.collect(), None))
             } else {
                 Err(AttachedViolation::NothingForSale)
@@ -93,9 +93,6 @@ impl Ledger {
         let (given, assets) = (attached.valuations.len(), self.assets.len() as u32);
         if given != assets as usize {
             return Err(Wrong::Valuations { given, assets }.into());
-        }
-        if !attached.full {
-            self.check_best(orders, attached)?;
         }
         let mut trades: BTreeMap<Pair, Option<&AttachedTrade>> =
             self.places.book.iter().map(|(pair, _)| (pair, None)).collect();
@@ -107,23 +104,37 @@ impl Ledger {
         let offered = work.iter().map(|(orders, _)| orders).filter(|orders| self.has_offers(orders));
         let offered: Vec<(AssetId, AssetId)> = offered.map(|orders| (orders.pair.sell, orders.pair.buy)).collect();
         let groups = clearing::Groups::of_pairs(assets, &offered);
+        if attached.short.iter().any(|asset| groups.lowest().binary_search(asset).is_err()) {
+            return Err(Wrong::Short.into());
+        }
+        let exempt = groups.contain(&attached.short);
+        if !attached.short.is_empty() {
+            self.check_best(orders, attached, &exempt)?;
+        }
+        // A claim may trade pairs of assets that do not exist.
+        let is_full = |pair: Pair| exempt.get(pair.sell.0 as usize) == Some(&false);
         let checked: Vec<Result<PairOutcome, AttachedViolation>> = work
             .into_par_iter()
-            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, attached.full))
+            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, is_full(orders.pair)))
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
         conserved(self.assets.len(), &pairs)?;
         Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
-    fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), AttachedViolation> {
+    /// Solves the groups that are said not to be full, and no others; the solver must find the same.
+    fn check_best(&self, orders: &Orders, attached: &Attached, of: &[bool]) -> Result<(), AttachedViolation> {
         let mut book = self.places.book.clone();
         book.place(&orders.by_pair());
-        let found = self.clear(&book).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
+        let has = |asset: AssetId| of.get(asset.0 as usize) == Some(&true);
+        let is_of = |pair: Pair| has(pair.sell) && has(pair.buy);
+        let found = self.clear_pairs(&book, is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
-        let same = !found.full
-            && found.valuations == attached.valuations
-            && trades.eq(attached.trades.iter().map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
+        let claimed = attached.trades.iter().filter(|trade| is_of(trade.pair));
+        let same_value = |(asset, value): (usize, &Price)| !of[asset] || *value == attached.valuations[asset];
+        let same = found.short == attached.short
+            && found.valuations.iter().enumerate().all(same_value)
+            && trades.eq(claimed.map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
         if same { Ok(()) } else { Err(AttachedViolation::NotTheBest) }
     }
 

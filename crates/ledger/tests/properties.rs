@@ -427,7 +427,8 @@ fn lies(
             (3, Some(trade)) => trade.marginal = Place::lowest(trade.marginal.limit),
             (4, Some(_)) => drop(lie.trades.remove(which)),
             (5, Some(_)) => lie.trades.push(truth.trades[which]),
-            (6, _) => lie.full = !lie.full,
+            (6, _) if lie.short.is_empty() => lie.short.push(AssetId(asset as u32)),
+            (6, _) => lie.short.clear(),
             (7, _) if !lie.valuations.is_empty() => {
                 // Far from the market but still conserving: only μ can detect it.
                 let price = lie.valuations[asset].to_f64() * rng.random_range(2.0..3.0);
@@ -463,8 +464,8 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     }
     let trades = claim.trades.iter().map(|t| Trade { sell: t.pair.sell, buy: t.pair.buy, sold: t.sold }).collect();
     let report = applied.report.clone().expect("a book was cleared");
-    let clearing =
-        Clearing { valuations: claim.valuations.clone(), trades, full: claim.full, report, ..Default::default() };
+    let (full, short) = (claim.short.is_empty(), claim.short.clone());
+    let clearing = Clearing { valuations: claim.valuations.clone(), trades, full, short, report, ..Default::default() };
     let Ok(verified) = clearing::verify(&book, &after.clearing_params(), &clearing) else { return false };
     let is_last = |trade: &ledger::AttachedTrade| {
         let at = met.iter().position(|(pair, _)| *pair == trade.pair).expect("verified");
@@ -472,7 +473,16 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
         let last = fills.partial.map_or(fills.full.saturating_sub(1), |partial| partial.index);
         met[at].1.iter().nth(last).map(|offer| offer.place) == Some(trade.marginal)
     };
-    claim.trades.iter().all(is_last) && (claim.full || claim == truth)
+    let is_short = clearing::Groups::of_book(&book).contain(&claim.short);
+    let of_short = |of: &Attached| -> Vec<_> {
+        let trades = of.trades.iter().filter(|trade| is_short[trade.pair.sell.0 as usize]);
+        trades.map(|trade| (trade.pair, trade.sold)).collect()
+    };
+    let mut values = claim.valuations.iter().zip(&truth.valuations).zip(&is_short);
+    let is_solved = claim.short.iter().all(|asset| truth.short.contains(asset))
+        && values.all(|((claimed, found), short)| !short || claimed == found)
+        && of_short(claim) == of_short(truth);
+    claim.trades.iter().all(is_last) && is_solved
 }
 
 fn restored(chunks: &[Vec<u8>]) -> Ledger {

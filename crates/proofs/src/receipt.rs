@@ -76,7 +76,8 @@ pub enum FillReason {
     AboveTheRate,
     /// The rate is better than the limit, but it is not after rounding to whole units.
     Rounding,
-    /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
+    /// The rate is better than the limit by more than μ, but the market could not take more: the batch names the group of the pair as
+    /// not full.
     NotTaken,
     /// Of a replacement: too little was left to place, and everything went back.
     NotPlaced,
@@ -109,16 +110,17 @@ pub struct Batch {
     pub fills: Vec<Fill>,
     /// Every offer that left the book otherwise than by trading, by pair and place.
     pub ended: Vec<EndedOffer>,
-    /// Whether every offer better than the rate by more than μ was sold in full.
-    pub full: bool,
+    /// The groups of assets that are not full: some offer or pool there trades less than it must, an offer whose limit
+    /// is better than the rate by more than μ. Each group is named by its lowest asset, in order.
+    pub short: Vec<AssetId>,
     /// Units burnt of each asset: commission, rounding and fees; only assets with a nonzero amount.
     pub burnt: Vec<(AssetId, Amount)>,
 }
 
 /// The version of the encoding of receipts without settles of venues.
-const RECEIPTS_FORMAT: u8 = 6;
+const RECEIPTS_FORMAT: u8 = 8;
 /// The version of the encoding of receipts with such settles, which follow at the end.
-const VENUE_RECEIPTS_FORMAT: u8 = 7;
+const VENUE_RECEIPTS_FORMAT: u8 = 9;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +209,11 @@ pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome
 }
 
 impl Batch {
+    /// Whether every offer better than the rate by more than μ was sold in full, in every group.
+    pub fn full(&self) -> bool {
+        self.short.is_empty()
+    }
+
     /// The fills of one pair.
     pub fn fills_of(&self, pair: Pair) -> &[Fill] {
         let from = self.fills.partition_point(|fill| fill.pair < pair);

@@ -82,7 +82,7 @@ impl Symbols {
         BatchBody {
             height: summary.height,
             time_ms: summary.time_ms,
-            full: batch.full,
+            full: batch.full(),
             valuations: valuations.collect(),
             trades: batch.trades.iter().map(|trade| self.trade(trade.pair, trade.sold, trade.bought)).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),

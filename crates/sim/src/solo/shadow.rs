@@ -409,7 +409,8 @@ pub(crate) fn verify_batch(
     let claimed = clearing::Clearing {
         valuations: batch.valuations.clone(),
         trades,
-        full: batch.full,
+        full: batch.full(),
+        short: batch.short.clone(),
         report,
         ..Default::default()
     };
