@@ -13,6 +13,7 @@ mod lane;
 mod markets;
 mod node;
 mod operations;
+mod pools;
 mod stream;
 mod validator_status;
 mod venues;
@@ -46,6 +47,7 @@ pub use operations::{
     MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
+pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolProofBody, PoolsBody};
 pub use stream::{AccountEvent, AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{

@@ -7,7 +7,7 @@ use crate::book::{Book, InputError, PairBook, Params};
 use crate::fills::{PairFills, fills};
 use crate::market::Groups;
 use crate::outcome::{Clearing, Trade};
-use crate::pool::Side;
+use crate::pool::{Pool, PoolTrade, Side};
 use crate::rate::Rate;
 
 /// The results of a successful verification.
@@ -183,7 +183,7 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
         }
     }
     let exempt = exempt(&groups, clearing)?;
-    check_pools(book, params, clearing, &exempt)?;
+    check_pools(&book.pools, params, &clearing.valuations, &clearing.pools, &exempt)?;
     let short = short_groups(book, params, &groups, clearing, &all);
     check_purchases(book, params, &groups, clearing, &short)?;
     let surplus = conserved(book, &all, clearing)?;
@@ -227,11 +227,21 @@ fn exempt(groups: &Groups, clearing: &Clearing) -> Result<Vec<bool>, Violation> 
     Ok(groups.contain(short))
 }
 
-/// Checks that every pool trades by its rule, and in a full group as much as it must.
-fn check_pools(book: &Book, params: &Params, clearing: &Clearing, exempt: &[bool]) -> Result<(), Violation> {
-    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-    let mut trades = clearing.pools.iter().peekable();
-    for (number, pool) in (0..).zip(&book.pools) {
+/// Checks that every pool trades by its rule at these valuations, and as much as it must where its assets are not
+/// `exempt`. Both lists have an entry for each asset.
+///
+/// # Errors
+/// [`Violation::Pool`] or [`Violation::PoolNotFull`] of the first pool for which this does not hold.
+pub fn check_pools(
+    pools: &[Pool],
+    params: &Params,
+    valuations: &[Price],
+    trades: &[PoolTrade],
+    exempt: &[bool],
+) -> Result<(), Violation> {
+    let value = |asset: AssetId| valuations[asset.0 as usize];
+    let mut trades = trades.iter().peekable();
+    for (number, pool) in (0..).zip(pools) {
         let trade = trades.next_if(|trade| trade.pool == number);
         let mut found = false;
         for side in pool.sides() {

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
+use crate::pool_part::PoolPart;
 use crate::venue_part::{self, VenuePart};
 
 #[derive(Serialize, Deserialize)]
@@ -30,6 +31,8 @@ struct File {
     lane: Option<LanePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     venues: Option<VenuePart>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pools: Option<PoolPart>,
     /// Whether it is a developers' chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     developers: bool,
@@ -198,6 +201,7 @@ impl File {
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
+            pools: genesis.pools.as_ref().map(PoolPart::of),
             developers: genesis.is_developers,
             consensus: None,
         }
@@ -240,9 +244,11 @@ impl File {
         let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
+        let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
         Ok(Genesis {
             lane,
             venues,
+            pools,
             rules: self.rules,
             chain: self.chain,
             fee,
@@ -285,6 +291,7 @@ mod tests {
             membership: None,
             lane: None,
             venues: None,
+            pools: None,
             is_developers: false,
         }
     }

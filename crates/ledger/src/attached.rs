@@ -15,14 +15,15 @@
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use clearing::{PairBook, Violation as Wrong};
-use primitives::{Amount, AssetId, Price};
-use proofs::{Batch, Offer, Pair, Place};
+use clearing::{PairBook, Pool, PoolTrade, Violation as Wrong, check_pools};
+use primitives::{Amount, AssetId, PoolKey, Price};
+use proofs::{Batch, Offer, Pair, Place, PoolFill};
 use rayon::prelude::*;
 
 use crate::Ledger;
 use crate::fault::AttachedViolation;
 use crate::orders::{Orders, PairOrders};
+use crate::places::pools::{AwakePool, groups};
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
 /// What one pair sells in a given clearing.
@@ -43,6 +44,8 @@ pub struct Attached {
     pub valuations: Vec<Price>,
     /// The pairs that trade, in order.
     pub trades: Vec<AttachedTrade>,
+    /// The pools that trade, in order.
+    pub pools: Vec<PoolFill>,
     /// The groups in which not every offer that is better than the rate by more than μ executes in full, each by its
     /// lowest asset, in order.
     pub short: Vec<AssetId>,
@@ -58,6 +61,7 @@ impl Attached {
         Attached {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
+            pools: batch.pools.clone(),
             short: batch.short.clone(),
         }
     }
@@ -78,10 +82,11 @@ impl Ledger {
     pub(crate) fn check_attached(
         &self,
         orders: &Orders,
+        awake: &[AwakePool],
         attached: &Attached,
     ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
-        if self.places.book.len() + orders.offers.len() == orders.leaving.len() {
+        if self.places.book.len() + orders.offers.len() == orders.leaving.len() && awake.is_empty() {
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
             return if *attached == Attached::default() {
@@ -102,15 +107,15 @@ impl Ledger {
         let prices = self.prices(&attached.valuations, &least);
         let work = work(orders, &trades);
         let offered = work.iter().map(|(orders, _)| orders).filter(|orders| self.has_offers(orders));
-        let offered: Vec<(AssetId, AssetId)> = offered.map(|orders| (orders.pair.sell, orders.pair.buy)).collect();
-        let groups = clearing::Groups::of_pairs(assets, &offered);
+        let groups = groups(assets, offered.map(|orders| (orders.pair.sell, orders.pair.buy)), awake);
         if attached.short.iter().any(|asset| groups.lowest().binary_search(asset).is_err()) {
             return Err(Wrong::Short.into());
         }
         let exempt = groups.contain(&attached.short);
         if !attached.short.is_empty() {
-            self.check_best(orders, attached, &exempt)?;
+            self.check_best(orders, awake, attached, &exempt)?;
         }
+        self.check_pools(awake, attached, &exempt)?;
         // A claim may trade pairs of assets that do not exist.
         let is_full = |pair: Pair| exempt.get(pair.sell.0 as usize) == Some(&false);
         let checked: Vec<Result<PairOutcome, AttachedViolation>> = work
@@ -118,24 +123,53 @@ impl Ledger {
             .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, is_full(orders.pair)))
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
-        conserved(self.assets.len(), &pairs)?;
+        conserved(self.assets.len(), &pairs, &attached.pools)?;
         Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
     /// Solves the groups that are said not to be full, and no others; the solver must find the same.
-    fn check_best(&self, orders: &Orders, attached: &Attached, of: &[bool]) -> Result<(), AttachedViolation> {
+    fn check_best(
+        &self,
+        orders: &Orders,
+        awake: &[AwakePool],
+        attached: &Attached,
+        of: &[bool],
+    ) -> Result<(), AttachedViolation> {
         let mut book = self.places.book.clone();
         book.place(&orders.by_pair());
         let has = |asset: AssetId| of.get(asset.0 as usize) == Some(&true);
         let is_of = |pair: Pair| has(pair.sell) && has(pair.buy);
-        let found = self.clear_pairs(&book, is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
+        let found = self.clear_pairs(&book, awake, is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
         let claimed = attached.trades.iter().filter(|trade| is_of(trade.pair));
+        let chosen: Vec<PoolKey> = awake.iter().map(|(key, _)| *key).filter(|key| has(key.a) && has(key.b)).collect();
+        let pools = found.pools.iter().map(|trade| (chosen[trade.pool as usize], trade.sell, trade.sold, trade.bought));
+        let claimed_pools = attached.pools.iter().filter(|fill| has(fill.pool.a) && has(fill.pool.b));
         let same_value = |(asset, value): (usize, &Price)| !of[asset] || *value == attached.valuations[asset];
         let same = found.short == attached.short
             && found.valuations.iter().enumerate().all(same_value)
-            && trades.eq(claimed.map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
+            && trades.eq(claimed.map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)))
+            && pools.eq(claimed_pools.map(|fill| (fill.pool, fill.sell(), fill.sold, fill.bought)));
         if same { Ok(()) } else { Err(AttachedViolation::NotTheBest) }
+    }
+
+    /// Every pool trades as its rule says, and in groups that are not `exempt` as much as it must.
+    fn check_pools(&self, awake: &[AwakePool], attached: &Attached, exempt: &[bool]) -> Result<(), AttachedViolation> {
+        let trade = |fill: &PoolFill| {
+            let at = awake.binary_search_by_key(&fill.pool, |(key, _)| *key);
+            let pool = at.map_err(|_| AttachedViolation::Pool(fill.pool))? as u32;
+            Ok(PoolTrade { pool, sell: fill.sell(), buy: fill.buy(), sold: fill.sold, bought: fill.bought })
+        };
+        let trades: Vec<PoolTrade> = attached.pools.iter().map(trade).collect::<Result<_, AttachedViolation>>()?;
+        let pools: Vec<Pool> = awake.iter().map(|(_, pool)| *pool).collect();
+        let checked = check_pools(&pools, &self.clearing_params(), &attached.valuations, &trades, exempt);
+        checked.map_err(|wrong| match wrong {
+            Wrong::Pool(at) | Wrong::PoolNotFull(at) => match awake.get(at as usize) {
+                Some((key, _)) => AttachedViolation::Pool(*key),
+                None => wrong.into(),
+            },
+            other => other.into(),
+        })
     }
 
     fn check_pair(
@@ -240,11 +274,15 @@ impl Ledger {
 }
 
 /// Checks that no more of an asset is paid out than was sold.
-pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), AttachedViolation> {
+pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome], pools: &[PoolFill]) -> Result<(), AttachedViolation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);
         totals[fill.pair.buy.0 as usize].1 += u128::from(fill.bought);
+    }
+    for fill in pools {
+        totals[fill.sell().0 as usize].0 += u128::from(fill.sold);
+        totals[fill.buy().0 as usize].1 += u128::from(fill.bought);
     }
     match totals.iter().position(|(sold, paid)| paid > sold) {
         Some(asset) => {

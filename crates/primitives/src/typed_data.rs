@@ -18,6 +18,9 @@
 //! | unstake | `Unstake(address account,uint64 sequence,uint64 until,uint64 units)` |
 //! | accuse | `Accuse(address account,uint64 sequence,uint64 until,bytes evidence)` |
 //! | withdraw | `Withdraw(address account,uint64 sequence,uint64 until,bytes32 to,uint32 asset,uint64 amount)` |
+//! | open a pool | `OpenPool(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint32 class,uint64 x,uint64 y)` |
+//! | provide | `Provide(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint32 class,uint64 shares,uint64 mostA,uint64 mostB)` |
+//! | leave | `Leave(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint32 class,uint64 shares,uint64 leastA,uint64 leastB)` |
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
 //! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
@@ -26,7 +29,7 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, to_hex};
+use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, PoolOperation, to_hex};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -145,6 +148,23 @@ fn named(places: &[OfferPlace]) -> TypedList {
     TypedList { structure: "Offer", kind: "Offer[]", fields, entries: places.iter().map(entry).collect() }
 }
 
+/// The structure of an operation on a pool, and its fields after those that all have.
+fn pool_structure(operation: &PoolOperation) -> (&'static str, Vec<(&'static str, TypedValue)>) {
+    use TypedValue::{Uint32, Uint64};
+    let pool = operation.pool();
+    let key = [("a", Uint32(pool.a.0)), ("b", Uint32(pool.b.0)), ("class", Uint32(pool.class.into()))];
+    let (primary, rest) = match *operation {
+        PoolOperation::Open { x, y, .. } => ("OpenPool", vec![("x", x), ("y", y)]),
+        PoolOperation::Provide { shares, most_a, most_b, .. } => {
+            ("Provide", vec![("shares", shares), ("mostA", most_a), ("mostB", most_b)])
+        }
+        PoolOperation::Leave { shares, least_a, least_b, .. } => {
+            ("Leave", vec![("shares", shares), ("leastA", least_a), ("leastB", least_b)])
+        }
+    };
+    (primary, key.into_iter().chain(rest.into_iter().map(|(name, units)| (name, Uint64(units)))).collect())
+}
+
 /// The hash of a structure, by its type and the values of its fields.
 fn structure_hash<'a>(type_text: &str, values: impl IntoIterator<Item = &'a TypedValue>) -> [u8; 32] {
     let mut words = vec![keccak256(type_text.as_bytes())];
@@ -207,6 +227,7 @@ impl TypedData {
             }
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
             Operation::Venue(operation) => venues::structure(operation),
+            Operation::Pool(operation) => pool_structure(operation),
         };
         let mut fields = vec![
             ("account", TypedValue::Address(body.account)),

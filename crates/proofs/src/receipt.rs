@@ -8,6 +8,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId,
 use crate::ethereum_receipt::ContractReceipts;
 use crate::fill::{EndedOffer, Fill};
 use crate::offer::Pair;
+use crate::pool::{PoolFill, Pooled};
 use crate::refusal::Refusal;
 use crate::settles::SettledFills;
 
@@ -22,12 +23,14 @@ pub enum Outcome {
     Refused(Refusal),
     /// It paid its fee, its sequence number is used, and it did nothing else: another replacement or a cancel of the
     /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was
-    /// too low for it.
+    /// too low for it, or another opening of the pool counted, or pools with lower keys took the last places.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),
     /// It replaced an offer, which the batch lists as ended.
     Replaced(Replaced),
+    /// It opened a pool, provided to it or left it.
+    Pooled(Pooled),
 }
 
 /// What a replacement found and did.
@@ -108,6 +111,8 @@ pub struct Batch {
     pub trades: Vec<PairTrade>,
     /// Every fill, by pair and place.
     pub fills: Vec<Fill>,
+    /// What pools traded, by pool.
+    pub pools: Vec<PoolFill>,
     /// Every offer that left the book otherwise than by trading, by pair and place.
     pub ended: Vec<EndedOffer>,
     /// The groups of assets that are not full: some offer or pool there trades less than it must, an offer whose limit
@@ -179,9 +184,12 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) | Outcome::Void | Outcome::Cancelled(_) | Outcome::Replaced(_) => {
-                None
-            }
+            Outcome::Applied
+            | Outcome::Offered(_)
+            | Outcome::Void
+            | Outcome::Cancelled(_)
+            | Outcome::Replaced(_)
+            | Outcome::Pooled(_) => None,
         }
     }
 

@@ -10,6 +10,7 @@ mod ethereum;
 mod intake;
 mod lane;
 mod points;
+mod pools;
 mod status;
 mod venues;
 
@@ -19,12 +20,24 @@ pub use ethereum::{EthereumReads, Moment, PooledTransaction};
 pub use intake::{Answer, Closed, Intake};
 pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads, ProvedKeys};
 pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
+pub use pools::{PoolReads, PoolsRead};
 pub use status::{NodeLimits, Standing, Vitals};
 pub use venues::{VenueReads, VenuesRead};
 
 /// All that the doors ask. Calls may block briefly; the doors make them off the threads that serve connections.
 pub trait Backend:
-    Vitals + Intake + PointReads + Archived + EthereumReads + LaneReads + VenueReads + Developed + Send + Sync + 'static
+    Vitals
+    + Intake
+    + PointReads
+    + Archived
+    + EthereumReads
+    + LaneReads
+    + VenueReads
+    + PoolReads
+    + Developed
+    + Send
+    + Sync
+    + 'static
 {
 }
 
@@ -36,6 +49,7 @@ impl<T> Backend for T where
         + EthereumReads
         + LaneReads
         + VenueReads
+        + PoolReads
         + Developed
         + Send
         + Sync

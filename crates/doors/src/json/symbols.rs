@@ -1,9 +1,9 @@
 //! Symbols of the assets, for writing JSON.
 
-use ledger::{Asset, EndedOffer, Pair};
+use ledger::{Asset, EndedOffer, Pair, PoolFill};
 use primitives::{Amount, AssetId, format_units};
 
-use api::{BatchBody, EndedOfferBody, SolverBody, TradeBody};
+use api::{BatchBody, EndedOfferBody, PoolFillBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
 /// Symbols and decimals by number, for writing JSON.
@@ -74,6 +74,16 @@ impl Symbols {
         }
     }
 
+    fn pool_fill(&self, fill: &PoolFill) -> PoolFillBody {
+        PoolFillBody {
+            sell: self.get(fill.sell()).into(),
+            buy: self.get(fill.buy()).into(),
+            class: fill.pool.class,
+            sold: fill.sold.to_string(),
+            bought: fill.bought.to_string(),
+        }
+    }
+
     /// A batch.
     pub fn batch(&self, summary: &BatchSummary) -> BatchBody {
         let batch = &summary.batch;
@@ -85,6 +95,8 @@ impl Symbols {
             full: batch.full(),
             valuations: valuations.collect(),
             trades: batch.trades.iter().map(|trade| self.trade(trade.pair, trade.sold, trade.bought)).collect(),
+            pools: batch.pools.iter().map(|fill| self.pool_fill(fill)).collect(),
+            short: batch.short.iter().map(|asset| self.get(*asset).into()).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),
             solver: summary.report.as_ref().map(|report| SolverBody {
                 name: report.solver.name().into(),

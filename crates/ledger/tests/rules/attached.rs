@@ -2,9 +2,12 @@
 
 use clearing::workload::hostile::{Hostile, within_minimum};
 use clearing::{Params, clear};
-use ledger::{Attached, AttachedTrade, AttachedViolation, Fault, Genesis, Ledger, Listing, Pair, Place, Signatures};
+use ledger::{
+    Attached, AttachedTrade, AttachedViolation, Fault, Genesis, Ledger, Listing, Pair, Place, PoolFill, Signatures,
+};
 use primitives::{
-    Address, AssetId, Body, Fraction, Operation, Price, PublicKey, Signature, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock, Superblock,
+    Transaction,
 };
 use proptest::prelude::*;
 
@@ -26,7 +29,20 @@ fn trade() -> impl Strategy<Value = AttachedTrade> {
 fn attached() -> impl Strategy<Value = Attached> {
     let (valuations, trades) = (prop::collection::vec(price(), 0..5), prop::collection::vec(trade(), 0..4));
     let short = prop::collection::vec((0..4u32).prop_map(AssetId), 0..3);
-    (valuations, trades, short).prop_map(|(valuations, trades, short)| Attached { valuations, trades, short })
+    let pool = (0..4u32, 0..4u32, 0..2u8).prop_map(|(a, b, class)| PoolKey { a: AssetId(a), b: AssetId(b), class });
+    let fill = (pool, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(pool, sells_a, sold, bought)| PoolFill {
+        pool,
+        sells_a,
+        sold,
+        bought,
+    });
+    let pools = prop::collection::vec(fill, 0..2);
+    (valuations, trades, pools, short).prop_map(|(valuations, trades, pools, short)| Attached {
+        valuations,
+        trades,
+        pools,
+        short,
+    })
 }
 
 fn bytes(attached: &Attached) -> Vec<u8> {
