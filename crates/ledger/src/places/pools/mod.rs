@@ -47,6 +47,8 @@
 mod block;
 mod custody;
 mod terms;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
