@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::assets::Assets;
 use crate::error::ClientError;
+use crate::hexadecimal::hex_bytes;
 
 /// Time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -262,11 +263,7 @@ impl NodeClient {
     /// # Errors
     /// [`ClientError::Foreign`] if it is none.
     pub fn decoded<T: BorshDeserialize>(&self, what: &str, text: &str) -> Result<T, ClientError> {
-        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-        let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
-        let byte = |pair: &[u8]| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?);
-        let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-        let value = bytes.and_then(|bytes| borsh::from_slice(&bytes).ok());
+        let value = hex_bytes(text).and_then(|bytes| borsh::from_slice(&bytes).ok());
         value.ok_or_else(|| self.foreign(&format!("its {what} cannot be decoded")))
     }
 
