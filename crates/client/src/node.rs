@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api::{
-    AccountBody, AssetsBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, TransactionBody,
-    ValidatorStatusBody, ValidatorsBody,
+    AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
+    TransactionBody, ValidatorStatusBody, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, Sequence, Transaction, TransactionId};
@@ -51,7 +51,12 @@ pub struct Unready {
 impl NodeClient {
     /// The node at an address such as `http://127.0.0.1:8080`.
     pub fn at(url: impl Into<String>) -> NodeClient {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
+        NodeClient::within(url, PATIENCE)
+    }
+
+    /// The same, whose answers may take no longer than this.
+    pub fn within(url: impl Into<String>, patience: Duration) -> NodeClient {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience));
         NodeClient { url: url.into(), agent: config.build().into() }
     }
 
@@ -240,6 +245,27 @@ impl NodeClient {
     /// [`ClientError`]; see [`ClientError::leaves_doubt`].
     pub fn submit(&self, transaction: &Transaction) -> Result<TransactionBody, ClientError> {
         self.post("/v1/transactions", &borsh::to_vec(transaction).expect("writing to memory cannot fail"))
+    }
+
+    /// Submits many transactions, and returns an answer for each, in order.
+    ///
+    /// # Errors
+    /// [`ClientError`]; see [`ClientError::leaves_doubt`].
+    pub fn submit_all(&self, transactions: &[Transaction]) -> Result<Vec<ResultBody>, ClientError> {
+        let bytes = borsh::to_vec(transactions).expect("writing to memory cannot fail");
+        let Results { results } = self.post("/v1/transactions/batch", &bytes)?;
+        if results.len() != transactions.len() {
+            return Err(self.foreign("it does not answer each transaction"));
+        }
+        Ok(results)
+    }
+
+    /// The batch of a block; `None` if it has none of that height.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn batch(&self, height: Height) -> Result<Option<BatchBody>, ClientError> {
+        self.find(&format!("/v1/blocks/{height}/batch"))
     }
 
     /// `None` if it takes transactions and has caught up.

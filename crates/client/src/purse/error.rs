@@ -94,7 +94,7 @@ pub enum PurseError {
         server: String,
         /// What is wrong with them.
         #[source]
-        cause: Option<LaneRefusal>,
+        cause: Option<Box<LaneRefusal>>,
     },
     /// The node names a group key that the members have not made.
     #[error("the group key of lane epoch {epoch}, at {server}, is not that of its members")]
@@ -105,7 +105,7 @@ pub enum PurseError {
         epoch: HomeEpoch,
         /// What is wrong with it.
         #[source]
-        cause: LaneRefusal,
+        cause: Box<LaneRefusal>,
     },
     /// The node's validators are of another network.
     #[error("the validators, at {server}, are of another network")]

@@ -164,7 +164,7 @@ impl LaneNetwork {
                 told => told?,
             };
             let board = told.board.trim_start_matches("0x").to_string();
-            let other = |cause| PurseError::OtherBoard { server: node.url().into(), epoch, cause };
+            let other = |cause| PurseError::OtherBoard { server: node.url().into(), epoch, cause: Box::new(cause) };
             let committee = with_board(self.plain_committee(epoch), &board).map_err(other)?;
             let mut known = self.known();
             known.checked.insert(epoch, committee);
@@ -199,7 +199,10 @@ impl LaneNetwork {
         if let Some(folder) = &self.folder {
             self.ledger.keep_fresh(&self.id, node, folder)?;
         }
-        let other = |cause| PurseError::OtherKeys { server: node.url().into(), cause };
+        let other = |cause: Option<LaneRefusal>| {
+            let cause = cause.map(Box::new);
+            PurseError::OtherKeys { server: node.url().into(), cause }
+        };
         let now = lane.epoch;
         let told = registrations(node, &lane.registrations)?;
         let begun = || told.iter().filter(|of| of.epoch <= now);
@@ -209,8 +212,8 @@ impl LaneNetwork {
                 LedgerTrust::SoloNode => begun().cloned().collect(),
                 _ => self.ledger.registrations(&self.id, node, from, self.folder.as_deref())?,
             };
-            let begun = proved.into_iter().filter(|of| of.epoch <= now);
-            begun.map(|of| self.admit(of)).collect::<Result<(), _>>().map_err(|cause| other(Some(cause)))?;
+            let mut begun = proved.into_iter().filter(|of| of.epoch <= now);
+            begun.try_for_each(|of| self.admit(of)).map_err(|cause| other(Some(cause)))?;
             self.keep_keys()?;
         }
         let known = self.known();

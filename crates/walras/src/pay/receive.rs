@@ -1,6 +1,6 @@
 //! Receipts: checks them, adds them to the purse, and settles everything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -20,7 +20,7 @@ use super::{PursePlace, Reach, show};
 
 pub(super) fn receive(
     json: bool,
-    file: &PathBuf,
+    file: &Path,
     settles: bool,
     place: &PursePlace,
     reach: &Reach,
@@ -141,7 +141,7 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
 
 pub(super) fn verify(
     json: bool,
-    file: &PathBuf,
+    file: &Path,
     genesis: Option<PathBuf>,
     place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
