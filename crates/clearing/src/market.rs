@@ -106,7 +106,7 @@ impl Groups {
     pub fn lowest(&self) -> Vec<AssetId> {
         let mut seen = vec![false; self.0.len()];
         let is_first = |group: usize| !std::mem::replace(&mut seen[group], true);
-        let lowest: Vec<bool> = self.0.iter().map(|group| *group).map(is_first).collect();
+        let lowest: Vec<bool> = self.0.iter().copied().map(is_first).collect();
         let several =
             self.priced().into_iter().zip(lowest).enumerate().filter(|(_, (priced, lowest))| *priced && *lowest);
         several.map(|(asset, _)| AssetId(asset as u32)).collect()

@@ -157,9 +157,9 @@ impl Violation {
     }
 }
 
-/// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and the fullness of
-/// every group but those that the clearing names as not full; where an obstacle carries a proof, that too. Runs on the current rayon pool; the result
-/// does not depend on it.
+/// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and the fullness
+/// of every group but those that the clearing names as not full; where an obstacle carries a proof, that too. Runs on
+/// the current rayon pool; the result does not depend on it.
 ///
 /// # Errors
 /// The first [`Violation`] in the order of trades, then assets, then pairs.

@@ -5,12 +5,13 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, GenesisError, LEAST_UNITS, Limits, Listing};
+use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
 use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
+use crate::limits_part::LimitsEntry;
 use crate::pool_part::PoolPart;
 use crate::venue_part::{self, VenuePart};
 
@@ -38,39 +39,6 @@ struct File {
     developers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
-}
-
-/// [`Limits`], with defaults for omitted fields.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct LimitsEntry {
-    resting_offers: u64,
-    open_pairs: u32,
-    validators: u32,
-    block_gas: u64,
-    sub_block_gas: u64,
-    least_base_fee: u64,
-    until_max: u64,
-}
-
-impl Default for LimitsEntry {
-    fn default() -> LimitsEntry {
-        LimitsEntry::of(Limits::default())
-    }
-}
-
-impl LimitsEntry {
-    fn of(limits: Limits) -> LimitsEntry {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
-            limits;
-        LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
-    }
-
-    fn limits(&self) -> Limits {
-        let LimitsEntry { resting_offers, open_pairs, validators, .. } = *self;
-        let LimitsEntry { block_gas, sub_block_gas, least_base_fee, until_max, .. } = *self;
-        Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -268,7 +236,7 @@ mod tests {
     use super::*;
     use crate::founders::{Founder, FoundingEngine};
     use consensus::Rules;
-    use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms};
+    use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms, Limits};
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
 

@@ -79,8 +79,8 @@ pub enum FillReason {
     AboveTheRate,
     /// The rate is better than the limit, but it is not after rounding to whole units.
     Rounding,
-    /// The rate is better than the limit by more than μ, but the market could not take more: the batch names the group of the pair as
-    /// not full.
+    /// The rate is better than the limit by more than μ, but the market could not take more: the batch names the group
+    /// of the pair as not full.
     NotTaken,
     /// Of a replacement: too little was left to place, and everything went back.
     NotPlaced,

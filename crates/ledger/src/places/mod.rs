@@ -1,8 +1,8 @@
 //! The places of custody: where units of assets are, and what each place does.
 //!
 //! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
-//! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis, checks and applies
-//! the operations that concern it, says what it holds, and writes its part of the state root, of
+//! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis,
+//! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued.
 //!

@@ -333,7 +333,8 @@ impl Model {
         by_turn.sort_by_key(turn);
         let pools = self.pools.clone();
         // Of the openings of one pool that with the lowest id counts.
-        let is_opening = |t: &&&Transaction| matches!(&t.body.operation, Operation::Pool(of) if matches!(**of, PoolOperation::Open { .. }));
+        let opens = |of: &PoolOperation| matches!(of, PoolOperation::Open { .. });
+        let is_opening = |t: &&&Transaction| matches!(&t.body.operation, Operation::Pool(of) if opens(of));
         let mut openings: Vec<_> = standing.iter().filter(is_opening).collect();
         openings.sort_by_key(|t| t.id());
         openings.into_iter().for_each(|t| self.act_on_pool(&pools, t));

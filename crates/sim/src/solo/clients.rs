@@ -201,7 +201,8 @@ impl Clients {
         Operation::Accuse(Box::new(Evidence { epoch, member: member as u8, height: 9, contradiction }))
     }
 
-    /// Opens one of few pools, provides to one that may not exist, or leaves one with shares that it may have no longer.
+    /// Opens one of few pools, provides to one that may not exist, or leaves one with shares that it may have no
+    /// longer.
     fn pool(&self, who: usize, dice: &mut Dice) -> Operation {
         let (a, class) = (dice.below(2) as u32, dice.below(2) as u8);
         let pool =

@@ -55,7 +55,7 @@ impl Pools {
     }
 
     /// The fault of a state that was read, if there is one.
-    fn fault(&self, assets: usize) -> Option<&'static str> {
+    pub(super) fn fault(&self, assets: usize) -> Option<&'static str> {
         let is_listed = |asset: AssetId| (asset.0 as usize) < assets;
         let is_pool = |(key, pool): (&PoolKey, &PoolRecord)| {
             key.a < key.b
