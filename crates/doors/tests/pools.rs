@@ -52,7 +52,7 @@ fn pools_holdings_and_trades_are_told_and_proved() {
         let held = get(server, &format!("/v1/accounts/{}/pools", OWNER.address()));
         let held = held["holdings"].as_array().expect("a list");
         assert_eq!((held.len(), &held[0]["shares"]), (1, &(SHARES_NEW - SHARES_OF_NOBODY).to_string().into()));
-        let batch = get(server, "/v1/batches/2");
+        let batch = get(server, "/v1/blocks/2/batch");
         assert_eq!((&batch["pools"][0]["sell"], &batch["short"]), (&"USD".into(), &serde_json::json!([])), "{batch}");
         let outcomes = get(server, "/v1/blocks/2");
         let left = &outcomes["outcomes"][0];

@@ -94,7 +94,11 @@ def operation(asked: dict[str, Any]) -> Operation | None:
             return Unstake(int(asked["units"]))
         case "open_pool" | "provide" | "leave" as kind:
             pool = PoolKey(int(asked["a"]), int(asked["b"]), int(asked["class"]))
-            names = {"open_pool": ("x", "y"), "provide": ("shares", "mostA", "mostB"), "leave": ("shares", "leastA", "leastB")}
+            names = {
+                "open_pool": ("x", "y"),
+                "provide": ("shares", "mostA", "mostB"),
+                "leave": ("shares", "leastA", "leastB"),
+            }
             made = {"open_pool": OpenPool, "provide": Provide, "leave": Leave}[kind]
             return made(pool, *(int(asked[name]) for name in names[kind]))
         case "withdraw":
