@@ -7,11 +7,11 @@ use primitives::venue::VenueSide;
 
 use super::{Market, kinds, over_fix};
 
-/// The interpreter that has QuickFIX, if one has: that of the Python package's tests, or the one that is named.
-fn interpreter() -> Option<PathBuf> {
+/// The interpreter that has a package, if one has: that of the Python package's tests, or the one that is named.
+pub fn interpreter(package: &str) -> Option<PathBuf> {
     let own = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python/.venv/bin/python"));
     let python = std::env::var_os("WALRAS_TEST_PYTHON").map_or(own, PathBuf::from);
-    let has = Command::new(&python).args(["-c", "import quickfix"]).output();
+    let has = Command::new(&python).args(["-c", &format!("import {package}")]).output();
     has.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
@@ -27,7 +27,7 @@ fn settings(folder: &str, address: &str) -> String {
 
 /// Trades once, if there is a QuickFIX; returns how many fills that made.
 pub fn orders(market: &mut Market) -> u64 {
-    let Some(python) = interpreter() else {
+    let Some(python) = interpreter("quickfix") else {
         eprintln!("no QuickFIX: make the environment of sdk/python, or name an interpreter in WALRAS_TEST_PYTHON");
         return 0;
     };
