@@ -7,6 +7,7 @@ mod order_system;
 mod over_fix;
 mod over_nassau;
 mod over_quickfix;
+mod over_quickfixj;
 mod over_stream;
 mod participant;
 // The other tests use the rest of it.
@@ -310,6 +311,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     // The feed has another session now.
     market.follow();
     let by_others = over_quickfix::orders(&mut market) + over_nassau::orders(&mut market);
+    let by_others = by_others + over_quickfixj::orders(&mut market);
     market.settled(26 + by_others);
     market.follow();
     fenced(&mut market);
