@@ -1,6 +1,6 @@
 //! A reader of the venue's market data that loses packets: it takes a snapshot, asks the rewinder, and has the book.
 //! It builds a second book by a parser that others wrote, `itchy`, and a third one by MeatPy, if there is an interpreter
-//! that has it; all must be the engine's.
+//! that has it; all must be the engine's. Its packets are dissected by tshark, if there is one.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -14,8 +14,8 @@ use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::{ANY_SESSION, SoupLimits, SoupLogin};
 use serde_json::{Value, json};
 
-use super::now_ms;
 use super::over_quickfix::interpreter;
+use super::{by_tshark, now_ms};
 
 /// Heartbeats, of one a second, within which the book must be there.
 const BEATS: u32 = 60;
@@ -35,6 +35,8 @@ pub struct Follower {
     theirs: Book,
     /// The messages since the snapshot, as a file of a day has them.
     day: Vec<u8>,
+    /// The last packets, as they came.
+    heard: Vec<Vec<u8>>,
     packets: u64,
     rewound: u64,
 }
@@ -50,6 +52,7 @@ impl Follower {
             orders: Book::new(),
             theirs: Book::new(),
             day: Vec::new(),
+            heard: Vec::new(),
             packets: 0,
             rewound: 0,
         }
@@ -66,11 +69,13 @@ impl Follower {
         while beats < BEATS {
             let (bytes, from) = self.socket.recv_from(&mut buffer).expect("a packet");
             assert_eq!(from, self.rewinder);
+            self.heard.push(buffer[..bytes].to_vec());
             let is_beat = self.hear(&buffer[..bytes]);
             beats += u32::from(is_beat);
             if is_beat && levels_of(&self.orders) == *levels {
                 assert_eq!(levels_of(&self.theirs), *levels, "the other parser reads the same book");
                 assert!(self.rewound > 0, "it lost packets, and got them again");
+                by_tshark::reads(&std::mem::take(&mut self.heard));
                 if let Some(read) = by_meatpy(&self.day) {
                     assert_eq!(read, *levels, "MeatPy reads the same book");
                 }
