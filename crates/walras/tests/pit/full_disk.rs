@@ -11,6 +11,7 @@ use std::process::Command;
 use pit::door::bodies::OrderBody;
 use primitives::venue::{SettledOrder, VenueSide};
 use serde_json::json;
+use tempfile::TempDir;
 use venue::TraderAsk;
 
 use super::{Market, agent, kinds};
@@ -22,7 +23,7 @@ mount -t tmpfs -o mode=700,size=$size tmpfs "$0"; cp -a "$0.kept/." "$0/"; exec 
 
 /// What runs a node so, if this machine permits it: a file system of so many megabytes, of which the node keeps some
 /// free.
-pub fn wrapper(directory: &str, megabytes: u64, keeps_free: u64) -> Option<Vec<String>> {
+fn wrapper(directory: &str, megabytes: u64, keeps_free: u64) -> Option<Vec<String>> {
     let can = Command::new("unshare").args(["-rm", "sh", "-c", "mount -t tmpfs tmpfs /mnt"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
         eprintln!("no mount namespaces for this user: a full disk is not tried");
@@ -64,7 +65,7 @@ fn is_accepted(market: &Market, order: &SettledOrder) -> bool {
     result["reports"].is_array() && kinds(&result).contains(&"accepted")
 }
 
-pub fn halts_and_resumes(market: &mut Market) {
+fn halts_and_resumes(market: &mut Market) {
     let before = market.order("bob", VenueSide::Sell, 150, 3);
     assert!(is_accepted(market, &before));
     let filler = Filler::new(&market.home().join("data").join("venues"));
@@ -108,7 +109,7 @@ pub fn halts_and_resumes(market: &mut Market) {
 
 /// The node keeps some bytes free: before it has less, its venue takes no new orders and says why, but ends those that
 /// it has; what was executed settles, and everything goes on when there is space again.
-pub fn takes_no_orders_without_room(market: &mut Market) {
+fn takes_no_orders_without_room(market: &mut Market) {
     let resting = market.order("bob", VenueSide::Sell, 150, 3);
     assert!(is_accepted(market, &resting));
     let bought = market.order("alice", VenueSide::Buy, 150, 1);
@@ -133,4 +134,22 @@ pub fn takes_no_orders_without_room(market: &mut Market) {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(is_accepted(market, &again));
+}
+
+#[test]
+fn a_venue_on_a_full_disk_acknowledges_nothing_that_is_not_durable_and_resumes() {
+    let folder = TempDir::new().expect("a folder");
+    let venues = folder.path().join("home/data/venues");
+    if let Some(wrapper) = wrapper(venues.to_str().expect("text"), 24, 256) {
+        halts_and_resumes(&mut Market::run_by(folder, wrapper));
+    }
+}
+
+#[test]
+fn a_venue_whose_node_has_no_room_takes_no_orders_and_ends_those_that_it_has() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("home/data");
+    if let Some(wrapper) = wrapper(data.to_str().expect("text"), 96, 32) {
+        takes_no_orders_without_room(&mut Market::run_by(folder, wrapper));
+    }
 }

@@ -333,24 +333,6 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     assert_eq!(audit["venues"][0]["busts"].as_array().map(Vec::len), Some(0), "{audit}");
 }
 
-#[test]
-fn a_venue_on_a_full_disk_acknowledges_nothing_that_is_not_durable_and_resumes() {
-    let folder = TempDir::new().expect("a folder");
-    let venues = folder.path().join("home/data/venues");
-    if let Some(wrapper) = full_disk::wrapper(venues.to_str().expect("text"), 24, 256) {
-        full_disk::halts_and_resumes(&mut Market::run_by(folder, wrapper));
-    }
-}
-
-#[test]
-fn a_venue_whose_node_has_no_room_takes_no_orders_and_ends_those_that_it_has() {
-    let folder = TempDir::new().expect("a folder");
-    let data = folder.path().join("home/data");
-    if let Some(wrapper) = full_disk::wrapper(data.to_str().expect("text"), 96, 32) {
-        full_disk::takes_no_orders_without_room(&mut Market::run_by(folder, wrapper));
-    }
-}
-
 fn over_http(market: &mut Market) {
     let sell = market.order("bob", VenueSide::Sell, 110, 40);
     assert_eq!(kinds(&market.place(&sell)), ["accepted"]);
