@@ -68,15 +68,15 @@ fn a_state_whose_shares_do_not_add_up_is_refused() {
         pools.fault(10)
     };
     let changes: [&dyn Fn(&mut Pools); 10] = [
-        &|pools| drop(pools.holdings.insert((key(1), Address([2; 20])), 5)),
-        &|pools| drop(pools.holdings.remove(&(key(1), Address([2; 20])))),
-        &|pools| drop(pools.holdings.insert((key(0), Address([2; 20])), 0)),
-        &|pools| drop(pools.holdings.insert((key(8), Address([2; 20])), 1)),
-        &|pools| drop(pools.pools.insert(key(2), record(SHARES_OF_NOBODY - 1))),
-        &|pools| drop(pools.pools.insert(key(2), PoolRecord { a: 0, ..record(SHARES_OF_NOBODY) })),
-        &|pools| drop(pools.pools.insert(key(9), record(SHARES_OF_NOBODY))),
-        &|pools| drop(pools.pools.insert(PoolKey { class: 2, ..key(2) }, record(SHARES_OF_NOBODY))),
-        &|pools| drop(pools.pools.insert(PoolKey { a: AssetId(2), b: AssetId(2), class: 0 }, record(SHARES_OF_NOBODY))),
+        &|pools| _ = pools.holdings.insert((key(1), Address([2; 20])), 5),
+        &|pools| _ = pools.holdings.remove(&(key(1), Address([2; 20]))),
+        &|pools| _ = pools.holdings.insert((key(0), Address([2; 20])), 0),
+        &|pools| _ = pools.holdings.insert((key(8), Address([2; 20])), 1),
+        &|pools| _ = pools.pools.insert(key(2), record(SHARES_OF_NOBODY - 1)),
+        &|pools| _ = pools.pools.insert(key(2), PoolRecord { a: 0, ..record(SHARES_OF_NOBODY) }),
+        &|pools| _ = pools.pools.insert(key(9), record(SHARES_OF_NOBODY)),
+        &|pools| _ = pools.pools.insert(PoolKey { class: 2, ..key(2) }, record(SHARES_OF_NOBODY)),
+        &|pools| _ = pools.pools.insert(PoolKey { b: AssetId(2), ..key(2) }, record(SHARES_OF_NOBODY)),
         &|pools| pools.terms.fees.clear(),
     ];
     for (at, change) in changes.into_iter().enumerate() {
