@@ -9,6 +9,7 @@ mod blocks;
 mod committees;
 mod error;
 mod ethereum;
+mod history;
 mod lane;
 mod markets;
 mod node;
@@ -33,6 +34,10 @@ pub use error::{ErrorBody, ErrorText};
 pub use ethereum::{
     EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLimitsBody, EthereumLogBody, EthereumOutputBody,
     EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
+};
+pub use history::{
+    BalancesAtBody, BalancesBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody, PlacedOrderBody,
+    TransferBody, TransfersBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

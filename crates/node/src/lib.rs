@@ -12,6 +12,8 @@ mod developer;
 pub mod exchange;
 mod execution;
 mod executor;
+mod history;
+mod history_thread;
 mod inbox;
 mod intake;
 mod lane_keys;

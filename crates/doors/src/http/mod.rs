@@ -34,6 +34,7 @@ mod description;
 mod ethereum;
 mod failure;
 pub(crate) mod guard;
+mod history;
 mod lane;
 mod markets;
 mod operations;
@@ -45,6 +46,7 @@ mod probes;
 mod reference;
 mod refused;
 pub(crate) mod stream;
+mod submitted;
 mod transactions;
 mod typed_data;
 mod unsigned;
@@ -81,6 +83,7 @@ pub(crate) struct Api {
     pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
     refused: Arc<refused::Refused>,
+    submitted: Arc<submitted::Submitted>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
 }
@@ -110,6 +113,7 @@ impl Api {
             settings: Arc::new(settings),
             access: Arc::new(access),
             refused: Arc::default(),
+            submitted: Arc::default(),
             drains: Arc::default(),
             backend,
         }
@@ -188,6 +192,12 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
+        .routes(routes!(history::orders))
+        .routes(routes!(history::order))
+        .routes(routes!(history::order_of_client))
+        .routes(routes!(history::fills))
+        .routes(routes!(history::transfers))
+        .routes(routes!(history::balances))
         .routes(routes!(markets::markets_list))
         .routes(routes!(markets::market_book))
         .routes(routes!(markets::market_curves))

@@ -206,20 +206,46 @@ impl Api {
     }
 
     /// Submits transactions; with each answer comes its transaction. Whoever sends one that counts has paid, and keeps
-    /// the connection.
+    /// the connection. An order whose client id another one has is not submitted.
     async fn submit(
         &self,
         visitor: &Visitor,
         transactions: Vec<Transaction>,
         wait: bool,
-    ) -> Result<Vec<(Transaction, Answer)>, Failure> {
+    ) -> Result<Vec<Result<(Transaction, Answer), Failure>>, Failure> {
         self.check_intake()?;
-        let receiver = self.backend.submit(transactions.clone(), wait)?;
-        let answers = receiver.await.map_err(|_| Failure::stopping())?;
-        if answers.iter().any(|answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..))) {
-            visitor.visit.recognize();
+        let height = self.published().views().height();
+        let noted: Vec<_> = transactions.iter().map(|one| self.submitted.note(one, height)).collect();
+        let admitted = transactions.iter().zip(&noted).filter(|(_, noted)| noted.is_ok()).map(|(one, _)| one.clone());
+        let mut answers = self.answers(admitted.collect(), wait).await;
+        if let Ok(answers) = &mut answers {
+            let counts = |answer: &Answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..));
+            if answers.iter().any(counts) {
+                visitor.visit.recognize();
+            }
         }
-        Ok(transactions.into_iter().zip(answers).collect())
+        let mut answers = answers.map(Vec::into_iter);
+        let mut told = Vec::with_capacity(transactions.len());
+        for (transaction, noted) in transactions.into_iter().zip(noted) {
+            let noted = match noted {
+                Err(failure) => {
+                    told.push(Err(failure));
+                    continue;
+                }
+                Ok(noted) => noted,
+            };
+            let answer = answers.as_mut().ok().map(|answers| answers.next().expect("one for each"));
+            if matches!(answer, None | Some(Answer::Full | Answer::Refused(_))) {
+                noted.into_iter().for_each(|noted| self.submitted.take_back(noted));
+            }
+            told.extend(answer.map(|answer| Ok((transaction, answer))));
+        }
+        answers.map(|_| told)
+    }
+
+    async fn answers(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+        let receiver = self.backend.submit(transactions, wait)?;
+        receiver.await.map_err(|_| Failure::stopping())
     }
 
     /// The answer about a transaction that is neither pending nor committed.
@@ -301,8 +327,9 @@ async fn respond(
     request_body(content = String, content_type = "application/octet-stream",
         description = "the encoded transaction, or as JSON `{\"transaction\":\"0x…\"}`, with `signature` of a wallet"),
     responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
-        (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
+        (status = 400, body = ErrorBody), (status = 409, body = ErrorBody), (status = 413, body = ErrorBody),
+        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody)))]
 pub(super) async fn send(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
@@ -312,7 +339,7 @@ pub(super) async fn send(
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)??;
     let body = respond(&api, answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -337,7 +364,11 @@ pub(super) async fn send_batch(
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
     for answer in api.submit(&visitor, transactions, wait).await? {
-        results.push(match respond(&api, answer, deadline).await {
+        let answered = match answer {
+            Ok(answer) => respond(&api, answer, deadline).await,
+            Err(failure) => Err(failure),
+        };
+        results.push(match answered {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
         });
