@@ -186,6 +186,10 @@ pub struct BatchBody {
     pub trades: Vec<TradeBody>,
     /// Units burnt by symbol.
     pub burnt: BTreeMap<String, String>,
+    /// Offers that left the book otherwise than by trading, by pair and place: the first hundred.
+    pub ended: Vec<EndedOfferBody>,
+    /// How many there are; `/v1/blocks/{height}/ended` lists all.
+    pub ended_count: usize,
     /// The solver's report, for batches since the start.
     pub solver: Option<SolverBody>,
 }
@@ -207,6 +211,19 @@ pub struct EndedOfferBody {
     pub returned: String,
     /// Why: `cancelled`, `replaced`, `expired` or `one_batch`.
     pub why: Cow<'static, str>,
+}
+
+/// Offers that left the book in a block otherwise than by trading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EndedOffersBody {
+    /// Height of the block.
+    pub height: u64,
+    /// By pair and place.
+    pub ended: Vec<EndedOfferBody>,
+    /// Whether there are more than the limit.
+    pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// The trade of one ordered pair.
@@ -240,8 +257,11 @@ pub struct SolverBody {
 pub struct TransactionBody {
     /// Id.
     pub id: String,
-    /// `pending` or `committed`.
+    /// `pending`, `committed`, or `displaced`: another transaction with its number has its place.
     pub status: Cow<'static, str>,
+    /// The id of that transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub displaced_by: Option<String>,
     /// The account that acted, once the transaction is committed and requested by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,

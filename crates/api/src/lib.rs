@@ -23,8 +23,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, OutcomeBody, PreparedBody, ResultBody, Results,
-    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, OutcomeBody, PreparedBody,
+    ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -44,14 +44,17 @@ pub use lane::{
     LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
 pub use markets::{
-    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
+    BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves, DayBody, HistoryBody,
+    HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
     MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
-pub use stream::{AccountEvent, AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
+pub use stream::{
+    AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
+};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,

@@ -98,6 +98,10 @@ impl Intake for Reads {
         self.exchange.shared.pool.lock().is_pending(id)
     }
 
+    fn displaced_by(&self, id: &TransactionId) -> Option<TransactionId> {
+        self.exchange.shared.pool.lock().displaced_by(id)
+    }
+
     fn pending_sequence(&self, account: &Address) -> Sequence {
         self.exchange.shared.pool.lock().mempool.highest(account).unwrap_or(0)
     }

@@ -165,3 +165,34 @@ fn where_blocks_are_gone_the_history_begins_again_and_says_so() {
         panic!("the store has forgotten no block: {answers:?}");
     }
 }
+
+/// Two bodies of one number: the one that ends later takes the other's place, and whoever waits for that is told so at
+/// once, however long the next block takes.
+#[test]
+fn who_waits_for_a_displaced_transaction_is_told_what_displaced_it() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let mut slow = config();
+    slow.blocks.interval_ms = 1_000_000;
+    runtime.block_on(async {
+        let node = Node::start(slow, &genesis(), &dir.path().join("data"), None).await.expect("starts");
+        let (first, account) = (pay(1), key(1).public().address());
+        let operation = first.body.operation.clone();
+        let later = Body { chain: 7, account, sequence: 1, until: 50_001, operation };
+        let later = later.sign(&genesis().digest(), &key(1));
+        let (before, by) = (first.id(), later.id());
+        let submit = |one| node.exchange().submit(vec![one], true).expect("open");
+        let waits = match submit(first).await.expect("an answer").pop() {
+            Some(node::Answer::Pending(_, Some(receiver))) => receiver,
+            other => panic!("{other:?}"),
+        };
+        assert!(matches!(submit(later).await.expect("an answer")[0], node::Answer::Pending(..)));
+        let told = waits.await.expect("an answer");
+        assert!(matches!(told, node::Awaited::Displaced(id) if id == by), "{told:?}");
+        let server = node.address();
+        let ask = move || get(server, &format!("/v1/transactions/{before}"));
+        let answer = tokio::task::spawn_blocking(ask).await.expect("answered");
+        assert_eq!((&answer["status"], &answer["displaced_by"]), (&json!("displaced"), &json!(by.to_string())));
+        node.stop().await;
+    });
+}

@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::backend::Backend;
+use crate::book_feed::BookFeeds;
 use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::page;
@@ -28,8 +29,10 @@ use readers::Published;
 use readers::Sides;
 
 mod accounts;
+mod asyncapi;
 mod blocks;
 mod chain;
+mod channels;
 mod description;
 mod ethereum;
 mod failure;
@@ -79,6 +82,8 @@ pub(crate) struct Api {
     body_room: Shares,
     /// Connections of the stream.
     pub(crate) streams: Shares,
+    /// Books as they change, for the stream.
+    pub(crate) books: Arc<BookFeeds>,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
@@ -95,7 +100,15 @@ pub(crate) struct Api {
         description = "One price per batch: the exchange's HTTP interface. Amounts and prices are decimal strings.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(ErrorBody))
+    components(schemas(
+        ErrorBody,
+        json::AccountIncrement,
+        json::AccountSnapshot,
+        json::BookChangeBody,
+        json::BookSnapshotBody,
+        json::MarketCandleBody,
+        json::MarketTradeBody
+    ))
 )]
 struct Description;
 
@@ -112,6 +125,7 @@ impl Api {
             heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
             access: Arc::new(access),
+            books: Arc::default(),
             refused: Arc::default(),
             submitted: Arc::default(),
             drains: Arc::default(),
@@ -199,6 +213,8 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(history::transfers))
         .routes(routes!(history::balances))
         .routes(routes!(markets::markets_list))
+        .routes(routes!(markets::tickers))
+        .routes(routes!(markets::market_ticker))
         .routes(routes!(markets::market_book))
         .routes(routes!(markets::market_curves))
         .routes(routes!(markets::market_history))
@@ -207,6 +223,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(blocks::blocks))
         .routes(routes!(blocks::block))
         .routes(routes!(blocks::batch))
+        .routes(routes!(blocks::ended))
         .routes(routes!(ethereum::ethereum_block))
         .routes(routes!(blocks::raw_block))
         .routes(routes!(blocks::raw_receipts))
@@ -260,16 +277,20 @@ pub(crate) fn router(api: Api, beside: Router) -> Router {
     let body_bytes = api.settings.body_bytes;
     let document = description::document(&description);
     let parameters = Arc::new(Parameters::of(&document));
-    let text: Arc<str> = document.to_string().into();
-    let openapi = move || {
-        let text = text.clone();
-        async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
+    let served = |document: &serde_json::Value| {
+        let text: Arc<str> = document.to_string().into();
+        move || {
+            let text = text.clone();
+            async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
+        }
     };
+    let (openapi, asyncapi) = (served(&document), served(&asyncapi::document(&document)));
     let beside = beside
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(api.clone(), guard::guard));
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
+        .route("/v1/asyncapi.json", axum::routing::get(asyncapi))
         .route("/v1/stream", axum::routing::get(stream::open))
         .fallback(page::serve)
         .method_not_allowed_fallback(async || {

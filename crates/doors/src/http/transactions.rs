@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::{Api, parse, proof_bytes};
-use crate::backend::Answer;
+use crate::backend::{Answer, Awaited};
 use crate::door::Visitor;
 use crate::json::{self, ErrorBody, ErrorText};
 
@@ -47,6 +47,7 @@ fn pending(id: TransactionId) -> json::TransactionBody {
     json::TransactionBody {
         id: id.to_string(),
         status: "pending".into(),
+        displaced_by: None,
         account: None,
         sequence: None,
         until: None,
@@ -57,6 +58,11 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         proof: None,
         certificate: None,
     }
+}
+
+/// Another transaction has the place of this one.
+fn displaced(id: TransactionId, by: TransactionId) -> json::TransactionBody {
+    json::TransactionBody { status: "displaced".into(), displaced_by: Some(by.to_string()), ..pending(id) }
 }
 
 fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody {
@@ -85,7 +91,7 @@ pub(super) async fn transaction(
 impl Api {
     fn transaction_body(&self, id: TransactionId, with_proof: bool) -> Result<json::TransactionBody, Failure> {
         let found = match self.look_up(&id, || self.published().find(&id)) {
-            None => return Err(self.unknown(&id)),
+            None => return self.backend.displaced_by(&id).map(|by| displaced(id, by)).ok_or_else(|| self.unknown(&id)),
             Some(None) => return Ok(pending(id)),
             Some(Some(found)) => found,
         };
@@ -308,7 +314,8 @@ async fn respond(
     match answer {
         Answer::Pending(id, None) => Ok(pending(id)),
         Answer::Pending(id, Some(receiver)) => match tokio::time::timeout_at(deadline, receiver).await {
-            Ok(Ok(found)) => Ok(committed(id, found)),
+            Ok(Ok(Awaited::Committed(found))) => Ok(committed(id, found)),
+            Ok(Ok(Awaited::Displaced(by))) => Ok(displaced(id, by)),
             Ok(Err(_)) => Err(Failure::stopping()),
             Err(_) => Ok(pending(id)),
         },
