@@ -257,9 +257,9 @@ pub struct SolverBody {
 pub struct TransactionBody {
     /// Id.
     pub id: String,
-    /// `pending`, `committed`, or `displaced`: another transaction with its number has its place.
+    /// `pending` or `committed`.
     pub status: Cow<'static, str>,
-    /// The id of that transaction.
+    /// The id of another transaction with its number, if that has taken its place in this node's pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub displaced_by: Option<String>,
     /// The account that acted, once the transaction is committed and requested by its id.

@@ -203,7 +203,8 @@ pub struct BookSnapshotBody {
     pub sells: Vec<Level>,
     /// Offers of the quote, highest price first.
     pub buys: Vec<Level>,
-    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;` each.
+    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;`
+    /// each.
     pub checksum: u32,
 }
 

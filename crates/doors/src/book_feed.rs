@@ -67,7 +67,8 @@ impl BookWindow {
         BookWindow { sells: merged(book.sells), buys: merged(book.buys) }
     }
 
-    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;` each.
+    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;`
+    /// each.
     pub fn checksum(&self) -> u32 {
         let best = |levels: &[Level]| -> String {
             let of = |level: &Level| format!("{}:{}:{};", level.price_units, level.amount, level.offers);
@@ -235,7 +236,8 @@ mod tests {
             edits in prop::collection::vec((any::<bool>(), 1u32..15, 0u32..4, 1u64..3), 1..300),
             stops in 0usize..300,
         ) {
-            let (mut feed, mut sells, mut buys, mut height) = (BookFeed::default(), BTreeMap::new(), BTreeMap::new(), 1);
+            let (mut feed, mut height) = (BookFeed::default(), 1);
+            let (mut sells, mut buys) = (BTreeMap::new(), BTreeMap::new());
             feed.look("A/B", height, BookWindow::default());
             let (mut mine, mut seen) = (BookWindow::default(), height);
             for (at, (is_sell, price, amount, heights)) in edits.into_iter().enumerate() {

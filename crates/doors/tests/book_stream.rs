@@ -1,5 +1,5 @@
-//! The book and the ticker of a batch market on the stream: what a reader makes of snapshot and changes is the book that
-//! a call shows, and after a broken connection it goes on where it was.
+//! The book and the ticker of a batch market on the stream: what a reader makes of snapshot and changes is the book
+//! that a call shows, and after a broken connection it goes on where it was.
 
 mod fake;
 mod open;

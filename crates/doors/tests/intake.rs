@@ -80,7 +80,7 @@ fn who_waits_for_a_transaction_that_another_one_displaces_is_told_at_once() {
         assert!(displaced.send(Awaited::Displaced(other.id())).is_ok(), "somebody will wait");
         let (status, answer) = submit(server, "/v1/transactions?wait=committed", &replica::encode(&one));
         let by = serde_json::json!(other.id().to_string());
-        assert_eq!((status, &answer["status"], &answer["displaced_by"]), (200, &"displaced".into(), &by), "{answer}");
+        assert_eq!((status, &answer["status"], &answer["displaced_by"]), (202, &"pending".into(), &by), "{answer}");
     });
 }
 

@@ -315,8 +315,8 @@ impl Mempool {
         admitted.map_err(Reject::from)
     }
 
-    /// Takes the transactions that were displaced since this was last called, or since the last block, each with the one
-    /// that has its place now.
+    /// Takes the transactions that were displaced since this was last called, or since the last block, each with the
+    /// one that has its place now.
     pub fn take_displaced(&mut self) -> Vec<(TransactionId, TransactionId)> {
         std::mem::take(&mut self.displaced)
     }

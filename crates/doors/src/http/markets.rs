@@ -35,7 +35,8 @@ pub(super) async fn tickers(State(api): State<Api>) -> Answered<json::TickersBod
 }
 
 /// The ticker of a market.
-#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/ticker", params(("base" = String, Path), ("quote" = String, Path)),
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/ticker",
+    params(("base" = String, Path), ("quote" = String, Path)),
     responses((status = 200, body = json::TickerBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn market_ticker(
     State(api): State<Api>,

@@ -60,9 +60,10 @@ fn pending(id: TransactionId) -> json::TransactionBody {
     }
 }
 
-/// Another transaction has the place of this one.
+/// Another transaction has the place of this one. It is told as pending: another node may have it, and whoever took it
+/// for committed or refused would be wrong.
 fn displaced(id: TransactionId, by: TransactionId) -> json::TransactionBody {
-    json::TransactionBody { status: "displaced".into(), displaced_by: Some(by.to_string()), ..pending(id) }
+    json::TransactionBody { displaced_by: Some(by.to_string()), ..pending(id) }
 }
 
 fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody {
@@ -91,7 +92,7 @@ pub(super) async fn transaction(
 impl Api {
     fn transaction_body(&self, id: TransactionId, with_proof: bool) -> Result<json::TransactionBody, Failure> {
         let found = match self.look_up(&id, || self.published().find(&id)) {
-            None => return self.backend.displaced_by(&id).map(|by| displaced(id, by)).ok_or_else(|| self.unknown(&id)),
+            None => return Err(self.unknown(&id)),
             Some(None) => return Ok(pending(id)),
             Some(Some(found)) => found,
         };
@@ -261,7 +262,13 @@ impl Api {
                 let message = format!("this node refused it when it was submitted ({code}): {message}");
                 Failure::new(StatusCode::NOT_FOUND, "refused", message)
             }
-            None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+            None => match self.backend.displaced_by(id) {
+                Some(by) => Failure::not_found(format!(
+                    "the transaction is not pending here any more: {by}, which has its number and ends later, has taken \
+                     its place; ask about that one"
+                )),
+                None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+            },
         }
     }
 
