@@ -500,7 +500,8 @@ def test_a_local_book_is_the_one_that_a_call_shows(demo: Demo, client: Client) -
             assert (local.sells, local.buys) == (shown.sells, shown.buys)
         return local.height == shown.height
 
-    placed = client.sell("EUR/USD", "3", "777")
+    client.sell("EUR/USD", "20", "2.5")
+    placed = client.buy("EUR/USD", "2", "3")
     compared, started = 0, placed.height or 0
     for local in client.follow_book("EUR/USD"):
         compared += checked(local, client.book("EUR/USD", 100))

@@ -267,6 +267,8 @@ test("a stream resumes at a height without gaps", { skip }, async () => {
 
 test("a local book follows the blocks", { skip }, async () => {
   let placed: Promise<unknown> | null = null;
+  await client.sell("EUR/USD", "20", "2.5");
+  await client.buy("EUR/USD", "2", "3");
   const started = (await client.status()).height;
   for await (const { book } of client.followBook("EUR/USD")) {
     placed ??= client.sell("EUR/USD", "3", "0.5");
