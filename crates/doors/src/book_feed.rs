@@ -45,9 +45,12 @@ struct BookFeed {
     changes: VecDeque<Arc<BookChangeBody>>,
 }
 
+/// A feed, which the readers of its market share.
+type SharedFeed = Arc<Mutex<BookFeed>>;
+
 /// The feeds of all markets that are read.
 #[derive(Default)]
-pub(crate) struct BookFeeds(Mutex<HashMap<(AssetId, AssetId), Arc<Mutex<BookFeed>>>>);
+pub(crate) struct BookFeeds(Mutex<HashMap<(AssetId, AssetId), SharedFeed>>);
 
 /// What a reader at some height is told.
 pub(crate) enum BookNews {
@@ -156,7 +159,7 @@ impl BookFeed {
 }
 
 impl BookFeeds {
-    fn feed(&self, sides: Sides) -> Arc<Mutex<BookFeed>> {
+    fn feed(&self, sides: Sides) -> SharedFeed {
         let mut feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if feeds.len() >= FEEDS_KEPT && !feeds.contains_key(&(sides.base, sides.quote)) {
             feeds.retain(|_, feed| Arc::strong_count(feed) > 1);
