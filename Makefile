@@ -56,8 +56,8 @@ test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
 
 # Tests of running networks and processes, which hardly use a processor while they wait.
-NETWORKS = cluster epochs ethereum founding kill lane lane_restart late light network operator pay pay_bls pay_trust \
-  pay_watch pit restart signer staking switch validators wallet
+NETWORKS = cluster custody epochs ethereum founding kill lane lane_restart late light midnight network operator pay \
+  pay_bls pay_trust pay_watch pit restart signer staking switch validators wallet
 # A test is a file, or a folder with a main.rs.
 TESTS = $(basename $(wildcard crates/*/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))
 OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(TESTS))))

@@ -7,6 +7,7 @@
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
 //! - [`wallet`]: signs, numbers, sends and follows transactions so that none is paid twice or lost
+//! - [`purse`]: money in the payment lane: pays, receives, settles, and follows the lane's epochs
 //! - [`venues`]: deposits, keys and fills of venues; [`evidence`]: what convicts one; [`Ticks`]: prices of its markets
 //! - [`durable`]: files that are whole after a crash
 
@@ -14,9 +15,11 @@ mod assets;
 pub mod durable;
 mod error;
 pub mod evidence;
+pub mod hexadecimal;
 pub mod keystore;
 pub mod light;
 mod node;
+pub mod purse;
 mod stream;
 mod ticks;
 pub mod venues;

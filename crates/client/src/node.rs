@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api::{
-    AccountBody, AssetsBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, TransactionBody,
-    ValidatorStatusBody, ValidatorsBody,
+    AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
+    TransactionBody, ValidatorStatusBody, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, Sequence, Transaction, TransactionId};
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::assets::Assets;
 use crate::error::ClientError;
+use crate::hexadecimal::hex_bytes;
 
 /// Time that an answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +51,12 @@ pub struct Unready {
 impl NodeClient {
     /// The node at an address such as `http://127.0.0.1:8080`.
     pub fn at(url: impl Into<String>) -> NodeClient {
-        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
+        NodeClient::within(url, PATIENCE)
+    }
+
+    /// The same, whose answers may take no longer than this.
+    pub fn within(url: impl Into<String>, patience: Duration) -> NodeClient {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience));
         NodeClient { url: url.into(), agent: config.build().into() }
     }
 
@@ -241,6 +247,27 @@ impl NodeClient {
         self.post("/v1/transactions", &borsh::to_vec(transaction).expect("writing to memory cannot fail"))
     }
 
+    /// Submits many transactions, and returns an answer for each, in order.
+    ///
+    /// # Errors
+    /// [`ClientError`]; see [`ClientError::leaves_doubt`].
+    pub fn submit_all(&self, transactions: &[Transaction]) -> Result<Vec<ResultBody>, ClientError> {
+        let bytes = borsh::to_vec(transactions).expect("writing to memory cannot fail");
+        let Results { results } = self.post("/v1/transactions/batch", &bytes)?;
+        if results.len() != transactions.len() {
+            return Err(self.foreign("it does not answer each transaction"));
+        }
+        Ok(results)
+    }
+
+    /// The batch of a block; `None` if it has none of that height.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn batch(&self, height: Height) -> Result<Option<BatchBody>, ClientError> {
+        self.find(&format!("/v1/blocks/{height}/batch"))
+    }
+
     /// `None` if it takes transactions and has caught up.
     ///
     /// # Errors
@@ -262,11 +289,7 @@ impl NodeClient {
     /// # Errors
     /// [`ClientError::Foreign`] if it is none.
     pub fn decoded<T: BorshDeserialize>(&self, what: &str, text: &str) -> Result<T, ClientError> {
-        let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
-        let nibble = |digit: u8| (digit as char).to_digit(16).map(|value| value as u8);
-        let byte = |pair: &[u8]| Some(nibble(pair[0])? << 4 | nibble(*pair.get(1)?)?);
-        let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-        let value = bytes.and_then(|bytes| borsh::from_slice(&bytes).ok());
+        let value = hex_bytes(text).and_then(|bytes| borsh::from_slice(&bytes).ok());
         value.ok_or_else(|| self.foreign(&format!("its {what} cannot be decoded")))
     }
 

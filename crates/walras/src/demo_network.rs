@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use ::founding::{Founder, Founding};
 use anyhow::{Context, ensure};
+use api::ResultBody;
+use client::NodeClient;
 use ledger::{BlockReceipts, Genesis, LaneBls};
 use node::HOME_PORTS;
 use primitives::venue::VenueOperator;
 use primitives::{Address, AssetId, Digest, Transaction};
-use serde_json::Value;
 use store::RealDisk;
 use zeroize::Zeroizing;
 
@@ -39,11 +40,15 @@ const VENUE_DOORS: ([u8; 4], u16) = ([127, 0, 0, 1], 8070);
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for validators to start.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time of an answer: a validator that is down does not hold up the others.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
 struct Validator {
     home: PathBuf,
     http: SocketAddr,
     ethereum: SocketAddr,
+    /// It, asked over HTTP.
+    node: NodeClient,
     process: Child,
     /// When it ended; `None` once it is restarted.
     ended: Option<Instant>,
@@ -55,7 +60,6 @@ pub struct DemoNetwork {
     /// The identity of the network, for which transactions are signed.
     identity: Digest,
     validators: Vec<Validator>,
-    agent: ureq::Agent,
     next_height: u64,
     /// Where the first validator's venue takes orders: HTTP, and OUCH.
     venue: (SocketAddr, SocketAddr),
@@ -113,15 +117,13 @@ impl DemoNetwork {
             node::validator::create_votes(&home.join("data"))?;
             let process = spawn(&home)?;
             let (http, ethereum) = (https[index], ethereums[index]);
-            validators.push(Validator { home, http, ethereum, process, ended: None });
+            let node = NodeClient::within(format!("http://{http}"), ANSWER_PATIENCE);
+            validators.push(Validator { home, http, ethereum, node, process, ended: None });
         }
-        let config =
-            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(5)));
         let network = DemoNetwork {
             folder: folder.into(),
             identity: founding.digest(genesis),
             validators,
-            agent: config.build().into(),
             next_height: 1,
             venue: (venue[0], venue[1]),
             operator,
@@ -155,12 +157,13 @@ impl DemoNetwork {
         Ok(())
     }
 
-    fn url(&self, index: usize, path: &str) -> String {
-        format!("http://{}{path}", self.validators[index].http)
+    /// A validator, asked over HTTP.
+    pub fn node(&self, index: usize) -> &NodeClient {
+        &self.validators[index].node
     }
 
     fn is_ready(&self, index: usize) -> bool {
-        self.agent.get(self.url(index, "/readyz")).call().is_ok_and(|answer| answer.status() == 200)
+        matches!(self.node(index).unready(), Ok(None))
     }
 
     /// The address of a validator's page.
@@ -211,15 +214,10 @@ impl DemoNetwork {
 
     /// Sends transactions to a validator, or to the next that answers. Returns for each whether it was accepted.
     pub fn submit(&self, first: usize, transactions: &[Transaction]) -> Vec<bool> {
-        let body = borsh::to_vec(transactions).expect("writing to memory cannot fail");
         let count = self.validators.len();
         for index in (0..count).map(|turn| (first + turn) % count) {
-            let request = self.agent.post(self.url(index, "/v1/transactions/batch"));
-            let answer = request.content_type("application/octet-stream").send(&body[..]);
-            let Ok(mut answer) = answer else { continue };
-            let Ok(value) = answer.body_mut().read_json::<Value>() else { continue };
-            if let Some(results) = value["results"].as_array() {
-                return results.iter().map(|result| result["error"].is_null()).collect();
+            if let Ok(results) = self.node(index).submit_all(transactions) {
+                return results.iter().map(|result| matches!(result, ResultBody::Taken(_))).collect();
             }
         }
         vec![false; transactions.len()]
@@ -231,8 +229,8 @@ impl DemoNetwork {
         let mut blocks = Vec::new();
         for index in 0..self.validators.len() {
             while let Some(receipts) = self.receipts(index, self.next_height) {
-                let batch = self.json(index, &format!("/v1/blocks/{}/batch", self.next_height));
-                let utility = batch.and_then(|batch| batch["solver"]["unrealized_utility_ratio"].as_f64());
+                let batch = self.node(index).batch(self.next_height).ok().flatten();
+                let utility = batch.and_then(|batch| batch.solver?.unrealized_utility_ratio);
                 blocks.push((receipts, utility));
                 self.next_height += 1;
             }
@@ -246,22 +244,16 @@ impl DemoNetwork {
     }
 
     fn receipts(&self, index: usize, height: u64) -> Option<BlockReceipts> {
-        let mut answer = self.agent.get(self.url(index, &format!("/v1/blocks/{height}/receipts"))).call().ok()?;
-        let bytes = answer.body_mut().with_config().limit(1 << 30).read_to_vec().ok()?;
-        (answer.status() == 200).then(|| borsh::from_slice(&bytes).ok())?
-    }
-
-    /// A validator's answer.
-    pub fn json(&self, index: usize, path: &str) -> Option<Value> {
-        self.agent.get(self.url(index, path)).call().ok()?.body_mut().read_json().ok()
+        let (status, bytes) = self.node(index).bytes(&format!("/v1/blocks/{height}/receipts")).ok()?;
+        (status == 200).then(|| borsh::from_slice(&bytes).ok())?
     }
 
     /// The heights of all validators, in one line.
     pub fn standing(&self) -> String {
-        let of = |index: usize| match self.json(index, "/v1/validator") {
-            Some(status) if status["decided"].is_u64() => {
-                let silent = if status["silent"] == true { " (listening)" } else { "" };
-                format!("{index}: {}{silent}", status["decided"])
+        let of = |index: usize| match self.node(index).validator() {
+            Ok(Some(status)) => {
+                let silent = if status.silent { " (listening)" } else { "" };
+                format!("{index}: {}{silent}", status.decided)
             }
             _ => format!("{index}: down"),
         };

@@ -116,15 +116,15 @@ impl DemoVenue {
 
     /// Whether the ledger has what this stage asks for.
     fn is_done(&self, network: &DemoNetwork) -> bool {
-        let venue = network.json(0, &format!("/v1/venues/{DEMO_VENUE}"));
-        let markets = venue.as_ref().and_then(|venue| venue["markets"].as_u64());
+        let node = network.node(0);
+        let markets = node.venue(DEMO_VENUE).ok().map(|venue| venue.markets);
         match self.stage {
             DemoStage::Opens => markets.is_some(),
-            DemoStage::Lists(market) => markets.is_some_and(|known| known > u64::from(market)),
-            DemoStage::Funds => self.people.iter().all(|person| {
-                let path = format!("/v1/venues/{DEMO_VENUE}/keys/{}", person.trading.public());
-                network.json(0, &path).is_some_and(|key| key["error"].is_null())
-            }),
+            DemoStage::Lists(market) => markets.is_some_and(|known| known > market),
+            DemoStage::Funds => self
+                .people
+                .iter()
+                .all(|person| matches!(node.trading_key(DEMO_VENUE, &person.trading.public()), Ok(Some(_)))),
             DemoStage::Trades => true,
         }
     }

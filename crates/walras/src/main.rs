@@ -22,7 +22,6 @@ use client::durable;
 mod edge;
 mod explained;
 mod export;
-mod hexadecimal;
 mod init;
 mod inspect;
 mod keystore;

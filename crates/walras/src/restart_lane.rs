@@ -16,7 +16,8 @@ use store::{RealDisk, View};
 
 use crate::keystore::{self, Passphrase};
 use crate::lane::{self, LANE_KEY_FILE};
-use crate::pay::{ListFile, Slip, slips_of};
+use crate::pay::ListFile;
+use client::purse::Slip;
 
 /// The old home, and what is known of the restart.
 pub struct LaneRestart<'a> {
@@ -221,7 +222,7 @@ fn shown_receipts(files: &[PathBuf], network: &Digest) -> anyhow::Result<Vec<Sho
     let mut shown = Vec::new();
     for path in files {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let slips = slips_of(&text, network).with_context(|| path.display().to_string())?;
+        let slips = Slip::read(&text, network).with_context(|| path.display().to_string())?;
         shown.extend(slips.into_iter().filter_map(shown_slip));
     }
     Ok(shown)

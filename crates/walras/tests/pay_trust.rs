@@ -50,7 +50,7 @@ fn of_two_lists_that_a_registrar_signs_a_purse_believes_the_ledgers() {
     assert!(said.contains("the ledger has other keys of the lane than the node says"), "{said}");
     assert!(!network.path("alice/proved-epochs.json").exists(), "nothing unproved is stored");
     let said = refused(&teller);
-    assert!(said.contains("are not those that the ledger has: give another --server"), "{said}");
+    assert!(said.contains("are not those that the ledger has. Give another --server"), "{said}");
     network.pay("alice", &["balance"]);
     let stored: Value = serde_json::from_str(&file(&network.path("alice/proved-epochs.json"))).expect("JSON");
     let (_, lane) = get(&agent(), network.server(), "/v1/lane");
@@ -60,7 +60,7 @@ fn of_two_lists_that_a_registrar_signs_a_purse_believes_the_ledgers() {
     assert_eq!(of_epoch(&stored), of_epoch(&lane["registrations"]));
     // What is proved needs no second proof, and is never replaced.
     let said = refused(&forger);
-    assert!(said.contains("are not those that the ledger has: give another --server"), "{said}");
+    assert!(said.contains("are not those that the ledger has. Give another --server"), "{said}");
 }
 
 /// A purse that does not know the validators of the chain takes no keys from anybody, until its owner names them.

@@ -72,11 +72,6 @@ fn genesis() -> Genesis {
     }
 }
 
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.expect("after 1970").as_millis() as u64
-}
-
 struct Blocks {
     ledger: Ledger,
     archive: Vec<(u64, Vec<SettledFills>)>,
@@ -242,7 +237,7 @@ impl Chain {
         pool.dedup();
         native.extend(pool);
         let (parent, last) = (blocks.ledger.last_block(), blocks.archive.last().map_or(0, |(time_ms, _)| *time_ms));
-        let time_ms = now_ms().max(last + 1);
+        let time_ms = pit::clock_ms().max(last + 1);
         let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
         let block = Superblock { height: height + 1, parent, time_ms, sub_blocks, ..Superblock::default() };
         let applied = blocks.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");

@@ -17,6 +17,7 @@ pub struct Trader {
     stream: TcpStream,
     heard: Vec<OuchOutbound>,
     bridge: tokio::task::JoinHandle<()>,
+    address: SocketAddr,
     _news: watch::Sender<Option<BridgeNews>>,
 }
 
@@ -54,7 +55,7 @@ impl Trader {
         // A bridge whose venue does not answer yet hangs up.
         loop {
             if let Some((client, stream, heard)) = log_in(address) {
-                return Trader { client, stream, heard, bridge, _news: sender };
+                return Trader { client, stream, heard, bridge, address, _news: sender };
             }
         }
     }
@@ -78,11 +79,37 @@ impl Trader {
     pub fn send(&mut self, message: OuchInbound) {
         let mut bytes = Vec::new();
         OuchMessage::plain(message).encode(&mut bytes).expect("it has no options");
-        for effect in self.client.step(now_ms(), SoupClientInput::Send(&bytes)) {
+        for effect in self.client.step(pit::clock_ms(), SoupClientInput::Send(&bytes)) {
             let SoupClientEffect::Send(bytes) = effect else { panic!("{effect:?}") };
             self.stream.write_all(&bytes).expect("the bridge reads");
-            self.client.step(now_ms(), SoupClientInput::Sent(bytes.len()));
+            self.client.step(pit::clock_ms(), SoupClientInput::Sent(bytes.len()));
         }
+    }
+
+    /// Connects again once the bridge has hung up, or at once; what its session has told before is heard again.
+    pub fn again(&mut self) {
+        self.heard.clear();
+        loop {
+            if let Some((client, stream, heard)) = log_in(self.address) {
+                (self.client, self.stream, self.heard) = (client, stream, heard);
+                return;
+            }
+        }
+    }
+
+    /// Reads until the bridge hangs up; false if it has not within a turn.
+    pub fn has_ended(&mut self) -> bool {
+        let mut buffer = [0; 4_096];
+        self.stream.set_read_timeout(Some(std::time::Duration::from_millis(10))).expect("a socket");
+        let ended = match self.stream.read(&mut buffer) {
+            Ok(bytes) => {
+                self.take(&buffer[..bytes]);
+                bytes == 0
+            }
+            Err(error) => !matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut),
+        };
+        self.stream.set_read_timeout(None).expect("a socket");
+        ended
     }
 
     /// What was heard and not asked for.
@@ -99,23 +126,25 @@ impl Trader {
             let mut buffer = [0; 4_096];
             let bytes = self.stream.read(&mut buffer).expect("the bridge speaks");
             assert!(bytes > 0, "the bridge hung up: {:?}", self.heard);
-            for effect in self.client.step(now_ms(), SoupClientInput::Received(&buffer[..bytes])) {
-                match effect {
-                    SoupClientEffect::Message { message, .. } => {
-                        self.heard.push(OuchMessage::decode(&message).expect("plain OUCH").body);
-                    }
-                    SoupClientEffect::Send(bytes) => self.stream.write_all(&bytes).expect("the bridge reads"),
-                    SoupClientEffect::Close(why) => panic!("{why}"),
-                    _ => {}
+            self.take(&buffer[..bytes]);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for effect in self.client.step(pit::clock_ms(), SoupClientInput::Received(bytes)) {
+            match effect {
+                SoupClientEffect::Message { message, .. } => {
+                    self.heard.push(OuchMessage::decode(&message).expect("plain OUCH").body);
                 }
+                SoupClientEffect::Send(bytes) => {
+                    self.stream.write_all(&bytes).expect("the bridge reads");
+                    self.client.step(pit::clock_ms(), SoupClientInput::Sent(bytes.len()));
+                }
+                SoupClientEffect::Close(why) => panic!("{why}"),
+                _ => {}
             }
         }
     }
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.expect("after 1970").as_millis() as u64
 }
 
 /// Logs in; what the session has told before comes with the answer.
@@ -127,8 +156,8 @@ fn log_in(address: SocketAddr) -> Option<(SoupClient, TcpStream, Vec<OuchOutboun
     let (mut inputs, mut heard) = (vec![Vec::new()], Vec::new());
     while client.session() == ANY_SESSION {
         let effects = match inputs.pop() {
-            Some(bytes) if bytes.is_empty() => client.step(now_ms(), SoupClientInput::Connected),
-            Some(bytes) => client.step(now_ms(), SoupClientInput::Received(&bytes)),
+            Some(bytes) if bytes.is_empty() => client.step(pit::clock_ms(), SoupClientInput::Connected),
+            Some(bytes) => client.step(pit::clock_ms(), SoupClientInput::Received(&bytes)),
             None => {
                 let mut buffer = [0; 4_096];
                 let count = stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
@@ -138,7 +167,10 @@ fn log_in(address: SocketAddr) -> Option<(SoupClient, TcpStream, Vec<OuchOutboun
         };
         for effect in effects {
             match effect {
-                SoupClientEffect::Send(bytes) => stream.write_all(&bytes).ok()?,
+                SoupClientEffect::Send(bytes) => {
+                    stream.write_all(&bytes).ok()?;
+                    client.step(pit::clock_ms(), SoupClientInput::Sent(bytes.len()));
+                }
                 SoupClientEffect::Message { message, .. } => {
                     heard.push(OuchMessage::decode(&message).expect("plain OUCH").body);
                 }

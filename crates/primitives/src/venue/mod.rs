@@ -52,7 +52,7 @@ pub use operation::{
     MarketMandate, ProvenEnd, REPORT_KEYS_MAX, SETTLE_BYTES_MAX, UnsettledFill, VENUE_SIGNATURES_PER_SUB_BLOCK,
     VenueEvidence, VenueOperation, VenueOperator,
 };
-pub use order::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder, VenueSide};
+pub use order::{OrderLife, OrderNumber, OrderNumberError, SelfTradeRule, VenueOrder, VenueSide};
 pub use report::{FillReport, possession_bytes};
 pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill, SettledOrder};
 pub use tree::{FillTree, PathFault, verify_leaf};

@@ -1,5 +1,8 @@
 //! An order as its trader signs it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use super::{MarketId, PPM, TICK_MAX, VenueId};
@@ -21,6 +24,32 @@ pub struct OrderNumber {
     pub day: u16,
     /// The client's reference.
     pub reference: u32,
+}
+
+impl fmt::Display for OrderNumber {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{}:{}:{}", self.incarnation, self.day, self.reference)
+    }
+}
+
+/// A text is no number of an order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no number of an order: write INCARNATION:DAY:REFERENCE, such as 0:20785:17")]
+pub struct OrderNumberError(String);
+
+impl FromStr for OrderNumber {
+    type Err = OrderNumberError;
+
+    fn from_str(text: &str) -> Result<OrderNumber, OrderNumberError> {
+        let number = || {
+            let mut parts = text.split(':');
+            let mut digits = || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+            let (incarnation, day, reference) =
+                (digits()?.parse().ok()?, digits()?.parse().ok()?, digits()?.parse().ok()?);
+            parts.next().is_none().then_some(OrderNumber { incarnation, day, reference })
+        };
+        number().ok_or_else(|| OrderNumberError(text.into()))
+    }
 }
 
 /// Whether an order buys or sells base units.
@@ -106,5 +135,24 @@ impl VenueOrder {
     /// Whether the fields are within their bounds.
     pub fn is_plain(&self) -> bool {
         (1..=TICK_MAX).contains(&self.tick) && self.lots >= 1 && self.fee_cap_ppm <= PPM && self.floor <= self.number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_as_it_is_written() {
+        for (incarnation, day, reference) in [(0, 0, 0), (1, 20_785, 17), (u32::MAX, u16::MAX, u32::MAX)] {
+            let number = OrderNumber { incarnation, day, reference };
+            assert_eq!(number.to_string().parse(), Ok(number));
+        }
+        for wrong in
+            ["", "1", "1:2", "1:2:3:4", "-1:2:3", "+1:2:3", "1:65536:3", "1:2:4294967296", "a:b:c", "1: 2:3", "::"]
+        {
+            let error = wrong.parse::<OrderNumber>().expect_err(wrong);
+            assert!(error.to_string().contains("INCARNATION:DAY:REFERENCE"), "{error}");
+        }
     }
 }

@@ -22,7 +22,7 @@ use serde_json::json;
 
 use super::{Machines, read_secret, start};
 use crate::demo::stop_flag;
-use crate::hexadecimal::hex_bytes;
+use client::hexadecimal::hex_bytes;
 
 /// Where no root is: until etcd names one.
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9);

@@ -21,7 +21,7 @@ use primitives::{Address, AssetId, TransactionId};
 pub use self::arguments::pin;
 use self::arguments::span;
 use self::words::Said;
-pub use self::words::advised;
+pub use self::words::{advice, advised};
 
 /// Verifies an account or a receipt of an untrusted node with only certificates and the genesis file.
 #[derive(clap::Subcommand)]

@@ -159,8 +159,16 @@ pub fn pinned(proved: &ProvedFact<Pin>) -> Said {
 
 /// An error of a light client, with what to do about it on the command line.
 pub fn advised(error: LightError) -> anyhow::Error {
-    let advice = match error.remedy() {
-        LightRemedy::AsSaid => return error.into(),
+    match advice(error.remedy()) {
+        Some(advice) => anyhow::anyhow!("{error}. {advice}"),
+        None => error.into(),
+    }
+}
+
+/// What to do, on the command line; `None` if the error says it.
+pub fn advice(remedy: LightRemedy) -> Option<&'static str> {
+    Some(match remedy {
+        LightRemedy::AsSaid => return None,
         LightRemedy::AnotherNode => "Give another --server",
         LightRemedy::NewPin => {
             "Ask somebody you trust for a pin (`walras light pin` at a node of theirs), and give it as --trust \
@@ -171,8 +179,7 @@ pub fn advised(error: LightError) -> anyhow::Error {
         LightRemedy::Clock => "Ask another --server, set the clock, or accept it with a larger --max-age",
         LightRemedy::OtherMemory => "Give another --remember, or the matching genesis",
         LightRemedy::Later => "Try again later",
-    };
-    anyhow::anyhow!("{error}. {advice}")
+    })
 }
 
 #[cfg(test)]

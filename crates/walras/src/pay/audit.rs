@@ -17,7 +17,7 @@ use primitives::{AssetId, Operation, Superblock};
 use serde_json::{Value, json};
 use store::{RealDisk, View};
 
-use super::network::LaneNetwork;
+use super::founded::of_genesis;
 use super::show::money;
 
 /// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or created.
@@ -55,7 +55,7 @@ impl LaneLog for ReadLog {
 impl LaneAudit {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let first = &self.home[0];
-        let network = LaneNetwork::of_genesis(&first.join("genesis.json"))?;
+        let network = of_genesis(&first.join("genesis.json"))?;
         // Logs are read first: their contents are then included in the state of the ledger, which is later.
         let mut logs = Vec::new();
         for home in &self.home {
@@ -140,7 +140,6 @@ impl LaneAudit {
     }
 }
 
-/// The newest state of a home, and the issue of each asset.
 /// The newest state of a home's store, and where its whole issue is.
 pub fn ledger_of(home: &Path) -> anyhow::Result<(Ledger, Vec<AssetAudit>)> {
     let genesis = ::founding::genesis_file::read(&home.join("genesis.json"))?;

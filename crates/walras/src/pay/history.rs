@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use chrono::DateTime;
+use client::purse::{Deposit, Held, Purse};
 use lane::SentPayment;
 use payments::{PaymentView, Recipient};
 use primitives::{Amount, AssetId};
@@ -10,10 +11,7 @@ use serde_json::{Value, json};
 
 use super::PursePlace;
 use super::address::Shown;
-use super::deposit_file::Deposit;
-use super::held::Held;
-use super::purse::Purse;
-use super::spend::short;
+use super::show::short;
 
 /// One line of the history.
 struct Entry {
@@ -85,7 +83,7 @@ fn of_payment(purse: &Purse, sent: &SentPayment) -> anyhow::Result<Vec<Entry>> {
         (Some(_), false) => "fast",
         (Some(_), true) => "settled",
     };
-    let is_own = |to: &Recipient| matches!(to, Recipient::Key(key) if purse.owns(key));
+    let is_own = |to: &Recipient| matches!(to, Recipient::Key(key) if purse.keys.owns(key));
     let outputs: Vec<_> = view.outputs().collect();
     let abroad: Vec<_> = outputs.iter().filter(|output| !is_own(&output.to)).collect();
     let chosen = if abroad.is_empty() { outputs.iter().take(1).collect() } else { abroad };

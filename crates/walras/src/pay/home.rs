@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use api::{BalanceBody, LaneBody};
+use client::purse::{Asking, LaneNow, Slip, spend};
 use payments::{
     BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
     contests, owner_message,
@@ -13,12 +14,9 @@ use payments::{
 use primitives::{Address, TransactionId};
 use serde_json::json;
 
-use super::lanes::Asking;
 use super::ledger_post::post;
-use super::network::{LaneNow, learn};
-use super::send::Session;
-use super::slip::Slip;
-use super::{PursePlace, show, spend};
+use super::send::{session, told};
+use super::{PursePlace, show};
 use crate::keystore;
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
@@ -34,9 +32,8 @@ pub(super) fn redeem(
     let mut purse = place.open()?;
     let mut certified = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-        learn(sender.server(), &purse.network)?;
-        for slip in Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())? {
+        purse.network.learn(&sender.server().node())?;
+        for slip in Slip::read_file(file, &purse.network.id).with_context(|| file.display().to_string())? {
             slip.verify(&purse.network).with_context(|| format!("{}: the receipt proves nothing", file.display()))?;
             match slip {
                 Slip::ToAccounts(body, certificate) => certified.push((body, certificate)),
@@ -49,8 +46,8 @@ pub(super) fn redeem(
     if let Some((asset, amount)) = quantity {
         let quantity = purse.network.units(&asset, &amount)?;
         let to = Recipient::Account(sender.account()?);
-        let mut session = Session::begin(&mut purse, place, sender.server(), asking)?;
-        let confirmed = session.pay(to, quantity, true)?;
+        let mut session = session(&mut purse, place, sender.server(), asking)?;
+        let confirmed = told(session.pay(to, quantity, true)?);
         if !json {
             confirmed.iter().for_each(show::print_confirmed);
         }
@@ -96,8 +93,8 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
     let purse = place.open()?;
     let sent = spend::find(&purse, name)?;
     ensure!(sent.certificate.is_none(), "the payment is confirmed: contesting it cannot succeed");
-    let now = LaneNow::ask(sender.server(), &purse.network)?;
-    let (contents, seed) = (purse.contents()?, purse.seed(&place.passphrase())?);
+    let now = LaneNow::ask(&sender.server().node(), &purse.network)?;
+    let (contents, seed) = (purse.contents()?, place.seed(&purse)?);
     let (mut claims, mut opened) = (Vec::new(), Vec::new());
     purse.keep_contested(&sent.payment.digest)?;
     for SpentOutput { id, asset, amount } in PaymentView::parse(&sent.payment.payment)?.inputs() {
@@ -105,7 +102,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
         let output = SpentOutput { id, asset, amount };
         let contested = ContestedOutput { output, home: held.home, owner: held.owner };
         let exit = PaymentBody::new(contested.exit(purse.network.id));
-        let key = purse.secret(&seed, &held.owner)?;
+        let key = purse.keys.secret(&seed, &held.owner)?;
         let signature = key.sign(&owner_message(&purse.network.id, held.home, &exit.digest));
         claims.push(ContestClaim { contested, signature, proof: held.holding.proof.clone() });
         opened.push((id, held.owner.address()));
@@ -135,7 +132,7 @@ pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlac
 pub(super) fn accounts(json: bool, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
     let (assets, mut rows) = (server.node().assets()?, Vec::new());
-    for account in purse.accounts() {
+    for account in purse.keys.accounts() {
         let found = server.node().account(&account)?;
         let balances = found.map_or(Vec::new(), |found| found.balances);
         if balances.iter().any(|of| of.available != "0") {
@@ -168,8 +165,8 @@ pub(super) fn account_key(
     place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
-    let seed = purse.seed(&place.passphrase())?;
-    let key = purse.secret_of_account(&seed, account)?;
+    let seed = place.seed(&purse)?;
+    let key = purse.keys.secret_of_account(&seed, account)?;
     keystore::write(out, &key, &place.passphrase())?;
     if json {
         println!("{}", json!({"key": out, "address": account.to_string()}));

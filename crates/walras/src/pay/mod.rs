@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use client::light::Pin;
+use client::purse::{Asking, LaneNow, Purse, Seed, resolve_deposits};
 use payments::AnswerScheme;
 use primitives::Address;
 use serde_json::json;
@@ -14,42 +15,30 @@ use serde_json::json;
 mod address;
 pub mod audit;
 mod deposit;
-mod deposit_file;
-mod files;
 mod follow;
-mod held;
+mod founded;
 mod history;
 mod home;
-mod lanes;
 mod ledger_post;
-mod ledger_trust;
-mod network;
-mod pinned;
-mod plan;
-mod purse;
+mod qr;
 mod receive;
-mod registrations;
 mod repair;
-mod restore;
 mod send;
 mod show;
-mod slip;
-mod spend;
 mod trust;
 pub mod watch;
+mod words;
 
 use address::{Payee, lane_address};
-use deposit::{deposit, resolve_deposits};
+use deposit::deposit;
 pub use follow::ListFile;
+use founded::lane_of;
 use home::{account_key, accounts, contest, redeem};
-use lanes::Asking;
-use network::{LaneNetwork, LaneNow};
-use purse::Purse;
 use receive::{receive, settle, verify};
 use send::{Order, export, leave, send};
-pub use slip::Slip;
+use words::advised;
 
-use crate::keystore::Passphrase;
+use crate::keystore::{self, Passphrase};
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
@@ -74,11 +63,6 @@ Whom you trust: the purse takes the validators' keys from the ledger only, with 
 have signed (`walras pay trust`). A purse needs a node for this, at --server; any node will do, and none can lie about
 it. On a chain of one node there is no proof: there you trust that node.";
 
-/// The slips of a text, one on each line.
-pub fn slips_of(text: &str, network: &primitives::Digest) -> anyhow::Result<Vec<Slip>> {
-    Slip::read(text, network)
-}
-
 /// The location of the purse.
 #[derive(Clone, clap::Args)]
 pub struct PursePlace {
@@ -92,7 +76,12 @@ pub struct PursePlace {
 
 impl PursePlace {
     fn open(&self) -> anyhow::Result<Purse> {
-        Purse::open(&self.purse)
+        Ok(Purse::open(&self.purse)?)
+    }
+
+    /// Opens the seed of the purse.
+    fn seed(&self, purse: &Purse) -> anyhow::Result<Seed> {
+        Ok(purse.seed(&self.passphrase().known()?)?)
     }
 
     fn passphrase(&self) -> Passphrase {
@@ -405,6 +394,10 @@ pub enum Pay {
 
 impl Pay {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        self.done(json).map_err(advised)
+    }
+
+    fn done(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
             Pay::New { genesis, place, server } => new(json, genesis, &place, &server),
             Pay::Address { place } => address(json, &place),
@@ -438,11 +431,8 @@ impl Pay {
     }
 }
 fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
-    let network = match genesis {
-        Some(path) => LaneNetwork::of_genesis(&path)?,
-        None => LaneNetwork::of_server(server)?,
-    };
-    Purse::create(&place.purse, &network, &place.passphrase())?;
+    let network = lane_of(genesis.as_deref(), server)?;
+    Purse::create(&place.purse, &network, |seed| keystore::create(seed, &place.passphrase()).map(drop))?;
     let (fingerprint, purse) = (network.fingerprint(), place.purse.display());
     if json {
         println!(
@@ -464,8 +454,8 @@ fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server
 
 fn address(json: bool, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
-    let seed = purse.seed(&place.passphrase())?;
-    let key = purse.new_key(&seed)?.public();
+    let seed = place.seed(&purse)?;
+    let key = purse.keys.make(&seed)?.public();
     let address = lane_address(&purse.network.id, &key);
     if json {
         println!("{}", json!({"address": address}))
@@ -480,8 +470,8 @@ fn balance(json: bool, offline: bool, place: &PursePlace, server: &Server) -> an
     let now = match offline {
         true => None,
         false => {
-            let now = LaneNow::ask(server, &purse.network).context("to work without a node, add --offline")?;
-            resolve_deposits(&purse, server, Duration::ZERO)?;
+            let now = LaneNow::ask(&server.node(), &purse.network).context("to work without a node, add --offline")?;
+            resolve_deposits(&purse, &server.node(), Duration::ZERO)?;
             Some(now.epoch)
         }
     };

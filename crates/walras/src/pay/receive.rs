@@ -1,67 +1,55 @@
 //! Receipts: checks them, adds them to the purse, and settles everything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
+use client::purse::{
+    Asking, Held, Lanes, ProvedSlip, Purse, PurseError, ReceiptFault, Slip, checked, read_network, resolve_deposits,
+    spend,
+};
 use payments::{AnswerScheme, HomeEpoch, OutputId, Recipient};
 use serde_json::json;
 
 use super::address::Shown;
-use super::deposit::{CERTIFIED_PATIENCE, resolve_deposits};
-use super::held::Held;
-use super::lanes::{Asking, Lanes};
-use super::network::LaneNetwork;
-use super::purse::Purse;
-use super::send::Session;
-use super::slip::{ProvedSlip, Slip};
-use super::{PursePlace, Reach, purse, show, spend};
+use super::deposit::CERTIFIED_PATIENCE;
+use super::founded::of_genesis;
+use super::send::session;
+use super::words::advised;
+use super::{PursePlace, Reach, show};
 
 pub(super) fn receive(
     json: bool,
-    file: &PathBuf,
+    file: &Path,
     settles: bool,
     place: &PursePlace,
     reach: &Reach,
 ) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let slips = Slip::read(&text, &purse.network.id).with_context(|| file.display().to_string())?;
-    let lanes = settles.then(|| Lanes::new(&reach.server, &purse.network, reach.patience()));
+    let slips = Slip::read_file(file, &purse.network.id).with_context(|| file.display().to_string())?;
+    let lanes = settles.then(|| Lanes::new(&reach.server.node(), &purse.network, reach.patience()));
+    let now = lanes.as_ref().and_then(|lanes| Some(lanes.as_ref().ok()?.now.epoch));
     let mut taken = Vec::new();
     // All receipts of a file, or none.
     for slip in &slips {
-        let (receipt, holding) = match (slip, slip.verify(&purse.network)) {
-            (Slip::Receipt(receipt), Ok(ProvedSlip::Output(holding))) => (receipt, holding),
-            (Slip::ToAccounts(..), _) => {
+        let (receipt, holding) = match checked(&purse, slip, now) {
+            Ok(checked) => checked,
+            Err(ReceiptFault::PaysAccounts) => {
                 bail!("{}: this receipt pays ledger accounts: use walras pay redeem --key KEY {0}", file.display())
             }
-            (_, Err(refusal)) => bail!("{}: the receipt proves nothing: {refusal}", file.display()),
-            _ => bail!("{}: the receipt proves no output", file.display()),
-        };
-        match holding.output.to {
-            Recipient::Key(owner) if purse.owns(&owner) => {}
-            to => bail!(
+            Err(ReceiptFault::OtherOwner(to)) => bail!(
                 "{}: the receipt pays {}, which does not belong to this purse",
                 file.display(),
                 Shown(&purse.network.id, to)
             ),
-        }
-        let home = receipt.proof.summary.into;
-        if let Some(Ok(Lanes { now, .. })) = &lanes {
-            ensure!(
-                now.epoch < home || spend::is_spendable(home, now.epoch),
-                "{}: the receipt is of lane epoch {home}, and now is {}: too late to spend it. Ask for a new payment",
-                file.display(),
-                now.epoch
-            );
-        }
+            Err(fault) => return Err(anyhow::Error::from(fault).context(file.display().to_string())),
+        };
         taken.push((receipt, holding));
     }
     let mut rows = Vec::new();
     for (receipt, holding) in &taken {
         let is_new = purse.keep_receipt(&holding.id, receipt)?;
-        rows.push((&**holding, is_new));
+        rows.push((holding, is_new));
     }
     let failed = match lanes {
         Some(lanes) => settle_received(&purse, lanes),
@@ -97,17 +85,18 @@ pub(super) fn receive(
 }
 
 /// Settles received receipts; returns why some are not settled.
-fn settle_received(purse: &Purse, lanes: anyhow::Result<Lanes>) -> Vec<String> {
+fn settle_received(purse: &Purse, lanes: Result<Lanes, PurseError>) -> Vec<String> {
     match lanes.and_then(|mut lanes| spend::settle_all(purse, &mut lanes)) {
-        Ok((_, failed)) => failed,
-        Err(error) => vec![format!("{error:#}")],
+        Ok((_, unsettled)) => unsettled.iter().map(ToString::to_string).collect(),
+        Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
     }
 }
 
 pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
-    resolve_deposits(&purse, &reach.server, CERTIFIED_PATIENCE)?;
-    let mut lanes = Lanes::new(&reach.server, &purse.network, reach.patience())?;
+    let node = reach.server.node();
+    resolve_deposits(&purse, &node, CERTIFIED_PATIENCE)?;
+    let mut lanes = Lanes::new(&node, &purse.network, reach.patience())?;
     let mut failed = Vec::new();
     let mut finished = 0;
     for payment in purse.outbox.unfinished()? {
@@ -116,17 +105,17 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
             Ok(_) => finished += 1,
             // The ledger decides.
             Err(_) if is_contested => {}
-            Err(error) => failed.push(format!("{error:#}")),
+            Err(error) => failed.push(format!("{:#}", advised(error.into()))),
         }
     }
     let (settled, unsettled) = spend::settle_all(&purse, &mut lanes)?;
-    failed.extend(unsettled);
+    failed.extend(unsettled.iter().map(ToString::to_string));
     let (mut renewed, mut sent_home) = (0, 0);
     let now = lanes.now.epoch;
     let is_old = |held: &Held| held.home + 1 == now || held.home + 2 == now;
     if purse.contents()?.held.iter().any(is_old) {
         let asking = Asking { patience: reach.patience(), scheme: AnswerScheme::Tree };
-        let mut session = Session::begin(&mut purse, place, &reach.server, asking)?;
+        let mut session = session(&mut purse, place, &reach.server, asking)?;
         renewed = spend::renew(session.purse, &session.seed, &mut session.lanes)?;
         sent_home = spend::send_home(session.purse, &session.seed, &mut session.lanes)?;
     }
@@ -152,16 +141,15 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
 
 pub(super) fn verify(
     json: bool,
-    file: &PathBuf,
+    file: &Path,
     genesis: Option<PathBuf>,
     place: &PursePlace,
 ) -> anyhow::Result<ExitCode> {
     let network = match genesis {
-        Some(path) => LaneNetwork::of_genesis(&path)?,
-        None => purse::read_network(&place.purse).context("give --purse, or --genesis")?,
+        Some(path) => of_genesis(&path)?,
+        None => read_network(&place.purse).context("give --purse, or --genesis")?,
     };
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let slips = Slip::read(&text, &network.id).with_context(|| file.display().to_string())?;
+    let slips = Slip::read_file(file, &network.id).with_context(|| file.display().to_string())?;
     let mut proved = Vec::new();
     for slip in &slips {
         let verified = slip.verify(&network);

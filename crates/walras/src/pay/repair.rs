@@ -5,38 +5,30 @@
 
 use std::process::ExitCode;
 
+use client::purse::{Lanes, Purse, ask_spent};
 use payments::{CheckBudget, Claim, PaymentCertificate, PaymentView, RootCache, StatementKind, owner_message};
 use primitives::Digest;
 use serde_json::json;
 
-use super::lanes::Lanes;
-use super::purse::Purse;
-use super::{PursePlace, Reach, restore};
-use crate::durable::write_durable;
-
-/// The folder for what is removed.
-const REMOVED: &str = "removed";
+use super::{PursePlace, Reach};
 
 pub(super) fn repair(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
-    let seed = purse.seed(&place.passphrase())?;
-    let mut lanes = Lanes::new(&reach.server, &purse.network, reach.patience())?;
+    let seed = place.seed(&purse)?;
+    let mut lanes = Lanes::new(&reach.server.node(), &purse.network, reach.patience())?;
     let mut removed: Vec<Digest> = Vec::new();
     for sent in purse.outbox.all()? {
         if !is_proved(&purse, &sent)? {
-            store::RealDisk::new(purse.folder().join(REMOVED))?;
-            let to = purse.folder().join(REMOVED).join(sent.payment.digest.to_string());
-            write_durable(&to, &sent.payment.request)?;
+            purse.put_aside(&sent)?;
             removed.push(sent.payment.digest);
         }
     }
-    purse.outbox.forget(&removed)?;
-    let found = restore::ask(&mut purse, &seed, &mut lanes)?;
+    let found = ask_spent(&mut purse, &seed, &mut lanes)?;
     if json {
         let removed: Vec<String> = removed.iter().map(Digest::to_string).collect();
         println!("{}", json!({"removed": removed, "found": found}));
     } else {
-        println!("{} payments are removed, because nothing verifies them; they are kept in {REMOVED}/.", removed.len());
+        println!("{} payments are removed, because nothing verifies them; they are kept in removed/.", removed.len());
         println!("{found} payments that the purse did not know were found at the validators.");
     }
     Ok(ExitCode::SUCCESS)
@@ -47,7 +39,7 @@ fn is_proved(purse: &Purse, sent: &lane::SentPayment) -> anyhow::Result<bool> {
     let view = PaymentView::parse(&sent.payment.payment)?;
     let (owner, home) = (view.owner(), view.home());
     let message = owner_message(&purse.network.id, home, &sent.payment.digest);
-    let is_own = purse.owns(&owner) && view.is_of(&purse.network.id);
+    let is_own = purse.keys.owns(&owner) && view.is_of(&purse.network.id);
     let is_signed = owner.verify(&message, &sent.payment.signature);
     let is_certified = sent.certificate.as_ref().is_some_and(|of| holds(purse, &view, of));
     Ok(is_own && (is_signed && sent.certificate.is_none() || is_certified))

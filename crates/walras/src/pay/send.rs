@@ -2,21 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use client::purse::spend::{self, Confirmed};
+use client::purse::{Asking, DepositSlip, Held, Paid, Purse, Session, Slip};
 use payments::{FastReceipt, OutputProof, PaidProof, PaymentBody, Recipient};
-use primitives::AssetId;
 use serde_json::{Value, json};
 
 use super::address::{Payee, Shown};
-use super::deposit::resolve_deposits;
-use super::held::Held;
-use super::lanes::{Asking, Lanes};
-use super::purse::{Purse, Seed};
-use super::slip::{DepositSlip, Slip, qr};
-use super::spend::Confirmed;
-use super::{PursePlace, Reach, Scheme, restore, show, spend, watch};
+use super::qr::qr;
+use super::{PursePlace, Reach, Scheme, show, watch};
 use crate::wallet::server::Server;
 
 /// An amount to be sent to a payee.
@@ -34,11 +29,11 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
     let to = order.to.on(&purse.network.id)?;
     let quantity = purse.network.units(&order.asset, &order.amount)?;
     let asking = Asking { patience: reach.patience(), scheme: order.scheme.into() };
-    let mut session = Session::begin(&mut purse, place, &reach.server, asking)?;
-    let confirmed = session.pay(to, quantity, order.settles)?;
+    let mut session = session(&mut purse, place, &reach.server, asking)?;
+    let confirmed = told(session.pay(to, quantity, order.settles)?);
     let slips = slips(&purse, &confirmed)?;
     let first = confirmed.first().context("nothing was paid")?;
-    let default = || PathBuf::from(format!("receipt-{}.txt", &spend::short(&first.payment.digest)[2..]));
+    let default = || PathBuf::from(format!("receipt-{}.txt", &show::short(&first.payment.digest)[2..]));
     // What stays in the purse has no receipt.
     let file = (!slips.is_empty()).then(|| order.receipt.clone().unwrap_or_else(default));
     file.iter().try_for_each(|file| write_slips(file, &slips))?;
@@ -95,46 +90,29 @@ fn slips_of(
     Ok(slips.iter().map(|slip| slip.encode(&purse.network.id)).collect())
 }
 
-/// A purse that is about to spend: its secrets, the lane, and what it has spent are known.
-pub(super) struct Session<'a> {
-    pub purse: &'a mut Purse,
-    pub seed: Seed,
-    pub lanes: Lanes,
+/// A purse that is about to spend; tells of payments that a copied purse did not know.
+pub(super) fn session<'a>(
+    purse: &'a mut Purse,
+    place: &PursePlace,
+    server: &Server,
+    asking: Asking,
+) -> anyhow::Result<Session<'a>> {
+    let seed = place.seed(purse)?;
+    let session = Session::begin(purse, seed, &server.node(), asking)?;
+    if let Some(found) = session.found {
+        eprintln!(
+            "the purse was copied or restored: a quorum reported its spending, and {found} lost payments were found"
+        );
+    }
+    Ok(session)
 }
 
-impl<'a> Session<'a> {
-    pub fn begin(
-        purse: &'a mut Purse,
-        place: &PursePlace,
-        server: &Server,
-        asking: Asking,
-    ) -> anyhow::Result<Session<'a>> {
-        let seed = purse.seed(&place.passphrase())?;
-        resolve_deposits(purse, server, Duration::ZERO)?;
-        let mut lanes = Lanes::to_spend(server, &purse.network, asking)?;
-        if purse.is_copy() {
-            let found = restore::ask(purse, &seed, &mut lanes)?;
-            eprintln!(
-                "the purse was copied or restored: a quorum reported its spending, and {found} lost payments were found"
-            );
-        }
-        Ok(Session { purse, seed, lanes })
+/// The payments; tells why some are not settled.
+pub(super) fn told(paid: Paid) -> Vec<Confirmed> {
+    for error in paid.unsettled {
+        eprintln!("not settled yet: {:#}", anyhow::Error::from(error));
     }
-
-    pub fn pay(&mut self, to: Recipient, quantity: (AssetId, u64), settles: bool) -> anyhow::Result<Vec<Confirmed>> {
-        let payments = spend::begin(self.purse, &self.seed, &self.lanes, to, quantity)?;
-        let mut confirmed = Vec::new();
-        for payment in payments {
-            confirmed.push(spend::confirm(self.purse, &mut self.lanes, payment)?);
-        }
-        for one in confirmed.iter_mut().filter(|_| settles) {
-            // The receipt is valid without it, and settling is tried again later.
-            if let Err(error) = spend::settle(self.purse, &mut self.lanes, one) {
-                eprintln!("not settled yet: {error:#}");
-            }
-        }
-        Ok(confirmed)
-    }
+    paid.confirmed
 }
 
 pub(super) fn export(

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use client::purse::spend::{Confirmed, to_accounts};
+use client::purse::{Held, LaneNetwork, Purse, PurseContents};
 use payments::{HomeEpoch, HomePhase, PaymentView, Recipient};
-use primitives::AssetId;
+use primitives::{AssetId, Digest};
 use serde_json::{Value, json};
-
-use super::network::LaneNetwork;
-use super::purse::{Purse, PurseContents};
-use super::spend::Confirmed;
 
 /// The guarantees of the two receipts.
 pub const FAST: &str = "no other payment of this money can be confirmed. If the payer contests it you have at least \
@@ -43,7 +41,7 @@ fn rows(purse: &Purse, contents: &PurseContents, now: Option<HomeEpoch>) -> anyh
     }
     for sent in contents.sent.iter().filter(|sent| is_pending(purse, sent)) {
         for output in PaymentView::parse(&sent.payment.payment)?.outputs() {
-            if matches!(output.to, Recipient::Key(key) if purse.owns(&key)) {
+            if matches!(output.to, Recipient::Key(key) if purse.keys.owns(&key)) {
                 rows.entry(output.asset).or_default().pending += u128::from(output.amount);
             }
         }
@@ -75,7 +73,7 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
                 "lost": row.lost.to_string(),
             })
         };
-        let output = |held: &super::held::Held| {
+        let output = |held: &Held| {
             json!({
                 "output": held.holding.id.to_string(),
                 "asset": network.symbol(held.holding.output.asset),
@@ -141,8 +139,13 @@ fn is_pending(purse: &Purse, sent: &lane::SentPayment) -> bool {
 
 /// Whether a payment pays accounts and the ledger has not received its certificate from this purse.
 pub fn is_unposted(purse: &Purse, sent: &lane::SentPayment) -> bool {
-    let pays = super::spend::to_accounts(&sent.payment).is_ok_and(|sums| !sums.is_empty());
+    let pays = to_accounts(&sent.payment).is_ok_and(|sums| !sums.is_empty());
     pays && sent.certificate.is_some() && !purse.is_posted(&sent.payment.digest)
+}
+
+/// The short printed form of a payment's digest.
+pub fn short(digest: &Digest) -> String {
+    digest.to_string()[..10].into()
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -5,16 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 use client::light::Pin;
+use client::purse::{LedgerTrust, Purse, PurseError};
 use primitives::Digest;
 use proofs::Chain;
 use serde_json::json;
 
 use super::PursePlace;
-use super::files::{LANE, write_json};
-use super::ledger_trust::{LedgerTrust, PROVED};
-use super::network::LaneNetwork;
-use super::purse::{Purse, remove};
-use crate::light::advised;
+use super::founded::of_genesis;
 use crate::wallet::server::Server;
 
 /// From where the purse follows the chain's validators.
@@ -40,18 +37,15 @@ impl Start {
 pub(super) fn trust(json: bool, start: Start, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     if let Some(chosen) = chosen(&purse, &start, server)? {
-        // A crash between the two leaves the earlier validators with nothing proved from them, which is sound.
-        remove(&purse.folder().join(PROVED))?;
-        purse.network.ledger = chosen;
-        write_json(&purse.folder().join(LANE), &purse.network.encode())?;
+        purse.trust(chosen)?;
     }
     if purse.network.ledger == LedgerTrust::SoloNode {
         print_solo(json);
         return Ok(ExitCode::SUCCESS);
     }
-    let mut client = purse.network.ledger.client(&purse.network.id, server, Some(purse.folder()))?;
-    client.follow_newest().map_err(advised)?;
-    client.remember().map_err(advised)?;
+    let mut client = purse.network.ledger.client(&purse.network.id, &server.node(), Some(purse.folder()))?;
+    client.follow_newest().map_err(PurseError::from)?;
+    client.remember().map_err(PurseError::from)?;
     print(json, client.newest());
     Ok(ExitCode::SUCCESS)
 }
@@ -62,12 +56,12 @@ fn chosen(purse: &Purse, start: &Start, server: &Server) -> anyhow::Result<Optio
     Ok(Some(match start {
         Start::Kept => return Ok(None),
         Start::Genesis(path) => {
-            let given = LaneNetwork::of_genesis(path)?;
+            let given = of_genesis(path)?;
             ensure!(given == *network, "{} is of another lane than the purse", path.display());
             given.ledger
         }
-        Start::Pin(pin) => network.ledger.begin_at(&network.id, server, pin)?,
-        Start::OwnNode => LedgerTrust::of_server(server, &network.id)?,
+        Start::Pin(pin) => network.ledger.begin_at(&network.id, &server.node(), pin)?,
+        Start::OwnNode => LedgerTrust::of_node(&server.node(), &network.id)?,
     }))
 }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use api::{LaneCandidateBody, LaneCaseBody, LaneCasesBody};
+use client::durable::write_durable;
+use client::purse::{DepositSlip, LaneNetwork, Lanes, LedgerTrust, ProvedSlip, Purse, Slip, pin_network, read_network};
 use lane::LaneClientError;
 use payments::{
     BridgeOperation, CaseEvent, EvidenceFinder, FastReceipt, Holding, HomeEpoch, HomePhase, LaneWatcher, OutputId,
@@ -24,16 +26,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Disk, RealDisk};
 
-use super::lanes::Lanes;
-use super::ledger_trust::LedgerTrust;
-use super::network::LaneNetwork;
-use super::purse::read_network;
-use super::slip::{DepositSlip, ProvedSlip, Slip};
-use crate::durable::write_durable;
+use super::founded::{lane_of, of_genesis};
+use super::words::advised;
 use crate::wallet::send::Sender;
 
 const STATE: &str = "watch.json";
-const LANE: &str = "lane.json";
 /// Maximum confirmations of one pass that are kept for comparison.
 const CONFIRMATIONS_MAX: usize = 1 << 20;
 
@@ -102,9 +99,9 @@ impl Watch {
         let disk = RealDisk::new(&self.receipts).with_context(|| self.receipts.display().to_string())?;
         let in_use = || format!("{}: another watcher uses this folder", self.receipts.display());
         let _lock = disk.lock().with_context(|| self.receipts.display().to_string())?.with_context(in_use)?;
-        let network = self.network()?;
+        let network = self.network().map_err(advised)?;
         loop {
-            let looked = self.look(json, &network);
+            let looked = self.look(json, &network).map_err(advised);
             let failed = match looked {
                 Ok(looked) => {
                     self.print(json, &looked);
@@ -129,19 +126,18 @@ impl Watch {
 
     /// The lane that is watched: pinned in the folder.
     fn network(&self) -> anyhow::Result<LaneNetwork> {
-        let pinned = self.receipts.join(LANE);
-        let given = self.genesis.as_deref().map(LaneNetwork::of_genesis).transpose()?;
-        if pinned.exists() {
+        if Purse::exists(&self.receipts) {
+            let given = self.genesis.as_deref().map(of_genesis).transpose()?;
             let network = read_network(&self.receipts)?;
             let same = given.as_ref().map(|given| *given == network);
-            ensure!(same.is_none_or(|same| same), "{} is of another lane than --genesis", pinned.display());
+            ensure!(same.is_none_or(|same| same), "{} is of another lane than --genesis", self.receipts.display());
             let upgraded = given.filter(|_| network.ledger == LedgerTrust::Unknown);
             let Some(upgraded) = upgraded else { return Ok(network) };
-            write_durable(&pinned, serde_json::to_string_pretty(&upgraded.encode())?.as_bytes())?;
-            return upgraded.kept_in(&self.receipts);
+            pin_network(&self.receipts, &upgraded)?;
+            return Ok(upgraded.kept_in(&self.receipts)?);
         }
-        let network = given.map_or_else(|| LaneNetwork::of_server(self.sender.server()), Ok)?;
-        write_durable(&pinned, serde_json::to_string_pretty(&network.encode())?.as_bytes())?;
+        let network = lane_of(self.genesis.as_deref(), self.sender.server())?;
+        pin_network(&self.receipts, &network)?;
         Ok(network)
     }
 
@@ -175,7 +171,7 @@ impl Watch {
     /// One pass over everything.
     fn look(&self, json: bool, network: &LaneNetwork) -> anyhow::Result<Looked> {
         let server = self.sender.server();
-        let lanes = Lanes::new(server, network, Duration::from_secs(self.lane_patience))?;
+        let lanes = Lanes::new(&server.node(), network, Duration::from_secs(self.lane_patience))?;
         let LaneCasesBody { cases } = server.node().get("/v1/lane/cases")?;
         let candidates = cases.iter().map(candidates_of).collect::<anyhow::Result<Vec<_>>>()?;
         let mut pass = Pass {
@@ -210,10 +206,9 @@ impl Watch {
         paths.sort_unstable();
         let mut all = Vec::new();
         for path in paths {
-            let read = std::fs::read_to_string(&path).map_err(anyhow::Error::from);
-            match read.and_then(|text| Slip::read(&text, &network.id)) {
+            match Slip::read_file(&path, &network.id) {
                 Ok(slips) => all.push((path, slips)),
-                Err(error) => failed.push(format!("{}: {error:#}", path.display())),
+                Err(error) => failed.push(format!("{}: {error}", path.display())),
             }
         }
         Ok(all)
@@ -225,7 +220,7 @@ fn candidates_of(case: &LaneCaseBody) -> anyhow::Result<Option<(OutputId, Vec<Ar
     let id: Digest = case.output.parse()?;
     let Some(candidates) = &case.candidates else { return Ok(None) };
     let body = |candidate: &LaneCandidateBody| {
-        let bytes = crate::hexadecimal::hex_bytes(&candidate.payment).context("a payment is not hexadecimal")?;
+        let bytes = client::hexadecimal::hex_bytes(&candidate.payment).context("a payment is not hexadecimal")?;
         Ok(Arc::new(PaymentBody::parse(&bytes)?))
     };
     let bodies = candidates.iter().map(body).collect::<anyhow::Result<_>>()?;

@@ -290,6 +290,6 @@ fn hex_or_file(name: &str, text: &str) -> anyhow::Result<Vec<u8>> {
         true => std::fs::read_to_string(&path).with_context(|| path.display().to_string())?,
         false => text.to_string(),
     };
-    crate::hexadecimal::hex_bytes(text.trim())
+    client::hexadecimal::hex_bytes(text.trim())
         .with_context(|| format!("{name}: neither a file nor bytes in hexadecimal"))
 }

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
-use api::{TradingKeyBody, VenueDepositBody};
+use api::{OrderNumberBody, TradingKeyBody, VenueDepositBody};
 use client::{Assets, NodeClient, Ticks};
 use primitives::venue::{
-    KeyScope, Mandate, MarketId, MarketMandate, TICK_MAX, VenueId, VenueOperation, possession_bytes,
+    KeyScope, Mandate, MarketId, MarketMandate, OrderNumber, TICK_MAX, VenueId, VenueOperation, possession_bytes,
 };
 use primitives::{Address, AssetId, MAX_ISSUED, Operation, Price, PublicKey, SecretKey};
 use serde_json::json;
@@ -92,6 +92,32 @@ pub enum AtVenues {
         #[command(flatten)]
         sender: Sender,
     },
+    /// End all orders of a trading key below a number, whatever the venue does with its cancels. They are dead once the
+    /// delay is past, and the key goes on with higher numbers.
+    #[command(after_help = "Examples:
+  walras wallet raise-floor --key alice.json --venue 0 --trading-key 0x8a88… --below 0:20785:17
+  walras wallet raise-floor --key alice.json --venue 0 --trading-key 0x8a88… --today    # no order before tomorrow")]
+    RaiseFloor {
+        /// The venue's number.
+        #[arg(long)]
+        venue: VenueId,
+        /// The public key, as `wallet trading-keys` lists it, or its key file.
+        #[arg(long, value_name = "KEY|FILE")]
+        trading_key: String,
+        /// The lowest number that lives: incarnation of the venue, day since 1970, and reference of the order.
+        #[arg(
+            long,
+            value_name = "INCARNATION:DAY:REFERENCE",
+            required_unless_present = "today",
+            conflicts_with = "today"
+        )]
+        below: Option<OrderNumber>,
+        /// All numbers up to today's last one, of the present incarnation.
+        #[arg(long)]
+        today: bool,
+        #[command(flatten)]
+        sender: Sender,
+    },
     /// Show an account's deposits at venues.
     #[command(after_help = "Example:\n  walras wallet deposits --key alice.json")]
     Deposits {
@@ -152,6 +178,16 @@ impl AtVenues {
                 sender.send(json, |server, own, _| {
                     check_own_key(&server.node(), venue, &key, own)?;
                     Ok(at(VenueOperation::Revoke { venue, key }))
+                })
+            }
+            AtVenues::RaiseFloor { venue, trading_key, below, today: _, sender } => {
+                let key = public_key(&trading_key, &sender.passphrase)?;
+                sender.send(json, |server, own, _| {
+                    let node = server.node();
+                    check_own_key(&node, venue, &key, own)?;
+                    let floor = below.map_or_else(|| tomorrow(&node, venue), Ok)?;
+                    check_floor(&node, venue, &key, &floor)?;
+                    Ok(at(VenueOperation::RaiseFloor { venue, key, floor }))
                 })
             }
             AtVenues::Deposits { address, key, server } => {
@@ -243,6 +279,26 @@ fn check_own_key(node: &NodeClient, venue: VenueId, key: &PublicKey, own: &Addre
     if let Some(height) = known.revoked_height {
         bail!("the key {key} was revoked in block {height} already");
     }
+    Ok(())
+}
+
+/// The first number of tomorrow (UTC).
+fn tomorrow(node: &NodeClient, venue: VenueId) -> anyhow::Result<OrderNumber> {
+    let incarnation = node.venue(venue)?.incarnation;
+    let day = pit::ouch::day_of(pit::clock_ms()).saturating_add(1);
+    Ok(OrderNumber { incarnation, day, reference: 0 })
+}
+
+/// A floor must be above those that the key has or awaits: another raise would cost a fee and change nothing.
+fn check_floor(node: &NodeClient, venue: VenueId, key: &PublicKey, floor: &OrderNumber) -> anyhow::Result<()> {
+    let Some(known) = node.trading_key(venue, key)? else { return Ok(()) };
+    let of = |body: &OrderNumberBody| {
+        let OrderNumberBody { incarnation, day, reference } = *body;
+        OrderNumber { incarnation, day, reference }
+    };
+    let floors = [&known.floor].into_iter().chain(known.raises.iter().map(|raise| &raise.floor)).map(of);
+    let highest = floors.max().expect("the first is there");
+    ensure!(*floor > highest, "the floor of the key {key} is {highest}, or will be: --below names a higher number");
     Ok(())
 }
 
@@ -340,8 +396,14 @@ fn key_in_words(key: &TradingKeyBody, assets: &Assets) -> String {
     let so_far: Vec<String> = key.net.iter().map(net).collect();
     let so_far = if so_far.is_empty() { "no trade yet".into() } else { so_far.join(", ") };
     let losses = if caps.is_empty() { "nothing".into() } else { caps.join(", ") };
+    let OrderNumberBody { incarnation, day, reference } = key.floor;
+    let floor = OrderNumber { incarnation, day, reference };
+    let floor = match floor == (OrderNumber { incarnation: 0, day: 0, reference: 0 }) {
+        true => String::new(),
+        false => format!("; orders below {floor} are dead"),
+    };
     format!(
-        "  {} at venue {}: {state}\n    markets {}; may lose {losses}; {so_far}",
+        "  {} at venue {}: {state}{floor}\n    markets {}; may lose {losses}; {so_far}",
         key.key,
         key.venue,
         markets.join(", ")

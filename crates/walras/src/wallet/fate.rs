@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use api::{OperationBody, OutcomeBody, TransactionBody, VenueOperationBody};
+use api::{OperationBody, OrderNumberBody, OutcomeBody, TransactionBody, VenueOperationBody};
 use client::Assets;
 pub(crate) use client::wallet::Fate;
 use primitives::TransactionId;
+use primitives::venue::OrderNumber;
 use serde_json::{Value, json};
 
 /// The transaction is pending.
@@ -161,6 +162,11 @@ fn at_venue(operation: &VenueOperationBody, assets: &Assets) -> String {
         }
         VenueOperationBody::Authorize { venue, key, .. } => format!("the key {key} may trade at venue {venue}"),
         VenueOperationBody::Revoke { venue, key } => format!("the key {key} is revoked at venue {venue}"),
+        VenueOperationBody::RaiseFloor { venue, key, floor } => {
+            let OrderNumberBody { incarnation, day, reference } = *floor;
+            let floor = OrderNumber { incarnation, day, reference };
+            format!("orders of the key {key} below {floor} die at venue {venue} once the delay is past")
+        }
         VenueOperationBody::Open { venue, .. } => format!("venue {venue} is open"),
         VenueOperationBody::List { venue, market, .. } => format!("market {market} of venue {venue} is listed"),
         VenueOperationBody::Fence { venue, incarnation } => {

@@ -11,9 +11,9 @@ use primitives::{
 };
 
 use crate::decimal::{to_unit_price, to_units};
-use crate::hexadecimal::hex_bytes;
 use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
+use client::hexadecimal::hex_bytes;
 
 mod at_venues;
 pub mod fate;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
 use lane::LaneClient;
 use payments::{AnswerScheme, HomeEpoch};
 
-use super::network::{LaneNetwork, LaneNow};
-use crate::wallet::server::Server;
+use super::error::PurseError;
+use super::network::LaneNetwork;
+use super::now::LaneNow;
+use crate::node::NodeClient;
 
 /// A payment built this many heights before the end of its epoch may come too late, and then its money is stuck, so
 /// the purse waits for the end.
@@ -27,30 +28,37 @@ pub struct Asking {
 
 /// See the module text.
 pub struct Lanes {
+    /// The lane, as the node told it last.
     pub now: LaneNow,
     network: LaneNetwork,
     clients: BTreeMap<HomeEpoch, LaneClient>,
+    /// How long to wait for a quorum.
     pub patience: Duration,
     scheme: AnswerScheme,
 }
 
 impl Lanes {
     /// Asks a node for the state of the lane.
-    pub fn new(server: &Server, network: &LaneNetwork, patience: Duration) -> anyhow::Result<Lanes> {
-        let now = LaneNow::ask(server, network)?;
+    ///
+    /// # Errors
+    /// [`PurseError`].
+    pub fn new(node: &NodeClient, network: &LaneNetwork, patience: Duration) -> Result<Lanes, PurseError> {
+        let now = LaneNow::ask(node, network)?;
         Ok(Lanes { now, network: network.clone(), clients: BTreeMap::new(), patience, scheme: AnswerScheme::Tree })
     }
 
     /// The same, at a time when new payments may be built.
-    pub fn to_spend(server: &Server, network: &LaneNetwork, asking: Asking) -> anyhow::Result<Lanes> {
+    ///
+    /// # Errors
+    /// [`PurseError`]; [`PurseError::Halted`].
+    pub fn to_spend(node: &NodeClient, network: &LaneNetwork, asking: Asking) -> Result<Lanes, PurseError> {
         let begun = Instant::now();
-        let mut lanes = Lanes { scheme: asking.scheme, ..Lanes::new(server, network, asking.patience)? };
+        let mut lanes = Lanes { scheme: asking.scheme, ..Lanes::new(node, network, asking.patience)? };
         while lanes.now.heights_left <= MARGIN_HEIGHTS && begun.elapsed() < MARGIN_PATIENCE {
             std::thread::sleep(Duration::from_millis(50));
-            lanes.now = LaneNow::ask(server, network)?;
+            lanes.now = LaneNow::ask(node, network)?;
         }
-        ensure!(!lanes.now.halted, "the lane is halted: nothing was sent. Try again later");
-        Ok(lanes)
+        if lanes.now.halted { Err(PurseError::Halted) } else { Ok(lanes) }
     }
 
     /// The client of a home's committee, with the requested scheme if the committee has keys for it.
@@ -64,9 +72,9 @@ impl Lanes {
     /// Checks that a home's committee has keys for the requested scheme.
     ///
     /// # Errors
-    /// If it has none; the error says what to do.
-    pub fn check_scheme(&self, home: HomeEpoch) -> anyhow::Result<()> {
+    /// [`PurseError::Scheme`] if it has none.
+    pub fn check_scheme(&self, home: HomeEpoch) -> Result<(), PurseError> {
         let client = LaneClient::new(self.now.directory(&self.network, home)).under(self.scheme);
-        client.map(drop).context("nothing was sent; `--scheme merkle` works in every lane epoch")
+        client.map(drop).map_err(PurseError::Scheme)
     }
 }

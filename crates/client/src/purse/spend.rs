@@ -1,31 +1,40 @@
 //! Chooses what to spend, builds payments, has them confirmed and settled, and finishes payments after a crash.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use lane::{LaneClientError, SentPayment};
 use payments::{
-    AssetRule, FastReceipt, HomeEpoch, HomePhase, INPUTS_MAX, Output, Payment, PaymentCertificate, PaymentView,
-    Recipient, SignedPayment, SpentOutput, build_payment,
+    AssetRule, FastReceipt, HomeEpoch, HomePhase, INPUTS_MAX, LaneRefusal, Output, OutputId, Payment,
+    PaymentCertificate, PaymentView, Recipient, SignedPayment, SpentOutput, build_payment,
 };
 use primitives::{Amount, AssetId, Digest, PublicKey};
 
+use super::error::PurseError;
+use super::folder::Purse;
 use super::held::Held;
+use super::keys::Seed;
 use super::lanes::Lanes;
-use super::purse::{Purse, Seed};
 
 /// A payment to be built: outputs of one owner and one home.
 #[derive(Debug)]
 pub struct Part {
+    /// What it spends, completely.
     pub inputs: Vec<Held>,
+    /// Units that it pays.
     pub paid: Amount,
+    /// Units that come back.
     pub change: Amount,
 }
 
 /// A payment and how long it took.
 pub struct Confirmed {
+    /// The payment.
     pub payment: SignedPayment,
+    /// The home of what it spends.
     pub home: HomeEpoch,
+    /// What confirms it.
     pub certificate: PaymentCertificate,
     /// From the first send to the certificate.
     pub fast: Duration,
@@ -40,6 +49,9 @@ pub fn is_spendable(home: HomeEpoch, now: HomeEpoch) -> bool {
 
 /// Chooses outputs that make up an amount, in as few payments as are easily found. A payment spends outputs of one
 /// owner and one home, and pays the fee of its asset.
+///
+/// # Errors
+/// [`Missing`] units.
 pub fn choose(
     held: &[Held],
     asset: AssetId,
@@ -79,17 +91,6 @@ pub fn choose(
 #[derive(Debug, PartialEq, Eq)]
 pub struct Missing(pub Amount);
 
-impl Missing {
-    /// The error, in decimals of the asset.
-    pub fn told(&self, purse: &Purse, asset: AssetId) -> anyhow::Error {
-        anyhow::anyhow!(
-            "the purse cannot make up this amount: {} are missing, with fees and least outputs. `walras pay balance` \
-             shows what can be spent; pending money can be spent after `walras pay settle`",
-            purse.network.money(asset, self.0)
-        )
-    }
-}
-
 /// The part of a payment that one group contributes; `None` if it contributes nothing.
 fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> {
     let (mut inputs, mut sum) = (Vec::new(), 0u128);
@@ -125,32 +126,37 @@ fn built(
     inputs: &[Held],
     into: HomeEpoch,
     outputs: Vec<Output>,
-) -> anyhow::Result<SignedPayment> {
-    let first = inputs.first().context("a payment has no inputs")?;
-    let key = purse.secret(seed, &first.owner)?;
+) -> Result<SignedPayment, PurseError> {
+    let first = inputs.first().ok_or(LaneRefusal::Malformed("a payment has no inputs"))?;
+    let key = purse.keys.secret(seed, &first.owner)?;
     let holdings = inputs.iter().map(|held| held.holding.clone()).collect();
     Ok(build_payment(&purse.network.rules(), &key, first.home, into, holdings, outputs)?)
 }
 
 /// Builds the payments of an amount and makes them durable. From then on they may be sent, and must be finished.
+///
+/// # Errors
+/// [`PurseError::Missing`], [`PurseError::Scheme`]; nothing was signed then.
 pub fn begin(
     purse: &mut Purse,
     seed: &Seed,
     lanes: &Lanes,
     to: Recipient,
     (asset, amount): (AssetId, Amount),
-) -> anyhow::Result<Vec<SignedPayment>> {
+) -> Result<Vec<SignedPayment>, PurseError> {
     let rules = purse.network.rules();
     let rule = rules.assets.get(&asset).copied().unwrap_or(rules.other);
     let held = purse.contents()?.held;
-    let parts = choose(&held, asset, rule, amount, lanes.now.epoch).map_err(|missing| missing.told(purse, asset))?;
+    let parts = choose(&held, asset, rule, amount, lanes.now.epoch);
+    let missing = |Missing(units)| PurseError::Missing { missing: purse.network.money(asset, units), asset, units };
+    let parts = parts.map_err(missing)?;
     // Checked before anything is signed.
     parts.iter().flat_map(|part| &part.inputs).try_for_each(|held| lanes.check_scheme(held.home))?;
     let mut payments = Vec::new();
     for Part { inputs, paid, change } in parts {
         let mut outputs = vec![Output { to, asset, amount: paid }];
         if change > 0 {
-            let key = purse.new_key(seed)?.public();
+            let key = purse.keys.make(seed)?.public();
             outputs.push(Output { to: Recipient::Key(key), asset, amount: change });
         }
         payments.push(built(purse, seed, &inputs, lanes.now.epoch, outputs)?);
@@ -160,25 +166,24 @@ pub fn begin(
 }
 
 /// Has a payment in the outbox confirmed.
-pub fn confirm(purse: &Purse, lanes: &mut Lanes, payment: SignedPayment) -> anyhow::Result<Confirmed> {
+///
+/// # Errors
+/// [`PurseError::Unconfirmed`]: the same bytes can be sent again, and the money is spent for nothing else meanwhile.
+pub fn confirm(purse: &Purse, lanes: &mut Lanes, payment: SignedPayment) -> Result<Confirmed, PurseError> {
     let home = PaymentView::parse(&payment.payment)?.home();
     let (begun, patience) = (Instant::now(), lanes.patience);
-    let certificate = lanes.client(home).confirm(&payment, patience).with_context(|| stuck(&payment))?;
+    let unconfirmed = |cause| PurseError::Unconfirmed { payment: payment.digest, cause };
+    let certificate = lanes.client(home).confirm(&payment, patience).map_err(unconfirmed)?;
     let fast = begun.elapsed();
     purse.outbox.finish(&payment.digest, &certificate)?;
     Ok(Confirmed { payment, home, certificate, fast, settled: None })
 }
 
-fn stuck(payment: &SignedPayment) -> String {
-    format!(
-        "payment {} is not confirmed. `walras pay settle` sends the same bytes again; if validators still refuse it, \
-         `walras pay contest` returns its money to the ledger",
-        payment.digest
-    )
-}
-
 /// Has a confirmed payment acknowledged by a quorum.
-pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> anyhow::Result<()> {
+///
+/// # Errors
+/// [`PurseError`]; its receipt is valid without it, and it can be tried again.
+pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> Result<(), PurseError> {
     let summary = PaymentView::parse(&confirmed.payment.payment)?.summary();
     let (begun, patience) = (Instant::now(), lanes.patience);
     let proof = lanes.client(confirmed.home).acknowledge(summary, &confirmed.certificate, patience)?;
@@ -186,9 +191,30 @@ pub fn settle(purse: &Purse, lanes: &mut Lanes, confirmed: &mut Confirmed) -> an
     Ok(purse.outbox.settle(&confirmed.payment.digest, &proof)?)
 }
 
+/// What could not be settled.
+#[derive(Debug)]
+pub enum Unsettled {
+    /// An own payment.
+    Payment(Digest, LaneClientError),
+    /// An output that somebody else paid.
+    Output(OutputId, LaneClientError),
+}
+
+impl fmt::Display for Unsettled {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unsettled::Payment(digest, error) => write!(to, "payment {digest}: {error}"),
+            Unsettled::Output(id, error) => write!(to, "output {id}: {error}"),
+        }
+    }
+}
+
 /// Settles own payments and received receipts that are confirmed and not settled. Returns their number, and why some
 /// are not settled.
-pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Vec<String>)> {
+///
+/// # Errors
+/// [`PurseError`] of the disk.
+pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> Result<(usize, Vec<Unsettled>), PurseError> {
     let (contents, patience, now) = (purse.contents()?, lanes.patience, lanes.now.epoch);
     let (mut settled, mut failed) = (0, Vec::new());
     let is_open = |home| HomePhase::of(home, now) <= HomePhase::Exit;
@@ -201,7 +227,7 @@ pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Ve
                     purse.outbox.settle(&sent.payment.digest, &proof)?;
                     settled += 1;
                 }
-                Err(error) => failed.push(format!("payment {}: {error}", sent.payment.digest)),
+                Err(error) => failed.push(Unsettled::Payment(sent.payment.digest, error)),
             }
         }
     }
@@ -214,20 +240,24 @@ pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> anyhow::Result<(usize, Ve
                 purse.keep_settled(&held, &summary.digest(&purse.network.id), &proof)?;
                 settled += 1;
             }
-            Err(error) => failed.push(format!("output {}: {error}", held.holding.id)),
+            Err(error) => failed.push(Unsettled::Output(held.holding.id, error)),
         }
     }
     Ok((settled, failed))
 }
 
 /// Outputs that can be spent for the last time in this epoch.
-pub fn to_renew(purse: &Purse, now: HomeEpoch) -> anyhow::Result<Vec<Held>> {
+fn to_renew(purse: &Purse, now: HomeEpoch) -> Result<Vec<Held>, PurseError> {
     let held = purse.contents()?.held;
     Ok(held.into_iter().filter(|held| HomePhase::of(held.home, now) == HomePhase::Next).collect())
 }
 
 /// Moves outputs of the previous epoch into this one, to new keys. Outputs worth less than the fee are not moved.
-pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+/// Returns the number of outputs that were.
+///
+/// # Errors
+/// [`PurseError`].
+pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, PurseError> {
     let mut groups: BTreeMap<(PublicKey, AssetId), Vec<Held>> = BTreeMap::new();
     for held in to_renew(purse, lanes.now.epoch)? {
         groups.entry((held.owner, held.holding.output.asset)).or_default().push(held);
@@ -243,7 +273,7 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
             if amount < rule.least_units {
                 continue;
             }
-            let key = purse.new_key(seed)?.public();
+            let key = purse.keys.make(seed)?.public();
             let output = Output { to: Recipient::Key(key), asset, amount };
             let payment = built(purse, seed, inputs, lanes.now.epoch, vec![output])?;
             purse.outbox.insert(&payment)?;
@@ -256,7 +286,10 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
 }
 
 /// Returns outputs that can only go to the ledger to the accounts of their keys. Returns the number of outputs.
-pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+///
+/// # Errors
+/// [`PurseError`].
+pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, PurseError> {
     let is_late = |held: &Held| HomePhase::of(held.home, lanes.now.epoch) == HomePhase::Exit;
     let late: Vec<Held> = purse.contents()?.held.into_iter().filter(is_late).collect();
     for held in &late {
@@ -271,35 +304,44 @@ pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Resul
 }
 
 /// The receipts for the other parties of a payment: of all outputs except the purse's own.
+///
+/// # Errors
+/// [`LaneRefusal`] if the stored payment is damaged.
 pub fn receipts(
     purse: &Purse,
     payment: &SignedPayment,
     certificate: &PaymentCertificate,
-) -> anyhow::Result<Vec<FastReceipt>> {
+) -> Result<Vec<FastReceipt>, LaneRefusal> {
     let view = PaymentView::parse(&payment.payment)?;
     let of = |at: usize| FastReceipt::of(&view, at as u8, certificate.clone());
     let all = (0..view.outputs().count()).filter_map(of);
     let is_others = |receipt: &FastReceipt| match receipt.output.to {
-        Recipient::Key(key) => !purse.owns(&key),
+        Recipient::Key(key) => !purse.keys.owns(&key),
         Recipient::Account(_) => false,
     };
     Ok(all.filter(is_others).collect())
 }
 
 /// One of the purse's payments, by its digest or the first digits of it.
-pub fn find(purse: &Purse, text: &str) -> anyhow::Result<lane::SentPayment> {
+///
+/// # Errors
+/// [`PurseError::NoPayment`] or [`PurseError::Ambiguous`].
+pub fn find(purse: &Purse, text: &str) -> Result<SentPayment, PurseError> {
     let start = if text.starts_with("0x") { text.to_string() } else { format!("0x{text}") };
     let mut found = purse.outbox.all()?;
     found.retain(|sent| sent.payment.digest.to_string().starts_with(&start));
     match found.len() {
         1 => Ok(found.remove(0)),
-        0 => bail!("the purse made no payment {text}; `walras pay balance` lists them"),
-        _ => bail!("{text} matches several payments: write more digits"),
+        0 => Err(PurseError::NoPayment(text.into())),
+        _ => Err(PurseError::Ambiguous(text.into())),
     }
 }
 
 /// The amounts that a payment pays to accounts, in units by asset.
-pub fn to_accounts(payment: &SignedPayment) -> anyhow::Result<BTreeMap<AssetId, u128>> {
+///
+/// # Errors
+/// [`LaneRefusal`] if the stored payment is damaged.
+pub fn to_accounts(payment: &SignedPayment) -> Result<BTreeMap<AssetId, u128>, LaneRefusal> {
     let mut sums = BTreeMap::new();
     for output in PaymentView::parse(&payment.payment)?.outputs() {
         if matches!(output.to, Recipient::Account(_)) {
@@ -309,14 +351,9 @@ pub fn to_accounts(payment: &SignedPayment) -> anyhow::Result<BTreeMap<AssetId, 
     Ok(sums)
 }
 
-/// The short printed form of a payment's digest.
-pub fn short(digest: &Digest) -> String {
-    digest.to_string()[..10].into()
-}
-
 #[cfg(test)]
 mod tests {
-    use payments::{Holding, OutputId, OutputProof};
+    use payments::{Holding, OutputProof};
 
     use super::*;
 

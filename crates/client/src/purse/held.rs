@@ -6,8 +6,11 @@ use primitives::PublicKey;
 /// An output that the purse can or could spend.
 #[derive(Clone, Debug)]
 pub struct Held {
+    /// The output, and what proves it.
     pub holding: Holding,
+    /// Its home.
     pub home: HomeEpoch,
+    /// The key that it belongs to.
     pub owner: PublicKey,
     /// The payment that created it; `None` for a deposit.
     pub payment: Option<(PaymentSummary, payments::PaymentCertificate)>,

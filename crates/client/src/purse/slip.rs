@@ -9,15 +9,15 @@
 //!
 //! Hexadecimal digits are upper-case, so that a QR code stores them densely.
 
-use anyhow::{Context, bail, ensure};
+use std::path::Path;
+
 use payments::{
     FastReceipt, Holding, HomeEpoch, LaneRefusal, OutputId, PaymentBody, PaymentCertificate, PaymentView, RootCache,
     StatementKind,
 };
 use primitives::{Amount, AssetId, Digest, MAX_ISSUED, PublicKey, to_hex};
-use qrcode::render::unicode::Dense1x2;
-use qrcode::{EcLevel, QrCode};
 
+use super::error::SlipError;
 use super::network::LaneNetwork;
 use crate::hexadecimal::hex_bytes;
 
@@ -43,10 +43,15 @@ pub enum Slip {
 /// An output that the ledger created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DepositSlip {
+    /// Its home.
     pub home: HomeEpoch,
+    /// Its id.
     pub id: OutputId,
+    /// The key that it belongs to.
     pub owner: PublicKey,
+    /// Its asset.
     pub asset: AssetId,
+    /// Units of it.
     pub amount: Amount,
 }
 
@@ -100,36 +105,58 @@ impl Slip {
     }
 
     /// Reads a slip of this network.
-    pub fn parse(line: &str, network: &Digest) -> anyhow::Result<Slip> {
-        let digits = line.trim().strip_prefix(PREFIX).context("a receipt begins with WALRAS:")?;
-        ensure!(digits.len() <= 2 * BYTES_MAX, "the text is longer than any receipt");
-        let bytes = hex_bytes(digits).context("a receipt is hexadecimal after WALRAS:")?;
-        let [version, kind, rest @ ..] = &bytes[..] else { bail!("the receipt ends too early") };
-        ensure!(*version == VERSION, "{}", strange("version", *version));
-        let (of, body) = rest.split_first_chunk::<32>().context("the receipt ends too early")?;
-        ensure!(of == &network.0, "the receipt is of another network, {}", Digest(*of));
+    ///
+    /// # Errors
+    /// [`SlipError`] names what is wrong.
+    pub fn parse(line: &str, network: &Digest) -> Result<Slip, SlipError> {
+        let digits = line.trim().strip_prefix(PREFIX).ok_or(SlipError::Prefix)?;
+        if digits.len() > 2 * BYTES_MAX {
+            return Err(SlipError::Long);
+        }
+        let bytes = hex_bytes(digits).ok_or(SlipError::Digits)?;
+        let [version, kind, rest @ ..] = &bytes[..] else { return Err(SlipError::Short) };
+        if *version != VERSION {
+            return Err(SlipError::Strange { name: "version", number: *version });
+        }
+        let (of, body) = rest.split_first_chunk::<32>().ok_or(SlipError::Short)?;
+        if of != &network.0 {
+            return Err(SlipError::OtherNetwork(Digest(*of)));
+        }
         match *kind {
             RECEIPT => Ok(Slip::Receipt(FastReceipt::parse(body)?)),
             TO_ACCOUNTS => {
-                let (length, rest) = body.split_first_chunk::<2>().context("the receipt ends too early")?;
+                let (length, rest) = body.split_first_chunk::<2>().ok_or(SlipError::Short)?;
                 let length = u16::from_le_bytes(*length).into();
-                let (payment, certificate) = rest.split_at_checked(length).context("the receipt ends too early")?;
+                let (payment, certificate) = rest.split_at_checked(length).ok_or(SlipError::Short)?;
                 Ok(Slip::ToAccounts(PaymentBody::parse(payment)?, PaymentCertificate::parse(certificate)?))
             }
-            DEPOSIT => Ok(Slip::Deposit(DepositSlip::parse(body).context("a deposit is damaged")?)),
-            kind => bail!("{}", strange("kind", kind)),
+            DEPOSIT => Ok(Slip::Deposit(DepositSlip::parse(body).ok_or(SlipError::Deposit)?)),
+            number => Err(SlipError::Strange { name: "kind", number }),
         }
     }
 
-    /// The slips of a file, one per line.
-    pub fn read(text: &str, network: &Digest) -> anyhow::Result<Vec<Slip>> {
+    /// The slips of a text, one on each line; lines without any character are skipped.
+    ///
+    /// # Errors
+    /// [`SlipError`] of the first line that is none, or [`SlipError::Empty`].
+    pub fn read(text: &str, network: &Digest) -> Result<Vec<Slip>, SlipError> {
         let lines = text.lines().filter(|line| !line.trim().is_empty());
-        let slips: Vec<Slip> = lines.map(|line| Slip::parse(line, network)).collect::<anyhow::Result<_>>()?;
-        ensure!(!slips.is_empty(), "the file contains no receipt");
-        Ok(slips)
+        let slips: Vec<Slip> = lines.map(|line| Slip::parse(line, network)).collect::<Result<_, _>>()?;
+        if slips.is_empty() { Err(SlipError::Empty) } else { Ok(slips) }
+    }
+
+    /// The slips of a file.
+    ///
+    /// # Errors
+    /// [`SlipError`]; [`SlipError::Unread`] with the error of the disk.
+    pub fn read_file(path: &Path, network: &Digest) -> Result<Vec<Slip>, SlipError> {
+        Slip::read(&std::fs::read_to_string(path)?, network)
     }
 
     /// Verifies it with only the keys of the lane.
+    ///
+    /// # Errors
+    /// [`LaneRefusal`] names what does not hold.
     pub fn verify(&self, network: &LaneNetwork) -> Result<ProvedSlip, LaneRefusal> {
         let roots = &mut RootCache::new(0);
         let home = match self {
@@ -166,26 +193,12 @@ impl Slip {
     }
 }
 
-/// Why a receipt with an unknown number cannot be read. A changed digit is likelier than a newer format.
-fn strange(name: &str, number: u8) -> String {
-    format!(
-        "its {name} is {number}, which is not known. The text is damaged: get the receipt again from the payer. If \
-         theirs has the same first ten characters, it was made by a newer walras"
-    )
-}
-
 /// The facts that a slip proves.
 pub enum ProvedSlip {
+    /// An output of the lane.
     Output(Box<Holding>),
+    /// A certified payment to accounts.
     Payment(PaymentBody),
-}
-
-/// A QR code for the terminal; `None` if the text is too long for one.
-pub fn qr(text: &str) -> Option<String> {
-    let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
-    // Dark on light, even in a dark terminal.
-    let (dark, light) = (Dense1x2::Light, Dense1x2::Dark);
-    Some(code.render::<Dense1x2>().dark_color(dark).light_color(light).build())
 }
 
 #[cfg(test)]
@@ -258,9 +271,6 @@ mod tests {
         let Ok(ProvedSlip::Output(holding)) = read[0].verify(&network) else { panic!("it proves an output") };
         assert_eq!(holding.output.amount, 60);
         assert!(matches!(read[1].verify(&network), Ok(ProvedSlip::Payment(_))));
-        let drawn = qr(&receipt.encode(&network.id)).expect("it fits");
-        assert!(drawn.lines().count() > 20 && drawn.lines().all(|line| line.chars().count() < 140));
-        assert_eq!(qr(&"A".repeat(5_000)), None);
     }
 
     #[test]

@@ -1,28 +1,30 @@
 //! Registered keys of the lane, as a node tells them and as a purse keeps them.
 
-use anyhow::Context;
 use api::{LaneRegistrationBody, RegisteredBlsBody};
 use payments::{BlsSignature, LaneRegistration, RegisteredBls};
 use primitives::{PublicKey, Signature, from_hex, to_hex};
 
+use super::error::Invalid;
+
 /// A registration as the interface returns it.
-pub fn registration(told: &LaneRegistrationBody) -> anyhow::Result<LaneRegistration> {
-    let key = |key: &String| key.parse::<PublicKey>().context("invalid key of a shard");
+pub(super) fn registration(told: &LaneRegistrationBody) -> Result<LaneRegistration, Invalid> {
+    let key = |key: &String| key.parse::<PublicKey>().map_err(|_| Invalid("key of a shard"));
     let bls_key = |of: &RegisteredBlsBody| {
-        let key = from_hex(&of.key).context("invalid BLS key of a shard")?;
-        Ok(RegisteredBls { key, proof: BlsSignature(from_hex(&of.proof).context("invalid proof of a BLS key")?) })
+        let key = from_hex(&of.key).map_err(|_| Invalid("BLS key of a shard"))?;
+        let proof = from_hex(&of.proof).map_err(|_| Invalid("proof of a BLS key"))?;
+        Ok(RegisteredBls { key, proof: BlsSignature(proof) })
     };
     Ok(LaneRegistration {
         epoch: told.epoch,
         member: told.member,
-        keys: told.keys.iter().map(key).collect::<anyhow::Result<_>>()?,
-        bls: told.bls.iter().map(bls_key).collect::<anyhow::Result<_>>()?,
-        signature: Signature(from_hex(&told.signature).context("invalid signature of a registrar")?),
+        keys: told.keys.iter().map(key).collect::<Result<_, Invalid>>()?,
+        bls: told.bls.iter().map(bls_key).collect::<Result<_, Invalid>>()?,
+        signature: Signature(from_hex(&told.signature).map_err(|_| Invalid("signature of a registrar"))?),
     })
 }
 
 /// The same for a purse's file.
-pub fn registration_body(registration: &LaneRegistration) -> LaneRegistrationBody {
+pub(super) fn registration_body(registration: &LaneRegistration) -> LaneRegistrationBody {
     let LaneRegistration { epoch, member, keys, bls, signature } = registration;
     let bls_key = |of: &RegisteredBls| RegisteredBlsBody { key: to_hex(&of.key), proof: to_hex(&of.proof.0) };
     LaneRegistrationBody {

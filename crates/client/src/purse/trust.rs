@@ -13,28 +13,24 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
 use api::{CertificateBody, LaneRegistrationsProofBody, ValidatorsProofBody};
-use client::light::{Beginning, LightClient, LightError, Pin, recall_fresh};
-use founding::Founding;
-use ledger::Genesis;
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Digest, PublicKey};
 use proofs::{Certificate, Chain, Lineage, MEMBERS_MAX, Schedule, ValidatorsProof};
 
+use super::error::{Invalid, PurseError};
+use super::files::PROVED;
 use super::pinned::{PinnedCommittee, PinnedTrust};
 use super::registrations::registration;
-use crate::light::advised;
-use crate::wallet::server::Server;
-
-/// The file that stores the newest committee that was proved, where committees change.
-pub const PROVED: &str = "validators.json";
+use crate::light::{Beginning, LightClient, Pin, recall_fresh};
+use crate::node::NodeClient;
 /// Longest time between two uses of a purse, where committees change.
 const TRUST_PERIOD: Duration = Duration::from_secs(7 * 86_400);
 /// The age from which a proved committee is renewed.
 const REFRESHED: Duration = Duration::from_secs(86_400);
-/// Maximum wait for the first certificate of a chain.
+/// Maximum wait for the first certificate of a chain, and the time between two looks for it.
 const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(100);
 /// Number of blocks below the newest one among which the newest certificate is looked for.
 const NEWEST: u64 = 64;
 
@@ -61,7 +57,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    fn of(lineage: &Lineage, chain: &Chain, unbonding_epochs: u64) -> Anchor {
+    /// The committee of a chain of epochs.
+    pub fn of(lineage: &Lineage, chain: &Chain, unbonding_epochs: u64) -> Anchor {
         let Lineage { schedule, lag, .. } = *lineage;
         Anchor { schedule, lag, unbonding_epochs, epoch: chain.epoch, keys: chain.keys.clone() }
     }
@@ -74,17 +71,20 @@ impl Anchor {
     }
 
     /// What a node shows, without a proof; `None` if no quorum has signed a state yet.
-    fn shown(server: &Server, network: &Digest, proof: &ValidatorsProof) -> anyhow::Result<Option<Anchor>> {
+    fn shown(node: &NodeClient, network: &Digest, proof: &ValidatorsProof) -> Result<Option<Anchor>, PurseError> {
         let terms = proof.validators.terms;
-        ensure!(terms.network == *network, "the node's validators are of another network: give another --server");
-        let node = server.node();
+        if terms.network != *network {
+            return Err(PurseError::OtherValidators { server: node.url().into() });
+        }
         let newest = node.height()?;
         for height in (newest.saturating_sub(NEWEST).max(1)..=newest).rev() {
             let found: Option<CertificateBody> = node.find(&format!("/v1/blocks/{height}/certificate"))?;
             let Some(found) = found else { continue };
             let certificate: Certificate = node.decoded("certificate", &found.certificate)?;
             let Certificate { epoch, statement, .. } = &certificate;
-            let members = proof.validators.committee(*epoch).context("the node does not show its validators")?;
+            let members = proof.validators.committee(*epoch);
+            let members =
+                members.ok_or_else(|| node.foreign("it does not show the validators that sign its blocks"))?;
             let anchor = Anchor {
                 schedule: terms.schedule,
                 lag: statement.height.saturating_sub(height),
@@ -92,8 +92,8 @@ impl Anchor {
                 epoch: *epoch,
                 keys: members.iter().map(|member| member.key).collect(),
             };
-            let signed = certificate.verify(&anchor.lineage(network).chain);
-            signed.context("the node shows a block that its validators have not signed: give another --server")?;
+            let unsigned = |cause| PurseError::Unsigned { server: node.url().into(), cause };
+            certificate.verify(&anchor.lineage(network).chain).map_err(unsigned)?;
             return Ok(Some(anchor));
         }
         Ok(None)
@@ -105,38 +105,37 @@ impl Anchor {
         PinnedCommittee { epoch_heights, delay, lag, unbonding_epochs, epoch, keys }
     }
 
-    fn parse(pinned: &PinnedCommittee) -> anyhow::Result<Anchor> {
+    fn parse(pinned: &PinnedCommittee) -> Result<Anchor, Invalid> {
         let PinnedCommittee { epoch_heights, delay, lag, unbonding_epochs, epoch, ref keys } = *pinned;
-        let key = |key: &String| key.parse().context("invalid key of a validator");
-        let keys: Vec<PublicKey> = keys.iter().map(key).collect::<anyhow::Result<_>>()?;
-        ensure!((1..=MEMBERS_MAX).contains(&keys.len()), "invalid number of validators");
+        let key = |key: &String| key.parse().map_err(|_| Invalid("key of a validator"));
+        let keys: Vec<PublicKey> = keys.iter().map(key).collect::<Result<_, _>>()?;
+        if !(1..=MEMBERS_MAX).contains(&keys.len()) {
+            return Err(Invalid("number of validators"));
+        }
         Ok(Anchor { schedule: Schedule { epoch_heights, delay }, lag, unbonding_epochs, epoch, keys })
     }
 }
 
 impl LedgerTrust {
-    /// The founders of a genesis file.
-    pub fn of_genesis(genesis: &Genesis, founding: Option<&Founding>) -> LedgerTrust {
-        let Some(founding) = founding else { return LedgerTrust::SoloNode };
-        let lineage = founding.lineage(genesis);
-        LedgerTrust::Committee(Anchor::of(&lineage, &lineage.chain, founding.succession.unbonding_epochs))
-    }
-
     /// What a node shows, without a proof.
-    pub fn of_server(server: &Server, network: &Digest) -> anyhow::Result<LedgerTrust> {
-        let body: ValidatorsProofBody = server.node().get("/v1/validators/proof")?;
-        let proof: ValidatorsProof = server.node().decoded("proof", &body.proof)?;
+    ///
+    /// # Errors
+    /// [`PurseError`]; [`PurseError::NothingSigned`] if no block gets a certificate in [`PATIENCE`].
+    pub fn of_node(node: &NodeClient, network: &Digest) -> Result<LedgerTrust, PurseError> {
+        let body: ValidatorsProofBody = node.get("/v1/validators/proof")?;
+        let proof: ValidatorsProof = node.decoded("proof", &body.proof)?;
         if proof.validators.committee(proof.validators.last_epoch()).is_some_and(<[_]>::is_empty) {
             return Ok(LedgerTrust::SoloNode);
         }
         let begun = Instant::now();
         loop {
-            if let Some(anchor) = Anchor::shown(server, network, &proof)? {
+            if let Some(anchor) = Anchor::shown(node, network, &proof)? {
                 return Ok(LedgerTrust::Committee(anchor));
             }
-            let late = "no quorum of validators has signed a block yet: try again later, or give --genesis";
-            ensure!(begun.elapsed() < PATIENCE, late);
-            std::thread::sleep(Duration::from_millis(100));
+            if begun.elapsed() >= PATIENCE {
+                return Err(PurseError::NothingSigned { server: node.url().into() });
+            }
+            std::thread::sleep(PAUSE);
         }
     }
 
@@ -144,75 +143,75 @@ impl LedgerTrust {
     /// the committees were followed.
     ///
     /// # Errors
-    /// If the node proves nothing, or this trust is too old; the error says what to do.
+    /// [`PurseError::Unproved`] if the node proves nothing, or what prevents [`LedgerTrust::client`].
     pub fn registrations(
         &self,
         network: &Digest,
-        server: &Server,
+        node: &NodeClient,
         from: HomeEpoch,
         folder: Option<&Path>,
-    ) -> anyhow::Result<Vec<LaneRegistration>> {
-        let mut client = self.client(network, server, folder)?;
-        let listed = |body: &LaneRegistrationsProofBody| -> anyhow::Result<Vec<LaneRegistration>> {
+    ) -> Result<Vec<LaneRegistration>, PurseError> {
+        let mut client = self.client(network, node, folder)?;
+        let listed = |body: &LaneRegistrationsProofBody| -> Result<Vec<LaneRegistration>, Invalid> {
             body.registrations.iter().map(registration).collect()
         };
         let entries = |body: &LaneRegistrationsProofBody| {
             let entries = listed(body).ok()?;
             Some(entries.iter().map(|one| BridgeEntry::registration(one).pair()).collect())
         };
-        let unproved = |error: LightError| {
-            let why = "the lane's keys are not proved, so nothing was sent. `walras pay trust --help` says more";
-            advised(error).context(why)
-        };
-        let body = client.lane_registrations(from, entries).map_err(unproved)?;
-        client.remember().map_err(advised)?;
-        listed(&body)
+        let body = client.lane_registrations(from, entries).map_err(PurseError::Unproved)?;
+        client.remember()?;
+        Ok(listed(&body)?)
     }
 
     /// Follows the validators where they change, at most once a day: a purse that is used loses no trust with time.
-    pub fn keep_fresh(&self, network: &Digest, server: &Server, folder: &Path) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    /// [`PurseError`].
+    pub fn keep_fresh(&self, network: &Digest, node: &NodeClient, folder: &Path) -> Result<(), PurseError> {
         let LedgerTrust::Committee(anchor) = self else { return Ok(()) };
         let proved = folder.join(PROVED);
         let is_fresh = || recall_fresh(&proved, &mut anchor.lineage(network), REFRESHED).is_ok();
         if anchor.schedule.is_fixed() || proved.exists() && is_fresh() {
             return Ok(());
         }
-        let mut client = self.client(network, server, Some(folder))?;
-        client.follow_newest().map_err(advised)?;
-        client.remember().map_err(advised)
+        let mut client = self.client(network, node, Some(folder))?;
+        client.follow_newest()?;
+        Ok(client.remember()?)
     }
 
     /// A light client that trusts this, or what was proved from it before.
-    pub fn client(&self, network: &Digest, server: &Server, folder: Option<&Path>) -> anyhow::Result<LightClient> {
-        let LedgerTrust::Committee(anchor) = self else {
-            bail!(
-                "the purse does not know the chain's validators, who prove the lane's keys: name them once with \
-                 walras pay trust --genesis FILE"
-            )
-        };
+    ///
+    /// # Errors
+    /// [`PurseError::NoValidators`], or [`PurseError::OldTrust`].
+    pub fn client(
+        &self,
+        network: &Digest,
+        node: &NodeClient,
+        folder: Option<&Path>,
+    ) -> Result<LightClient, PurseError> {
+        let LedgerTrust::Committee(anchor) = self else { return Err(PurseError::NoValidators) };
         let mut lineage = anchor.lineage(network);
         let proved = folder.map(|folder| folder.join(PROVED)).filter(|_| !anchor.schedule.is_fixed());
         let base = match proved.as_ref().filter(|path| path.exists()) {
-            Some(path) => recall_fresh(path, &mut lineage, TRUST_PERIOD)
-                .map_err(advised)
-                .context("`walras pay trust --pin` takes a newer start; `walras pay trust --help` says more")?,
+            Some(path) => recall_fresh(path, &mut lineage, TRUST_PERIOD).map_err(PurseError::OldTrust)?,
             None => Beginning::Pin,
         };
-        Ok(LightClient::trusting(server.node(), lineage, base, anchor.unbonding_epochs).remembering(proved))
+        Ok(LightClient::trusting(node.clone(), lineage, base, anchor.unbonding_epochs).remembering(proved))
     }
 
     /// The same trust from a state that somebody named: its committee is what the node shows of that state.
     ///
     /// # Errors
     /// If the node shows another state, or committees never change.
-    pub fn begin_at(&self, network: &Digest, server: &Server, pin: &Pin) -> anyhow::Result<LedgerTrust> {
-        let LedgerTrust::Committee(anchor) = self else {
-            bail!("the purse does not know how its network changes validators: give --genesis")
-        };
-        ensure!(!anchor.schedule.is_fixed(), "the validators of this network never change: it needs no pin");
+    pub fn begin_at(&self, network: &Digest, node: &NodeClient, pin: &Pin) -> Result<LedgerTrust, PurseError> {
+        let LedgerTrust::Committee(anchor) = self else { return Err(PurseError::NoValidators) };
+        if anchor.schedule.is_fixed() {
+            return Err(PurseError::FixedValidators);
+        }
         let lineage = anchor.lineage(network);
-        let mut client = LightClient::trusting(server.node(), lineage.clone(), Beginning::Pin, anchor.unbonding_epochs);
-        client.begin_at(pin).map_err(advised)?;
+        let mut client = LightClient::trusting(node.clone(), lineage.clone(), Beginning::Pin, anchor.unbonding_epochs);
+        client.begin_at(pin)?;
         Ok(LedgerTrust::Committee(Anchor::of(&lineage, client.newest(), anchor.unbonding_epochs)))
     }
 
@@ -226,11 +225,14 @@ impl LedgerTrust {
     }
 
     /// Reads what [`LedgerTrust::encode`] makes.
-    pub fn parse(pinned: Option<&PinnedTrust>) -> anyhow::Result<LedgerTrust> {
+    ///
+    /// # Errors
+    /// [`Invalid`] names what is wrong.
+    pub fn parse(pinned: Option<&PinnedTrust>) -> Result<LedgerTrust, Invalid> {
         match pinned {
             None => Ok(LedgerTrust::Unknown),
             Some(PinnedTrust::Word(solo)) if solo == "solo" => Ok(LedgerTrust::SoloNode),
-            Some(PinnedTrust::Word(other)) => bail!("{other:?} names no validators"),
+            Some(PinnedTrust::Word(_)) => Err(Invalid("word for the validators")),
             Some(PinnedTrust::Committee(committee)) => Anchor::parse(committee).map(LedgerTrust::Committee),
         }
     }

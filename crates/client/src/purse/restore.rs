@@ -1,7 +1,6 @@
 //! The first step of a purse that was copied or restored: it asks a quorum what spends each of its outputs, finishes
 //! the payments that it learns of, and so finds their change.
 
-use anyhow::Context;
 use lane::SentPayment;
 use payments::{
     ContestedOutput, HomePhase, KnownSpender, Output, OutputProof, PaymentView, Recipient, SignedPayment, SpentOutput,
@@ -9,13 +8,18 @@ use payments::{
 };
 use primitives::PublicKey;
 
+use super::error::PurseError;
+use super::folder::Purse;
 use super::held::Held;
+use super::keys::Seed;
 use super::lanes::Lanes;
-use super::purse::{Purse, Seed};
 use super::spend::confirm;
 
 /// Asks until nothing new is learned; returns the number of payments that the purse did not know.
-pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<usize> {
+///
+/// # Errors
+/// [`PurseError::Untold`] if too few members answer.
+pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, PurseError> {
     let mut found = 0;
     loop {
         let mut heard = Vec::new();
@@ -23,15 +27,11 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
             if HomePhase::of(held.home, lanes.now.epoch) > HomePhase::Exit {
                 continue;
             }
-            let (key, patience) = (purse.secret(seed, &held.owner)?, lanes.patience);
+            let (key, patience) = (purse.keys.secret(seed, &held.owner)?, lanes.patience);
             let Output { asset, amount, .. } = held.holding.output;
             let output = SpentOutput { id: held.holding.id, asset, amount };
             let of = ContestedOutput { output, home: held.home, owner: held.owner };
-            let spender = lanes.client(held.home).spender(&key, &of, patience);
-            let spender = spender.context(
-                "the purse was copied or restored, and the validators did not answer what it has spent since",
-            )?;
-            heard.extend(spender);
+            heard.extend(lanes.client(held.home).spender(&key, &of, patience).map_err(PurseError::Untold)?);
         }
         if heard.is_empty() {
             purse.settle_in()?;
@@ -50,7 +50,7 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
                     Recipient::Account(_) => None,
                 })
                 .collect();
-            purse.find_lost_keys(seed, &keys)?;
+            purse.keys.find_lost(seed, &keys)?;
             purse.outbox.insert(&payment)?;
             confirm(purse, lanes, payment)?;
             found += 1;
@@ -60,7 +60,7 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> anyhow::Result<
 
 /// The request of a payment that validators know. Those that answer have reserved its inputs, so proofs of inputs
 /// that the purse has lost do not matter to them.
-fn signed(purse: &Purse, spender: &KnownSpender) -> anyhow::Result<SignedPayment> {
+fn signed(purse: &Purse, spender: &KnownSpender) -> Result<SignedPayment, PurseError> {
     let contents = purse.contents()?;
     let view = PaymentView::parse(&spender.payment)?;
     let all: Vec<&Held> = contents.held.iter().chain(contents.spent.values()).collect();

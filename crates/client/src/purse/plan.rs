@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use store::RealDisk;
 
-use super::deposit_file::Deposit;
-use super::files::{CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, RECEIVED, read_json, write_json};
-use super::ledger_trust::PROVED;
-use super::network::EPOCHS;
+use super::deposit::Deposit;
+use super::files::{
+    BOARDS, CONTESTED, DEPOSITS, EPOCHS, LANE, OUTBOX, POSTED, PROVED, RECEIVED, make_folder, of, read_json, write_json,
+};
 use super::pinned::PinnedLane;
+use crate::error::ClientError;
 
 pub(super) const PLAN: &str = "follow.json";
 
@@ -24,26 +23,26 @@ pub(super) struct Plan {
 }
 
 /// Does what is left to do, if a purse began to follow a restart.
-pub(super) fn finish(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn finish(folder: &Path) -> Result<(), ClientError> {
     let path = folder.join(PLAN);
     if !path.exists() {
         return Ok(());
     }
     let plan: Plan = read_json(&path)?;
     let before = folder.join(&plan.before);
-    RealDisk::new(&before).with_context(|| before.display().to_string())?;
-    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, "boards.json"] {
+    make_folder(&before)?;
+    for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX, EPOCHS, PROVED, BOARDS] {
         let (from, to) = (folder.join(part), before.join(part));
         if from.exists() && !to.exists() {
-            std::fs::rename(&from, &to).with_context(|| from.display().to_string())?;
+            std::fs::rename(&from, &to).map_err(of(&from))?;
         }
     }
     for part in [DEPOSITS, RECEIVED, POSTED, CONTESTED, OUTBOX] {
-        RealDisk::new(folder.join(part)).with_context(|| folder.join(part).display().to_string())?;
+        make_folder(&folder.join(part))?;
     }
     for deposit in &plan.deposits {
         write_json(&folder.join(DEPOSITS).join(format!("{}.json", deposit.transaction)), deposit)?;
     }
     write_json(&folder.join(LANE), &plan.lane)?;
-    std::fs::remove_file(&path).with_context(|| path.display().to_string())
+    std::fs::remove_file(&path).map_err(of(&path))
 }
