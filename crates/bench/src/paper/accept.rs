@@ -222,20 +222,24 @@ fn table_2(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exhi
     sharded(options, options.pick(&[4, 10], &[4, 10, 28]), say)
 }
 
+/// A row of table 1; `tree` is what the same costs with trees, where it is comparable.
+fn cost(scheme: &str, operation: &str, ns: &Value, tree: Value) -> Value {
+    json!({ "scheme": scheme, "operation": operation, "ns": ns, "merkle": tree })
+}
+
 fn table_1(options: &PaperOptions, _: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let costs = lane_rows::table_1(options.pick(256, 2_048));
     let merkle = |field: &str| costs["merkle_of_64_leaves"][field].clone();
-    let row = |scheme: &str, operation: &str, ns: &Value, merkle: Value| json!({ "scheme": scheme, "operation": operation, "ns": ns, "merkle": merkle });
     let (naive, tree, bls) = (&costs["naive"], &costs["merkle_of_64_leaves"], &costs["bls"]);
     let rows = [
-        row("naive", "sign", &naive["sign"], merkle("sign")),
-        row("naive", "verify", &naive["verify_single"], merkle("verify_warm_root")),
-        row("naive", "verify, batch of 64", &naive["verify_batch_of_64"], Value::Null),
-        row("merkle", "sign", &tree["sign"], Value::Null),
-        row("merkle", "verify, new root", &tree["verify_cold_root"], Value::Null),
-        row("merkle", "verify", &tree["verify_warm_root"], Value::Null),
-        row("bls", "sign", &bls["sign"], Value::Null),
-        row("bls", "verify", &bls["verify"], Value::Null),
+        cost("naive", "sign", &naive["sign"], merkle("sign")),
+        cost("naive", "verify", &naive["verify_single"], merkle("verify_warm_root")),
+        cost("naive", "verify, batch of 64", &naive["verify_batch_of_64"], Value::Null),
+        cost("merkle", "sign", &tree["sign"], Value::Null),
+        cost("merkle", "verify, new root", &tree["verify_cold_root"], Value::Null),
+        cost("merkle", "verify", &tree["verify_warm_root"], Value::Null),
+        cost("bls", "sign", &bls["sign"], Value::Null),
+        cost("bls", "verify", &bls["verify"], Value::Null),
     ];
     let columns = [("scheme", "/scheme"), ("operation", "/operation"), ("ns", "/ns"), ("merkle ns", "/merkle")];
     Ok(Chart::of("processor time of one thread for one signature", &columns, &rows))

@@ -83,6 +83,18 @@ pub fn cell_number(value: &Value) -> Option<f64> {
     }
 }
 
+/// A value whose numbers have six significant digits: no more is known of them, and such text is read back exactly.
+fn tidy(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let text = format!("{:.5e}", number.as_f64().unwrap_or(f64::NAN));
+            text.parse::<f64>().map_or(Value::Null, Value::from)
+        }
+        Value::Array(values) => values.iter().map(tidy).collect(),
+        other => other.clone(),
+    }
+}
+
 /// A cell as text: numbers with at most four significant digits.
 pub fn cell_text(value: &Value) -> String {
     match value {
@@ -121,7 +133,7 @@ fn grouped(text: &str) -> String {
 impl Chart {
     /// A table of these columns: a name, and where the value is in each of `rows` (a JSON pointer).
     pub fn of(method: &str, columns: &[(&'static str, &str)], rows: &[Value]) -> Chart {
-        let cells = |row: &Value| columns.iter().map(|(_, at)| row.pointer(at).cloned().unwrap_or_default()).collect();
+        let cells = |row: &Value| columns.iter().map(|(_, at)| row.pointer(at).map(tidy).unwrap_or_default()).collect();
         Chart {
             method: method.into(),
             columns: columns.iter().map(|(name, _)| *name).collect(),
@@ -206,7 +218,39 @@ pub(crate) fn unrolled(rows: &[Value], field: &str, name: &str) -> Vec<Value> {
             Some(one)
         })
     };
-    let mut all: Vec<Value> = rows.iter().flat_map(each).collect();
-    all.shrink_to_fit();
-    all
+    rows.iter().flat_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cells_are_short_and_read_back_as_they_were_written() {
+        let rows = [json!({ "a": { "b": 24.999_999_999_999_996 }, "c": [1.0 / 3.0], "n": 7 }), json!({ "n": 8 })];
+        let chart = Chart::of("by hand", &[("b", "/a/b"), ("c", "/c"), ("n", "/n")], &rows);
+        assert_eq!(chart.table, [[json!(25.0), json!([0.333_333]), json!(7)], [Value::Null, Value::Null, json!(8)]]);
+        let text = Value::from(chart.table[0].clone()).to_string();
+        assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), Value::from(chart.table[0].clone()));
+        let texts = [json!(1_234_567), json!(0.001_234_56), json!(1_234.56), json!(0.0), json!(-1_234.0), Value::Null];
+        assert_eq!(texts.map(|value| cell_text(&value)), ["1,234,567", "0.001235", "1,235", "0", "-1,234", "–"]);
+    }
+
+    #[test]
+    fn curves_are_made_of_the_rows_that_have_both_numbers() {
+        let row = |x: Value, y: Value, by: &str| json!({ "x": x, "y": y, "by": by });
+        let rows = [row(json!(1), json!(2), "a"), row(json!(2), Value::Null, "a"), row(json!(3), json!(4), "b")];
+        let chart = Chart::of("by hand", &[("x", "/x"), ("y", "/y"), ("by", "/by")], &rows);
+        let plot = ChartPlot { x: "x", y: "y", by: &["by"], log: (false, false) };
+        let curves: Vec<_> = chart.curves(Some(&plot)).into_iter().map(|one| (one.name, one.points)).collect();
+        assert_eq!(curves, [("by a".into(), vec![(1.0, 2.0)]), ("by b".into(), vec![(3.0, 4.0)])]);
+    }
+
+    #[test]
+    fn a_map_by_numbers_becomes_a_row_for_each() {
+        let rows = unrolled(&[json!({ "n": 1, "ms": { "1": 5.0, "2": 3.0 } })], "ms", "threads");
+        assert_eq!(rows, [json!({ "n": 1, "ms": 5.0, "threads": 1 }), json!({ "n": 1, "ms": 3.0, "threads": 2 })]);
+    }
 }

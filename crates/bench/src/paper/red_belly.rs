@@ -307,3 +307,17 @@ fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
                   chains are quoted, on 200 machines in ten regions";
     Ok(Chart { series, axes: ("latency, s", "share of calls"), ..Chart::of(method, &columns, &rows) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_means_of_three_seconds_and_curves_end_at_all() {
+        assert_eq!(smoothed(&[3.0, 0.0, 6.0, 0.0]), [1.5, 3.0, 2.0, 3.0]);
+        assert!(smoothed(&[]).is_empty());
+        let quantiles: Vec<u64> = (0..=20).collect();
+        let curve = latency_curve("all", &quantiles.into(), 1e-3);
+        assert_eq!((curve.points[0], curve.points[20]), ((0.0, 0.0), (0.02, 1.0)));
+    }
+}
