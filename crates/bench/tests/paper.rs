@@ -1,10 +1,16 @@
-//! The registry of papers: every figure and table has its row, the cheap ones run, and claims fail on bad rows.
+//! The registry of papers: every figure and table has its row, the cheap ones run, claims fail on bad rows, and the
+//! tables of the documentation are those of their data.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use bench::paper::document;
 use bench::paper::exhibit::{Exhibit, ExhibitKind, Paper, PaperOptions};
 use bench::paper::{chosen, exhibits, run};
 use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 fn shown(paper: Paper, names: &[&str], folder: Option<&Path>) -> Vec<Value> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
@@ -130,4 +136,37 @@ fn claims_of_the_registry_fail_on_rows_that_contradict_them() {
     let utility = &claims(Paper::Speedex, "section-6.2-days")[1];
     assert_eq!(utility.check(&[day(0.04.into())]).holds, Some(true));
     assert_eq!(utility.check(&[day("infinite".into())]).holds, Some(false), "a day on which nothing trades counts");
+}
+
+#[test]
+fn tables_of_the_documentation_are_those_of_their_data_under_these_rules() {
+    let (folder, path) = (root().join("docs/figures"), root().join("docs/benchmarks.md"));
+    let text = std::fs::read_to_string(&path).expect("the document");
+    let shown = document::shown(&text);
+    assert!(shown.len() >= 8, "{shown:?}");
+    let made = document::with_tables(&text, &folder, "figures").expect("every table has its data");
+    assert!(made == text, "a table of docs/benchmarks.md differs from its data: run `walras bench document`");
+    for name in shown {
+        let told = document::read(&folder, name).expect("read before");
+        let paper = Paper::ALL.into_iter().find(|paper| told["paper"] == paper.name()).expect("a paper");
+        let exhibit = exhibits(paper).iter().find(|exhibit| exhibit.file() == name).expect("an exhibit");
+        let remedy =
+            format!("run `{} --out docs/figures`, then `walras bench document`", told["provenance"]["command"]);
+        let rules = &told["provenance"]["rules"];
+        assert!(!paper.rests_on_rules() || *rules == ledger::RULES, "{name} is of rules {rules}: {remedy}");
+        let sentences: Vec<&str> = exhibit.claims.iter().map(|claim| claim.says).collect();
+        let told_claims: Vec<&str> =
+            told["claims"].as_array().expect("claims").iter().filter_map(|claim| claim["claim"].as_str()).collect();
+        assert_eq!(sentences, told_claims, "{name} has other claims now: {remedy}");
+        let rows = told["rows"].as_array().expect("rows");
+        let verdicts: Vec<Value> = exhibit.claims.iter().map(|claim| claim.as_json(rows)).collect();
+        assert_eq!(Value::from(verdicts), told["claims"], "{name}: what became of its claims is not what its rows say");
+        assert!(folder.join(format!("{name}.svg")).exists(), "{name}: its picture is missing: {remedy}");
+    }
+    // Nothing lies about that no document shows.
+    for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a name");
+        let (name, kind) = name.rsplit_once('.').expect("a kind");
+        assert!(["json", "svg"].contains(&kind) && document::shown(&text).contains(&name), "{name}.{kind}");
+    }
 }
