@@ -147,7 +147,7 @@ impl ClaimShape {
                 let pair = |row: &&Value| Some((cell_number(&row[over])?, cell_number(&row[under])?));
                 // Two infinite numbers are as large as each other.
                 let ratio = |(over, under): (f64, f64)| if over == under { 1.0 } else { over / under };
-                rows.iter().filter_map(|row| pair(row)).map(|pair| (ratio(pair) >= least, ratio(pair))).collect()
+                rows.iter().filter_map(pair).map(|pair| (ratio(pair) >= least, ratio(pair))).collect()
             }
             ClaimShape::Within { column: name, least, most } => {
                 column(name).into_iter().map(|number| ((least..=most).contains(&number), number)).collect()
