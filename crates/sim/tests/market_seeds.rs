@@ -16,6 +16,7 @@ fn markets_hold_for_seeds() {
         sum.unpaid += report.unpaid;
         sum.restarts += report.restarts;
         sum.fences += report.fences;
+        sum.operators += report.operators;
         sum.convicted += report.convicted;
         sum.claimed += report.claimed;
         sum.unproved += report.unproved;
@@ -23,7 +24,7 @@ fn markets_hold_for_seeds() {
     println!("{sum:?}");
     let often = [sum.settled, sum.refused, sum.restarts];
     assert!(often.iter().all(|count| *count > 100), "{sum:?}");
-    let rare = [sum.forged, sum.busts, sum.unpaid, sum.fences, sum.convicted, sum.claimed, sum.unproved];
+    let rare = [sum.forged, sum.busts, sum.unpaid, sum.fences, sum.operators, sum.convicted, sum.claimed, sum.unproved];
     assert!(rare.iter().all(|count| *count > 0), "{sum:?}");
 }
 

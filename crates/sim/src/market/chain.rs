@@ -1,14 +1,15 @@
 //! The chain: the real ledger, block after block, with the books beside it and what blocks say to roots.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, Venues};
 use primitives::venue::{Delay, Settle, VenueOperation};
-use primitives::{Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction};
+use primitives::{Body, Digest, Height, Operation, Sequence, SubBlock, Superblock, Transaction, TransactionId};
 use venue::{CertifiedFacts, ChainState, FillFate, facts_since, fate_of, settles_of};
 
 use super::oracle::Oracle;
-use super::people::{BLOCK_MS, DELAY, OPERATOR, Person, VENUE, address, genesis, key};
+use super::people::{BLOCK_MS, DELAY, Person, VENUE, address, genesis, key, operates};
 use crate::kernel::MarketMistake;
 
 pub(super) struct Chain {
@@ -24,12 +25,14 @@ pub(super) struct Chain {
     /// Verdicts that nobody has taken yet.
     verdicts: (u64, Vec<BustReason>),
     pub voids: u64,
+    /// After how many changes of the operator each settle was first sent.
+    sent_under: BTreeMap<TransactionId, u8>,
     pub refused: u64,
 }
 
-/// What a host reads of the ledger.
-fn state_of(ledger: &Ledger) -> ChainState {
-    ChainState::of(ledger, &address(OPERATOR)).expect("the chain has venues")
+/// What a host reads of the ledger, with the account of the present operator.
+fn state_of(ledger: &Ledger, changes: u8) -> ChainState {
+    ChainState::of(ledger, &address(operates(changes))).expect("the chain has venues")
 }
 
 impl Chain {
@@ -39,7 +42,7 @@ impl Chain {
         let ledger = Ledger::new(&genesis(delay)).expect("a sound genesis");
         Chain {
             oracle: Oracle::new(ledger.network()),
-            before: state_of(&ledger),
+            before: state_of(&ledger, 0),
             ledger,
             time_ms: 1_000_000,
             facts: Vec::new(),
@@ -47,6 +50,7 @@ impl Chain {
             mistake,
             verdicts: (0, Vec::new()),
             voids: 0,
+            sent_under: BTreeMap::new(),
             refused: 0,
         }
     }
@@ -82,7 +86,8 @@ impl Chain {
 
     /// A settle that the operator signs as its next transaction.
     pub fn settle(&self, settle: Settle) -> Transaction {
-        self.sign(OPERATOR, self.next_sequence(OPERATOR), VenueOperation::Settle(settle))
+        let person = operates(self.oracle.changes);
+        self.sign(person, self.next_sequence(person), VenueOperation::Settle(settle))
     }
 
     /// A block of operations that must apply.
@@ -127,12 +132,13 @@ impl Chain {
         let mut outcomes = applied.outcomes;
         let all = block.sub_blocks[0].native.iter().zip(&outcomes);
         let counted: Vec<&Transaction> = all.filter(|(_, of)| **of == Outcome::Applied).map(|(one, _)| one).collect();
-        self.voids += outcomes.iter().filter(|of| **of == Outcome::Void).count() as u64;
+        let void = block.sub_blocks[0].native.iter().zip(&outcomes).filter(|(_, of)| **of == Outcome::Void);
+        self.voids += void.filter(|(settle, _)| !self.is_of_an_earlier_operator(settle)).count() as u64;
         self.refused += outcomes.iter().filter(|of| of.refusal().is_some()).count() as u64;
         self.oracle.follow(&self.ledger, time_ms, &counted, &judged)?;
         self.ledger.audit().map_err(|error| format!("bookkeeping: {error}"))?;
         self.note_verdicts(judged.iter().flat_map(|of| &of.verdicts));
-        let state = state_of(&self.ledger);
+        let state = state_of(&self.ledger, self.oracle.changes);
         let mut facts = settles_of(&judged, VENUE);
         facts.extend(facts_since(&state, Some(&self.before), VENUE));
         self.before = state;
@@ -140,6 +146,19 @@ impl Chain {
         outcomes.rotate_right(turn);
         outcomes.truncate(count);
         Ok(outcomes)
+    }
+
+    /// Pools have a settle of each root.
+    pub fn send(&mut self, settle: Transaction) {
+        self.sent_under.entry(settle.id()).or_insert(self.oracle.changes);
+        self.settles.retain(|one| *one != settle);
+        self.settles.push(settle);
+    }
+
+    /// Another operator settled meanwhile what this one had sent. Once the account operates again, a stale pool may
+    /// still propose that settle, which then pays and does nothing.
+    fn is_of_an_earlier_operator(&self, settle: &Transaction) -> bool {
+        self.sent_under.get(&settle.id()).is_some_and(|changes| *changes < self.oracle.changes)
     }
 
     fn note_verdicts<'a>(&mut self, verdicts: impl Iterator<Item = &'a FillVerdict>) {

@@ -205,12 +205,16 @@ impl MarketWorld {
         Ok(())
     }
 
-    /// A report of a fill as another one, to somebody else.
+    /// A report of a fill as another one, to somebody else: whoever has a report key can sign it, a thief as well.
     pub(super) fn report_twice(&mut self) {
         let (incarnation, network) = (self.chain.oracle.incarnation, self.chain.network());
         let at = self.dice.index(8);
         let Some(report) = self.evidence.any(incarnation, at).copied() else { return };
-        let lied = lie(&report, &network, &mut self.dice);
+        // A key that the incarnation had before convicts as well.
+        let (oracle, dice) = (&self.chain.oracle, &mut self.dice);
+        let changes =
+            oracle.incarnation_from + dice.below(u64::from(oracle.changes - oracle.incarnation_from) + 1) as u8;
+        let lied = lie(&report, &network, changes, dice);
         self.evidence.keep(&[lied]);
         self.has_cheated = true;
     }

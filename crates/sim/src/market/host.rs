@@ -24,6 +24,8 @@ pub(super) struct Host {
     passed: u64,
     /// Attaches the sessions of all traders.
     pub attach: Vec<VenueInput>,
+    /// Whose keys the root has: those after so many changes of the operator.
+    pub changes: u8,
     follower: Follower,
     /// Leaves that were reported, by index.
     told: BTreeMap<u64, Digest>,
@@ -44,9 +46,11 @@ impl Host {
         settings: VenueSettings,
         options: VenueOptions,
         mistake: Option<MarketMistake>,
+        changes: u8,
     ) -> Result<Host, String> {
-        let root = VenueRoot::create(disk.clone(), settings, keys(), options).map_err(|error| error.to_string())?;
-        Ok(Host::of(disk, root, options, mistake))
+        let root =
+            VenueRoot::create(disk.clone(), settings, keys(changes), options).map_err(|error| error.to_string())?;
+        Ok(Host { changes, ..Host::of(disk, root, options, mistake) })
     }
 
     fn of(disk: FaultDisk, root: VenueRoot<FaultDisk>, options: VenueOptions, mistake: Option<MarketMistake>) -> Host {
@@ -58,6 +62,7 @@ impl Host {
             mistake,
             passed,
             attach: Vec::new(),
+            changes: 0,
             follower: Follower::default(),
             told: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -73,8 +78,13 @@ impl Host {
     /// A second root with the same keys, on a copy of the disk.
     pub fn twin(&self) -> Result<Host, String> {
         let disk = self.disk.after_crash(Surviving::Everything);
-        let opened = VenueRoot::open(disk.clone(), keys(), self.options).map_err(|error| error.to_string())?;
-        Ok(Host { attach: self.attach.clone(), ..Host::of(disk, opened.0, self.options, self.mistake) })
+        let opened =
+            VenueRoot::open(disk.clone(), keys(self.changes), self.options).map_err(|error| error.to_string())?;
+        Ok(Host {
+            attach: self.attach.clone(),
+            changes: self.changes,
+            ..Host::of(disk, opened.0, self.options, self.mistake)
+        })
     }
 
     /// A step. If the disk fails the process ends, opens again, and the inputs are sent again.
@@ -168,7 +178,7 @@ impl Host {
             return self.begin_anew();
         }
         let options = VenueOptions { again_from: Some(self.passed), ..self.options };
-        let opened = VenueRoot::open(self.disk.clone(), keys(), options);
+        let opened = VenueRoot::open(self.disk.clone(), keys(self.changes), options);
         let (root, found) = opened.map_err(|error| format!("a root does not open again: {error}"))?;
         self.root = root;
         self.check_told()?;
@@ -189,7 +199,7 @@ impl Host {
             attach: std::mem::take(&mut self.attach),
             reports,
             restarts: self.restarts,
-            ..Host::new(FaultDisk::new(self.restarts), settings, self.options, self.mistake)?
+            ..Host::new(FaultDisk::new(self.restarts), settings, self.options, self.mistake, self.changes)?
         };
         Ok(())
     }
@@ -206,6 +216,12 @@ impl Host {
         }
         let attach = self.attach.clone();
         self.give(now_ms, &attach, dice)
+    }
+
+    /// The process ends, and the root opens with the keys of another operator.
+    pub fn change_keys(&mut self, changes: u8, now_ms: u64, dice: &mut Dice) -> Result<(), String> {
+        self.changes = changes;
+        self.crash(now_ms, dice.surviving(), dice)
     }
 
     /// A snapshot, whatever the disk does.

@@ -5,11 +5,13 @@
 //! were ever sent and propose them in any order, and the process that runs the root ends at any moment. Honest traders
 //! quote and trade. Hostile ones forge, repeat, sign stale and impossible orders, replace by the dozen, take their
 //! deposits away, revoke keys under open orders, and cancel what has not arrived.
+//! The owner names other operators, takes a part of the bond out and adds to it.
 //!
 //! In half of the runs the venue turns hostile: it settles fills that it never reported, or in another order, or none;
-//! it reports one number as two fills; or two roots run with its keys. Its traders convict it, its owner fences it and
-//! bonds anew, and the next incarnation is an honest one. Owners of honest venues fence, too, whatever is unsettled;
-//! then traders claim. In some runs proposers hold settles for longer than D: then fills may bust, and only then.
+//! it reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had; or
+//! two roots run with its keys. Its traders convict it, its owner fences it and bonds anew, and the next incarnation is
+//! an honest one. Owners of honest venues fence, too, whatever is unsettled; then traders claim. In some runs proposers
+//! hold settles for longer than D: then fills may bust, and only then.
 //!
 //! After every step:
 //!
@@ -31,6 +33,7 @@ mod evidence;
 mod follower;
 mod host;
 mod oracle;
+mod owner;
 mod people;
 mod settles;
 mod traders;
@@ -46,8 +49,8 @@ use chain::Chain;
 use evidence::Evidence;
 use host::Host;
 use people::{
-    BLOCK_MS, BOND, DELAY, DEPOSIT, FEE, MARKET, OWNER, Person, TRADERS, VENUE, deposit, limits, market,
-    market_settings, operator, terms,
+    BLOCK_MS, BOND, DELAY, DEPOSIT, FEE, MARKET, OWNER, TRADERS, VENUE, deposit, limits, market, market_settings,
+    operator, terms,
 };
 use traders::{Moment, Traders};
 use villain::Villainy;
@@ -98,6 +101,8 @@ pub struct MarketReport {
     pub fences: u64,
     /// Runs whose venue was hostile.
     pub hostile: u64,
+    /// Openings with the keys of another operator.
+    pub operators: u64,
     /// Convictions.
     pub convicted: u64,
     /// Fills that were claimed.
@@ -202,7 +207,7 @@ impl MarketWorld {
     /// A venue with a market, and traders with keys and deposits.
     fn found(&mut self) -> Result<(), String> {
         let open =
-            VenueOperation::Open { venue: VENUE, operator: operator(), fee_cap_ppm: people::FEE_CAP_PPM, bond: BOND };
+            VenueOperation::Open { venue: VENUE, operator: operator(0), fee_cap_ppm: people::FEE_CAP_PPM, bond: BOND };
         self.chain.must(vec![(OWNER, open)])?;
         self.chain.must(vec![(OWNER, VenueOperation::List { venue: VENUE, market: MARKET, terms: market() })])?;
         for asset in people::ASSETS {
@@ -226,13 +231,14 @@ impl MarketWorld {
             entries_max: people_terms.entries_max,
             life_max: people_terms.life_max,
         };
-        let (network, operator) = (self.chain.network(), operator());
+        let (network, changes) = (self.chain.network(), self.chain.oracle.changes);
+        let operator = operator(changes);
         let settings =
             VenueSettings { network, venue: VENUE, incarnation, operator, terms: settling, limits: limits() };
         let options =
             VenueOptions { mistake: self.options.mistake.and_then(Mistake::of_venue), ..VenueOptions::default() };
         let disk = FaultDisk::new(self.dice.bits());
-        let host = Host::new(disk, settings, options, self.options.mistake.and_then(Mistake::of_market))?;
+        let host = Host::new(disk, settings, options, self.options.mistake.and_then(Mistake::of_market), changes)?;
         self.hosts = vec![host];
         (self.has_cheated, self.chain.settles) = (false, Vec::new());
         self.attach()?;
@@ -346,6 +352,7 @@ impl MarketWorld {
     /// A block, with the settles that its proposers choose.
     fn block(&mut self) -> Result<(), String> {
         let is_urgent = self.is_urgent()?;
+        self.change_keys(is_urgent)?;
         if is_urgent {
             self.certify(0)?;
         }
@@ -380,22 +387,6 @@ impl MarketWorld {
             is_urgent |= oldest.is_some_and(|oldest| self.chain.height() + 1 - oldest >= DELAY.heights / 2);
         }
         Ok(is_urgent)
-    }
-
-    /// What traders and the owner do in a block.
-    fn operations(&mut self) -> Vec<(Person, VenueOperation)> {
-        let (now, venues) = (self.moment(), self.chain.venues());
-        let mut all = Vec::new();
-        for person in TRADERS {
-            if self.dice.once_in(2) {
-                let (oracle, dice) = (&self.chain.oracle, &mut self.dice);
-                all.extend(self.traders.operation(person, now, &venues, oracle, dice).map(|one| (person, one)));
-            }
-        }
-        if self.dice.once_in(60) && self.chain.height() > self.fenced_at + 12 {
-            all.push((OWNER, VenueOperation::Fence { venue: VENUE, incarnation: now.incarnation }));
-        }
-        all
     }
 
     /// After a fence the next incarnation begins; whoever has reports of fills that are not settled claims them.

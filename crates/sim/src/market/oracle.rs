@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use ledger::{BustGuilt, FillVerdict, Ledger, SettledFills};
 use primitives::venue::{
-    Contradicting, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SettledOrder,
+    Contradicting, Delay, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SettledOrder,
     VenueEvidence, VenueOperation, VenueOrder, VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
 use super::people::{
-    ASSETS, DELAY, EUR, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START, TICK, TRADERS, USD, VENUE,
-    address, reporting,
+    ASSETS, BOND_DELAY, DELAY, EUR, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START, TICK, TRADERS,
+    USD, VENUE, address, operator, reporting,
 };
 
 /// An order that a trader has signed.
@@ -58,6 +58,10 @@ pub(super) struct Oracle {
     deposits: BTreeMap<(Person, AssetId), PlainDeposit>,
     balances: BTreeMap<(Person, AssetId), Amount>,
     bond: Amount,
+    bond_leaving: Option<(Amount, Height)>,
+    /// How often the owner has named another operator, and how often when the incarnation began.
+    pub changes: u8,
+    pub incarnation_from: u8,
     pub incarnation: u32,
     /// Incarnations that ended, each with its fills.
     pub ended: Vec<(Vec<Digest>, EndedIncarnation)>,
@@ -82,6 +86,9 @@ impl Oracle {
             deposits: BTreeMap::new(),
             balances,
             bond: 0,
+            bond_leaving: None,
+            changes: 0,
+            incarnation_from: 0,
             incarnation: 0,
             ended: Vec::new(),
             leaves: Vec::new(),
@@ -106,10 +113,14 @@ impl Oracle {
 
     /// Whether an action counts by now: D heights and τ later.
     fn is_past(&self, since: Height) -> bool {
+        self.is_past_by(DELAY, since)
+    }
+
+    fn is_past_by(&self, delay: Delay, since: Height) -> bool {
         let now = self.height() as usize;
         let then = usize::try_from(since).unwrap_or(usize::MAX);
-        now as u64 > since.saturating_add(DELAY.heights)
-            && self.times.get(then).is_some_and(|then| self.times[now] > then + DELAY.ms)
+        now as u64 > since.saturating_add(delay.heights)
+            && self.times.get(then).is_some_and(|then| self.times[now] > then + delay.ms)
     }
 
     /// Follows a block and compares the ledger with the books.
@@ -139,6 +150,7 @@ impl Oracle {
             }
         }
         operations().for_each(|(_, operation)| self.change_bond(operation));
+        operations().for_each(|(_, operation)| self.unbond(operation, ledger.height()));
         self.operate(ledger.height(), applied);
         self.pay_out();
         self.compare(ledger)
@@ -260,7 +272,7 @@ impl Oracle {
         // Orders of a market that nobody listed cost the least.
         let is_listed = body.orders[usize::from(fill.buy)].order.market == MARKET;
         let penalty = u64::from(fill.lots) * if is_listed { PENALTY } else { PENALTY_MIN };
-        self.bond -= penalty;
+        self.take_bond(penalty);
         let at = match guilt {
             BustGuilt::Buyer => fill.sell,
             BustGuilt::Seller => fill.buy,
@@ -285,23 +297,40 @@ impl Oracle {
             Contradicting::Tree(..) => vec![evidence.report.account],
             Contradicting::Report(other) => vec![evidence.report.account, other.account],
         };
-        let share = std::mem::take(&mut self.bond) / 10 / accounts.len() as Amount;
+        let leaving = self.bond_leaving.take().map_or(0, |(units, _)| units);
+        let share = (std::mem::take(&mut self.bond) + leaving) / 10 / accounts.len() as Amount;
         accounts.iter().filter_map(person_of).for_each(|person| self.pay(person, share));
     }
 
     fn change_bond(&mut self, operation: &VenueOperation) {
         match operation {
             VenueOperation::Open { bond: units, .. } | VenueOperation::Bond { units, .. } => self.bond += units,
-            VenueOperation::Claim(claim) => self.bond -= self.bond.min(u64::from(claim.fill.lots) * PENALTY),
+            VenueOperation::Claim(claim) => self.take_bond(u64::from(claim.fill.lots) * PENALTY),
             _ => {}
         }
+    }
+
+    /// What leaves is liable until it is paid, after the bond itself.
+    fn take_bond(&mut self, units: Amount) {
+        let from_bond = units.min(self.bond);
+        self.bond -= from_bond;
+        let leaving = self.bond_leaving.map(|(left, since)| (left - left.min(units - from_bond), since));
+        self.bond_leaving = leaving.filter(|(left, _)| *left > 0);
+    }
+
+    /// A withdrawal from the bond begins after everything that this block takes from it.
+    fn unbond(&mut self, operation: &VenueOperation, height: Height) {
+        let VenueOperation::Unbond { units, .. } = operation else { return };
+        let leaves = (*units).min(self.bond);
+        self.bond -= leaves;
+        self.bond_leaving = (leaves > 0).then_some((leaves, height));
     }
 
     /// What traders did.
     fn operate(&mut self, height: Height, applied: &[&Transaction]) {
         for one in applied {
             let Some(person) = person_of(&one.body.account) else {
-                venue_operation(one).into_iter().for_each(|operation| self.fence(operation, height));
+                venue_operation(one).into_iter().for_each(|operation| self.own(operation, height));
                 continue;
             };
             self.take(person, USD, FEE * one.body.weight());
@@ -333,16 +362,31 @@ impl Oracle {
         }
     }
 
-    fn fence(&mut self, operation: &VenueOperation, height: Height) {
-        let VenueOperation::Fence { incarnation, .. } = operation else { return };
+    /// What the owner did.
+    fn own(&mut self, operation: &VenueOperation, height: Height) {
+        match operation {
+            VenueOperation::Fence { incarnation, .. } => self.fence(*incarnation, height),
+            VenueOperation::ChangeOperator { .. } => self.changes += 1,
+            _ => {}
+        }
+    }
+
+    fn fence(&mut self, incarnation: u32, height: Height) {
         let leaves = std::mem::take(&mut self.leaves);
         let mut tree = FillTree::default();
         leaves.iter().for_each(|leaf| assert!(tree.append(*leaf), "few leaves"));
-        let (report_keys, time_ms) = (vec![reporting().public()], self.times[height as usize]);
-        let ended = EndedIncarnation { incarnation: *incarnation, tree, report_keys, height, time_ms };
+        let mut report_keys: Vec<PublicKey> = Vec::new();
+        for key in (self.incarnation_from..=self.changes).map(|changes| reporting(changes).public()) {
+            if !report_keys.contains(&key) {
+                report_keys.push(key);
+            }
+        }
+        let time_ms = self.times[height as usize];
+        let ended = EndedIncarnation { incarnation, tree, report_keys, height, time_ms };
         self.ended.push((leaves, ended));
         self.incarnation = incarnation + 1;
         self.verdicts.clear();
+        self.incarnation_from = self.changes;
         self.keys.values_mut().for_each(|key| key.stated = None);
     }
 
@@ -356,6 +400,7 @@ impl Oracle {
     fn pay_out(&mut self) {
         let due: Vec<_> =
             self.deposits.iter().filter_map(|(id, of)| of.leaving.map(|leaving| (*id, leaving))).collect();
+        self.bond_leaving = self.bond_leaving.filter(|(_, since)| !self.is_past_by(BOND_DELAY, *since));
         for (id, (units, since)) in due {
             if self.is_past(since) {
                 *self.balances.entry(id).or_default() += units;
@@ -367,9 +412,14 @@ impl Oracle {
     /// Balances and deposits of traders are those of the books, to the unit.
     fn compare(&self, ledger: &Ledger) -> Result<(), String> {
         let venues = ledger.venues().ok_or("the chain has no venues")?;
-        let bond = venues.get(VENUE).map_or(0, |venue| venue.bond);
-        if bond != self.bond {
-            return Err(format!("the bond is {bond} instead of {}", self.bond));
+        if let Some(venue) = venues.get(VENUE) {
+            let found = (venue.bond, venue.leaving.map(|leaving| (leaving.units, leaving.since.height)));
+            if found != (self.bond, self.bond_leaving) {
+                return Err(format!("the bond is {found:?} instead of {:?}", (self.bond, self.bond_leaving)));
+            }
+            if venue.operator != operator(self.changes) {
+                return Err(format!("the venue has another operator after {} changes", self.changes));
+            }
         }
         for (person, asset) in TRADERS.iter().flat_map(|person| ASSETS.map(|asset| (*person, asset))) {
             let found = venues.deposit(VENUE, &address(person), asset);

@@ -13,7 +13,10 @@ pub(super) const ASSETS: [AssetId; 2] = [USD, EUR];
 /// Units of each asset that everybody begins with.
 pub(super) const START: Amount = 1_000_000_000;
 pub(super) const OWNER: Person = 1;
-pub(super) const OPERATOR: Person = 2;
+/// The operators that the owner names in turn.
+const OPERATORS: [Person; 2] = [2, 8];
+/// Report keys that operators have in turn: an account that comes back has another one.
+const REPORT_KEYS: u8 = 3;
 /// Submits what anybody may: accusations and claims.
 pub(super) const WITNESS: Person = 3;
 /// The first two keep to the rules; the others try everything.
@@ -56,16 +59,22 @@ pub(super) fn public(person: Person, number: u8) -> PublicKey {
     trading(person, number).public()
 }
 
-pub(super) fn reporting() -> SecretKey {
-    SecretKey::from_seed([200; 32])
+/// Who operates the venue after so many changes.
+pub(super) fn operates(changes: u8) -> Person {
+    OPERATORS[usize::from(changes) % OPERATORS.len()]
 }
 
-pub(super) fn keys() -> VenueKeys {
-    VenueKeys { account: address(OPERATOR), operator: key(OPERATOR), report: reporting() }
+pub(super) fn reporting(changes: u8) -> SecretKey {
+    SecretKey::from_seed([200 + changes % REPORT_KEYS; 32])
 }
 
-pub(super) fn operator() -> VenueOperator {
-    VenueOperator { account: address(OPERATOR), report_key: reporting().public() }
+pub(super) fn keys(changes: u8) -> VenueKeys {
+    let person = operates(changes);
+    VenueKeys { account: address(person), operator: key(person), report: reporting(changes) }
+}
+
+pub(super) fn operator(changes: u8) -> VenueOperator {
+    VenueOperator { account: address(operates(changes)), report_key: reporting(changes).public() }
 }
 
 pub(super) fn terms(delay: Delay) -> VenueTerms {

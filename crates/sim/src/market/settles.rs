@@ -4,17 +4,13 @@ use primitives::Transaction;
 use primitives::venue::VenueOperation;
 
 use super::MarketWorld;
-use super::people::OPERATOR;
+use super::people::operates;
 use super::villain::{Villainy, false_settle, reordered, settle_in};
 
 impl MarketWorld {
     /// What a root submits reaches the pools; they keep it, and what they had.
     pub(super) fn submit(&mut self, settles: Vec<Transaction>) {
-        for settle in settles {
-            let known = self.chain.settles.iter().position(|one| *one == settle);
-            known.into_iter().for_each(|at| drop(self.chain.settles.remove(at)));
-            self.chain.settles.push(settle);
-        }
+        settles.into_iter().for_each(|settle| self.chain.send(settle));
     }
 
     /// What proposers include. They may hold what is new for a while; what is old comes from stale pools.
@@ -73,7 +69,8 @@ impl MarketWorld {
         let network = self.chain.network();
         let Some(last) = self.chain.settles.last().cloned() else { return };
         let Some(other) = settle_in(&last).and_then(|settle| reordered(settle, &network)) else { return };
-        let forged = self.chain.sign(OPERATOR, last.body.sequence, VenueOperation::Settle(other));
+        let forged =
+            self.chain.sign(operates(self.chain.oracle.changes), last.body.sequence, VenueOperation::Settle(other));
         self.has_cheated = true;
         self.forced.push(forged);
         self.chain.settles.clear();

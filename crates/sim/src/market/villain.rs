@@ -87,10 +87,10 @@ pub(super) fn reordered(settle: &Settle, network: &Digest) -> Option<Settle> {
 }
 
 /// A report of a fill as another one, to another trader.
-pub(super) fn lie(report: &FillReport, network: &Digest, dice: &mut Dice) -> FillReport {
+pub(super) fn lie(report: &FillReport, network: &Digest, changes: u8, dice: &mut Dice) -> FillReport {
     let account = address(TRADERS[dice.index(TRADERS.len())]);
     let leaf = Digest([dice.below(250) as u8; 32]);
-    FillReport::new(network, (VENUE, report.incarnation, report.index), leaf, account, &reporting())
+    FillReport::new(network, (VENUE, report.incarnation, report.index), leaf, account, &reporting(changes))
 }
 
 /// The settle in a transaction.

@@ -1,9 +1,11 @@
 //! A reader of the venue's market data that loses packets: it takes a snapshot, asks the rewinder, and has the book.
-//! It builds a second book by a parser that others wrote, `itchy`, and both must be the engine's.
+//! It builds a second book by a parser that others wrote, `itchy`, and another one by MeatPy, if there is an
+//! interpreter that has it; all must be the engine's. Its packets are dissected by tshark, if there is one.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::process::Command;
 
 use protocols::glimpse::read_snapshot_end;
 use protocols::itch::{ItchBody, ItchMessage};
@@ -12,7 +14,8 @@ use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::{ANY_SESSION, SoupLimits, SoupLogin};
 use serde_json::{Value, json};
 
-use super::now_ms;
+use super::over_quickfix::interpreter;
+use super::{by_tshark, now_ms};
 
 /// Heartbeats, of one a second, within which the book must be there.
 const BEATS: u32 = 60;
@@ -30,6 +33,10 @@ pub struct Follower {
     orders: Book,
     /// The same by another parser.
     theirs: Book,
+    /// The messages since the snapshot, as a file of a day has them.
+    day: Vec<u8>,
+    /// The last packets, as they came.
+    heard: Vec<Vec<u8>>,
     packets: u64,
     rewound: u64,
 }
@@ -44,6 +51,8 @@ impl Follower {
             next: 1,
             orders: Book::new(),
             theirs: Book::new(),
+            day: Vec::new(),
+            heard: Vec::new(),
             packets: 0,
             rewound: 0,
         }
@@ -60,11 +69,16 @@ impl Follower {
         while beats < BEATS {
             let (bytes, from) = self.socket.recv_from(&mut buffer).expect("a packet");
             assert_eq!(from, self.rewinder);
+            self.heard.push(buffer[..bytes].to_vec());
             let is_beat = self.hear(&buffer[..bytes]);
             beats += u32::from(is_beat);
             if is_beat && levels_of(&self.orders) == *levels {
                 assert_eq!(levels_of(&self.theirs), *levels, "the other parser reads the same book");
                 assert!(self.rewound > 0, "it lost packets, and got them again");
+                by_tshark::reads(&std::mem::take(&mut self.heard));
+                if let Some(read) = by_meatpy(&self.day) {
+                    assert_eq!(read, *levels, "MeatPy reads the same book");
+                }
                 return;
             }
         }
@@ -107,6 +121,8 @@ impl Follower {
 
     fn apply(&mut self, message: &[u8]) {
         apply_theirs(&mut self.theirs, message);
+        self.day.extend((message.len() as u16).to_be_bytes());
+        self.day.extend(message);
         let orders = &mut self.orders;
         match ItchMessage::decode(message).expect("ITCH").body {
             ItchBody::Add(of) => assert_eq!(orders.insert(of.order, (of.side, of.price, of.shares)), None),
@@ -128,6 +144,7 @@ impl Follower {
         let mut effects = client.step(now_ms(), SoupClientInput::Connected);
         self.orders.clear();
         self.theirs.clear();
+        self.day.clear();
         let mut buffer = [0; 4_096];
         loop {
             for effect in effects {
@@ -167,6 +184,20 @@ fn apply_theirs(book: &mut Book, message: &[u8]) {
         itchy::Body::ReplaceOrder(of) => rename(book, of.old_reference, of.new_reference, of.price.raw(), of.shares),
         _ => {}
     }
+}
+
+/// The book as MeatPy reads it; `None` if no interpreter has it.
+fn by_meatpy(day: &[u8]) -> Option<Value> {
+    let Some(python) = interpreter("meatpy") else {
+        eprintln!("no MeatPy: install it for sdk/python, or name an interpreter in WALRAS_TEST_PYTHON");
+        return None;
+    };
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(day).expect("written");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pit/meatpy_book.py");
+    let output = Command::new(python).arg(script).arg(file.path()).arg("M0").output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).expect("JSON"))
 }
 
 fn lower(book: &mut Book, order: u64, lots: u32) {

@@ -1,12 +1,14 @@
 //! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled,
 //! also when the node is killed meanwhile; its market data, and its next incarnation.
 
+mod by_tshark;
 mod follower;
 mod full_disk;
 mod order_system;
 mod over_fix;
 mod over_nassau;
 mod over_quickfix;
+mod over_quickfixj;
 mod over_stream;
 mod participant;
 // The other tests use the rest of it.
@@ -310,6 +312,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     // The feed has another session now.
     market.follow();
     let by_others = over_quickfix::orders(&mut market) + over_nassau::orders(&mut market);
+    let by_others = by_others + over_quickfixj::orders(&mut market);
     market.settled(26 + by_others);
     market.follow();
     fenced(&mut market);
@@ -328,15 +331,6 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     })
     .expect("JSON");
     assert_eq!(audit["venues"][0]["busts"].as_array().map(Vec::len), Some(0), "{audit}");
-}
-
-#[test]
-fn a_venue_on_a_full_disk_acknowledges_nothing_that_is_not_durable_and_resumes() {
-    let folder = TempDir::new().expect("a folder");
-    let venues = folder.path().join("home/data/venues");
-    if let Some(wrapper) = full_disk::wrapper(venues.to_str().expect("text")) {
-        full_disk::halts_and_resumes(&mut Market::run_by(folder, wrapper));
-    }
 }
 
 fn over_http(market: &mut Market) {
