@@ -150,8 +150,8 @@ fn tables_of_the_documentation_are_those_of_their_data_under_these_rules() {
         let told = document::read(&folder, name).expect("read before");
         let paper = Paper::ALL.into_iter().find(|paper| told["paper"] == paper.name()).expect("a paper");
         let exhibit = exhibits(paper).iter().find(|exhibit| exhibit.file() == name).expect("an exhibit");
-        let remedy =
-            format!("run `{} --out docs/figures`, then `walras bench document`", told["provenance"]["command"]);
+        let command = told["provenance"]["command"].as_str().expect("text");
+        let remedy = format!("run `{command} --out docs/figures`, then `walras bench document`");
         let rules = &told["provenance"]["rules"];
         assert!(!paper.rests_on_rules() || *rules == ledger::RULES, "{name} is of rules {rules}: {remedy}");
         let sentences: Vec<&str> = exhibit.claims.iter().map(|claim| claim.says).collect();
