@@ -110,6 +110,12 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Accuse validator ${operation.validator}`;
     case "withdraw":
       return `Withdraw ${money(operation.amount, operation.asset, decimals(operation.asset))} into the payment lane`;
+    case "open_pool":
+      return `Open the pool of ${operation.a} and ${operation.b}`;
+    case "provide":
+      return `Provide to the pool of ${operation.a} and ${operation.b}`;
+    case "leave":
+      return `Leave the pool of ${operation.a} and ${operation.b}`;
     case "lane":
       return "Post about the payment lane";
   }
@@ -122,6 +128,7 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "cancelled") return outcome.missing ? `Cancelled ${outcome.found}; ${outcome.missing} had traded or ended` : `Cancelled ${outcome.found}`;
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
+  if (outcome.result === "pooled") return `${outcome.shares} shares of the pool`;
   if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";
 }

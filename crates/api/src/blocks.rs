@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{CertificateBody, ErrorBody, OperationBody};
+use crate::{CertificateBody, ErrorBody, OperationBody, PoolFillBody};
 
 /// Recent blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -124,8 +124,8 @@ pub struct PreparedBody {
 pub enum OutcomeBody {
     /// It took effect.
     Applied,
-    /// It paid its fee and did nothing: another operation counted (a cancel, a later replacement, one at the venue), or
-    /// the settle was not the next one.
+    /// It paid its fee and did nothing: another operation counted (a cancel, a later replacement, one at the venue,
+    /// another opening of the pool), or the settle was not the next one.
     Void,
     /// It placed an offer.
     Offered {
@@ -162,6 +162,15 @@ pub enum OutcomeBody {
         /// The reason, as of an offer; or `not_placed`: too little was left, and everything went back.
         why: Cow<'static, str>,
     },
+    /// It opened a pool, provided to it or left it.
+    Pooled {
+        /// Units of the pool's first asset that the account paid, or received upon leaving.
+        a: String,
+        /// Units of the second asset.
+        b: String,
+        /// Shares received, or given back.
+        shares: String,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.
@@ -184,6 +193,12 @@ pub struct BatchBody {
     pub valuations: BTreeMap<String, String>,
     /// Pairs that traded.
     pub trades: Vec<TradeBody>,
+    /// What pools traded.
+    #[serde(default)]
+    pub pools: Vec<PoolFillBody>,
+    /// The groups of assets in which not every offer that had to fill was filled, each by a symbol.
+    #[serde(default)]
+    pub short: Vec<String>,
     /// Units burnt by symbol.
     pub burnt: BTreeMap<String, String>,
     /// Offers that left the book otherwise than by trading, by pair and place: the first hundred.

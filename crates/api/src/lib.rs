@@ -14,6 +14,7 @@ mod lane;
 mod markets;
 mod node;
 mod operations;
+mod pools;
 mod stream;
 mod validator_status;
 mod venues;
@@ -52,6 +53,7 @@ pub use operations::{
     MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
+pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolProofBody, PoolsBody};
 pub use stream::{
     AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
 };

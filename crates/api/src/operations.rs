@@ -124,6 +124,52 @@ pub enum OperationBody {
         /// Units.
         amount: String,
     },
+    /// Opens a constant-product pool.
+    OpenPool {
+        /// Symbol of the asset with the lower number.
+        a: String,
+        /// Symbol of the other asset.
+        b: String,
+        /// Fee class.
+        #[serde(default)]
+        class: u8,
+        /// Units of `a`.
+        x: String,
+        /// Units of `b`.
+        y: String,
+    },
+    /// Buys shares of a pool.
+    Provide {
+        /// Symbol of the asset with the lower number.
+        a: String,
+        /// Symbol of the other asset.
+        b: String,
+        /// Fee class.
+        #[serde(default)]
+        class: u8,
+        /// Shares to buy.
+        shares: String,
+        /// The most units of `a` to pay; what is not needed returns.
+        most_a: String,
+        /// The most units of `b`.
+        most_b: String,
+    },
+    /// Gives shares of a pool back.
+    Leave {
+        /// Symbol of the asset with the lower number.
+        a: String,
+        /// Symbol of the other asset.
+        b: String,
+        /// Fee class.
+        #[serde(default)]
+        class: u8,
+        /// Shares to give back.
+        shares: String,
+        /// The fewest units of `a` to receive.
+        least_a: String,
+        /// The fewest units of `b`.
+        least_b: String,
+    },
     /// Does something at a venue of continuous markets.
     Venue(VenueOperationBody),
     /// Posts something about the payment lane.
@@ -390,6 +436,9 @@ impl OperationBody {
             OperationBody::Unstake { .. } => "unstake",
             OperationBody::Accuse { .. } => "accuse",
             OperationBody::Withdraw { .. } => "withdraw",
+            OperationBody::OpenPool { .. } => "open_pool",
+            OperationBody::Provide { .. } => "provide",
+            OperationBody::Leave { .. } => "leave",
             OperationBody::Venue(_) => "venue",
             OperationBody::Lane { .. } => "lane",
             OperationBody::Encoded { .. } => "encoded",

@@ -186,7 +186,7 @@ fn attach(ledger: &Ledger, block: &Superblock) -> Result<Attached, Error> {
 /// other prices need be computed.
 fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
     let valuations = ledger.assets().iter().map(|asset| asset.valuation.unwrap_or(Price::ONE)).collect();
-    let nothing = Attached { valuations, trades: Vec::new(), full: true };
+    let nothing = Attached { valuations, trades: Vec::new(), ..Attached::default() };
     let applied = ledger
         .apply_attached(block, &nothing, Signatures::Valid, &mut |_| {})
         .or_else(|_| ledger.apply(block, Signatures::Valid, &mut |_| {}));

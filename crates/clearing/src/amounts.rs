@@ -81,9 +81,9 @@ pub(crate) fn amounts(book: &Book, supply: &Supply, params: &Params, valuations:
     flows.amounts()
 }
 
-/// The looks needed to prepare the amounts of `book`: at every pair, and at offers near its rate.
-pub(crate) fn prepared(book: &Book) -> u64 {
-    (2 * book.links() + book.offers() / 8) as u64
+/// The looks needed to prepare the amounts of so many links and offers: at every pair, and at offers near its rate.
+pub(crate) fn prepared(links: usize, offers: usize) -> u64 {
+    (2 * links + offers / 8) as u64
 }
 
 /// As [`amounts`], if they are full at these `valuations`.

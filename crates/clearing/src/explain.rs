@@ -217,7 +217,7 @@ impl Explanation {
             TradeReason::NotReached { missing } => {
                 let due = if self.must_fill {
                     " Its limit is so far below the rate that it should trade, but other \
-                    assets are in short supply: the clearing is not full."
+                    assets are in short supply: its group of assets is not full."
                 } else {
                     ""
                 };

@@ -256,7 +256,7 @@ impl Path<'_> {
             Ok(amounts) => (true, amounts.spending),
             Err(spending) => (false, spending),
         };
-        self.allowance.spend(prepared(book) + spending.amount_looks);
+        self.allowance.spend(prepared(book.links(), book.offers()) + spending.amount_looks);
         full
     }
 

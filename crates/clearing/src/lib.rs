@@ -173,4 +173,4 @@ pub use rows::{RowFill, RowOutcome};
 pub use run::{RUN, Run, RunError, Total};
 pub use solve::{RULES, clear};
 pub use units::{Division, MOST_ASSETS, MOST_DIVISIONS, MOST_OFFERS, UnitsProof};
-pub use verify::{Verified, Violation, verify};
+pub use verify::{Verified, Violation, check_pools, verify};

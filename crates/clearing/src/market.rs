@@ -102,6 +102,23 @@ impl Groups {
         self.0.iter().map(|group| members[*group] > 1).collect()
     }
 
+    /// The lowest asset of each group that has several, ascending.
+    pub fn lowest(&self) -> Vec<AssetId> {
+        let mut seen = vec![false; self.0.len()];
+        let is_first = |group: usize| !std::mem::replace(&mut seen[group], true);
+        let lowest: Vec<bool> = self.0.iter().copied().map(is_first).collect();
+        let several =
+            self.priced().into_iter().zip(lowest).enumerate().filter(|(_, (priced, lowest))| *priced && *lowest);
+        several.map(|(asset, _)| AssetId(asset as u32)).collect()
+    }
+
+    /// For each asset, whether its group contains one of `named`. Assets beyond the book are of no group.
+    pub fn contain(&self, named: &[AssetId]) -> Vec<bool> {
+        let mut chosen = vec![false; self.0.len()];
+        named.iter().filter_map(|asset| self.0.get(asset.0 as usize)).for_each(|group| chosen[*group] = true);
+        self.0.iter().map(|group| chosen[*group]).collect()
+    }
+
     /// The number of the group of `asset`; less than the number of assets.
     pub(crate) fn number(&self, asset: AssetId) -> usize {
         self.0[asset.0 as usize]
@@ -148,6 +165,15 @@ impl Split {
         assets.for_each(|asset| chosen[self.group_of[asset.0 as usize]] = true);
         let is_chosen = |part: &Part| chosen[self.group_of[part.assets[0] as usize]];
         (0..self.parts.len()).filter(|number| is_chosen(&self.parts[*number])).collect()
+    }
+
+    /// The lowest assets of the groups that contain any of `assets`, ascending.
+    pub(crate) fn lowest_of(&self, assets: impl Iterator<Item = AssetId>) -> Vec<AssetId> {
+        let lowest = |asset: AssetId| self.group_of.iter().position(|group| *group == self.group(asset));
+        let mut lowest: Vec<AssetId> = assets.filter_map(lowest).map(|lowest| AssetId(lowest as u32)).collect();
+        lowest.sort_unstable();
+        lowest.dedup();
+        lowest
     }
 
     /// Whether no other part shares a group with that at position `number`. Parts of a group are adjacent.

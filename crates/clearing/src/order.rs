@@ -9,9 +9,9 @@
 //! groups, between which there is no price. The others are filled in the amount step, each in full or not at all, as
 //! long as a full clearing stays full:
 //!
+//! 1. if the clearing with all of them is full, all are filled;
 //! 2. otherwise the same is done with the first half of them, in the order of the book, and then with the second
 //!    half, given what was filled of the first; a single order that does not fit is not filled;
-//!    filled of the first; a single order that does not fit is not filled;
 //! 3. after [`TRIES`] tries in a group, orders not accepted yet are not filled.
 //!
 //! This is done for each group of assets alone, and a group that is not full fills no buy order: the units are owed to

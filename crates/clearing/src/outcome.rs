@@ -36,6 +36,9 @@ pub struct Clearing {
     pub buys: Vec<Purchase>,
     /// Whether every offer for which [`crate::Rate::must_fill`] is true, on pairs inside a group, executes in full.
     pub full: bool,
+    /// The groups in which some does not, each by its lowest asset, ascending; none if and only if the clearing is
+    /// full.
+    pub short: Vec<AssetId>,
     /// How it was found and how good it is.
     pub report: Report,
 }

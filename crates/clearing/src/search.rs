@@ -119,8 +119,8 @@ impl PartView<'_> {
         self.alone(prices, |book, supply, valuations| {
             let links: Vec<usize> = (0..book.links()).collect();
             match full_amounts(book, supply, self.params, valuations, &links) {
-                Ok(amounts) => (true, prepared(book) + amounts.spending.amount_looks),
-                Err(spending) => (false, prepared(book) + spending.amount_looks),
+                Ok(amounts) => (true, prepared(book.links(), book.offers()) + amounts.spending.amount_looks),
+                Err(spending) => (false, prepared(book.links(), book.offers()) + spending.amount_looks),
             }
         })
     }

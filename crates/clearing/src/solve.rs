@@ -13,7 +13,7 @@ use crate::units::seek_units;
 
 /// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
 /// some book other prices or amounts. Nodes that must agree on clearings must have the same version.
-pub const RULES: u32 = 5;
+pub const RULES: u32 = 6;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the previous batch, if there was one.
 ///
@@ -81,6 +81,7 @@ impl Market<'_> {
     pub fn conclude(&self, params: &Params, prices: Prices, amounts: Amounts) -> Clearing {
         let Prices { valuations, iterations, demand_queries, imbalance, looks, unsolved, interior_parts } = prices;
         let ratio = unrealized_utility_ratio(self.book, &self.supply, &valuations, &amounts.sold, &self.split.links);
+        let short = self.split.lowest_of(amounts.obstacles.iter().map(|obstacle| obstacle.assets[0]));
         let report = Report {
             solver: params.solver,
             iterations,
@@ -94,7 +95,7 @@ impl Market<'_> {
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);
         let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold });
         let (trades, pools, buys) = (trades.collect(), amounts.pools, amounts.buys);
-        Clearing { trades, pools, buys, valuations, full: amounts.full, report }
+        Clearing { trades, pools, buys, valuations, full: amounts.full, short, report }
     }
 
     /// Fills buy orders in every group that is full, as long as it stays full.

@@ -7,7 +7,7 @@ use crate::book::{Book, InputError, PairBook, Params};
 use crate::fills::{PairFills, fills};
 use crate::market::Groups;
 use crate::outcome::{Clearing, Trade};
-use crate::pool::Side;
+use crate::pool::{Pool, PoolTrade, Side};
 use crate::rate::Rate;
 
 /// The results of a successful verification.
@@ -95,7 +95,14 @@ pub enum Violation {
     /// An obstacle carries a proof that no whole units follow any prices, and the proof is wrong.
     #[error("the proof that no whole units follow any prices, which begins with asset {0}, is wrong")]
     Proof(AssetId),
-    /// A clearing that claims fullness does not fill an offer that must execute.
+    /// The list of groups that are not full does not name groups by their lowest assets, in order, or contradicts what
+    /// the clearing says of its fullness.
+    #[error(
+        "the list of groups that are not full is wrong: name each group once, by its lowest asset, in order, and \
+             none if the clearing is full"
+    )]
+    Short,
+    /// A clearing does not fill an offer that must execute, in a group that it does not name as not full.
     #[error("offer {index} of pair {sell}/{buy}, limit {limit}, is below (1-mu) of the rate but not filled in full")]
     NotFull {
         /// The asset sold.
@@ -120,7 +127,7 @@ impl Violation {
     ) -> String {
         let pair = |sell: &AssetId, buy: &AssetId| format!("{}/{}", name(*sell), name(*buy));
         match self {
-            Violation::Input(_) | Violation::Valuations { .. } => self.to_string(),
+            Violation::Input(_) | Violation::Valuations { .. } | Violation::Short => self.to_string(),
             Violation::TradeOrder { sell, buy } => {
                 format!("trade {} is repeated, out of order or sells nothing", pair(sell, buy))
             }
@@ -150,9 +157,9 @@ impl Violation {
     }
 }
 
-/// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and fullness if
-/// the clearing claims it; where an obstacle carries a proof, that too. Runs on the current rayon pool; the result
-/// does not depend on it.
+/// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and the fullness
+/// of every group but those that the clearing names as not full; where an obstacle carries a proof, that too. Runs on
+/// the current rayon pool; the result does not depend on it.
 ///
 /// # Errors
 /// The first [`Violation`] in the order of trades, then assets, then pairs.
@@ -175,15 +182,15 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
             return Err(Violation::Sold { sell: pair.sell, buy: pair.buy, claimed: *claimed, executed: got.sold });
         }
     }
-    check_pools(book, params, clearing)?;
+    let exempt = exempt(&groups, clearing)?;
+    check_pools(&book.pools, params, &clearing.valuations, &clearing.pools, &exempt)?;
     let short = short_groups(book, params, &groups, clearing, &all);
     check_purchases(book, params, &groups, clearing, &short)?;
     let surplus = conserved(book, &all, clearing)?;
-    if clearing.full {
-        let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| groups.are_one(pair.sell, pair.buy));
-        let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
-        first.unwrap_or(Ok(()))?;
-    }
+    let is_full = |pair: &PairBook| groups.are_one(pair.sell, pair.buy) && !exempt[pair.sell.0 as usize];
+    let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| is_full(pair));
+    let first = checks.map(|(pair, got)| full(pair, got, &rate(pair))).find_first(Result::is_err);
+    first.unwrap_or(Ok(()))?;
     let mut proofs = clearing.report.obstacles.iter().filter_map(|obstacle| obstacle.proof.as_ref());
     if let Some(proof) = proofs.find(|proof| !proof.check(book, params)) {
         return Err(Violation::Proof(proof.assets.first().copied().unwrap_or_default()));
@@ -209,11 +216,32 @@ fn sold_by_pair(book: &Book, groups: &Groups, trades: &[Trade]) -> Result<Vec<Am
     Ok(sold)
 }
 
-/// Checks that every pool trades by its rule, and in a full clearing as much as it must.
-fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), Violation> {
-    let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
-    let mut trades = clearing.pools.iter().peekable();
-    for (number, pool) in (0..).zip(&book.pools) {
+/// For each asset, whether the clearing says that its group is not full. The list names groups of several assets by the
+/// lowest, ascending, and is empty if and only if the clearing claims to be full.
+fn exempt(groups: &Groups, clearing: &Clearing) -> Result<Vec<bool>, Violation> {
+    let (short, lowest) = (&clearing.short, groups.lowest());
+    let is_list = short.is_sorted_by(|a, b| a < b) && short.iter().all(|asset| lowest.binary_search(asset).is_ok());
+    if !is_list || clearing.full != short.is_empty() {
+        return Err(Violation::Short);
+    }
+    Ok(groups.contain(short))
+}
+
+/// Checks that every pool trades by its rule at these valuations, and as much as it must where its assets are not
+/// `exempt`. Both lists have an entry for each asset.
+///
+/// # Errors
+/// [`Violation::Pool`] or [`Violation::PoolNotFull`] of the first pool for which this does not hold.
+pub fn check_pools(
+    pools: &[Pool],
+    params: &Params,
+    valuations: &[Price],
+    trades: &[PoolTrade],
+    exempt: &[bool],
+) -> Result<(), Violation> {
+    let value = |asset: AssetId| valuations[asset.0 as usize];
+    let mut trades = trades.iter().peekable();
+    for (number, pool) in (0..).zip(pools) {
         let trade = trades.next_if(|trade| trade.pool == number);
         let mut found = false;
         for side in pool.sides() {
@@ -224,7 +252,7 @@ fn check_pools(book: &Book, params: &Params, clearing: &Clearing) -> Result<(), 
                     && trade.sold <= side.most(params.epsilon, value(side.sell), value(side.buy))
                     && side.fill(&rate, trade.sold) == (trade.sold, trade.bought);
             }
-            if clearing.full && own.map_or(0, |trade| trade.sold) < side.bounds(&rate).0 {
+            if !exempt[pool.a.0 as usize] && own.map_or(0, |trade| trade.sold) < side.bounds(&rate).0 {
                 return Err(Violation::PoolNotFull(number));
             }
         }

@@ -2,8 +2,8 @@
 
 use clearing::workload::{self, Seeded, cycle_book};
 use clearing::{
-    Amounts, Book, Clearing, InputError, Market, Offer, PairBook, Params, Reason, Report, Run, Solver, SortedOffers,
-    Trade, Violation, clear, verify,
+    Amounts, Book, Clearing, Groups, InputError, Market, Offer, PairBook, Params, Reason, Report, Run, Solver,
+    SortedOffers, Trade, Violation, clear, verify,
 };
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
@@ -219,7 +219,7 @@ fn bad_prices_drop_the_lower_bounds_and_say_so() {
     assert!(!amounts.full && amounts.obstacles.iter().all(|obstacle| obstacle.reason == Reason::Units));
     let clearing = concluded(&book, &amounts, valuations);
     assert!(verify(&book, &params, &clearing).expect("conserves").executed > 1000);
-    let claims = Clearing { full: true, ..clearing };
+    let claims = Clearing { full: true, short: Vec::new(), ..clearing };
     assert!(matches!(verify(&book, &params, &claims), Err(Violation::NotFull { .. })));
 }
 
@@ -227,7 +227,8 @@ fn concluded(book: &Book, amounts: &Amounts, valuations: Vec<Price>) -> Clearing
     let trades = book.pairs.iter().zip(&amounts.sold).filter(|(_, sold)| **sold > 0);
     let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold: *sold }).collect();
     let report = Report { spending: amounts.spending, obstacles: amounts.obstacles.clone(), ..Report::default() };
-    Clearing { valuations, trades, full: amounts.full, report, ..Clearing::default() }
+    let short = if amounts.full { Vec::new() } else { Groups::of_book(book).lowest() };
+    Clearing { valuations, trades, full: amounts.full, short, report, ..Clearing::default() }
 }
 
 fn any_price() -> impl Strategy<Value = Price> {

@@ -4,7 +4,9 @@
 mod exact;
 
 use clearing::workload::{self, hostile};
-use clearing::{Budget, Clearing, Market, Offer, Params, Reason, SortedOffers, Violation, clear, least_units, verify};
+use clearing::{
+    Book, Budget, Clearing, Market, Offer, Params, Reason, SortedOffers, Violation, clear, least_units, verify,
+};
 use primitives::{AssetId, Fraction, Price};
 
 fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
@@ -30,6 +32,34 @@ fn hostile_books_clear() {
         full += u32::from(cleared(book.assets, &book.offers, &Params::default()).full);
     }
     assert!(full > 1_500, "{full} of 2000 are full");
+}
+
+/// Pools of an attacker beside his offers: each clearing conserves, keeps every limit and the rule of pools, names what
+/// is not full, and stays within the budget.
+#[test]
+fn hostile_pools_clear() {
+    let params = Params::default();
+    let least = least_units(params.epsilon, params.mu);
+    let (mut full, mut traded) = ([0; 2], 0);
+    for seed in 0..1_200 {
+        // Half of the books are such as a ledger admits: offers of the least size, and pools that are awake.
+        let is_admitted = seed % 2 == 1;
+        let of =
+            if is_admitted { hostile::within_minimum(seed, 14, 50, least) } else { hostile::hostile(seed, 14, 50) };
+        let pools = hostile::pools(&of, seed, 1 + seed as usize % 12, if is_admitted { 4 * least } else { 1 });
+        let sorted = of.sorted();
+        let book = Book { pools, ..sorted.book() };
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        verify(&book, &params, &clearing).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+        let (assets, links) = (u64::from(of.assets), (of.offers.len() + 2 * book.pools.len()) as u64);
+        let spending = clearing.report.spending;
+        assert!(spending.price_looks <= 3 * u64::from(Budget::default().prices) * (2 * assets + links / 4_096));
+        assert!(spending.amount_looks <= 6 * u64::from(Budget::default().amounts) * (4 * links + assets));
+        traded += clearing.pools.len();
+        full[usize::from(is_admitted)] += u32::from(clearing.full);
+    }
+    // Pools at prices decades away from those of the offers exhaust the budget of prices in one book of five.
+    assert!(full[1] > 450 && traded > 1_000, "{full:?} of 600 are full, {traded} pools traded");
 }
 
 #[test]

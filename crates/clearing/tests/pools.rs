@@ -117,7 +117,7 @@ fn what_is_wrong_with_pools_and_purchases_is_found() {
     assert!(matches!(check(&|c| c.buys[0].order = 1), Violation::Purchase(1)));
     assert!(matches!(check(&|c| c.buys.push(Purchase { order: 3, paid: 1 })), Violation::Purchase(3)));
     let claimed_short = |c: &mut Clearing| {
-        c.full = false;
+        (c.full, c.short) = (false, vec![AssetId(0)]);
         c.pools.clear();
     };
     assert!(matches!(check(&claimed_short), Violation::Purchase(0)));
@@ -242,4 +242,52 @@ fn a_group_that_is_not_full_costs_no_order_elsewhere() {
     let mut claim = both.clone();
     claim.buys.push(Purchase { order: 3, paid });
     assert_eq!(verify(&book, &params, &claim), Err(Violation::Purchase(3)));
+}
+
+/// Three foreign assets with few units, which nothing fills in full, and a liquid market beside them.
+fn with_foreign(seed: u64, offers: usize) -> (Vec<Offer>, Vec<Offer>) {
+    let moved = |asset: AssetId| AssetId(asset.0 + 10);
+    let is_short = |few: &Vec<Offer>| !cleared(&SortedOffers::new(3, few).book(), &Params::default()).full;
+    let few = (seed..).map(|seed| workload::of_few_units(1, 3, 12, seed)).find(is_short).expect("some are not full");
+    let few = few.iter().map(|o| Offer { sell: moved(o.sell), buy: moved(o.buy), ..*o }).collect();
+    (workload::cycles(10, offers, seed), few)
+}
+
+/// Fullness is of a group: what is short elsewhere changes no price, no amount and no proof of a group.
+#[test]
+fn a_group_is_cleared_and_verified_as_if_it_were_alone() {
+    for (seed, offers) in [(1, 200), (5, 2_000), (9, 40_000)] {
+        let (liquid, few) = with_foreign(seed, offers);
+        let (alone, foreign) = (SortedOffers::new(13, &liquid), SortedOffers::new(13, &few));
+        let both = SortedOffers::new(13, &[liquid, few].concat());
+        let params = Params::default();
+        let last = vec![Price::ONE; 13];
+        let of = |sorted: &SortedOffers| clear(&sorted.book(), &params, Some(&last)).expect("a proper book");
+        let (alone, foreign, all) = (of(&alone), of(&foreign), of(&both));
+        assert_eq!(
+            (&alone.short[..], &foreign.short[..], &all.short[..]),
+            (&[][..], &[AssetId(10)][..], &[AssetId(10)][..])
+        );
+        assert_eq!(
+            (&all.valuations[..10], &all.valuations[10..]),
+            (&alone.valuations[..10], &foreign.valuations[10..])
+        );
+        assert_eq!(all.trades, [alone.trades.clone(), foreign.trades.clone()].concat());
+        assert_eq!(all.report.obstacles, foreign.report.obstacles);
+        // The liquid group answers for its fullness though another is not full.
+        let book = both.book();
+        verify(&book, &params, &all).expect("a clearing verifies");
+        let (pair, idle) = (all.trades[0], Clearing { trades: foreign.trades.clone(), ..all.clone() });
+        assert!(matches!(verify(&book, &params, &idle), Err(Violation::NotFull { sell, .. }) if sell == pair.sell));
+        let named = |short: &[u32]| {
+            let short: Vec<AssetId> = short.iter().map(|asset| AssetId(*asset)).collect();
+            verify(&book, &params, &Clearing { short, ..all.clone() })
+        };
+        assert!(named(&[0, 10]).is_ok());
+        for wrong in [&[][..], &[11], &[10, 0], &[10, 10], &[10, 13], &[10, u32::MAX]] {
+            assert_eq!(named(wrong), Err(Violation::Short), "{wrong:?}");
+        }
+        let claim = Clearing { full: true, ..all.clone() };
+        assert_eq!(verify(&book, &params, &claim), Err(Violation::Short));
+    }
 }

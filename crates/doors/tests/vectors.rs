@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, Ledger, Listing, RootPart, Roots};
+use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
     Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, OfferReplacement,
-    Operation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, SignedBy, Stake,
-    Transaction, TypedData, VoteKind, WalletKey, to_hex,
+    Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope,
+    SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +87,15 @@ fn round_proposals(epoch: u64, member: u8, height: u64, round: u32) -> Contradic
     Contradiction::RoundProposals { round, proposals }
 }
 
-/// Fifty bodies with the number of the key that signs each.
+fn pool(operation: PoolOperation) -> Operation {
+    Operation::Pool(Box::new(operation))
+}
+
+fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
+    PoolKey { a: AssetId(a), b: AssetId(b), class }
+}
+
+/// Bodies with the number of the key that signs each.
 fn bodies() -> Vec<(u8, Body)> {
     let most = (1 << 63) - 1;
     let own = |number: u8| key(number).public().address();
@@ -172,8 +180,12 @@ fn bodies() -> Vec<(u8, Body)> {
         })),
         Operation::Lane(vec![].into()),
         Operation::Lane((0..=255).collect()),
+        pool(PoolOperation::Open { pool: key_of(0, 1, 0), x: 1_080_000, y: 1_000_000 }),
+        pool(PoolOperation::Open { pool: key_of(7, u32::MAX, 255), x: most, y: 1 }),
+        pool(PoolOperation::Provide { pool: key_of(0, 1, 3), shares: 1 << 23, most_a: most, most_b: 17 }),
+        pool(PoolOperation::Leave { pool: key_of(0, 1, 3), shares: u64::MAX, least_a: 0, least_b: most }),
     ]);
-    while operations.len() < 50 {
+    while operations.len() < 54 {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
     }
@@ -231,6 +243,23 @@ fn operation(operation: &Operation) -> Value {
         }
         Operation::Lane(post) => json!({"post": hex(post)}),
         Operation::Venue(operation) => json!({"operation": encoded(operation)}),
+        Operation::Pool(operation) => {
+            let PoolKey { a, b, class } = operation.pool();
+            let (a, b) = (a.0, b.0);
+            match **operation {
+                PoolOperation::Open { x, y, .. } => {
+                    json!({"a": a, "b": b, "class": class, "x": x.to_string(), "y": y.to_string()})
+                }
+                PoolOperation::Provide { shares, most_a, most_b, .. } => json!({
+                    "a": a, "b": b, "class": class, "shares": shares.to_string(),
+                    "mostA": most_a.to_string(), "mostB": most_b.to_string(),
+                }),
+                PoolOperation::Leave { shares, least_a, least_b, .. } => json!({
+                    "a": a, "b": b, "class": class, "shares": shares.to_string(),
+                    "leastA": least_a.to_string(), "leastB": least_b.to_string(),
+                }),
+            }
+        }
         Operation::Accuse(evidence) => json!({
             "network": NETWORK.to_string(),
             "epoch": evidence.epoch.to_string(),
@@ -346,23 +375,24 @@ fn root_vectors() -> Vec<Value> {
     let balances = vec![(Address([1; 20]), AssetId(0), 1_000_000)];
     let plain = Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() };
     let limits = plain.limits.with_contracts(1);
-    [plain.clone(), Genesis { limits, ..plain }].iter().map(root_vector).collect()
+    let pools = Some(PoolTerms::default());
+    [plain.clone(), Genesis { limits, pools, ..plain }].iter().map(root_vector).collect()
 }
 
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 50);
+    assert_eq!(vectors.len(), 54);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
-    for name in native.into_iter().chain(["withdraw", "lane", "replace"]) {
+    for name in native.into_iter().chain(["withdraw", "lane", "replace", "open_pool", "provide", "leave"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 27);
+    assert_eq!(typed.len(), 30);
     let roots = root_vectors();
-    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 5]);
+    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

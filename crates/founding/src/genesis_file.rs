@@ -5,12 +5,14 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, GenesisError, LEAST_UNITS, Limits, Listing};
+use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
 use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
+use crate::limits_part::LimitsEntry;
+use crate::pool_part::PoolPart;
 use crate::venue_part::{self, VenuePart};
 
 #[derive(Serialize, Deserialize)]
@@ -30,44 +32,13 @@ struct File {
     lane: Option<LanePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     venues: Option<VenuePart>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pools: Option<PoolPart>,
     /// Whether it is a developers' chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     developers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
-}
-
-/// [`Limits`], with defaults for omitted fields.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct LimitsEntry {
-    resting_offers: u64,
-    open_pairs: u32,
-    validators: u32,
-    block_gas: u64,
-    sub_block_gas: u64,
-    least_base_fee: u64,
-    until_max: u64,
-}
-
-impl Default for LimitsEntry {
-    fn default() -> LimitsEntry {
-        LimitsEntry::of(Limits::default())
-    }
-}
-
-impl LimitsEntry {
-    fn of(limits: Limits) -> LimitsEntry {
-        let Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max } =
-            limits;
-        LimitsEntry { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
-    }
-
-    fn limits(&self) -> Limits {
-        let LimitsEntry { resting_offers, open_pairs, validators, .. } = *self;
-        let LimitsEntry { block_gas, sub_block_gas, least_base_fee, until_max, .. } = *self;
-        Limits { resting_offers, open_pairs, validators, block_gas, sub_block_gas, least_base_fee, until_max }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -198,6 +169,7 @@ impl File {
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
+            pools: genesis.pools.as_ref().map(PoolPart::of),
             developers: genesis.is_developers,
             consensus: None,
         }
@@ -240,9 +212,11 @@ impl File {
         let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
+        let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
         Ok(Genesis {
             lane,
             venues,
+            pools,
             rules: self.rules,
             chain: self.chain,
             fee,
@@ -262,7 +236,7 @@ mod tests {
     use super::*;
     use crate::founders::{Founder, FoundingEngine};
     use consensus::Rules;
-    use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms};
+    use ledger::{LaneAsset, LaneBls, LaneOutflow, LaneOutput, LaneTerms, Limits};
     use primitives::{Fraction, SecretKey};
     use std::time::Duration;
 
@@ -285,6 +259,7 @@ mod tests {
             membership: None,
             lane: None,
             venues: None,
+            pools: None,
             is_developers: false,
         }
     }

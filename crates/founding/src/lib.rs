@@ -9,6 +9,8 @@
 mod founders;
 pub mod genesis_file;
 mod lane_part;
+mod limits_part;
+mod pool_part;
 mod venue_part;
 
 pub use founders::*;

@@ -17,15 +17,16 @@
 //! change of issued units; each sum is taken where the values are written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use clearing::{Clearing, Groups, Minima, Params};
+use clearing::{Clearing, Groups, Minima, Params, PoolTrade};
 use payments::BridgeEvent;
 use primitives::{
     Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
 };
 use proofs::{
-    Batch, Cancelled, ContractReceipts, Outcome, Pair, PairTrade, Refusal, Replaced, SettledFills, Traded as Met,
-    asset_digest,
+    Batch, Cancelled, ContractReceipts, Outcome, Pair, PairTrade, PoolFill, Refusal, Replaced, SettledFills,
+    Traded as Met, asset_digest,
 };
 use rayon::prelude::*;
 
@@ -39,7 +40,8 @@ use crate::limits::beyond_quota;
 use crate::orders::{Orders, merged};
 use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::offers::{OrderBook, PairChange};
-use crate::places::{ContractsChange, Kept, PlaceSums, Turn};
+use crate::places::pools::{AwakePool, PoolTurn, groups};
+use crate::places::{ContractsChange, Kept, PlaceChanges, PlaceSums, Turn};
 use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
 
@@ -160,8 +162,8 @@ impl Ledger {
     }
 
     /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
-    /// The book is solved only if that clearing says that not every offer could be served: then it must be what the
-    /// solver finds.
+    /// Of the book, the groups are solved of which that clearing says that not every offer could be served: there it
+    /// must be what the solver finds.
     ///
     /// A book has many clearings that pass, so the check alone does not prove that this is the block's clearing. Use
     /// it for batches of certified receipts or of the node's own receipts, and compare the state root with the one
@@ -218,12 +220,15 @@ impl Ledger {
             before.valuations = self.assets.iter().map(|asset| asset.valuation).collect();
             before.note_leaving(&orders.leaving, &self.places.book);
         }
+        let mut pools = self.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools));
         let mut traded = match attached {
-            None => self.trade(block.height, &orders, stage)?,
-            Some(attached) => self.trade_as(block.height, &orders, attached, stage)?,
+            None => self.trade(block.height, &orders, &pools, stage)?,
+            Some(attached) => self.trade_as(block.height, &orders, &pools, attached, stage)?,
         };
+        pools.trade(self.pools(), &traded.batch.pools);
         self.end_offers(block.height, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
+        mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
         let paid =
@@ -242,8 +247,9 @@ impl Ledger {
             self.apply_places(block, &orders, &transactions, &filtered.refusals);
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
+        let pooled = self.commit_pools(pools, &mut held, &mut places);
         let own = orders.credits.iter().copied();
-        let credits: Vec<Credit> = own.chain(paid).chain(returned).chain(ended).chain(payouts).collect();
+        let credits: Vec<Credit> = own.chain(paid).chain(returned).chain(ended).chain(payouts).chain(pooled).collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
@@ -270,6 +276,14 @@ impl Ledger {
         let Traded { batch, report, .. } = traded;
         let height = block.height;
         Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, venues, changes })
+    }
+
+    /// Makes a block's changes of pools; returns what is paid to accounts.
+    fn commit_pools(&mut self, turn: PoolTurn, held: &mut PlaceSums, changes: &mut PlaceChanges) -> Vec<Credit> {
+        let Some(pools) = &mut self.places.pools else { return Vec::new() };
+        let (credits, change, rows) = Arc::make_mut(pools).commit(turn);
+        (held.pools, changes.pools) = (change, Some(rows));
+        credits
     }
 
     /// Stores what Ethereum saw before each phase of a block.
@@ -314,21 +328,29 @@ impl Ledger {
     }
 
     /// Places the orders, clears the book and removes executed offers.
-    fn trade(&mut self, height: Height, orders: &Orders, stage: &mut dyn FnMut(Stage)) -> Result<Traded, Fault> {
+    fn trade(
+        &mut self,
+        height: Height,
+        orders: &Orders,
+        pools: &PoolTurn,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Traded, Fault> {
         let by_pair = orders.by_pair();
         let mut locked = self.places.book.place(&by_pair);
         stage(Stage::Orders);
-        let cleared = self.clear(&self.places.book).map_err(|reason| Fault::Clearing { height, reason })?;
+        let least = self.least_units();
+        let awake = pools.awake(self.pools(), &least);
+        let cleared = self.clear(&self.places.book, &awake).map_err(|reason| Fault::Clearing { height, reason })?;
         stage(Stage::Clearing);
-        let Some(Clearing { valuations, trades, full, report, .. }) = cleared else {
+        let Some(Clearing { valuations, trades, pools, short, report, .. }) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
-            let batch = Batch { full: true, ..Batch::default() };
+            let batch = Batch::default();
             self.forget_valuations();
             return Ok(Traded { batch, pairs, locked, report: None });
         };
-        let offered: Vec<(AssetId, AssetId)> = self.places.book.iter().map(|(pair, _)| (pair.sell, pair.buy)).collect();
-        let groups = Groups::of_pairs(self.assets.len() as u32, &offered);
-        let least = self.least_units();
+        let offered = self.places.book.iter().map(|(pair, _)| (pair.sell, pair.buy));
+        let groups = groups(self.assets.len() as u32, offered, &awake);
+        let fills: Vec<PoolFill> = pools.iter().map(|trade| pool_fill(&awake, trade)).collect();
         let prices = self.prices(&valuations, &least);
         let trades: Vec<(Pair, Amount)> =
             trades.iter().map(|trade| (Pair { sell: trade.sell, buy: trade.buy }, trade.sold)).collect();
@@ -352,9 +374,9 @@ impl Ledger {
             .into_par_iter()
             .map(|(orders, executed)| PairOutcome::new(orders, executed.unwrap_or_default(), &prices))
             .collect();
-        conserved(self.assets.len(), &pairs)
+        conserved(self.assets.len(), &pairs, &fills)
             .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
-        let batch = batch(&valuations, full, &pairs);
+        let batch = Batch { pools: fills, ..batch(&valuations, short, &pairs) };
         self.revalue(&valuations, &groups);
         Ok(Traded { batch, pairs, locked, report: Some(report) })
     }
@@ -376,12 +398,14 @@ impl Ledger {
         &mut self,
         height: Height,
         orders: &Orders,
+        pools: &PoolTurn,
         attached: &Attached,
         stage: &mut dyn FnMut(Stage),
     ) -> Result<Traded, Fault> {
         stage(Stage::Orders);
+        let awake = pools.awake(self.pools(), &self.least_units());
         let (pairs, groups) =
-            self.check_attached(orders, attached).map_err(|violation| Fault::Attached { height, violation })?;
+            self.check_attached(orders, &awake, attached).map_err(|violation| Fault::Attached { height, violation })?;
         stage(Stage::Clearing);
         Ok(self.make(attached, pairs, groups.as_ref()))
     }
@@ -389,7 +413,8 @@ impl Ledger {
     /// Makes the changes of a checked clearing.
     fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
         let locked = self.places.book.make(&pairs);
-        let batch = batch(&attached.valuations, attached.full, &pairs);
+        let batch = batch(&attached.valuations, attached.short.clone(), &pairs);
+        let batch = Batch { pools: attached.pools.clone(), ..batch };
         match groups {
             Some(groups) => self.revalue(&attached.valuations, groups),
             None => self.forget_valuations(),
@@ -398,14 +423,26 @@ impl Ledger {
     }
 
     /// Prices and amounts for a whole book, starting from this ledger's valuations; `None` if nothing is for sale.
-    pub(crate) fn clear(&self, book: &OrderBook) -> Result<Option<Clearing>, String> {
-        if book.is_empty() {
+    pub(crate) fn clear(&self, book: &OrderBook, awake: &[AwakePool]) -> Result<Option<Clearing>, String> {
+        self.clear_pairs(book, awake, |_| true)
+    }
+
+    /// As [`Ledger::clear`], for the pairs that are chosen: whole groups, which the others do not concern.
+    pub(crate) fn clear_pairs(
+        &self,
+        book: &OrderBook,
+        awake: &[AwakePool],
+        is_chosen: impl Fn(Pair) -> bool,
+    ) -> Result<Option<Clearing>, String> {
+        if book.is_empty() && awake.is_empty() {
             return Ok(None);
         }
         let last = self.last_valuations();
-        let offers: Vec<_> = book.iter().collect();
+        let offers: Vec<_> = book.iter().filter(|(pair, _)| is_chosen(*pair)).collect();
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs, ..Default::default() };
+        let pools = awake.iter().filter(|(key, _)| is_chosen(Pair { sell: key.a, buy: key.b }));
+        let pools = pools.map(|(_, pool)| *pool).collect();
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs, pools, ..Default::default() };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 
@@ -455,6 +492,10 @@ impl Ledger {
         for trade in &batch.trades {
             kept.add(trade.pair.sell, i128::from(trade.sold));
             kept.add(trade.pair.buy, -i128::from(trade.bought));
+        }
+        for fill in &batch.pools {
+            kept.add(fill.sell(), i128::from(fill.sold));
+            kept.add(fill.buy(), -i128::from(fill.bought));
         }
         if let Some(asset) = (0..self.assets.len()).find(|asset| kept.get(*asset) < 0) {
             let units = kept.get(asset).unsigned_abs();
@@ -540,8 +581,8 @@ fn native(block: &Superblock) -> Vec<&Transaction> {
 }
 
 /// The batch that consists of these pairs, before anything is burnt.
-fn batch(valuations: &[Price], full: bool, pairs: &[PairOutcome]) -> Batch {
-    let mut batch = Batch { valuations: valuations.to_vec(), full, ..Batch::default() };
+fn batch(valuations: &[Price], short: Vec<AssetId>, pairs: &[PairOutcome]) -> Batch {
+    let mut batch = Batch { valuations: valuations.to_vec(), short, ..Batch::default() };
     batch.fills.reserve_exact(pairs.iter().map(|pair| pair.fills.len()).sum());
     for PairOutcome { change, fills, .. } in pairs.iter().filter(|pair| !pair.fills.is_empty()) {
         let sold = fills.iter().map(|fill| fill.sold).sum();
@@ -562,7 +603,24 @@ fn with_concerned(mut modified: Vec<Address>, concerned: Vec<Address>) -> Vec<Ad
     modified
 }
 
-/// Marks the operations at venues and the replacements that pay and do nothing.
+/// Marks what the operations on pools did; those that found no room did nothing.
+fn mark_pooled(outcomes: &mut [Outcome], filtered: &Filtered, transactions: &[&Transaction], pools: &PoolTurn) {
+    for admitted in filtered.admitted.iter().flatten() {
+        let body = &transactions[admitted.index as usize].body;
+        if matches!(body.operation, Operation::Pool(_)) {
+            let pooled = pools.outcome((body.account, body.sequence));
+            outcomes[admitted.index as usize] = pooled.map_or(Outcome::Void, Outcome::Pooled);
+        }
+    }
+}
+
+/// The trade of a pool, as receipts name it.
+fn pool_fill(awake: &[AwakePool], trade: &PoolTrade) -> PoolFill {
+    let (key, PoolTrade { sell, sold, bought, .. }) = (awake[trade.pool as usize].0, *trade);
+    PoolFill { pool: key, sells_a: sell == key.a, sold, bought }
+}
+
+/// Marks the operations at venues, on pools, and the replacements that pay and do nothing.
 fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -572,7 +630,7 @@ fn mark_void(
     for admitted in filtered.admitted.iter().flatten().filter(|admitted| admitted.is_idle || !void.is_empty()) {
         let body = &transactions[admitted.index as usize].body;
         let is_void = admitted.is_idle || void.contains(&(body.account, body.sequence));
-        if is_void && matches!(body.operation, Operation::Venue(_) | Operation::Replace(_)) {
+        if is_void && matches!(body.operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_)) {
             outcomes[admitted.index as usize] = Outcome::Void;
         }
     }

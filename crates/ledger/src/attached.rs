@@ -3,9 +3,9 @@
 //! A replaying node and a node that catches up have the batch of a block in its receipts: valuations, what every pair
 //! sells, and each pair's marginal key, which is the place of the last offer that executes. The check walks each
 //! pair's offers up to that key, with resting offers and the block's own offers merged. It compares the clearing with
-//! the one rule that turns amounts into fills, then checks conservation for every asset, and, where fullness is
-//! claimed, checks the offers behind the key against μ. So the check costs what trades and not what rests, and
-//! changes nothing before all of it has passed.
+//! the one rule that turns amounts into fills, then checks conservation for every asset, and, in each group
+//! that is not named as not full, the offers behind the key against μ; the others are solved again. So the check costs
+//! what trades and not what rests, and changes nothing before all of it has passed.
 //!
 //! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass
 //! such a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
@@ -15,14 +15,15 @@
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use clearing::{PairBook, Violation as Wrong};
-use primitives::{Amount, AssetId, Price};
-use proofs::{Batch, Offer, Pair, Place};
+use clearing::{PairBook, Pool, PoolTrade, Violation as Wrong, check_pools};
+use primitives::{Amount, AssetId, PoolKey, Price};
+use proofs::{Batch, Offer, Pair, Place, PoolFill};
 use rayon::prelude::*;
 
 use crate::Ledger;
 use crate::fault::AttachedViolation;
 use crate::orders::{Orders, PairOrders};
+use crate::places::pools::{AwakePool, groups};
 use crate::settle::{Executed, PairOutcome, Prices, execute, work};
 
 /// What one pair sells in a given clearing.
@@ -43,8 +44,11 @@ pub struct Attached {
     pub valuations: Vec<Price>,
     /// The pairs that trade, in order.
     pub trades: Vec<AttachedTrade>,
-    /// Whether every offer that is better than the rate by more than μ executes in full.
-    pub full: bool,
+    /// The pools that trade, in order.
+    pub pools: Vec<PoolFill>,
+    /// The groups in which not every offer that is better than the rate by more than μ executes in full, each by its
+    /// lowest asset, in order.
+    pub short: Vec<AssetId>,
 }
 
 impl Attached {
@@ -57,7 +61,8 @@ impl Attached {
         Attached {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
-            full: batch.full,
+            pools: batch.pools.clone(),
+            short: batch.short.clone(),
         }
     }
 
@@ -77,14 +82,14 @@ impl Ledger {
     pub(crate) fn check_attached(
         &self,
         orders: &Orders,
+        awake: &[AwakePool],
         attached: &Attached,
     ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
         attached.check_order()?;
-        if self.places.book.len() + orders.offers.len() == orders.leaving.len() {
-            let empty = Attached { full: true, ..Attached::default() };
+        if self.places.book.len() + orders.offers.len() == orders.leaving.len() && awake.is_empty() {
             let by_pair = orders.by_pair();
             let pairs = by_pair.iter().map(PairOutcome::unpriced);
-            return if *attached == empty {
+            return if *attached == Attached::default() {
                 Ok((pairs.collect(), None))
             } else {
                 Err(AttachedViolation::NothingForSale)
@@ -94,9 +99,6 @@ impl Ledger {
         if given != assets as usize {
             return Err(Wrong::Valuations { given, assets }.into());
         }
-        if !attached.full {
-            self.check_best(orders, attached)?;
-        }
         let mut trades: BTreeMap<Pair, Option<&AttachedTrade>> =
             self.places.book.iter().map(|(pair, _)| (pair, None)).collect();
         trades.extend(attached.trades.iter().map(|trade| (trade.pair, Some(trade))));
@@ -105,26 +107,69 @@ impl Ledger {
         let prices = self.prices(&attached.valuations, &least);
         let work = work(orders, &trades);
         let offered = work.iter().map(|(orders, _)| orders).filter(|orders| self.has_offers(orders));
-        let offered: Vec<(AssetId, AssetId)> = offered.map(|orders| (orders.pair.sell, orders.pair.buy)).collect();
-        let groups = clearing::Groups::of_pairs(assets, &offered);
+        let groups = groups(assets, offered.map(|orders| (orders.pair.sell, orders.pair.buy)), awake);
+        if attached.short.iter().any(|asset| groups.lowest().binary_search(asset).is_err()) {
+            return Err(Wrong::Short.into());
+        }
+        let exempt = groups.contain(&attached.short);
+        if !attached.short.is_empty() {
+            self.check_best(orders, awake, attached, &exempt)?;
+        }
+        self.check_pools(awake, attached, &exempt)?;
+        // A claim may trade pairs of assets that do not exist.
+        let is_full = |pair: Pair| exempt.get(pair.sell.0 as usize) == Some(&false);
         let checked: Vec<Result<PairOutcome, AttachedViolation>> = work
             .into_par_iter()
-            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, attached.full))
+            .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, is_full(orders.pair)))
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
-        conserved(self.assets.len(), &pairs)?;
+        conserved(self.assets.len(), &pairs, &attached.pools)?;
         Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
-    fn check_best(&self, orders: &Orders, attached: &Attached) -> Result<(), AttachedViolation> {
+    /// Solves the groups that are said not to be full, and no others; the solver must find the same.
+    fn check_best(
+        &self,
+        orders: &Orders,
+        awake: &[AwakePool],
+        attached: &Attached,
+        of: &[bool],
+    ) -> Result<(), AttachedViolation> {
         let mut book = self.places.book.clone();
         book.place(&orders.by_pair());
-        let found = self.clear(&book).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
+        let has = |asset: AssetId| of.get(asset.0 as usize) == Some(&true);
+        let is_of = |pair: Pair| has(pair.sell) && has(pair.buy);
+        let found = self.clear_pairs(&book, awake, is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
-        let same = !found.full
-            && found.valuations == attached.valuations
-            && trades.eq(attached.trades.iter().map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)));
+        let claimed = attached.trades.iter().filter(|trade| is_of(trade.pair));
+        let chosen: Vec<PoolKey> = awake.iter().map(|(key, _)| *key).filter(|key| has(key.a) && has(key.b)).collect();
+        let pools = found.pools.iter().map(|trade| (chosen[trade.pool as usize], trade.sell, trade.sold, trade.bought));
+        let claimed_pools = attached.pools.iter().filter(|fill| has(fill.pool.a) && has(fill.pool.b));
+        let same_value = |(asset, value): (usize, &Price)| !of[asset] || *value == attached.valuations[asset];
+        let same = found.short == attached.short
+            && found.valuations.iter().enumerate().all(same_value)
+            && trades.eq(claimed.map(|trade| (trade.pair.sell, trade.pair.buy, trade.sold)))
+            && pools.eq(claimed_pools.map(|fill| (fill.pool, fill.sell(), fill.sold, fill.bought)));
         if same { Ok(()) } else { Err(AttachedViolation::NotTheBest) }
+    }
+
+    /// Every pool trades as its rule says, and in groups that are not `exempt` as much as it must.
+    fn check_pools(&self, awake: &[AwakePool], attached: &Attached, exempt: &[bool]) -> Result<(), AttachedViolation> {
+        let trade = |fill: &PoolFill| {
+            let at = awake.binary_search_by_key(&fill.pool, |(key, _)| *key);
+            let pool = at.map_err(|_| AttachedViolation::Pool(fill.pool))? as u32;
+            Ok(PoolTrade { pool, sell: fill.sell(), buy: fill.buy(), sold: fill.sold, bought: fill.bought })
+        };
+        let trades: Vec<PoolTrade> = attached.pools.iter().map(trade).collect::<Result<_, AttachedViolation>>()?;
+        let pools: Vec<Pool> = awake.iter().map(|(_, pool)| *pool).collect();
+        let checked = check_pools(&pools, &self.clearing_params(), &attached.valuations, &trades, exempt);
+        checked.map_err(|wrong| match wrong {
+            Wrong::Pool(at) | Wrong::PoolNotFull(at) => match awake.get(at as usize) {
+                Some((key, _)) => AttachedViolation::Pool(*key),
+                None => wrong.into(),
+            },
+            other => other.into(),
+        })
     }
 
     fn check_pair(
@@ -229,11 +274,15 @@ impl Ledger {
 }
 
 /// Checks that no more of an asset is paid out than was sold.
-pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome]) -> Result<(), AttachedViolation> {
+pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome], pools: &[PoolFill]) -> Result<(), AttachedViolation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);
         totals[fill.pair.buy.0 as usize].1 += u128::from(fill.bought);
+    }
+    for fill in pools {
+        totals[fill.sell().0 as usize].0 += u128::from(fill.sold);
+        totals[fill.buy().0 as usize].1 += u128::from(fill.bought);
     }
     match totals.iter().position(|(sold, paid)| paid > sold) {
         Some(asset) => {

@@ -1,7 +1,7 @@
 //! Why a block cannot be applied, and why a clearing that comes with it is refused.
 
 use clearing::Violation as Wrong;
-use primitives::{AssetId, Digest, Height};
+use primitives::{AssetId, Digest, Height, PoolKey};
 use proofs::{Pair, Place};
 
 /// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
@@ -104,6 +104,9 @@ pub enum AttachedViolation {
         /// The offer's place.
         place: Place,
     },
+    /// A pool is unknown or asleep, does not trade by the rule of pools, or trades less than it must in a full group.
+    #[error("the pool {0:?} does not trade as the rule of pools says at these valuations, is unknown, or sleeps")]
+    Pool(PoolKey),
     /// Fullness is denied, but the solver finds another clearing.
     #[error("the clearing says that it is not full, but it is not the one that the solver finds")]
     NotTheBest,

@@ -37,6 +37,7 @@ use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{ENDS_MAX, LIFE_MAX, OrderBook, too_small};
+use crate::places::pools::opens_with;
 use crate::scope::Scope;
 use crate::{Account, Ledger};
 
@@ -156,6 +157,10 @@ impl<'a> Visitor<'a> for Check<'_> {
             Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit).map_err(too_small),
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Alive(life) => ledger.check_life(life),
+            Requirement::Reserve(asset, units) => {
+                let least = ledger.assets[asset.0 as usize].least_units;
+                permit(opens_with(units, least), Refusal::POOL_TOO_SMALL)
+            }
             Requirement::Issuer(asset) => {
                 permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
             }
@@ -384,9 +389,10 @@ impl Ledger {
         }
     }
 
-    /// Refuses all sides of conflicts between accounts, including transactions whose own account has a conflict.
+    /// Refuses all sides of conflicts between accounts, including transactions whose own account has a conflict. Only
+    /// the shares of a pool are counted without those: anybody may buy them.
     fn refuse_sides<'s>(&self, shared: impl Iterator<Item = &'s Shared> + Clone, refusals: &mut [Option<Refusal>]) {
-        let mut refuse = |index: u32, refusal| {
+        let refuse = |refusals: &mut [Option<Refusal>], index: u32, refusal| {
             refusals[index as usize].get_or_insert(refusal);
         };
         let is_sided = |once: &Once| matches!(once.scope(), Scope::Sides(_));
@@ -395,15 +401,20 @@ impl Ledger {
         once.sort_unstable();
         for same in once.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
             if let Scope::Sides(refusal) = same[0].0.scope() {
-                same.iter().for_each(|(_, index)| refuse(*index, refusal));
+                same.iter().for_each(|(_, index)| refuse(refusals, *index, refusal));
             }
         }
-        let mut sums: Vec<(Sum, u32, Amount)> = shared.flat_map(|shared| &shared.sums).copied().collect();
+        // Whoever cannot pay for shares must not keep others from buying them.
+        let counts = |(sum, index, _): &&(Sum, u32, Amount)| {
+            !matches!(sum, Sum::Minted(_)) || refusals[*index as usize].is_none()
+        };
+        let mut sums: Vec<(Sum, u32, Amount)> =
+            shared.flat_map(|shared| &shared.sums).filter(counts).copied().collect();
         sums.sort_unstable();
         for same in sums.chunk_by(|a, b| a.0 == b.0) {
             let (sum, units) = (same[0].0, same.iter().map(|(_, _, units)| u128::from(*units)).sum::<u128>());
             if units > u128::from(self.shared_room(sum)) {
-                same.iter().for_each(|(_, index, _)| refuse(*index, sum.refusal()));
+                same.iter().for_each(|(_, index, _)| refuse(refusals, *index, sum.refusal()));
             }
         }
     }
@@ -460,6 +471,7 @@ impl Ledger {
     pub(crate) fn room(&self, sum: Sum, sender: &Account) -> Amount {
         match sum {
             Sum::Spent(asset) => sender.balance(asset),
+            Sum::Shares(pool) => self.pools().map_or(0, |pools| pools.shares(pool, sender.address())),
             #[cfg(test)]
             Sum::Deposit => 50,
             _ => self.shared_room(sum),
@@ -470,6 +482,7 @@ impl Ledger {
     fn shared_room(&self, sum: Sum) -> Amount {
         match sum {
             Sum::Issued(asset) => MAX_ISSUED - self.assets[asset.0 as usize].issued,
+            Sum::Minted(pool) => self.pools().map_or(0, |pools| pools.room(&pool)),
             #[cfg(test)]
             Sum::Capped => 100,
             _ => 0,

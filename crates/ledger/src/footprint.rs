@@ -11,7 +11,8 @@
 
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{
-    Address, Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, Price, PublicKey, Sequence,
+    Address, Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price,
+    PublicKey, Sequence,
 };
 use proofs::{Offer, Pair, Place, Refusal};
 
@@ -19,6 +20,7 @@ use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::offers::last_height;
+use crate::places::pools::PoolEdit;
 use crate::places::stakes::RegistryEdit;
 use crate::places::venues::{VenueEdit, VenueOnce};
 use crate::scope::Scope;
@@ -41,6 +43,8 @@ pub(crate) enum Requirement<'a> {
     Room(Pair),
     /// An offer with this life is not over in the next block, and may end when it does.
     Alive(Life),
+    /// A new pool holds enough units of an asset.
+    Reserve(AssetId, Amount),
     /// The sender issues the asset.
     Issuer(AssetId),
     /// The place of custody permits the edit.
@@ -54,6 +58,10 @@ pub(crate) enum Sum {
     Spent(AssetId),
     /// What all accounts issue of an asset; the cap on existing units is the limit.
     Issued(AssetId),
+    /// Shares of a pool that all accounts buy; the cap on shares is the limit.
+    Minted(PoolKey),
+    /// Shares of a pool that the sender gives back; what it holds is the limit.
+    Shares(PoolKey),
     /// For the trial operations: all draw on one sum with a cap.
     #[cfg(test)]
     Capped,
@@ -77,6 +85,8 @@ pub(crate) enum Once {
     ValidatorKey(PublicKey),
     /// An account is created.
     Created(Address),
+    /// A pool is opened.
+    Pool(PoolKey),
     /// Something happens at the bridge to the payment lane.
     Bridge(BridgeKey),
     /// Something happens at a venue.
@@ -94,7 +104,7 @@ impl Once {
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
-            Once::Created(_) | Once::Bridge(_) => Scope::KeepOne,
+            Once::Created(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
@@ -106,8 +116,8 @@ impl Sum {
     /// Whether the sum belongs to the sender, so that a conflict concerns only its account.
     pub(crate) fn is_own(self) -> bool {
         match self {
-            Sum::Spent(_) => true,
-            Sum::Issued(_) => false,
+            Sum::Spent(_) | Sum::Shares(_) => true,
+            Sum::Issued(_) | Sum::Minted(_) => false,
             #[cfg(test)]
             Sum::Capped => false,
             #[cfg(test)]
@@ -120,6 +130,8 @@ impl Sum {
         match self {
             Sum::Spent(_) => Refusal::OVERDRAFT,
             Sum::Issued(_) => Refusal::ISSUE_TOO_LARGE,
+            Sum::Minted(_) => Refusal::TOO_MANY_SHARES,
+            Sum::Shares(_) => Refusal::SHARES_NOT_HELD,
             #[cfg(test)]
             Sum::Capped => Refusal::ISSUE_TOO_LARGE,
             #[cfg(test)]
@@ -254,6 +266,22 @@ impl Footprint for Body {
                 let (key, deposit) = claims(bytes)?;
                 visitor.once(Once::Bridge(key));
                 visitor.sum(Sum::Spent(AssetId(0)), deposit);
+            }
+            Operation::Pool(operation) => {
+                let pool = operation.pool();
+                listed(pool.a, pool.b, visitor)?;
+                edit(PlaceEdit::Pools(PoolEdit { sequence: self.sequence, operation }), visitor)?;
+                match **operation {
+                    PoolOperation::Open { x, y, .. } => {
+                        visitor.require(Requirement::Reserve(pool.a, x))?;
+                        visitor.require(Requirement::Reserve(pool.b, y))?;
+                        visitor.once(Once::Pool(pool));
+                    }
+                    PoolOperation::Provide { shares, .. } => visitor.sum(Sum::Minted(pool), shares),
+                    PoolOperation::Leave { shares, .. } => visitor.sum(Sum::Shares(pool), shares),
+                }
+                let debits = self.operation.debits().into_iter().flatten();
+                debits.for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
             }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {

@@ -8,6 +8,7 @@ use crate::contracts::TRANSACTION_GAS_MAX;
 use crate::limits::Limits;
 use crate::places::bridge::LaneTerms;
 use crate::places::offers::LEAST_UNITS;
+use crate::places::pools::PoolTerms;
 use crate::places::stakes::STAKED;
 use crate::places::venues::VenueTerms;
 
@@ -15,8 +16,8 @@ use crate::places::venues::VenueTerms;
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
 /// does. A change that changes results needs a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 5;
-const _: () = assert!(clearing::RULES == 5, "the solver's results have changed: increase RULES");
+pub const RULES: u32 = 6;
+const _: () = assert!(clearing::RULES == 6, "the solver's results have changed: increase RULES");
 /// The usual fee is one whole asset 0 (10^decimals units) divided by this.
 const FEES_IN_ONE: Amount = 10_000;
 /// The minimum stake is at least the founders' total stake divided by this: filling a registry of cheap stakes then
@@ -78,6 +79,8 @@ pub struct Genesis {
     pub lane: Option<LaneTerms>,
     /// The terms of continuous markets, if the chain has venues.
     pub venues: Option<VenueTerms>,
+    /// The terms of constant-product pools, if the chain has them.
+    pub pools: Option<PoolTerms>,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
@@ -98,6 +101,7 @@ impl Default for Genesis {
             membership: None,
             lane: None,
             venues: None,
+            pools: None,
             is_developers: false,
         }
     }
@@ -156,6 +160,9 @@ pub enum GenesisError {
     /// The terms of venues are impossible.
     #[error("venues: {0}")]
     Venues(&'static str),
+    /// The terms of pools are impossible.
+    #[error("pools: {0}")]
+    Pools(&'static str),
     /// The developers' chain could be mistaken for a real one.
     #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change the part that does not fit")]
     Developers(&'static str),

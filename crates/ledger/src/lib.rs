@@ -49,17 +49,20 @@ pub use places::bridge::{
     BridgeChange, LaneAsset, LaneBls, LaneBridge, LaneOutflow, LaneOutput, LaneRegistration, LaneTerms,
 };
 pub use places::offers::{ENDS_MAX, Edit, LEAST_UNITS, LIFE_MAX, OrderBook, PairChange, PairOffers};
+pub use places::pools::{
+    AWAKE, POOLS_MAX, PoolTerms, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays,
+};
 pub use places::venues::{VenueTerms, Venues};
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
     AccountProof, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ClaimedId,
     DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, Fill, FillReason, FillVerdict, FilledId,
-    FilledOrder, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome,
-    Pair, PairTrade, Place, ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart,
-    RootParts, SEQUENCE_WINDOW, Schedule, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey,
-    TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord,
-    VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id,
-    with_settles,
+    FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof,
+    Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, ReceiptProof,
+    ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, Schedule, SettledFills,
+    SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof,
+    VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest,
+    asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
@@ -227,6 +230,16 @@ impl Ledger {
     /// The venues as they are now, shared: a reader keeps them without holding up the ledger.
     pub fn shared_venues(&self) -> Option<std::sync::Arc<Venues>> {
         self.places.venues.clone()
+    }
+
+    /// The pools; `None` on a chain without them.
+    pub fn pools(&self) -> Option<&Pools> {
+        self.places.pools.as_deref()
+    }
+
+    /// The pools as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_pools(&self) -> Option<std::sync::Arc<Pools>> {
+        self.places.pools.clone()
     }
 
     /// When committees change.

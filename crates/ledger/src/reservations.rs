@@ -31,8 +31,8 @@ use crate::footprint::{Footprint, Once, Sum, Visitor};
 use crate::scope::Scope;
 use crate::{Account, Ledger};
 
-/// The most words that one transaction needs: a sequence number, two sums and one more, or one sum and two once-keys.
-const WORDS: usize = 4;
+/// The most words that one transaction needs, a provision to a pool: a sequence number, fee, two assets and shares.
+const WORDS: usize = 5;
 /// Number of sequence numbers that two words tell apart: all numbers that are free at one time lie within this range.
 const SEQUENCES: u64 = 128;
 

@@ -10,6 +10,7 @@
 //!   4 escrow       H(trie of entries of the bridge, digest of the rest)
 //!   5 stakes       digest of the whole registry, committees and pool
 //!   6 venues       H(trie of records by the digest of their ids, digest of network, terms and horizon)
+//!   7 pools        H(trie of pools and holdings by the digest of their ids, digest of the terms)
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -18,8 +19,8 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, LaneProof, OfferProof, Pair, Place, RootPart, RootParts, SlotProof, ValidatorsProof,
-    VenueProof, VenueRecordId, pair_key, slot_key,
+    AccountProof, AssetProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId, RootPart, RootParts,
+    SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
 };
 use trie::Trie;
 
@@ -102,6 +103,16 @@ impl Roots {
         let rest = tries.rest?;
         let records = Digest(tries.records.root().0);
         Some(VenueProof { parts, rest, records, record: venues.record(id), path: prove(&tries.records, &id.key()) })
+    }
+
+    /// Proves a pool or a holding, or its absence, in `ledger`, which must be the state of these tries; `None` on a
+    /// chain without pools.
+    pub fn prove_pool(&mut self, ledger: &Ledger, id: &PoolRecordId) -> Option<PoolProof> {
+        let parts = self.parts();
+        let (tries, pools) = (&mut self.places.pools, ledger.pools()?);
+        let terms = tries.terms?;
+        let records = Digest(tries.records.root().0);
+        Some(PoolProof { parts, terms, records, record: pools.record(id), path: prove(&tries.records, &id.key()) })
     }
 
     /// Proves which entries the bridge has under these keys; `None` on a chain without a payment lane.

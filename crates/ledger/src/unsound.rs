@@ -34,6 +34,9 @@ pub enum AuditError {
     /// The payment lane violates an invariant.
     #[error("the bridge to the payment lane violates an invariant: {0}")]
     Lane(&'static str),
+    /// The pools violate an invariant.
+    #[error("the pools violate an invariant: {0}")]
+    Pools(&'static str),
     /// The venues violate an invariant.
     #[error("the venues violate an invariant: {0}")]
     Venues(&'static str),

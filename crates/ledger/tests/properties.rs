@@ -5,17 +5,17 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clearing::{Clearing, Trade};
+use clearing::{Clearing, PoolTrade, Trade};
 use ledger::{
     AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, LIFE_MAX, Ledger, Limits, Listing, Member,
-    Membership, Outcome, Pair, PairOffers, Place, ReceiptsTrie, Refusal, Rest, Restore, RootPart, Roots, Schedule,
-    Signatures, Snapshot, SnapshotError, Terms,
+    Membership, Outcome, Pair, PairOffers, Place, PoolFill, PoolRecord, PoolRecordId, PoolTerms, ReceiptsTrie, Refusal,
+    Rest, Restore, RootPart, Roots, Schedule, Signatures, Snapshot, SnapshotError, Terms, is_asleep,
 };
 use model::Model;
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, SecretKey, Sequence,
-    SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope,
+    SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -43,8 +43,9 @@ fn genesis(fee: u64, epsilon: Fraction) -> Genesis {
         .filter(|(_, asset, _)| asset.0 != 3)
         .collect();
     let (mu, membership) = (Fraction::power_of_two(10), Some(membership()));
+    let pools = Some(PoolTerms { fees: [9, 5].map(Fraction::power_of_two).to_vec() });
     let limits = Limits { resting_offers: 20, open_pairs: 7, validators: 6, ..Limits::default() };
-    Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, ..Genesis::default() }
+    Genesis { chain: 7, fee, epsilon, mu, limits, assets, balances, membership, pools, ..Genesis::default() }
 }
 
 /// The key of a validator's node.
@@ -101,6 +102,50 @@ fn draw_staking(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Opera
         }
         _ => Operation::Accuse(Box::new(draw_evidence(rng, model))),
     }
+}
+
+/// Draws an operation of an account on one of few pools.
+fn draw_pool(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Operation {
+    let any = |rng: &mut ChaCha8Rng| {
+        let a = rng.random_range(0..2);
+        let class = if rng.random_ratio(1, 30) { 2 } else { rng.random_range(0..2) };
+        let b = if rng.random_ratio(1, 30) { a } else { rng.random_range(a + 1..ASSETS - 1) };
+        PoolKey { a: AssetId(a), b: AssetId(b), class }
+    };
+    let own: Vec<PoolKey> =
+        model.pools.holdings.keys().filter(|(_, of)| of == account).map(|(pool, _)| *pool).collect();
+    let kind = rng.random_range(0..10);
+    let pool = if kind >= 6 && !own.is_empty() { own[rng.random_range(0..own.len())] } else { any(rng) };
+    let near =
+        |rng: &mut ChaCha8Rng, units: u64| [units, units + 1, units.saturating_sub(1), 0][rng.random_range(0..4)];
+    let shares = match rng.random_range(0..12) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => 1,
+        _ => rng.random_range(1..1 << 23),
+    };
+    let known = model.pools.pools.get(&pool);
+    Operation::Pool(Box::new(match kind {
+        0..2 => {
+            PoolOperation::Open { pool, x: rng.random_range(50_000..900_000), y: rng.random_range(50_000..900_000) }
+        }
+        2..6 => {
+            let [a, b] = known.map_or([1u8.into(), 1u8.into()], |pool| pool.cost(shares));
+            let most = |rng: &mut ChaCha8Rng, cost| {
+                let cost = u64::try_from(cost).unwrap_or(7);
+                if rng.random_ratio(3, 4) { cost + rng.random_range(0..1_000) } else { near(rng, cost) }
+            };
+            PoolOperation::Provide { pool, shares, most_a: most(rng, a), most_b: most(rng, b) }
+        }
+        _ => {
+            let held = model.pools.shares((pool, *account));
+            let shares = [held, held + 1, held / 3, shares][rng.random_range(0..4)];
+            let [a, b] = known.map_or([1u8.into(), 1u8.into()], |pool| pool.pays(shares));
+            let least = |rng: &mut ChaCha8Rng, pays| near(rng, u64::try_from(pays).unwrap_or(7));
+            let (least_a, least_b) = if rng.random_ratio(1, 4) { (least(rng, a), least(rng, b)) } else { (0, 0) };
+            PoolOperation::Leave { pool, shares, least_a, least_b }
+        }
+    }))
 }
 
 /// Mostly evidence that proves nothing, because every conviction costs a validator.
@@ -177,8 +222,9 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         2 => highest + 64,
         _ => highest + rng.random_range(1..20),
     };
-    let operation = match rng.random_range(0..23) {
-        20..23 => draw_staking(rng, model, &account),
+    let operation = match rng.random_range(0..28) {
+        20..24 => draw_staking(rng, model, &account),
+        24..28 => draw_pool(rng, model, &account),
         0 => {
             // A new account that other transactions of the block are likely to pick, too, or any account.
             let fresh = PEOPLE + 12 + (model.accounts.len() % 100) as u8;
@@ -416,10 +462,21 @@ fn lies(
 ) {
     let state = |ledger: &Ledger| (ledger.height(), Snapshot::of(ledger).collect::<Vec<_>>());
     let before = state(follower);
-    for kind in 0..10 {
+    for kind in 0..14 {
         let mut lie = truth.clone();
+        let fill = rng.random_range(0..lie.pools.len().max(1));
+        if let Some(of) = lie.pools.get_mut(fill) {
+            match kind {
+                10 => of.sold += 1,
+                11 => of.sells_a = !of.sells_a,
+                12 => of.pool.class += 1,
+                13 => drop(lie.pools.remove(fill)),
+                _ => {}
+            }
+        }
         let which = rng.random_range(0..lie.trades.len().max(1));
         let asset = rng.random_range(0..ASSETS as usize);
+        let is_other = lie != *truth;
         match (kind, lie.trades.get_mut(which)) {
             (0, Some(trade)) => trade.sold += 1,
             (1, Some(trade)) => trade.sold -= 1,
@@ -427,7 +484,8 @@ fn lies(
             (3, Some(trade)) => trade.marginal = Place::lowest(trade.marginal.limit),
             (4, Some(_)) => drop(lie.trades.remove(which)),
             (5, Some(_)) => lie.trades.push(truth.trades[which]),
-            (6, _) => lie.full = !lie.full,
+            (6, _) if lie.short.is_empty() => lie.short.push(AssetId(asset as u32)),
+            (6, _) => lie.short.clear(),
             (7, _) if !lie.valuations.is_empty() => {
                 // Far from the market but still conserving: only μ can detect it.
                 let price = lie.valuations[asset].to_f64() * rng.random_range(2.0..3.0);
@@ -436,6 +494,7 @@ fn lies(
             }
             (8, _) => drop(lie.valuations.pop()),
             (9, Some(trade)) => trade.pair.buy = AssetId((trade.pair.buy.0 + 1) % ASSETS),
+            _ if is_other => {}
             _ => continue,
         }
         let holds = holds(&lie, truth, after, applied);
@@ -449,6 +508,7 @@ fn lies(
 
 /// Whether a clearing is correct, by the independent check of the whole book.
 fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) -> bool {
+    let awake = awake(after, &applied.batch.pools);
     let mut met: BTreeMap<Pair, PairOffers> =
         after.book().iter().map(|(pair, offers)| (pair, offers.clone())).collect();
     for pair in applied.batch.fills.iter().map(|fill| fill.pair).chain(applied.batch.ended.iter().map(|of| of.pair)) {
@@ -457,14 +517,22 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     let met = met.into_iter().map(|(pair, offers)| (pair, offers.as_met_by(&applied.batch, pair)));
     let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
-    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), ..Default::default() };
-    if book.pairs.is_empty() {
+    let pools: Vec<clearing::Pool> = awake.iter().map(|(_, pool)| *pool).collect();
+    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), pools, ..Default::default() };
+    if book.pairs.is_empty() && book.pools.is_empty() {
         return claim == truth;
     }
     let trades = claim.trades.iter().map(|t| Trade { sell: t.pair.sell, buy: t.pair.buy, sold: t.sold }).collect();
     let report = applied.report.clone().expect("a book was cleared");
+    let (full, short) = (claim.short.is_empty(), claim.short.clone());
+    let mut pools = Vec::new();
+    for fill in &claim.pools {
+        let Ok(at) = awake.binary_search_by_key(&fill.pool, |(key, _)| *key) else { return false };
+        let (sell, buy) = (fill.sell(), fill.buy());
+        pools.push(PoolTrade { pool: at as u32, sell, buy, sold: fill.sold, bought: fill.bought });
+    }
     let clearing =
-        Clearing { valuations: claim.valuations.clone(), trades, full: claim.full, report, ..Default::default() };
+        Clearing { valuations: claim.valuations.clone(), trades, pools, full, short, report, ..Default::default() };
     let Ok(verified) = clearing::verify(&book, &after.clearing_params(), &clearing) else { return false };
     let is_last = |trade: &ledger::AttachedTrade| {
         let at = met.iter().position(|(pair, _)| *pair == trade.pair).expect("verified");
@@ -472,7 +540,38 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
         let last = fills.partial.map_or(fills.full.saturating_sub(1), |partial| partial.index);
         met[at].1.iter().nth(last).map(|offer| offer.place) == Some(trade.marginal)
     };
-    claim.trades.iter().all(is_last) && (claim.full || claim == truth)
+    let is_short = clearing::Groups::of_book(&book).contain(&claim.short);
+    let of_short = |of: &Attached| -> Vec<_> {
+        let trades = of.trades.iter().filter(|trade| is_short[trade.pair.sell.0 as usize]);
+        trades.map(|trade| (trade.pair, trade.sold)).collect()
+    };
+    let mut values = claim.valuations.iter().zip(&truth.valuations).zip(&is_short);
+    let is_solved = claim.short.iter().all(|asset| truth.short.contains(asset))
+        && values.all(|((claimed, found), short)| !short || claimed == found)
+        && of_short(claim) == of_short(truth)
+        && (claim.short.is_empty() || claim.pools == truth.pools);
+    claim.trades.iter().all(is_last) && is_solved
+}
+
+/// The pools that took part in a batch, as they were in it, from those after it.
+fn awake(after: &Ledger, fills: &[PoolFill]) -> Vec<(PoolKey, clearing::Pool)> {
+    let pools = after.pools().expect("the chain has pools");
+    let before = |(key, pool): (&PoolKey, &PoolRecord)| {
+        let mut was = *pool;
+        if let Some(fill) = fills.iter().find(|fill| fill.pool == *key) {
+            let (gave, took) = if fill.sells_a { (&mut was.a, &mut was.b) } else { (&mut was.b, &mut was.a) };
+            (*gave, *took) = (*gave + fill.sold, *took - fill.bought);
+        }
+        (*key, was)
+    };
+    let least = |asset: AssetId| after.assets()[asset.0 as usize].least_units;
+    let took_part = pools.iter().map(before).filter(|(key, was)| !is_asleep(was, [least(key.a), least(key.b)]));
+    took_part
+        .map(|(key, was)| {
+            let PoolKey { a, b, .. } = key;
+            (key, clearing::Pool { a, b, reserve_a: was.a, reserve_b: was.b, fee: pools.fee(&key) })
+        })
+        .collect()
 }
 
 fn restored(chunks: &[Vec<u8>]) -> Ledger {
@@ -522,6 +621,24 @@ fn assert_proofs(real: &Ledger, roots: &mut Roots, model: &Model) {
         let absent = Place { id: place.id + 1_000, ..*place };
         assert_eq!(roots.prove_offer(real, *pair, &absent).verify(&root, *pair, &absent), Ok(None));
         assert!(proof.verify(&root, *pair, &absent).is_err(), "a proof of one offer for another");
+    }
+    for (pool, account) in model.pools.holdings.keys() {
+        let (of, nobody) = (PoolRecordId::Holding((*pool, *account)), (*pool, address(250)));
+        let proof = roots.prove_pool(real, &of).expect("the chain has pools");
+        assert_eq!(proof.verify_holding(&root, (*pool, *account)), Ok(Some(model.pools.shares((*pool, *account)))));
+        assert!(proof.verify_holding(&root, nobody).is_err() && proof.verify_pool(&root, *pool).is_err());
+        let absent = roots.prove_pool(real, &PoolRecordId::Holding(nobody)).expect("the chain has pools");
+        assert_eq!(absent.verify_holding(&root, nobody), Ok(None));
+        let mine = model.pools.pools[pool];
+        let proof = roots.prove_pool(real, &PoolRecordId::Pool(*pool)).expect("the chain has pools");
+        let record = PoolRecord { a: mine.a, b: mine.b, shares: mine.shares };
+        assert_eq!(proof.verify_pool(&root, *pool), Ok(Some(record)));
+        let mut other = proof.clone();
+        other.record = Some(borsh::to_vec(&PoolRecord { a: mine.a + 1, ..record }).expect("encodes"));
+        assert_eq!(other.verify_pool(&root, *pool), Err(ledger::ProofFault::OtherValue));
+        other = proof.clone();
+        other.terms.0[0] ^= 1;
+        assert!(other.verify_pool(&root, *pool).is_err());
     }
     let proof = roots.prove_validators(real);
     assert_eq!(proof.verify(&root), Ok(real.validators()));
@@ -605,7 +722,7 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let (met, returned) = run(3, 60, 100, 1, Fraction::power_of_two(15));
+    let (met, returned) = run(3, 90, 100, 1, Fraction::power_of_two(15));
     assert!(returned > 0, "{returned} remainders were returned");
     let all = [
         Refusal::BAD_SIGNATURE,
@@ -651,6 +768,14 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::LIFE_ENDED,
         Refusal::LIFE_TOO_LONG,
         Refusal::REMAINS_TOO_FEW,
+        Refusal::POOL_ASSETS,
+        Refusal::NO_POOL_CLASS,
+        Refusal::NO_POOL,
+        Refusal::POOL_EXISTS,
+        Refusal::POOL_TOO_SMALL,
+        Refusal::POOL_COSTS_MORE,
+        Refusal::POOL_PAYS_LESS,
+        Refusal::SHARES_NOT_HELD,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never had {missed:?}");

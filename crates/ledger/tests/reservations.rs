@@ -140,7 +140,7 @@ impl Plain {
 
     fn debits(body: &Body) -> HashMap<(Address, AssetId), Amount> {
         let mut debits = HashMap::from([((body.account, AssetId(0)), FEE)]);
-        if let Some((asset, amount)) = body.operation.debit() {
+        for (asset, amount) in body.operation.debits().into_iter().flatten() {
             *debits.entry((body.account, asset)).or_default() += amount;
         }
         debits

@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
-    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
-    LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PooledTransaction,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake, LaneCaseRead,
+    LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads, PooledTransaction,
+    PoolsRead,
     Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Ledger, OfferProof, Pair, Place, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, Ledger, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
+    VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
@@ -310,6 +312,19 @@ impl VenueReads for Reads {
 
     fn prove_venue(&self, id: &VenueRecordId) -> Result<Option<Proved<VenueProof>>, ReadError> {
         let Proved { height, root, proof } = self.exchange.prove(|ledger, roots| roots.prove_venue(ledger, id))?;
+        Ok(proof.map(|proof| Proved { height, root, proof }))
+    }
+}
+
+impl PoolReads for Reads {
+    fn pools(&self) -> Option<PoolsRead> {
+        let ledger = self.exchange.shared.read_ledger();
+        let least_units = ledger.assets().iter().map(|asset| asset.least_units).collect();
+        Some(PoolsRead { height: ledger.height(), pools: ledger.shared_pools()?, least_units })
+    }
+
+    fn prove_pool(&self, id: &PoolRecordId) -> Result<Option<Proved<PoolProof>>, ReadError> {
+        let Proved { height, root, proof } = self.exchange.prove(|ledger, roots| roots.prove_pool(ledger, id))?;
         Ok(proof.map(|proof| Proved { height, root, proof }))
     }
 }

@@ -14,6 +14,7 @@ mod hash;
 mod height;
 mod key;
 mod offer;
+mod pool;
 mod price;
 mod scientific;
 mod sequence;
@@ -31,6 +32,7 @@ pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};
+pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
 pub use scientific::plain_decimal;
 pub use sequence::Sequence;
@@ -40,8 +42,8 @@ pub use statement::{
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
-    WEIGHT_BYTES, is_lane_duty,
+    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction, TransactionId,
+    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
 };
 pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
 pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

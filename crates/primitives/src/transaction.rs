@@ -7,6 +7,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
+use crate::pool::PoolOperation;
 use crate::sequence::Sequence;
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
@@ -27,6 +28,9 @@ pub const UNTIL_USUAL: u64 = 256;
 
 /// Bytes of an operation that one fee pays for.
 pub const WEIGHT_BYTES: u64 = 1_024;
+
+/// What opening a pool costs, in fees: it takes one of few places for ever.
+pub const POOL_WEIGHT: u64 = 1_000;
 
 /// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
 /// from an account of the member that signed it, and only if it changes the state.
@@ -113,6 +117,8 @@ pub enum Operation {
     /// Cancels one of the sender's offers and places another one of the same pair. Of several in a block that name one
     /// offer the one with the highest number counts; a cancel of it counts before all.
     Replace(Box<OfferReplacement>),
+    /// Opens a constant-product pool, provides to one, or leaves it.
+    Pool(Box<PoolOperation>),
 }
 
 /// A transaction before it is signed.
@@ -180,6 +186,8 @@ pub enum Malformed {
     AddressNotOfKey,
     /// The network address of a validator is malformed.
     NetworkAddress,
+    /// A pool does not name the lower asset first.
+    PoolAssets,
     /// The post about the payment lane is too long.
     LanePostTooLong,
     /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
@@ -201,6 +209,7 @@ impl Malformed {
             Malformed::NetworkAddress => {
                 "the network address is not host:port, such as a.example:9100, of at most 260 printable characters"
             }
+            Malformed::PoolAssets => "a pool is between two assets and names that with the lower number first",
             Malformed::LanePostTooLong => "the post about the payment lane has more than 131072 bytes",
             Malformed::VenueBounds => {
                 "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
@@ -258,8 +267,15 @@ impl Operation {
         Operation::Cancel([OfferPlace { sell, buy, limit, offer }].into())
     }
 
-    /// The asset and the units that this subtracts from the sender's available balance.
-    pub fn debit(&self) -> Option<(AssetId, Amount)> {
+    /// The assets and the units that this subtracts from the sender's available balance.
+    pub fn debits(&self) -> [Option<(AssetId, Amount)>; 2] {
+        let Operation::Pool(operation) = self else { return [self.debit(), None] };
+        let (pool, [a, b]) = (operation.pool(), operation.debits());
+        [(pool.a, a), (pool.b, b)].map(|debit| Some(debit).filter(|(_, units)| *units > 0))
+    }
+
+    /// The debit of an operation that has one.
+    fn debit(&self) -> Option<(AssetId, Amount)> {
         match *self {
             Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
             Operation::Pay { asset, amount, .. }
@@ -275,7 +291,8 @@ impl Operation {
             | Operation::Issue { .. }
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
-            | Operation::Lane(_) => None,
+            | Operation::Lane(_)
+            | Operation::Pool(_) => None,
         }
     }
 
@@ -290,6 +307,7 @@ impl Operation {
             | Operation::Burn { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::Venue(ref operation) => operation.assets(),
+            Operation::Pool(ref operation) => [Some(operation.pool().a), Some(operation.pool().b)],
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
             | Operation::Stake(_)
@@ -313,13 +331,14 @@ impl Operation {
             | Operation::Cancel(_)
             | Operation::Stake(_)
             | Operation::Accuse(_)
-            | Operation::Lane(_) => None,
+            | Operation::Lane(_)
+            | Operation::Pool(_) => None,
         }
     }
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
-    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; none for a
-    /// member's duty in the lane ([`LANE_DUTY`]).
+    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
+    /// a new pool; none for a member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
@@ -327,6 +346,7 @@ impl Operation {
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
+            Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => POOL_WEIGHT,
             Operation::Replace(replace) => 1 + u64::from(matches!(replace.life, Life::Until(_))),
             Operation::CreateAccount { .. }
             | Operation::CreateOffer { .. }
@@ -336,6 +356,7 @@ impl Operation {
             | Operation::Stake(_)
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
+            | Operation::Pool(_)
             | Operation::Withdraw { .. } => 1,
         }
     }
@@ -356,6 +377,7 @@ impl Operation {
             Operation::Lane(_) => "lane",
             Operation::Venue(_) => "venue",
             Operation::Replace(_) => "replace",
+            Operation::Pool(operation) => operation.name(),
         }
     }
 }
@@ -394,6 +416,9 @@ impl Transaction {
             Operation::Replace(replace) if replace.old.sell == replace.old.buy => Err(Malformed::SameAsset),
             Operation::Replace(replace) if replace.remains > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Cancel(places) if !is_list(places) => Err(Malformed::CancelList),
+            Operation::Pool(operation) if operation.pool().a >= operation.pool().b => Err(Malformed::PoolAssets),
+            Operation::Pool(operation) if operation.is_nothing() => Err(Malformed::ZeroAmount),
+            Operation::Pool(operation) if operation.is_too_large() => Err(Malformed::AmountTooLarge),
             Operation::Pay { to, .. } if *to == self.body.account => Err(Malformed::SelfPayment),
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
                 Err(Malformed::AddressNotOfKey)

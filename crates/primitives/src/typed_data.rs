@@ -18,6 +18,9 @@
 //! | unstake | `Unstake(address account,uint64 sequence,uint64 until,uint64 units)` |
 //! | accuse | `Accuse(address account,uint64 sequence,uint64 until,bytes evidence)` |
 //! | withdraw | `Withdraw(address account,uint64 sequence,uint64 until,bytes32 to,uint32 asset,uint64 amount)` |
+//! | open a pool | `OpenPool(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 x,uint64 y)` |
+//! | provide | `Provide(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 shares,uint64 mostA,uint64 mostB)` |
+//! | leave | `Leave(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 shares,uint64 leastA,uint64 leastB)` |
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
 //! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
@@ -26,7 +29,7 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, to_hex};
+use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, PoolOperation, to_hex};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -39,6 +42,8 @@ const DOMAIN: &str = "EIP712Domain(string name,string version,uint256 chainId,by
 pub enum TypedValue {
     /// `address`.
     Address(Address),
+    /// `uint8`.
+    Uint8(u8),
     /// `uint32`.
     Uint32(u32),
     /// `uint64`.
@@ -82,6 +87,7 @@ impl TypedValue {
     pub fn kind(&self) -> &'static str {
         match self {
             TypedValue::Address(_) => "address",
+            TypedValue::Uint8(_) => "uint8",
             TypedValue::Uint32(_) => "uint32",
             TypedValue::Uint64(_) => "uint64",
             TypedValue::Bytes16(_) => "bytes16",
@@ -96,6 +102,7 @@ impl TypedValue {
     pub fn text(&self) -> String {
         match self {
             TypedValue::Address(address) => address.to_string(),
+            TypedValue::Uint8(number) => number.to_string(),
             TypedValue::Uint32(number) => number.to_string(),
             TypedValue::Uint64(number) => number.to_string(),
             TypedValue::Bytes16(bytes) => format!("0x{}", to_hex(bytes)),
@@ -113,6 +120,7 @@ impl TypedValue {
     fn word(&self) -> [u8; 32] {
         match self {
             TypedValue::Address(address) => left_padded(&address.0),
+            TypedValue::Uint8(number) => left_padded(&[*number]),
             TypedValue::Uint32(number) => left_padded(&number.to_be_bytes()),
             TypedValue::Uint64(number) => left_padded(&number.to_be_bytes()),
             TypedValue::Bytes16(bytes) => std::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0)),
@@ -143,6 +151,23 @@ fn named(places: &[OfferPlace]) -> TypedList {
     };
     let fields = &[("sell", "uint32"), ("buy", "uint32"), ("limit", "string"), ("offer", "uint64")];
     TypedList { structure: "Offer", kind: "Offer[]", fields, entries: places.iter().map(entry).collect() }
+}
+
+/// The structure of an operation on a pool, and its fields after those that all have.
+fn pool_structure(operation: &PoolOperation) -> (&'static str, Vec<(&'static str, TypedValue)>) {
+    use TypedValue::{Uint32, Uint64};
+    let pool = operation.pool();
+    let key = [("a", Uint32(pool.a.0)), ("b", Uint32(pool.b.0)), ("class", TypedValue::Uint8(pool.class))];
+    let (primary, rest) = match *operation {
+        PoolOperation::Open { x, y, .. } => ("OpenPool", vec![("x", x), ("y", y)]),
+        PoolOperation::Provide { shares, most_a, most_b, .. } => {
+            ("Provide", vec![("shares", shares), ("mostA", most_a), ("mostB", most_b)])
+        }
+        PoolOperation::Leave { shares, least_a, least_b, .. } => {
+            ("Leave", vec![("shares", shares), ("leastA", least_a), ("leastB", least_b)])
+        }
+    };
+    (primary, key.into_iter().chain(rest.into_iter().map(|(name, units)| (name, Uint64(units)))).collect())
 }
 
 /// The hash of a structure, by its type and the values of its fields.
@@ -207,6 +232,7 @@ impl TypedData {
             }
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
             Operation::Venue(operation) => venues::structure(operation),
+            Operation::Pool(operation) => pool_structure(operation),
         };
         let mut fields = vec![
             ("account", TypedValue::Address(body.account)),

@@ -14,7 +14,7 @@
 //!                             │             │
 //!    AccountProof, OfferProof, AssetProof,  ReceiptProof, EthereumReceiptProof,
 //!    SlotProof, LaneProof, VenueProof,      ModifiedProof, SettlesProof
-//!    ValidatorsProof
+//!    ValidatorsProof, PoolProof
 //! ```
 //!
 //! | about | value | proof | where |
@@ -26,6 +26,7 @@
 //! | entries of the bridge to the payment lane | digests by key | [`LaneProof`] | `bridge` |
 //! | stakes and committees | [`Validators`] | [`ValidatorsProof`] | `validators` |
 //! | a record of venues | [`VenueRecord`], [`VenueDeposit`], [`TradingKey`] … | [`VenueProof`] | `venue`, `venue_records` |
+//! | a pool, a holding of its shares | [`PoolRecord`], shares | [`PoolProof`] | `pool` |
 //! | the outcome of a transaction | [`Outcome`], [`Refusal`] | [`ReceiptProof`] | `receipt`, `refusal` |
 //! | the receipt of an Ethereum transaction | [`EthereumReceipt`] | [`EthereumReceiptProof`] | `ethereum_receipt` |
 //! | whether a block changed an account | yes or no | [`ModifiedProof`] | `receipts_root` |
@@ -93,6 +94,7 @@ mod ethereum_receipt;
 mod fill;
 mod handover;
 mod offer;
+mod pool;
 mod reasons;
 mod receipt;
 mod receipts_root;
@@ -119,6 +121,7 @@ pub use ethereum_receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt
 pub use fill::{EndReason, EndedOffer, Fill};
 pub use handover::{Handover, HandoverError, Lineage};
 pub use offer::{NO_END, Offer, OfferProof, Pair, Place, Rest, offer_value, pair_key, pair_root_digest};
+pub use pool::{HoldingId, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, pool_record_value, pools_root};
 pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, Traded, outcomes_by_id};
 pub use receipts_root::{
     EthereumReceiptProof, ModifiedProof, ReceiptProof, ReceiptsParts, ReceiptsTrie, SettlesProof, outcome_root,

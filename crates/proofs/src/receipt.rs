@@ -8,6 +8,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId,
 use crate::ethereum_receipt::ContractReceipts;
 use crate::fill::{EndedOffer, Fill};
 use crate::offer::Pair;
+use crate::pool::{PoolFill, Pooled};
 use crate::refusal::Refusal;
 use crate::settles::SettledFills;
 
@@ -22,12 +23,14 @@ pub enum Outcome {
     Refused(Refusal),
     /// It paid its fee, its sequence number is used, and it did nothing else: another replacement or a cancel of the
     /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was
-    /// too low for it.
+    /// too low for it, or another opening of the pool counted, or pools with lower keys took the last places.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),
     /// It replaced an offer, which the batch lists as ended.
     Replaced(Replaced),
+    /// It opened a pool, provided to it or left it.
+    Pooled(Pooled),
 }
 
 /// What a replacement found and did.
@@ -76,7 +79,8 @@ pub enum FillReason {
     AboveTheRate,
     /// The rate is better than the limit, but it is not after rounding to whole units.
     Rounding,
-    /// The rate is better than the limit by more than μ, but the market could not take more; see the batch's `full`.
+    /// The rate is better than the limit by more than μ, but the market could not take more: the batch names the group
+    /// of the pair as not full.
     NotTaken,
     /// Of a replacement: too little was left to place, and everything went back.
     NotPlaced,
@@ -107,18 +111,21 @@ pub struct Batch {
     pub trades: Vec<PairTrade>,
     /// Every fill, by pair and place.
     pub fills: Vec<Fill>,
+    /// What pools traded, by pool.
+    pub pools: Vec<PoolFill>,
     /// Every offer that left the book otherwise than by trading, by pair and place.
     pub ended: Vec<EndedOffer>,
-    /// Whether every offer better than the rate by more than μ was sold in full.
-    pub full: bool,
+    /// The groups of assets that are not full: some offer or pool there trades less than it must, an offer whose limit
+    /// is better than the rate by more than μ. Each group is named by its lowest asset, in order.
+    pub short: Vec<AssetId>,
     /// Units burnt of each asset: commission, rounding and fees; only assets with a nonzero amount.
     pub burnt: Vec<(AssetId, Amount)>,
 }
 
 /// The version of the encoding of receipts without settles of venues.
-const RECEIPTS_FORMAT: u8 = 6;
+const RECEIPTS_FORMAT: u8 = 8;
 /// The version of the encoding of receipts with such settles, which follow at the end.
-const VENUE_RECEIPTS_FORMAT: u8 = 7;
+const VENUE_RECEIPTS_FORMAT: u8 = 9;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,9 +184,12 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied | Outcome::Offered(_) | Outcome::Void | Outcome::Cancelled(_) | Outcome::Replaced(_) => {
-                None
-            }
+            Outcome::Applied
+            | Outcome::Offered(_)
+            | Outcome::Void
+            | Outcome::Cancelled(_)
+            | Outcome::Replaced(_)
+            | Outcome::Pooled(_) => None,
         }
     }
 
@@ -207,6 +217,11 @@ pub fn outcomes_by_id(outcomes: impl IntoIterator<Item = (TransactionId, Outcome
 }
 
 impl Batch {
+    /// Whether every offer better than the rate by more than μ was sold in full, in every group.
+    pub fn full(&self) -> bool {
+        self.short.is_empty()
+    }
+
     /// The fills of one pair.
     pub fn fills_of(&self, pair: Pair) -> &[Fill] {
         let from = self.fills.partition_point(|fill| fill.pair < pair);

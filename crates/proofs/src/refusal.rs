@@ -122,6 +122,7 @@ impl From<Malformed> for Refusal {
             Malformed::SelfPayment => Refusal::SELF_PAYMENT,
             Malformed::AddressNotOfKey => Refusal::ADDRESS_NOT_OF_KEY,
             Malformed::NetworkAddress => Refusal::NETWORK_ADDRESS,
+            Malformed::PoolAssets => Refusal::POOL_ASSETS,
             Malformed::LanePostTooLong => Refusal::LANE_POST_TOO_LONG,
             Malformed::VenueBounds => Refusal::VENUE_BOUNDS,
         }

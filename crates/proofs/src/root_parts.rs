@@ -45,6 +45,8 @@ impl RootPart {
     pub const STAKES: u8 = 5;
     /// The venues of continuous markets.
     pub const VENUES: u8 = 6;
+    /// The constant-product pools.
+    pub const POOLS: u8 = 7;
 }
 
 impl RootParts {

@@ -404,7 +404,7 @@ impl CommittedBlock {
             ethereum: 0,
             fills: batch.fills.len(),
             pairs: batch.trades.len(),
-            full: batch.full,
+            full: batch.full(),
             receipts_root,
             state_root: None,
             stages_ms: Vec::new(),

@@ -110,7 +110,7 @@ impl Tally {
         self.refused += refused as u64;
         self.fills += block.batch.fills.len() as u64;
         self.pairs += block.batch.trades.len() as u64;
-        self.not_full += u64::from(!block.batch.full);
+        self.not_full += u64::from(!block.batch.full());
         self.volume += volume(block);
         // Without new orders almost nothing is traded and the ratio is meaningless.
         self.utility.extend(utility.filter(|_| !block.batch.fills.is_empty() && !block.outcomes.is_empty()));
@@ -397,7 +397,7 @@ fn greet_edge(edge: &DemoEdge, say: &impl Fn(String)) {
 /// One line that describes a block.
 fn line(block: &BlockReceipts) -> String {
     let applied = block.outcomes.iter().filter(|(_, outcome)| outcome.refusal().is_none()).count();
-    let full = if block.batch.full { "full" } else { "not full" };
+    let full = if block.batch.full() { "full" } else { "not full" };
     let height = if std::io::stdout().is_terminal() {
         format!("\x1b[1m{:>6}\x1b[0m", block.height)
     } else {

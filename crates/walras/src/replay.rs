@@ -224,7 +224,7 @@ impl ReplayCommand {
             date: history.days[day].date.clone(),
             offers: self.offers as usize,
             fills: applied.batch.fills.len(),
-            full: applied.batch.full,
+            full: applied.batch.full(),
             violation: self.verify(ledger, &applied, &report),
             utility: report.unrealized_utility_ratio,
             iterations: report.iterations,
@@ -253,7 +253,7 @@ impl ReplayCommand {
         let claim = Clearing {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
-            full: batch.full,
+            full: batch.full(),
             report: report.clone(),
             ..Clearing::default()
         };

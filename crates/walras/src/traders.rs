@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use clearing::workload::Seeded;
-use ledger::{Genesis, Limits, Listing, usual_fee};
+use ledger::{Genesis, Limits, Listing, PoolTerms, usual_fee};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Height, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
 };
@@ -94,6 +94,7 @@ pub fn genesis(traders: &Traders, assets: usize, committee: u32) -> Genesis {
         limits: Limits::default().with_contracts(committee),
         balances: traders.traders.iter().flat_map(holdings).chain(developer_balances()).collect(),
         assets,
+        pools: Some(PoolTerms::default()),
         ..Genesis::default()
     }
 }

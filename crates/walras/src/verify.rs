@@ -69,6 +69,7 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
         pools: pools(batch, &claim.pools)?,
         buys: buys(&claim.buys)?,
         full: claim.full,
+        short: if claim.full { Vec::new() } else { Groups::of_book(&book).lowest() },
         report: Report { obstacles: proofs(batch, &claim.proofs)?, ..Report::default() },
     };
     let verified = match clearing::verify(&book, &params, &clearing) {

@@ -153,7 +153,8 @@ impl Book {
         full: (bool, Vec<ProofRow>),
     ) -> PyResult<Outcome> {
         let valuations = valuations(&prices)?;
-        Ok(Outcome::claimed(params(&shares.0, &shares.1)?, valuations, trades, pools, buys, full))
+        let short = if full.0 { Vec::new() } else { Groups::of_book(&self.book()).lowest() };
+        Ok(Outcome::claimed(params(&shares.0, &shares.1)?, valuations, trades, pools, buys, (short, full.1)))
     }
 
     /// Checks a clearing. Returns the number of offers that trade and the units of each asset that the auctioneer

@@ -30,7 +30,7 @@ impl Outcome {
         trades: Vec<(u32, u32, u64)>,
         pools: Vec<(u32, u32, u32, u64, u64)>,
         buys: Vec<(u32, u64)>,
-        (full, proofs): (bool, Vec<ProofRow>),
+        (short, proofs): (Vec<AssetId>, Vec<ProofRow>),
     ) -> Outcome {
         let trade = |(sell, buy, sold)| Trade { sell: AssetId(sell), buy: AssetId(buy), sold };
         let mut trades: Vec<Trade> = trades.into_iter().map(trade).collect();
@@ -42,7 +42,7 @@ impl Outcome {
         let pools = pools.into_iter().map(pool).collect();
         let buys = buys.into_iter().map(|(order, paid)| Purchase { order, paid }).collect();
         let report = Report { obstacles: proofs.into_iter().map(proved).collect(), ..Report::default() };
-        let clearing = Clearing { valuations, trades, pools, buys, full, report };
+        let clearing = Clearing { valuations, trades, pools, buys, full: short.is_empty(), short, report };
         Outcome { params, priced: vec![true; clearing.valuations.len()], clearing, seconds: None }
     }
 

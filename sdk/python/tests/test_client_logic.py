@@ -45,9 +45,13 @@ from walras.client.encoding import (
     CreateAccount,
     CreateOffer,
     Issue,
+    Leave,
     OfferPlace,
+    OpenPool,
     Operation,
     Pay,
+    PoolKey,
+    Provide,
     Replace,
     Signed,
     Unstake,
@@ -87,6 +91,15 @@ def operation(asked: dict[str, Any]) -> Operation | None:
             return Burn(asked["asset"], int(asked["amount"]))
         case "unstake":
             return Unstake(int(asked["units"]))
+        case "open_pool" | "provide" | "leave" as kind:
+            pool = PoolKey(int(asked["a"]), int(asked["b"]), int(asked["class"]))
+            names = {
+                "open_pool": ("x", "y"),
+                "provide": ("shares", "mostA", "mostB"),
+                "leave": ("shares", "leastA", "leastB"),
+            }
+            made = {"open_pool": OpenPool, "provide": Provide, "leave": Leave}[kind]
+            return made(pool, *(int(asked[name]) for name in names[kind]))
         case "withdraw":
             return Withdraw(asked["to"], asked["asset"], int(asked["amount"]))
     return None
@@ -105,14 +118,14 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 9
+    assert len(checked) == 12
 
 
 def of_message(name: str, message: dict[str, Any]) -> Operation | None:
     """The operation of typed data, whose fields have the names of the operation's."""
     numbers = {"sell", "buy", "asset", "amount", "offer", "units", "remains"}
     fields = {key: int(value) if key in numbers else value for key, value in message.items()}
-    types = {"CreateAccount": "create_account", "CreateOffer": "create_offer"}
+    types = {"CreateAccount": "create_account", "CreateOffer": "create_offer", "OpenPool": "open_pool"}
     fields["account"] = fields.get("registered", "")
     return operation({"type": types.get(name, name.lower()), **fields})
 
@@ -129,7 +142,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 9
+    assert checked == 12
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

@@ -90,6 +90,14 @@ def operation(asked: dict) -> bytes:
             return u8(8) + about + contradiction(asked["contradiction"])
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
+        case "open_pool" | "provide" | "leave" as kind:
+            names = {
+                "open_pool": ("x", "y"),
+                "provide": ("shares", "mostA", "mostB"),
+                "leave": ("shares", "leastA", "leastB"),
+            }
+            pool = u32(asked["a"]) + u32(asked["b"]) + u8(asked["class"])
+            return u8(13) + u8(list(names).index(kind)) + pool + b"".join(u64(asked[name]) for name in names[kind])
         case "lane":
             post = raw(asked["post"])
             return u8(10) + u32(len(post)) + post

@@ -214,6 +214,7 @@ export type Outcome =
   | { result: "cancelled"; found: number; missing: number }
   | { result: "replaced"; remained: Units; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
+  | { result: "pooled"; a: Units; b: Units; shares: string }
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }
@@ -225,6 +226,9 @@ export type Operation =
   | { type: "stake"; units: Units; key: string; address: string }
   | { type: "unstake"; units: Units }
   | { type: "withdraw"; to: string; asset: string; amount: Units }
+  | { type: "open_pool"; a: string; b: string; class: number; x: Units; y: Units }
+  | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: Units; most_b: Units }
+  | { type: "leave"; a: string; b: string; class: number; shares: string; least_a: Units; least_b: Units }
   | { type: "lane"; post: string }
   | { type: "accuse"; epoch: string; validator: number; height: string; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
 export type IdOutcome = { id: string; outcome: Outcome };
@@ -238,6 +242,9 @@ export type Batch = {
   full: boolean;
   valuations: Record<string, PriceText>;
   trades: BatchTrade[];
+  pools?: (BatchTrade & { class: number })[];
+  /** The groups of assets that are not full, each by a symbol. */
+  short?: string[];
   burnt: Record<string, Units>;
   /** Null for a batch from before the node's last start. */
   solver: { name: string; iterations: number; demand_queries: number; unrealized_utility_ratio: number | null } | null;

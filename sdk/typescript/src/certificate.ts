@@ -56,6 +56,10 @@ const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding"
 export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
   if (proved === null) return false;
   if (stated.result === "cancelled") return proved[0] === 4 && proved[1] === stated.found && proved[2] === stated.missing;
+  if (stated.result === "pooled") {
+    const pooled = new Reader(proved.slice(1));
+    return proved[0] === 6 && [stated.a, stated.b, stated.shares].map(BigInt).every((units) => units === pooled.big(8));
+  }
   if (stated.result !== "offered" && stated.result !== "replaced") return proved[0] === { applied: 0, refused: 2, void: 3 }[stated.result];
   const reader = new Reader(proved.slice(1));
   const remained = stated.result === "replaced" ? [stated.remained] : [];

@@ -13,6 +13,9 @@ export type Life = "rests" | `until ${bigint}` | "one batch";
 /** Where an own offer rests. */
 export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigint };
 
+/** A constant-product pool: the number of the lower asset, that of the higher one, and the fee class. */
+export type PoolKey = { a: number; b: number; class: number };
+
 /** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
 export type Operation =
   | { kind: "CreateAccount"; registered: string; key: string }
@@ -22,7 +25,10 @@ export type Operation =
   | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
   | { kind: "Burn"; asset: number; amount: bigint }
   | { kind: "Unstake"; units: bigint }
-  | { kind: "Withdraw"; to: string; asset: number; amount: bigint };
+  | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
+  | ({ kind: "OpenPool"; x: bigint; y: bigint } & PoolKey)
+  | ({ kind: "Provide"; shares: bigint; mostA: bigint; mostB: bigint } & PoolKey)
+  | ({ kind: "Leave"; shares: bigint; leastA: bigint; leastB: bigint } & PoolKey);
 
 /** What is signed, but for the network. */
 export type Body = { chain: bigint; account: string; sequence: bigint; until: bigint; operation: Operation };
@@ -33,8 +39,9 @@ export const field = (name: string, type: string): Field => ({ name, type });
 export const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
 const pair = [field("sell", "uint32"), field("buy", "uint32")];
 const moved = [field("asset", "uint32"), field("amount", "uint64")];
-/** The byte and the fields of each operation, in the order in which they are encoded and hashed. */
-const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> = {
+const pool = [field("a", "uint32"), field("b", "uint32"), field("class", "uint8")];
+/** The byte (and a second one, if it is one of several kinds) and the fields of each operation, in the order in which they are encoded and hashed. */
+const OPERATIONS: Record<Operation["kind"], { byte: number; more?: number; fields: Field[] }> = {
   CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
   CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")] },
   Cancel: { byte: 2, fields: [field("offers", "Offer[]")] },
@@ -50,6 +57,9 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; fields: Field[] }> =
   Burn: { byte: 5, fields: moved },
   Unstake: { byte: 7, fields: [field("units", "uint64")] },
   Withdraw: { byte: 9, fields: [field("to", "bytes32"), ...moved] },
+  OpenPool: { byte: 13, more: 0, fields: [...pool, field("x", "uint64"), field("y", "uint64")] },
+  Provide: { byte: 13, more: 1, fields: [...pool, field("shares", "uint64"), field("mostA", "uint64"), field("mostB", "uint64")] },
+  Leave: { byte: 13, more: 2, fields: [...pool, field("shares", "uint64"), field("leastA", "uint64"), field("leastB", "uint64")] },
 };
 /** The structures of lists, by name. */
 const LISTED: Record<string, Field[]> = { Offer: [...pair, field("limit", "string"), field("offer", "uint64")] };
@@ -117,6 +127,7 @@ function lifeBytes(life: string): Uint8Array {
 
 function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Array {
   if (Array.isArray(value)) return concatBytes(little(value.length, 4), ...value.map((one) => encodedFields(listed(type), one)));
+  if (type === "uint8") return little(Number(value), 1);
   if (type === "uint32") return little(Number(value), 4);
   if (type === "uint64") return little(BigInt(value), 8);
   if (type === "string") return name === "life" ? lifeBytes(String(value)) : priceBytes(String(value));
@@ -124,8 +135,8 @@ function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Arra
 }
 
 export function encodeOperation(operation: Operation): Uint8Array {
-  const { byte, fields } = OPERATIONS[operation.kind];
-  return concatBytes(new Uint8Array([byte]), encodedFields(fields, operation));
+  const { byte, more, fields } = OPERATIONS[operation.kind];
+  return concatBytes(new Uint8Array(more === undefined ? [byte] : [byte, more]), encodedFields(fields, operation));
 }
 
 const listed = (type: string): Field[] => LISTED[type.replace(/\[\]$/, "")] ?? [];

@@ -45,6 +45,7 @@ export type Outcome =
   | { result: "cancelled"; found: number; missing: number }
   | { result: "replaced"; remained?: string; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
+  | { result: "pooled"; a: string; b: string; shares: string }
   | { result: "refused"; code: string; message: string };
 
 /**

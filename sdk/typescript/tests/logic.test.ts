@@ -63,6 +63,15 @@ function operationOf(asked: Asked): Operation | null {
       return { kind: "Unstake", units: BigInt(asked["units"] ?? 0) };
     case "withdraw":
       return { kind: "Withdraw", to, asset: number("asset"), amount };
+    case "open_pool":
+    case "provide":
+    case "leave": {
+      const pool = { a: number("a"), b: number("b"), class: number("class") };
+      const units = (name: string) => BigInt(asked[name] ?? 0);
+      if (asked["type"] === "open_pool") return { kind: "OpenPool", ...pool, x: units("x"), y: units("y") };
+      if (asked["type"] === "provide") return { kind: "Provide", ...pool, shares: units("shares"), mostA: units("mostA"), mostB: units("mostB") };
+      return { kind: "Leave", ...pool, shares: units("shares"), leastA: units("leastA"), leastB: units("leastB") };
+    }
     default:
       return null;
   }
@@ -83,7 +92,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 9);
+  assert.equal(checked.size, 12);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -101,7 +110,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 9);
+  assert.equal(checked, 12);
 });
 
 test("a checksum is in the capitals of an address", () => {

@@ -53,7 +53,9 @@ fn sought(market: &Market, params: &Params, valuations: &[Price], amounts: &Amou
     let short: Vec<AssetId> =
         amounts.obstacles.iter().flat_map(|o| &o.assets).copied().filter(|asset| is_own(*asset)).collect();
     let assets = nearest(market, &links, &short);
-    let offers = links.iter().filter_map(|link| book.pairs.get(*link)).map(|pair| pair.len()).sum();
+    let offers: usize = links.iter().filter_map(|link| book.pairs.get(*link)).map(|pair| pair.len()).sum();
+    // What other groups trade costs this one nothing.
+    let prepared = prepared(links.len(), offers);
     let mut allowance = Allowance::new(params.budget.price_looks(assets.len(), offers) / 2);
     let mut at = valuations.to_vec();
     let mut full = None;
@@ -67,7 +69,7 @@ fn sought(market: &Market, params: &Params, valuations: &[Price], amounts: &Amou
         };
         let looks = amounts.as_ref().map_or_else(|spending| spending.amount_looks, |full| full.spending.amount_looks);
         full = amounts.ok().map(|amounts| (amounts, at.clone()));
-        (full.is_some(), prepared(book) + looks)
+        (full.is_some(), prepared + looks)
     });
     let obstacle = match settled {
         Settled::Proved(proof) => Some(Obstacle { reason: Reason::Units, assets: short, proof: Some(proof) }),

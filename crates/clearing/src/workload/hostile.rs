@@ -4,7 +4,8 @@
 //! giants; 3 to 3,000 assets. A book is a function of its seed alone, like those of [`super`].
 
 use crate::book::{Offer, SortedOffers};
-use primitives::{AssetId, MAX_ISSUED, Price};
+use crate::pool::Pool;
+use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
 
 use super::Seeded;
 
@@ -97,6 +98,34 @@ pub fn hostile(seed: u64, most_assets: u32, most_offers: usize) -> Hostile {
         }
     }
     Hostile { shape, assets: assets as u32, offers }
+}
+
+/// Hostile pools between assets of `of`: dust beside giants, reserves up to 10^15 apart, several of one pair that price
+/// it differently. Each reserve has at least `least` units, 1 or more.
+pub fn pools(of: &Hostile, seed: u64, count: usize, least: Amount) -> Vec<Pool> {
+    let mut random = Seeded::new(seed ^ 0x9001);
+    let mut free = vec![MAX_ISSUED; of.assets as usize];
+    of.offers.iter().for_each(|offer| free[offer.sell.0 as usize] -= offer.amount);
+    let mut made: Vec<Pool> = Vec::new();
+    for _ in 0..count {
+        // Every third pool is of the pair of one before.
+        let known = made.get(random.below(3 * made.len() as u64 + 1) as usize).map(|pool| (pool.a, pool.b));
+        let any = |random: &mut Seeded| AssetId(random.below(u64::from(of.assets)) as u32);
+        let (a, b) = known.unwrap_or_else(|| (any(&mut random), any(&mut random)));
+        let low = (least.max(1) as f64).log10();
+        let mut reserve = |asset: AssetId| {
+            let units = power_of_ten(random.between(low, 16.0)) as Amount;
+            let units = units.max(least.max(1)).min(free[asset.0 as usize] / 4);
+            free[asset.0 as usize] -= units;
+            units
+        };
+        let (reserve_a, reserve_b) = (reserve(a), reserve(b));
+        let fee = Fraction::power_of_two(4 + random.below(20) as u32);
+        if a != b && reserve_a.min(reserve_b) >= least.max(1) {
+            made.push(Pool { a, b, reserve_a, reserve_b, fee });
+        }
+    }
+    made
 }
 
 /// How limits and amounts of one book are drawn.

@@ -11,6 +11,7 @@ mod history;
 mod intake;
 mod lane;
 mod points;
+mod pools;
 mod status;
 mod venues;
 
@@ -21,6 +22,7 @@ pub use history::{HistoryReads, NoHistory};
 pub use intake::{Answer, Awaited, Closed, Intake};
 pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads, ProvedKeys};
 pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
+pub use pools::{PoolReads, PoolsRead};
 pub use status::{NodeLimits, Standing, Vitals};
 pub use venues::{VenueReads, VenuesRead};
 
@@ -34,6 +36,7 @@ pub trait Backend:
     + EthereumReads
     + LaneReads
     + VenueReads
+    + PoolReads
     + Developed
     + Send
     + Sync
@@ -50,6 +53,7 @@ impl<T> Backend for T where
         + EthereumReads
         + LaneReads
         + VenueReads
+        + PoolReads
         + Developed
         + Send
         + Sync

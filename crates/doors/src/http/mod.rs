@@ -43,6 +43,7 @@ mod markets;
 mod operations;
 mod operator;
 mod parameters;
+mod pools;
 mod prepare;
 mod probes;
 #[cfg(test)]
@@ -266,6 +267,10 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(venue_proofs::key_proof))
         .routes(routes!(venue_proofs::filled_proof))
         .routes(routes!(venue_proofs::claim_proof))
+        .routes(routes!(pools::pools))
+        .routes(routes!(pools::account_pools))
+        .routes(routes!(pools::pool_proof))
+        .routes(routes!(pools::holding_proof))
         .routes(routes!(operator::doors))
         .routes(routes!(operator::drain))
         .routes(routes!(operator::resume))

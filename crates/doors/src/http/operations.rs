@@ -5,7 +5,7 @@ use api::{
     VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, ClientId, OfferPlace, OfferReplacement, Operation, Signature, Stake};
+use primitives::{Amount, ClientId, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Signature, Stake};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -42,6 +42,10 @@ fn surplus(given: &Value, read: &Value, place: &str) -> Option<String> {
 
 fn units(name: &str, text: &str) -> Result<Amount, Failure> {
     number(name, text)
+}
+
+fn on_pool(operation: PoolOperation) -> Operation {
+    Operation::Pool(Box::new(operation))
 }
 
 fn signature(name: &str, text: &str) -> Result<Signature, Failure> {
@@ -109,6 +113,20 @@ impl Api {
             OperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
             OperationBody::Withdraw { to, asset: of, amount: text } => {
                 Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
+            }
+            OperationBody::OpenPool { a, b, class, x, y } => {
+                let pool = PoolKey { a: asset(&a)?, b: asset(&b)?, class };
+                on_pool(PoolOperation::Open { pool, x: units("x", &x)?, y: units("y", &y)? })
+            }
+            OperationBody::Provide { a, b, class, shares, most_a, most_b } => {
+                let (pool, shares) = (PoolKey { a: asset(&a)?, b: asset(&b)?, class }, units("shares", &shares)?);
+                let (most_a, most_b) = (units("most_a", &most_a)?, units("most_b", &most_b)?);
+                on_pool(PoolOperation::Provide { pool, shares, most_a, most_b })
+            }
+            OperationBody::Leave { a, b, class, shares, least_a, least_b } => {
+                let (pool, shares) = (PoolKey { a: asset(&a)?, b: asset(&b)?, class }, units("shares", &shares)?);
+                let (least_a, least_b) = (units("least_a", &least_a)?, units("least_b", &least_b)?);
+                on_pool(PoolOperation::Leave { pool, shares, least_a, least_b })
             }
             OperationBody::Venue(at_venue) => Operation::Venue(Box::new(self.venue_operation(at_venue)?)),
             OperationBody::Lane { post } => Operation::Lane(bytes_of_hex("post", &post)?.into()),

@@ -5,8 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Signature, SignedBy, Transaction,
-    WalletSignature, to_hex,
+    Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey, Signature,
+    SignedBy, Transaction, WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -123,7 +123,23 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         &Operation::Withdraw { to, asset, amount } => {
             format!("moves {} into the payment lane, for the key {to} there", symbols.money(asset, amount))
         }
+        Operation::Pool(operation) => pool_words(operation, symbols),
         Operation::Venue(operation) => venue_words::in_words(operation, symbols),
         Operation::Lane(_) => "posts about the payment lane".into(),
+    }
+}
+
+fn pool_words(operation: &PoolOperation, symbols: &Symbols) -> String {
+    let PoolKey { a, b, class } = operation.pool();
+    let pool = format!("the pool of {} and {} of fee class {class}", symbols.name(a), symbols.name(b));
+    let both = |x, y| format!("{} and {}", symbols.money(a, x), symbols.money(b, y));
+    match *operation {
+        PoolOperation::Open { x, y, .. } => format!("opens {pool} with {}", both(x, y)),
+        PoolOperation::Provide { shares, most_a, most_b, .. } => {
+            format!("buys {shares} shares of {pool} for at most {}; what is not needed returns", both(most_a, most_b))
+        }
+        PoolOperation::Leave { shares, least_a, least_b, .. } => {
+            format!("gives back {shares} shares of {pool} for at least {}", both(least_a, least_b))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Blocks, batches, transactions and their outcomes.
 
-use ledger::{Cancelled, FillReason, Outcome, Replaced};
+use ledger::{Cancelled, FillReason, Outcome, Pooled, Replaced};
 
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
@@ -38,6 +38,9 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
             returned: met.returned.to_string(),
             why: why(met.why).into(),
         },
+        Outcome::Pooled(Pooled { a, b, shares }) => {
+            OutcomeBody::Pooled { a: a.to_string(), b: b.to_string(), shares: shares.to_string() }
+        }
         Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code().into(), message: refusal.to_string() },
     }
 }

@@ -5,7 +5,7 @@ use api::{
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{ClientId, OfferPlace, OfferReplacement, Operation, to_hex};
+use primitives::{ClientId, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, to_hex};
 
 use super::Symbols;
 
@@ -82,8 +82,27 @@ impl Symbols {
             &Operation::Withdraw { to, asset, amount } => {
                 OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
+            Operation::Pool(operation) => self.on_pool(operation),
             Operation::Venue(operation) => OperationBody::Venue(self.at_venue(operation)),
             Operation::Lane(bytes) => OperationBody::Lane { post: hex(bytes) },
+        }
+    }
+
+    fn on_pool(&self, operation: &PoolOperation) -> OperationBody {
+        let PoolKey { a, b, class } = operation.pool();
+        let (a, b) = (self.name(a), self.name(b));
+        match *operation {
+            PoolOperation::Open { x, y, .. } => {
+                OperationBody::OpenPool { a, b, class, x: x.to_string(), y: y.to_string() }
+            }
+            PoolOperation::Provide { shares, most_a, most_b, .. } => {
+                let (most_a, most_b) = (most_a.to_string(), most_b.to_string());
+                OperationBody::Provide { a, b, class, shares: shares.to_string(), most_a, most_b }
+            }
+            PoolOperation::Leave { shares, least_a, least_b, .. } => {
+                let (least_a, least_b) = (least_a.to_string(), least_b.to_string());
+                OperationBody::Leave { a, b, class, shares: shares.to_string(), least_a, least_b }
+            }
         }
     }
 

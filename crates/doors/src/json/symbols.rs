@@ -1,9 +1,9 @@
 //! Symbols of the assets, for writing JSON.
 
-use ledger::{Asset, EndedOffer, Pair};
+use ledger::{Asset, EndedOffer, Pair, PoolFill};
 use primitives::{Amount, AssetId, format_units};
 
-use api::{BatchBody, EndedOfferBody, SolverBody, TradeBody};
+use api::{BatchBody, EndedOfferBody, PoolFillBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
 /// Ended offers that a batch shows: a mass end is half a million of them.
@@ -77,6 +77,16 @@ impl Symbols {
         }
     }
 
+    fn pool_fill(&self, fill: &PoolFill) -> PoolFillBody {
+        PoolFillBody {
+            sell: self.get(fill.sell()).into(),
+            buy: self.get(fill.buy()).into(),
+            class: fill.pool.class,
+            sold: fill.sold.to_string(),
+            bought: fill.bought.to_string(),
+        }
+    }
+
     /// A batch.
     pub fn batch(&self, summary: &BatchSummary) -> BatchBody {
         let batch = &summary.batch;
@@ -85,9 +95,11 @@ impl Symbols {
         BatchBody {
             height: summary.height,
             time_ms: summary.time_ms,
-            full: batch.full,
+            full: batch.full(),
             valuations: valuations.collect(),
             trades: batch.trades.iter().map(|trade| self.trade(trade.pair, trade.sold, trade.bought)).collect(),
+            pools: batch.pools.iter().map(|fill| self.pool_fill(fill)).collect(),
+            short: batch.short.iter().map(|asset| self.get(*asset).into()).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),
             ended: batch.ended.iter().take(ENDED_SHOWN).map(|ended| self.ended(ended)).collect(),
             ended_count: batch.ended.len(),

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
-    LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, Proved, ProvedKeys,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake, LaneCaseRead,
+    LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads, PoolsRead, Proved,
+    ProvedKeys,
     ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, Roots, Signatures, SlotProof, ValidatorsProof,
-    VenueProof, VenueRecordId,
+    AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, Signatures,
+    SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction,
@@ -207,6 +208,19 @@ impl PointReads for Fake {
             let slots = slots.iter().filter_map(|slot| roots.prove_slot(&ledger, address, slot)).collect();
             (roots.prove_account(&ledger, address), slots)
         })
+    }
+}
+
+impl PoolReads for Fake {
+    fn pools(&self) -> Option<PoolsRead> {
+        let ledger = self.ledger();
+        let least_units = ledger.assets().iter().map(|asset| asset.least_units).collect();
+        Some(PoolsRead { height: ledger.height(), pools: ledger.shared_pools()?, least_units })
+    }
+
+    fn prove_pool(&self, id: &PoolRecordId) -> Result<Option<Proved<PoolProof>>, ReadError> {
+        let Proved { height, root, proof } = self.prove(|roots| roots.prove_pool(&self.ledger(), id))?;
+        Ok(proof.map(|proof| Proved { height, root, proof }))
     }
 }
 

@@ -29,7 +29,7 @@ macro_rules! places {
 
         /// What the operations of a block do to the places, each with its sender.
         #[derive(Default)]
-        pub(crate) struct PlaceEdits<'a> { $($(#[$when])? $place: Vec<(Address, <$Type as Custody>::Edit<'a>)>,)* }
+        pub(crate) struct PlaceEdits<'a> { $($(#[$when])? pub $place: Vec<(Address, <$Type as Custody>::Edit<'a>)>,)* }
 
         /// Readers of the chunks of all places.
         #[derive(Default)]

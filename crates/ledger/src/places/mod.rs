@@ -1,8 +1,8 @@
 //! The places of custody: where units of assets are, and what each place does.
 //!
 //! Every unit of an asset is in one place: spendable balances, resting offers, remainders of wei, the escrow of the
-//! payment lane, stakes, deposits and bonds at venues. A place founds its state from the genesis, checks and applies
-//! the operations that concern it, says what it holds, and writes its part of the state root, of
+//! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis,
+//! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued.
 //!
@@ -19,6 +19,8 @@ mod contracts;
 mod custody;
 mod list;
 pub(crate) mod offers;
+pub(crate) mod pools;
+mod shared_map;
 pub(crate) mod stakes;
 pub(crate) mod tags;
 #[cfg(test)]
@@ -40,6 +42,7 @@ pub(crate) use contracts::ContractsChange;
 use custody::bytes_of;
 pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged};
 use offers::OrderBook;
+use pools::Pools;
 use stakes::Stakes;
 use tags::{CHAIN, END, rise};
 use venues::Venues;
@@ -67,6 +70,7 @@ list::places! {
     lane Bridge: Option<Arc<LaneBridge>>,
     validators Stakes: Arc<Stakes>,
     venues Venues: Option<Arc<Venues>>,
+    pools Pools: Option<Arc<Pools>>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

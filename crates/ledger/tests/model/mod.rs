@@ -2,15 +2,17 @@
 //! written only from the rules, to compare the real ledger with.
 
 mod exact;
+pub mod pools;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use exact::{asked, at_least, comes_back, payout};
 use ledger::{Asset, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
+use pools::{ModelPool, ModelPools};
 use primitives::{
-    Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, Price, PublicKey, SignedBy,
-    Transaction,
+    Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, PoolKey, PoolOperation, Price,
+    PublicKey, SignedBy, Transaction,
 };
 use validators::ModelValidators;
 
@@ -18,6 +20,13 @@ use validators::ModelValidators;
 type Executed = (Pair, Place, Amount, Amount, Amount);
 /// Limits, amounts and places of a pair's offers.
 type Columns = (Vec<Price>, Vec<Amount>, Vec<Place>);
+
+/// What transactions of an account draw on together.
+#[derive(Clone, Copy, PartialEq)]
+enum Drawn {
+    Balance(AssetId),
+    Shares(PoolKey),
+}
 
 #[derive(Clone, Default, Debug, PartialEq)]
 pub struct ModelAccount {
@@ -37,6 +46,7 @@ pub struct Model {
     /// Amounts and last heights.
     pub offers: BTreeMap<(Pair, Place), (Amount, u64)>,
     pub validators: ModelValidators,
+    pub pools: ModelPools,
 }
 
 /// The pair and place of an offer of an account.
@@ -66,7 +76,9 @@ impl Model {
             accounts.entry(founder.account).or_default();
         }
         let validators = ModelValidators::new(chain, &membership, genesis.limits.validators as usize);
-        Model { chain, network, fee, genesis: genesis.clone(), assets, accounts, offers: BTreeMap::new(), validators }
+        let fees = genesis.pools.clone().expect("the model's chains have pools").fees;
+        let (offers, pools) = (BTreeMap::new(), ModelPools { fees, ..ModelPools::default() });
+        Model { chain, network, fee, genesis: genesis.clone(), assets, accounts, offers, validators, pools }
     }
 
     fn balance(&self, account: &Address, asset: AssetId) -> Amount {
@@ -145,6 +157,7 @@ impl Model {
                     _ => Ok(()),
                 }
             }
+            Operation::Pool(operation) => self.pools.alone(operation, &self.assets),
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *account =>
             {
@@ -224,6 +237,7 @@ impl Model {
             Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
             Operation::CreateOffer { life: Life::Until(_), .. } => 2 * self.fee,
             Operation::Replace(replace) if matches!(replace.life, Life::Until(_)) => 2 * self.fee,
+            Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => 1_000 * self.fee,
             _ => self.fee,
         }
     }
@@ -256,15 +270,35 @@ impl Model {
         if moves.count() > 1 {
             return Some(Refusal::STAKE_CONFLICT);
         }
-        let mut spent: BTreeMap<AssetId, u128> = BTreeMap::new();
-        for body in &bodies {
-            *spent.entry(AssetId(0)).or_default() += u128::from(self.cost(body));
-            if let Some((asset, amount)) = body.operation.debit() {
-                *spent.entry(asset).or_default() += u128::from(amount);
+        // Sums in the order in which the account's transactions first meet them, by number.
+        let mut sums: Vec<(Drawn, u128)> = Vec::new();
+        let mut draw = |what: Drawn, units: u64| match sums.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, sum)) => *sum += u128::from(units),
+            None => sums.push((what, units.into())),
+        };
+        let mut by_number = bodies.clone();
+        by_number.sort_by_key(|body| body.sequence);
+        for body in by_number {
+            draw(Drawn::Balance(AssetId(0)), self.cost(body));
+            if let Operation::Pool(operation) = &body.operation
+                && let PoolOperation::Leave { pool, shares, .. } = **operation
+            {
+                draw(Drawn::Shares(pool), shares);
+            }
+            for (asset, amount) in body.operation.debits().into_iter().flatten() {
+                draw(Drawn::Balance(asset), amount);
             }
         }
-        let has = |asset: &AssetId| u128::from(account.balances.get(asset).copied().unwrap_or(0));
-        spent.iter().any(|(asset, sum)| *sum > has(asset)).then_some(Refusal::OVERDRAFT)
+        let refusal = |(what, sum): (Drawn, u128)| match what {
+            Drawn::Balance(asset) => {
+                let has = u128::from(account.balances.get(&asset).copied().unwrap_or(0));
+                (sum > has).then_some(Refusal::OVERDRAFT)
+            }
+            Drawn::Shares(pool) => {
+                (sum > u128::from(self.pools.shares((pool, *address)))).then_some(Refusal::SHARES_NOT_HELD)
+            }
+        };
+        sums.into_iter().find_map(refusal)
     }
 
     fn move_units(&mut self, account: &Address, asset: AssetId, change: i128) {
@@ -297,13 +331,32 @@ impl Model {
         };
         let mut by_turn: Vec<&&Transaction> = standing.iter().collect();
         by_turn.sort_by_key(turn);
+        let pools = self.pools.clone();
+        // Of the openings of one pool that with the lowest id counts.
+        let opens = |of: &PoolOperation| matches!(of, PoolOperation::Open { .. });
+        let is_opening = |t: &&&Transaction| matches!(&t.body.operation, Operation::Pool(of) if opens(of));
+        let mut openings: Vec<_> = standing.iter().filter(is_opening).collect();
+        openings.sort_by_key(|t| t.id());
+        openings.into_iter().for_each(|t| self.act_on_pool(&pools, t));
+        let others = standing.iter().filter(|t| matches!(t.body.operation, Operation::Pool(_)) && !is_opening(t));
+        others.for_each(|t| self.act_on_pool(&pools, t));
         by_turn.into_iter().for_each(|t| self.act(t));
         let fills = self.trade();
+        for (key, before) in &pools.pools {
+            assert!(self.pools.pools[key].is_worth_as_much_as(before), "a·b/T² of {key:?} fell");
+        }
         self.end();
         for (account, units) in paid {
             self.move_units(&account, AssetId(0), i128::from(units));
         }
         (refusals, fills)
+    }
+
+    fn act_on_pool(&mut self, before: &ModelPools, t: &Transaction) {
+        let Operation::Pool(operation) = &t.body.operation else { return };
+        let [a, b] = self.pools.act(before, t.body.account, operation);
+        self.move_units(&t.body.account, operation.pool().a, a);
+        self.move_units(&t.body.account, operation.pool().b, b);
     }
 
     fn act(&mut self, t: &Transaction) {
@@ -317,6 +370,8 @@ impl Model {
             Operation::Unstake { .. } | Operation::Accuse(_) => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
+            // They acted before.
+            Operation::Pool(_) => {}
             Operation::CreateAccount { account: other, .. } if other != account => {
                 self.accounts.entry(*other).or_default();
             }
@@ -392,20 +447,33 @@ impl Model {
             amounts.push(*amount);
             places.push(*place);
         }
-        if columns.is_empty() {
+        let is_awake = |key: &PoolKey, pool: &ModelPool| {
+            let least = [key.a, key.b].map(|asset| self.assets[asset.0 as usize].least_units);
+            pool.a >= 4 * least[0] && pool.b >= 4 * least[1]
+        };
+        let awake: Vec<PoolKey> =
+            self.pools.pools.iter().filter(|(key, pool)| is_awake(key, pool)).map(|(key, _)| *key).collect();
+        let of_clearing = |key: &PoolKey| {
+            let (ModelPool { a, b, .. }, fee) = (self.pools.pools[key], self.pools.fees[usize::from(key.class)]);
+            clearing::Pool { a: key.a, b: key.b, reserve_a: a, reserve_b: b, fee }
+        };
+        if columns.is_empty() && awake.is_empty() {
             self.assets.iter_mut().for_each(|asset| asset.valuation = None);
             return Vec::new();
         }
         let pairs = columns.iter().map(|(pair, (limits, amounts, _))| {
             clearing::PairBook::new(pair.sell, pair.buy, limits, amounts).expect("sorted offers")
         });
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs: pairs.collect(), ..Default::default() };
+        let pools = awake.iter().map(of_clearing).collect();
+        let assets = self.assets.len() as u32;
+        let book = clearing::Book { assets, pairs: pairs.collect(), pools, ..Default::default() };
         let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);
         let params = clearing::Params { epsilon, mu, ..Default::default() };
         let last = (0..).zip(&self.assets).map(|(number, asset)| asset.valuation.filter(|_| number > 0));
         let last: Vec<Price> = last.map(|known| known.unwrap_or(Price::ONE)).collect();
         let cleared = clearing::clear(&book, &params, Some(&last)).expect("a sound book");
-        let pairs: Vec<Pair> = columns.keys().copied().collect();
+        let sides = awake.iter().flat_map(|key| [(key.a, key.b), (key.b, key.a)]);
+        let pairs: Vec<Pair> = columns.keys().copied().chain(sides.map(|(sell, buy)| Pair { sell, buy })).collect();
         for (number, (asset, valuation)) in self.assets.iter_mut().zip(&cleared.valuations).enumerate() {
             asset.valuation = comes_back(number as u32, &pairs).then_some(*valuation);
         }
@@ -448,6 +516,15 @@ impl Model {
             fills.extend(executed);
             assert_eq!(rest, 0, "the pair's amount is the sum of its fills");
         }
+        for trade in &cleared.pools {
+            let key = awake[trade.pool as usize];
+            let pool = self.pools.pools.get_mut(&key).expect("awake");
+            let (gives, takes) =
+                if trade.sell == key.a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
+            (*gives, *takes) = (*gives - trade.sold, *takes + trade.bought);
+            kept[trade.sell.0 as usize] += i128::from(trade.sold);
+            kept[trade.buy.0 as usize] -= i128::from(trade.bought);
+        }
         for (pair, place, sold, bought, returned) in &fills {
             let left = self.offers.get_mut(&(*pair, *place)).expect("rests");
             left.0 -= sold + returned;
@@ -487,6 +564,7 @@ impl Model {
         assert_eq!(offers, self.offers.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>());
         assert_eq!(real.assets(), self.assets);
         self.validators.assert_same(real);
+        self.pools.assert_same(real);
     }
 
     pub fn balance_of(&self, account: &Address, asset: AssetId) -> Amount {
@@ -513,6 +591,8 @@ pub fn is_false(refusal: Refusal) -> bool {
         Refusal::SELLS_TOO_LITTLE,
         Refusal::ASKS_TOO_LITTLE,
         Refusal::COMMITTEE_FIXED,
+        Refusal::POOL_ASSETS,
+        Refusal::NO_POOL_CLASS,
     ];
     let by_signatures = [Refusal::NOT_POSSESSED, Refusal::BAD_EVIDENCE];
     by_itself.contains(&refusal)

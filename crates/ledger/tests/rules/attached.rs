@@ -1,8 +1,13 @@
 //! The codec of attached clearings, and how a ledger handles any that decodes.
 
-use ledger::{Attached, AttachedTrade, Fault, Genesis, Ledger, Listing, Pair, Place, Signatures};
+use clearing::workload::hostile::{Hostile, within_minimum};
+use clearing::{Params, clear};
+use ledger::{
+    Attached, AttachedTrade, AttachedViolation, Fault, Genesis, Ledger, Listing, Pair, Place, PoolFill, Signatures,
+};
 use primitives::{
-    Address, AssetId, Body, Fraction, Operation, Price, PublicKey, Signature, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock, Superblock,
+    Transaction,
 };
 use proptest::prelude::*;
 
@@ -23,7 +28,21 @@ fn trade() -> impl Strategy<Value = AttachedTrade> {
 
 fn attached() -> impl Strategy<Value = Attached> {
     let (valuations, trades) = (prop::collection::vec(price(), 0..5), prop::collection::vec(trade(), 0..4));
-    (valuations, trades, any::<bool>()).prop_map(|(valuations, trades, full)| Attached { valuations, trades, full })
+    let short = prop::collection::vec((0..4u32).prop_map(AssetId), 0..3);
+    let pool = (0..4u32, 0..4u32, 0..2u8).prop_map(|(a, b, class)| PoolKey { a: AssetId(a), b: AssetId(b), class });
+    let fill = (pool, any::<bool>(), any::<u64>(), any::<u64>()).prop_map(|(pool, sells_a, sold, bought)| PoolFill {
+        pool,
+        sells_a,
+        sold,
+        bought,
+    });
+    let pools = prop::collection::vec(fill, 0..2);
+    (valuations, trades, pools, short).prop_map(|(valuations, trades, pools, short)| Attached {
+        valuations,
+        trades,
+        pools,
+        short,
+    })
 }
 
 fn bytes(attached: &Attached) -> Vec<u8> {
@@ -110,4 +129,74 @@ fn a_large_count_allocates_little() {
     let mut claim = vec![0xff, 0xff, 0xff, 0x7f];
     claim.extend([0; 32]);
     assert!(borsh::from_slice::<Attached>(&claim).is_err());
+}
+
+/// A liquid pair of assets 0 and 1, and beside it a market of assets that no units clear in full.
+fn two_groups() -> (Ledger, Superblock) {
+    let (least, params) =
+        (2_048, Params { epsilon: Fraction::ZERO, mu: Fraction::power_of_two(10), ..Params::default() });
+    let is_short = |hostile: &Hostile| {
+        let sorted = hostile.sorted();
+        let is_small = hostile.offers.iter().all(|offer| offer.amount < 1 << 50);
+        is_small && !clear(&sorted.book(), &params, None).expect("proper").full
+    };
+    let mut seeds = (0..).map(|seed| within_minimum(seed, 5, 40, least));
+    let Hostile { assets: foreign, offers, .. } = seeds.find(is_short).expect("some are not full");
+    let key = |person: u8| PublicKey([person; 32]);
+    let assets: Vec<Listing> = (0..foreign + 2)
+        .map(|asset| Listing { least_units: least, ..Listing::new(format!("A{asset}"), 2, key(9).address()) })
+        .collect();
+    let mut balances = Vec::new();
+    let mut native = Vec::new();
+    let moved = |asset: AssetId| AssetId(asset.0 + 2);
+    let pair = (1..30u64).map(|at| {
+        let (sell, limit) = (AssetId(at as u32 % 2), Price::from_f64(0.9 + at as f64 / 200.0).expect("in range"));
+        (sell, AssetId(1 - sell.0), 5_000 * at, limit)
+    });
+    let foreign = offers.iter().map(|offer| (moved(offer.sell), moved(offer.buy), offer.amount, offer.limit));
+    for (number, (sell, buy, amount, limit)) in pair.chain(foreign).enumerate() {
+        let signer = key(10 + number as u8);
+        balances.push((signer.address(), sell, amount));
+        let operation = Operation::offer(sell, buy, amount, limit);
+        let body = Body { chain: 1, account: signer.address(), sequence: 1, until: 50_000, operation };
+        native.push(Transaction::by_key(body, signer, Signature([0; 64])));
+    }
+    let mu = params.mu;
+    let ledger = Ledger::new(&Genesis { chain: 1, mu, assets, balances, ..Genesis::default() }).expect("sound");
+    let block = Superblock {
+        height: 1,
+        parent: ledger.last_block(),
+        sub_blocks: vec![SubBlock { native, ..SubBlock::default() }],
+        ..Superblock::default()
+    };
+    (ledger, block)
+}
+
+/// A group that is not full excuses no other one: that one's claim is checked by itself, and only the short one is
+/// solved again.
+#[test]
+fn each_group_answers_for_its_own_fullness() {
+    let (ledger, block) = two_groups();
+    let batch = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {}).expect("applies").batch;
+    assert!(!batch.short.is_empty() && !batch.short.contains(&AssetId(0)), "{:?}", batch.short);
+    let truth = Attached::of(&batch);
+    let applied = |claim: &Attached| ledger.clone().apply_attached(&block, claim, Signatures::Valid, &mut |_| {});
+    assert_eq!(applied(&truth).expect("holds").batch, batch);
+    let refused = |claim: &Attached| match applied(claim) {
+        Err(Fault::Attached { violation, .. }) => violation,
+        other => panic!("{other:?}"),
+    };
+    let mut idle = truth.clone();
+    idle.trades.retain(|trade| trade.pair.sell > AssetId(1));
+    assert!(matches!(refused(&idle), AttachedViolation::NotFull { pair, .. } if pair.sell <= AssetId(1)));
+    let mut excused = idle.clone();
+    excused.short.insert(0, AssetId(0));
+    assert_eq!(refused(&excused), AttachedViolation::NotTheBest);
+    let mut short = truth.clone();
+    short.trades.retain(|trade| trade.pair.sell <= AssetId(1));
+    let foreign_trades = short.trades.len() < truth.trades.len();
+    assert!(!foreign_trades || refused(&short) == AttachedViolation::NotTheBest);
+    for wrong in [vec![], vec![AssetId(1)], vec![truth.short[0]; 2], vec![AssetId(u32::MAX)]] {
+        refused(&Attached { short: wrong, ..truth.clone() });
+    }
 }

@@ -19,6 +19,7 @@ mod minima;
 mod offers;
 mod offers_model;
 mod poison;
+mod pools;
 mod replaces;
 mod restart;
 mod silenced;

@@ -110,7 +110,7 @@ impl Market {
 fn a_valuation_that_dust_moved_costs_honest_trading_nothing() {
     let (quiet_looks, quiet, _) = Market::run(false);
     let (looks, poisoned, _) = Market::run(true);
-    assert!(quiet.batch.full && poisoned.batch.full);
+    assert!(quiet.batch.full() && poisoned.batch.full());
     // Prices cost at most half as much work again.
     assert!(2 * looks <= 3 * quiet_looks, "{looks} looks, {quiet_looks} without the attack");
     // No price of honest trades has moved by more than the commission.

@@ -3,6 +3,7 @@
 mod accounts;
 mod bridge;
 mod offers;
+mod pools;
 mod stakes;
 #[cfg(test)]
 mod trial;
@@ -20,6 +21,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::ESCROW => bridge::REASONS,
         RootPart::STAKES => stakes::REASONS,
         RootPart::VENUES => venues::REASONS,
+        RootPart::POOLS => pools::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

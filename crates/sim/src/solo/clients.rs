@@ -1,9 +1,9 @@
 //! Simulated clients: valid transactions, and every kind of invalid one.
 
-use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, Schedule, Terms};
+use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    Operation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
+    Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
 };
 
 use crate::ethereum::EthereumClients;
@@ -24,6 +24,8 @@ struct Person {
     nodes: Vec<SecretKey>,
     /// Cancellations of the offers that it made.
     offers: Vec<Operation>,
+    /// Shares of pools that it held when it looked.
+    shares: Vec<(PoolKey, u64)>,
 }
 
 /// A transaction, and whether every node must refuse it.
@@ -55,7 +57,14 @@ impl Clients {
         let person = |_| {
             let (address_key, node) = (key(dice), key(dice));
             let address = address_key.public().address();
-            Person { address, keys: vec![address_key], next: 1, nodes: vec![node], offers: Vec::new() }
+            Person {
+                address,
+                keys: vec![address_key],
+                next: 1,
+                nodes: vec![node],
+                offers: Vec::new(),
+                shares: Vec::new(),
+            }
         };
         let people: Vec<Person> = (0..people).map(person).collect();
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
@@ -78,6 +87,7 @@ impl Clients {
             balances: self.people.iter().flat_map(holdings).chain(self.ethereum.balances()).collect(),
             limits: crate::ethereum::limits(3),
             membership: Some(self.membership()),
+            pools: Some(PoolTerms::default()),
             ..Genesis::default()
         }
     }
@@ -134,6 +144,7 @@ impl Clients {
                 Operation::CreateAccount { account: new.address(), key: new }
             }
             11 => self.rotate(who, dice),
+            12 | 13 => self.pool(who, dice),
             _ => self.offer(dice),
         };
         Drawn { transaction: self.sign(who, operation, dice), must_refuse: false }
@@ -188,6 +199,28 @@ impl Clients {
             Committed { superblock, root, signature }
         }));
         Operation::Accuse(Box::new(Evidence { epoch, member: member as u8, height: 9, contradiction }))
+    }
+
+    /// Opens one of few pools, provides to one that may not exist, or leaves one with shares that it may have no
+    /// longer.
+    fn pool(&self, who: usize, dice: &mut Dice) -> Operation {
+        let (a, class) = (dice.below(2) as u32, dice.below(2) as u8);
+        let pool =
+            PoolKey { a: AssetId(a), b: AssetId(a + 1 + dice.below(self.assets - 1 - u64::from(a)) as u32), class };
+        let units = |dice: &mut Dice| 1 + dice.below(HOLDING / 20);
+        let held = &self.people[who].shares;
+        Operation::Pool(Box::new(match dice.below(4) {
+            0 => PoolOperation::Open { pool, x: units(dice), y: units(dice) },
+            1 if !held.is_empty() => {
+                let (pool, shares) = held[dice.index(held.len())];
+                let shares = if dice.once_in(3) { shares } else { 1 + dice.below(shares) };
+                PoolOperation::Leave { pool, shares, least_a: 0, least_b: 0 }
+            }
+            _ => {
+                let shares = 1 + dice.below(1 << 22);
+                PoolOperation::Provide { pool, shares, most_a: units(dice), most_b: units(dice) }
+            }
+        }))
     }
 
     fn offer(&self, dice: &mut Dice) -> Operation {
@@ -259,6 +292,7 @@ impl Clients {
                 person.keys.swap(at, last);
             }
             let address = person.address;
+            person.shares = ledger.pools().map_or_else(Vec::new, |pools| pools.holdings_of(address).collect());
             person.offers.retain(|cancel| rests(ledger, address, cancel));
         }
     }

@@ -23,6 +23,7 @@ mod crash_points;
 mod distorted;
 mod node;
 mod oracle;
+mod pools;
 mod shadow;
 mod world;
 

@@ -10,6 +10,7 @@ use primitives::{
 
 use super::bonds::Bonds;
 use super::distorted::transactions;
+use super::pools::{PoolBooks, met};
 use crate::ethereum::{WeiBooks, moved};
 
 #[derive(Clone, Default)]
@@ -30,6 +31,7 @@ pub(crate) struct Shadow {
     ends: BTreeMap<(Pair, Place), u64>,
     least: Vec<Amount>,
     bonds: Bonds,
+    pools: PoolBooks,
     wei: WeiBooks,
 }
 
@@ -40,8 +42,8 @@ impl Shadow {
         let bonds = Bonds::new(&membership);
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
-        let wei = WeiBooks::default();
-        let mut shadow = Shadow { fee, issued, holders, offers, ends: BTreeMap::new(), least, bonds, wei };
+        let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
+        let mut shadow = Shadow { fee, issued, holders, offers, ends: BTreeMap::new(), least, bonds, pools, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -89,6 +91,9 @@ impl Shadow {
         let operations: Vec<&Transaction> = effective.iter().map(|(transaction, _)| *transaction).collect();
         for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
             self.add(account, AssetId(0), units);
+        }
+        for (account, asset, units) in self.pools.apply(&effective, &receipts.batch)? {
+            self.add(account, asset, i128::from(units));
         }
         self.settle(receipts, &effective)?;
         self.end(receipts)?;
@@ -147,7 +152,7 @@ impl Shadow {
             return Err(format!("sequence number {} of {} is used twice", body.sequence, body.account));
         }
         self.add(body.account, AssetId(0), -self.cost(transaction));
-        if let Some((asset, units)) = body.operation.debit() {
+        for (asset, units) in body.operation.debits().into_iter().flatten() {
             self.add(body.account, asset, -i128::from(units));
         }
         Ok(())
@@ -160,6 +165,7 @@ impl Shadow {
             Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
             Operation::Cancel(places) => 1 + places.len() as i128 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
+            Operation::Pool(operation) if operation.shares().is_none() => 1_000,
             Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
             _ => 1,
         };
@@ -242,7 +248,7 @@ impl Shadow {
                 self.issued[asset.0 as usize] += i128::from(amount);
             }
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
-            Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) => {}
+            Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());
@@ -284,6 +290,10 @@ impl Shadow {
             self.add(fill.place.account, fill.pair.buy, i128::from(fill.bought));
             kept[fill.pair.sell.0 as usize] += i128::from(fill.sold);
             kept[fill.pair.buy.0 as usize] -= i128::from(fill.bought);
+        }
+        for fill in &batch.pools {
+            kept[fill.sell().0 as usize] += i128::from(fill.sold);
+            kept[fill.buy().0 as usize] -= i128::from(fill.bought);
         }
         let burnt: BTreeMap<AssetId, i128> =
             batch.burnt.iter().map(|(asset, units)| (*asset, (*units).into())).collect();
@@ -328,6 +338,7 @@ impl Shadow {
         }
         self.holders.iter().try_for_each(|(address, holder)| holder.hold(address, ledger))?;
         self.bonds.hold(ledger)?;
+        self.pools.hold(ledger)?;
         let resting: BTreeMap<(Pair, Place), Amount> = ledger
             .book()
             .iter()
@@ -391,16 +402,18 @@ pub(crate) fn verify_batch(
     let left = batch.fills.iter().map(|fill| fill.pair).chain(batch.ended.iter().map(|ended| ended.pair));
     let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(left);
     let pairs: BTreeSet<Pair> = pairs.chain(later.keys().copied()).collect();
-    let met = pairs.into_iter().map(|pair| {
+    let offers = pairs.into_iter().map(|pair| {
         let after = ledger.book().get(pair).unwrap_or(&none).with(&later.remove(&pair).unwrap_or_default());
         (pair, after.as_met_by(batch, pair))
     });
-    let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
+    let offers: Vec<_> = offers.filter(|(_, offers)| !offers.is_empty()).collect();
+    let (pools, pool_trades) = met(ledger, batch)?;
     let Some(report) = report else {
-        return if met.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
+        return if offers.is_empty() && pools.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };
-    let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
-    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), ..Default::default() };
+    let pairs = offers.iter().map(|(pair, offers)| offers.view(*pair));
+    let book =
+        clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), pools, ..Default::default() };
     let trade = |trade: &ledger::PairTrade| {
         let (sell, buy) = (trade.pair.sell, trade.pair.buy);
         clearing::Trade { sell, buy, sold: trade.sold }
@@ -409,7 +422,9 @@ pub(crate) fn verify_batch(
     let claimed = clearing::Clearing {
         valuations: batch.valuations.clone(),
         trades,
-        full: batch.full,
+        pools: pool_trades,
+        full: batch.full(),
+        short: batch.short.clone(),
         report,
         ..Default::default()
     };
@@ -417,7 +432,12 @@ pub(crate) fn verify_batch(
     for (asset, surplus) in verified.surplus.iter().enumerate() {
         let sold: i128 = of(asset, batch, |trade| (trade.pair.sell, trade.sold));
         let bought: i128 = of(asset, batch, |trade| (trade.pair.buy, trade.bought));
-        if sold - bought != i128::from(*surplus) {
+        let is = |of: AssetId| i128::from(of.0 as usize == asset);
+        let by_pools = |fill: &ledger::PoolFill| {
+            is(fill.sell()) * i128::from(fill.sold) - is(fill.buy()) * i128::from(fill.bought)
+        };
+        let pooled: i128 = batch.pools.iter().map(by_pools).sum();
+        if sold - bought + pooled != i128::from(*surplus) {
             return Err(format!("asset {asset}: {} units kept in trades, but {surplus} are due", sold - bought));
         }
     }

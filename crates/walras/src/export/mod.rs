@@ -247,7 +247,7 @@ impl<'a> History<'a> {
             (applied as u64).into(),
             (batch.fills.len() as u64).into(),
             (batch.trades.len() as u64).into(),
-            Cell::Flag(batch.full),
+            Cell::Flag(batch.full()),
         ])?;
         let traded: BTreeSet<AssetId> =
             batch.trades.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]).collect();

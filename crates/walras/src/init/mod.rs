@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
-use ledger::{Genesis, Limits, Listing};
+use ledger::{Genesis, Limits, Listing, PoolTerms};
 use primitives::{AssetId, Fraction};
 
 use self::founding::EngineName;
@@ -241,6 +241,7 @@ impl Init {
             limits: self.limits()?,
             assets,
             balances,
+            pools: Some(PoolTerms::default()),
             ..Genesis::default()
         })
     }

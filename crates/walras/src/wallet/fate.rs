@@ -137,13 +137,26 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 why.replace('_', " ")
             )
         }
+        (
+            OperationBody::OpenPool { a, b, .. } | OperationBody::Provide { a, b, .. },
+            Some(OutcomeBody::Pooled { a: paid_a, b: paid_b, shares }),
+        ) => {
+            format!("paid {} and {} for {shares} shares of the pool", assets.money(paid_a, a), assets.money(paid_b, b))
+        }
+        (OperationBody::Leave { a, b, .. }, Some(OutcomeBody::Pooled { a: got_a, b: got_b, shares })) => {
+            format!(
+                "received {} and {} for {shares} shares of the pool",
+                assets.money(got_a, a),
+                assets.money(got_b, b)
+            )
+        }
         (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
         }
         (_, Some(OutcomeBody::Void)) => {
             "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement \
-             of the offer, or one at the venue), or the venue's bond or its next \
+             of the offer, one at the venue, or another opening of the pool), or the venue's bond or its next \
              fill does not fit"
                 .into()
         }

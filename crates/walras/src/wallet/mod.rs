@@ -17,6 +17,7 @@ use client::hexadecimal::hex_bytes;
 
 mod at_venues;
 pub mod fate;
+mod pools;
 pub mod send;
 pub mod server;
 mod show;
@@ -24,6 +25,7 @@ mod show;
 use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
+use pools::PoolCommand;
 use send::{Delivery, Sender};
 use server::Server;
 use show::{show, watch};
@@ -234,6 +236,9 @@ The same, if it trades at once, and otherwise not:
     },
     #[command(flatten)]
     AtVenues(AtVenues),
+    /// Constant-product pools: open one, provide to one, leave it, see what is there.
+    #[command(subcommand)]
+    Pool(PoolCommand),
     /// Show that a validator contradicted itself: it loses a part of its stake and is never drawn again.
     #[command(after_help = "Example:\n  walras wallet accuse --key alice.json --evidence 0x0300…")]
     Accuse {
@@ -358,6 +363,7 @@ impl WalletCommand {
             WalletCommand::Status { id, server } => send::status(json, &id, &server),
             WalletCommand::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
             WalletCommand::AtVenues(command) => command.run(json),
+            WalletCommand::Pool(command) => command.run(json),
             WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
                 let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
                 let evidence: Evidence =

@@ -11,8 +11,8 @@ use proofs::{
 
 use super::Venues;
 use super::records::{is_sound_key, is_sound_venue};
-use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
+use crate::places::shared_map::SharedMap;
 use crate::places::{ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
 use crate::unsound::AuditError;
 

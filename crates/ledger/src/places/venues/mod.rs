@@ -56,7 +56,6 @@ mod payouts;
 mod records;
 mod running;
 mod settle;
-mod shared_map;
 mod state;
 mod step;
 mod terms;

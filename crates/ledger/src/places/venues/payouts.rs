@@ -7,8 +7,8 @@ use proofs::{ClaimedId, DepositId, FilledId, TradingKeyId, VenueDeposit, VenueRe
 
 use super::Venues;
 use super::mistake::VenueMistake;
-use super::shared_map::Edited;
 use super::step::{BONDED, Step};
+use crate::places::shared_map::Edited;
 use crate::sums::Credit;
 
 impl Venues {

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::records::{Gains, filled_id};
-use super::shared_map::Finder;
+use crate::places::shared_map::Finder;
 
 /// The least orders that are worth a thread's attention.
 pub(super) const ORDERS_OF_THREAD: usize = 64;

@@ -11,8 +11,8 @@ use proofs::{
 
 use super::mistake::VenueMistake;
 use super::records::{VenueRow, filled_id, number_of};
-use super::shared_map::SharedMap;
 use super::terms::VenueTerms;
+use crate::places::shared_map::SharedMap;
 use crate::sums::Sums;
 
 /// All venues of a chain. Clones share its memory.

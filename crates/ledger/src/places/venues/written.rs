@@ -7,7 +7,7 @@ use proofs::{DepositId, FilledId, FilledOrder, TradingKey, TradingKeyId, VenueDe
 use super::Venues;
 use super::mistake::VenueMistake;
 use super::settle::{DepositChange, Judged, KeyChange};
-use super::shared_map::{Edited, SharedMap};
+use crate::places::shared_map::{Edited, SharedMap};
 use crate::sums::Sums;
 
 impl Venues {

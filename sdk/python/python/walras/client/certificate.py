@@ -95,6 +95,8 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             amounts = [int(stated[name]) for name in ("remained", "sold", "bought", "left", "returned")]
             reason = _REASONS.index(stated["why"])
             return b"\5" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
+        case "pooled":
+            return b"\6" + b"".join(int(stated[name]).to_bytes(8, "little") for name in ("a", "b", "shares"))
         case "cancelled":
             return bytes([4, stated["found"], stated["missing"]])
     return None

@@ -19,9 +19,13 @@ __all__ = [
     "CreateAccount",
     "CreateOffer",
     "Issue",
+    "Leave",
     "OfferPlace",
+    "OpenPool",
     "Operation",
     "Pay",
+    "PoolKey",
+    "Provide",
     "Replace",
     "Signed",
     "Unstake",
@@ -309,7 +313,82 @@ class Withdraw:
         ]
 
 
-Operation: TypeAlias = "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
+@dataclass(frozen=True, slots=True)
+class PoolKey:
+    """A constant-product pool: the number of the lower asset, that of the higher one, and the fee class."""
+
+    a: int
+    b: int
+    fee_class: int = 0
+
+    def encode(self) -> bytes:
+        return u32(self.a) + u32(self.b) + bytes([self.fee_class])
+
+    def fields(self) -> Fields:
+        assets: Fields = [("a", "uint32", str(self.a)), ("b", "uint32", str(self.b))]
+        return [*assets, ("class", "uint8", str(self.fee_class))]
+
+
+def _on_pool(kind: int, pool: PoolKey, *numbers: int) -> bytes:
+    return bytes([13, kind]) + pool.encode() + b"".join(u64(number) for number in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPool:
+    """Opens a pool with so many units of both assets."""
+
+    pool: PoolKey
+    x: int
+    y: int
+    NAME: ClassVar[str] = "OpenPool"
+
+    def encode(self) -> bytes:
+        return _on_pool(0, self.pool, self.x, self.y)
+
+    def fields(self) -> Fields:
+        return [*self.pool.fields(), ("x", "uint64", str(self.x)), ("y", "uint64", str(self.y))]
+
+
+@dataclass(frozen=True, slots=True)
+class Provide:
+    """Buys shares of a pool for at most so many units of both assets; what is not needed returns."""
+
+    pool: PoolKey
+    shares: int
+    most_a: int
+    most_b: int
+    NAME: ClassVar[str] = "Provide"
+
+    def encode(self) -> bytes:
+        return _on_pool(1, self.pool, self.shares, self.most_a, self.most_b)
+
+    def fields(self) -> Fields:
+        most: Fields = [("mostA", "uint64", str(self.most_a)), ("mostB", "uint64", str(self.most_b))]
+        return [*self.pool.fields(), ("shares", "uint64", str(self.shares)), *most]
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Gives shares of a pool back for at least so many units of both assets."""
+
+    pool: PoolKey
+    shares: int
+    least_a: int
+    least_b: int
+    NAME: ClassVar[str] = "Leave"
+
+    def encode(self) -> bytes:
+        return _on_pool(2, self.pool, self.shares, self.least_a, self.least_b)
+
+    def fields(self) -> Fields:
+        least: Fields = [("leastA", "uint64", str(self.least_a)), ("leastB", "uint64", str(self.least_b))]
+        return [*self.pool.fields(), ("shares", "uint64", str(self.shares)), *least]
+
+
+Operation: TypeAlias = (
+    "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
+    " | OpenPool | Provide | Leave"
+)
 
 
 def word(kind: str, value: str) -> bytes:

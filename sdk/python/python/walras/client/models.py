@@ -460,7 +460,7 @@ class Block:
 class Outcome:
     """What a block did with a transaction. The amounts are those of an offer in its first batch."""
 
-    result: Literal["applied", "void", "offered", "replaced", "cancelled", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None

@@ -1,0 +1,89 @@
+//! Constant-product pools, and the shares of those who provide to them.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::CertificateBody;
+
+/// The pools of a chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PoolsBody {
+    /// Height of the state.
+    pub height: u64,
+    /// The fee of each class, by its number: the part of the rate that a pool demands beyond its marginal price.
+    pub fees: Vec<String>,
+    /// The pools, by assets and class.
+    pub pools: Vec<PoolBody>,
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PoolBody {
+    /// Symbol of the asset with the lower number.
+    pub a: String,
+    /// Symbol of the other asset.
+    pub b: String,
+    /// Its fee class.
+    pub class: u8,
+    /// Units of `a` that it holds.
+    pub reserve_a: String,
+    /// Units of `b` that it holds.
+    pub reserve_b: String,
+    /// Its shares, those that belong to nobody included.
+    pub shares: String,
+    /// Whether it is too small to trade.
+    pub asleep: bool,
+}
+
+/// The holdings of an account in pools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HoldingsBody {
+    /// Height of the state.
+    pub height: u64,
+    /// The holdings, by pool.
+    pub holdings: Vec<HoldingBody>,
+}
+
+/// Shares of a pool that an account holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HoldingBody {
+    /// The pool.
+    pub pool: PoolBody,
+    /// Shares.
+    pub shares: String,
+    /// Units of `a` that leaving with all of them pays now.
+    pub pays_a: String,
+    /// Units of `b` that it pays.
+    pub pays_b: String,
+}
+
+/// What a pool traded in a batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PoolFillBody {
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Its fee class.
+    pub class: u8,
+    /// Units sold.
+    pub sold: String,
+    /// Units received.
+    pub bought: String,
+}
+
+/// A pool or a holding, or its absence, with a proof that needs only the state root.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PoolProofBody {
+    /// Height of the root.
+    pub height: u64,
+    /// State root.
+    pub root: String,
+    /// Whether the record exists.
+    pub exists: bool,
+    /// Hexadecimal; `PoolProof` of the documentation of `proofs`. It has the record.
+    pub proof: String,
+    /// What validators have signed about the block of this height, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<CertificateBody>,
+}

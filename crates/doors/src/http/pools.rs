@@ -1,0 +1,123 @@
+//! Constant-product pools and holdings of their shares, as they are now and with proofs.
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use ledger::{PoolRecord, PoolRecordId, is_asleep, pool_pays};
+use primitives::{Address, Amount, PoolKey};
+
+use super::accounts::AskedProof;
+use super::failure::{Answered, Failure};
+use super::{Api, parse, proof_bytes};
+use crate::backend::PoolsRead;
+use crate::json::{self, ErrorBody};
+
+fn no_pools() -> Failure {
+    Failure::not_found("this chain has no pools; see `pools` in the genesis")
+}
+
+impl Api {
+    fn pools(&self) -> Result<PoolsRead, Failure> {
+        self.backend.pools().ok_or_else(no_pools)
+    }
+
+    /// The pool of two assets, in any order, and a class.
+    fn pool_key(&self, a: &str, b: &str, class: u8) -> Result<PoolKey, Failure> {
+        let (a, b) = (self.asset(a)?, self.asset(b)?);
+        Ok(PoolKey { a: a.min(b), b: a.max(b), class })
+    }
+
+    fn pool_body(&self, key: &PoolKey, pool: &PoolRecord, least: &[Amount]) -> json::PoolBody {
+        let least = [key.a, key.b].map(|asset| least[asset.0 as usize]);
+        json::PoolBody {
+            a: self.symbols.name(key.a),
+            b: self.symbols.name(key.b),
+            class: key.class,
+            reserve_a: pool.a.to_string(),
+            reserve_b: pool.b.to_string(),
+            shares: pool.shares.to_string(),
+            asleep: is_asleep(pool, least),
+        }
+    }
+
+    async fn pool_proof(&self, id: PoolRecordId, asked: &AskedProof) -> Answered<json::PoolProofBody> {
+        let mut body = self
+            .blocking(move |api| {
+                let proved = api.backend.prove_pool(&id)?.ok_or_else(no_pools)?;
+                Ok::<_, Failure>(json::PoolProofBody {
+                    height: proved.height,
+                    root: proved.root.to_string(),
+                    exists: proved.proof.record.is_some(),
+                    proof: proof_bytes(&proved.proof),
+                    certificate: None,
+                })
+            })
+            .await??;
+        if asked.certified {
+            body.certificate = Some(self.certified(body.height).await?);
+        }
+        Ok(Json(body))
+    }
+}
+
+/// All pools, at most 4,096.
+#[utoipa::path(get, path = "/v1/pools",
+    responses((status = 200, body = json::PoolsBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn pools(State(api): State<Api>) -> Answered<json::PoolsBody> {
+    api.blocking(move |api| {
+        let PoolsRead { height, pools, least_units } = api.pools()?;
+        Ok(Json(json::PoolsBody {
+            height,
+            fees: pools.terms().fees.iter().map(ToString::to_string).collect(),
+            pools: pools.iter().map(|(key, pool)| api.pool_body(key, pool, &least_units)).collect(),
+        }))
+    })
+    .await?
+}
+
+/// What an account holds in pools.
+#[utoipa::path(get, path = "/v1/accounts/{address}/pools", params(("address" = String, Path)),
+    responses((status = 200, body = json::HoldingsBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
+pub(super) async fn account_pools(State(api): State<Api>, Path(address): Path<String>) -> Answered<json::HoldingsBody> {
+    let address: Address = parse("address", &address)?;
+    api.blocking(move |api| {
+        let PoolsRead { height, pools, least_units } = api.pools()?;
+        let holding = |(key, shares): (PoolKey, u64)| {
+            let pool = pools.get(&key).expect("what is held is a share of a pool");
+            let (pays_a, pays_b) = pool_pays(pool, shares);
+            let pool = api.pool_body(&key, pool, &least_units);
+            let (pays_a, pays_b) = (pays_a.to_string(), pays_b.to_string());
+            json::HoldingBody { pool, shares: shares.to_string(), pays_a, pays_b }
+        };
+        Ok(Json(json::HoldingsBody { height, holdings: pools.holdings_of(address).map(holding).collect() }))
+    })
+    .await?
+}
+
+/// A pool, or its absence, with its proof.
+#[utoipa::path(get, path = "/v1/pools/{a}/{b}/{class}/proof",
+    params(("a" = String, Path), ("b" = String, Path), ("class" = u8, Path), ("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::PoolProofBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
+pub(super) async fn pool_proof(
+    State(api): State<Api>,
+    Path((a, b, class)): Path<(String, String, u8)>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::PoolProofBody> {
+    api.pool_proof(PoolRecordId::Pool(api.pool_key(&a, &b, class)?), &asked).await
+}
+
+/// An account's shares of a pool, or that it has none, with their proof.
+#[utoipa::path(get, path = "/v1/accounts/{address}/pools/{a}/{b}/{class}/proof",
+    params(("address" = String, Path), ("a" = String, Path), ("b" = String, Path), ("class" = u8, Path),
+        ("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::PoolProofBody), (status = 400, body = ErrorBody),
+        (status = 404, body = ErrorBody)))]
+pub(super) async fn holding_proof(
+    State(api): State<Api>,
+    Path((address, a, b, class)): Path<(String, String, String, u8)>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::PoolProofBody> {
+    let of = (api.pool_key(&a, &b, class)?, parse("address", &address)?);
+    api.pool_proof(PoolRecordId::Holding(of), &asked).await
+}
