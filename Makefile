@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test check api-reference bench soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test check api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -161,8 +161,17 @@ bench: build ## Run every measurement
 	@if [ -d "$(DATA)/coingecko" ]; then ./$(WALRAS) bench clearing --suite coingecko --data "$(DATA)/coingecko"; \
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
-	./$(WALRAS) bench onyx --all
+	./$(WALRAS) bench onyx --all --size full
 	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+
+# Where a machine has many cores, all figures with as many threads: make bench-papers SIZE=full THREADS=1,2,4,8,16
+SIZE ?= small
+THREADS ?= 1,2
+OUT ?= target/papers
+
+bench-papers: build ## Every table and figure of the five papers into OUT
+	for paper in speedex red-belly block-stm accept onyx; do \
+	  ./$(WALRAS) bench $$paper --all --size $(SIZE) --threads $(THREADS) --data "$(DATA)" --out "$(OUT)" || exit 1; done
 
 soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --seeds 10000

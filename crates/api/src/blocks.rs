@@ -201,6 +201,10 @@ pub struct BatchBody {
     pub short: Vec<String>,
     /// Units burnt by symbol.
     pub burnt: BTreeMap<String, String>,
+    /// Offers that left the book otherwise than by trading, by pair and place: the first hundred.
+    pub ended: Vec<EndedOfferBody>,
+    /// How many there are; `/v1/blocks/{height}/ended` lists all.
+    pub ended_count: usize,
     /// The solver's report, for batches since the start.
     pub solver: Option<SolverBody>,
 }
@@ -222,6 +226,19 @@ pub struct EndedOfferBody {
     pub returned: String,
     /// Why: `cancelled`, `replaced`, `expired` or `one_batch`.
     pub why: Cow<'static, str>,
+}
+
+/// Offers that left the book in a block otherwise than by trading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EndedOffersBody {
+    /// Height of the block.
+    pub height: u64,
+    /// By pair and place.
+    pub ended: Vec<EndedOfferBody>,
+    /// Whether there are more than the limit.
+    pub more: bool,
+    /// If so, the `cursor` of the next page.
+    pub next: Option<String>,
 }
 
 /// The trade of one ordered pair.
@@ -257,6 +274,9 @@ pub struct TransactionBody {
     pub id: String,
     /// `pending` or `committed`.
     pub status: Cow<'static, str>,
+    /// The id of another transaction with its number, if that has taken its place in this node's pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub displaced_by: Option<String>,
     /// The account that acted, once the transaction is committed and requested by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,

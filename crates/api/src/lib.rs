@@ -9,6 +9,7 @@ mod blocks;
 mod committees;
 mod error;
 mod ethereum;
+mod history;
 mod lane;
 mod markets;
 mod node;
@@ -23,8 +24,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, OutcomeBody, PreparedBody, ResultBody, Results,
-    SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, OutcomeBody, PreparedBody,
+    ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -35,12 +36,17 @@ pub use ethereum::{
     EthereumBlockBody, EthereumBody, EthereumExecutedBody, EthereumLimitsBody, EthereumLogBody, EthereumOutputBody,
     EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
+pub use history::{
+    BalancesAtBody, BalancesBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody, PlacedOrderBody,
+    TransferBody, TransfersBody,
+};
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
     LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
 pub use markets::{
-    BookBody, CandleBody, CandlesBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody,
+    BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves, DayBody, HistoryBody,
+    HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
@@ -48,7 +54,9 @@ pub use operations::{
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolProofBody, PoolsBody};
-pub use stream::{AccountEvent, AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
+pub use stream::{
+    AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
+};
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,

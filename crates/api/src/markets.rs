@@ -189,3 +189,95 @@ pub struct CandleBody {
     /// Batches in which the market traded.
     pub batches: u32,
 }
+
+/// The best levels of a book as the stream's channel begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BookSnapshotBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// Height of the state.
+    pub height: u64,
+    /// The most levels of a side that are shown.
+    pub levels: usize,
+    /// Offers of the base, cheapest first.
+    pub sells: Vec<Level>,
+    /// Offers of the quote, highest price first.
+    pub buys: Vec<Level>,
+    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;`
+    /// each.
+    pub checksum: u32,
+}
+
+/// What changed in the best levels of a book: it leads from the state of one height to that of another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BookChangeBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// Height of the state after it.
+    pub height: u64,
+    /// Height of a state before it: since the change before, the book did not change.
+    pub previous: u64,
+    /// Levels of the sells that are new or other ones; with no offers where one is gone.
+    pub sells: Vec<Level>,
+    /// Levels of the buys, likewise.
+    pub buys: Vec<Level>,
+    /// The checksum after it.
+    pub checksum: u32,
+}
+
+/// The tickers of all markets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TickersBody {
+    /// Height of the state that was read.
+    pub height: u64,
+    /// Each market with offers or trades, in the order of their assets.
+    pub tickers: Vec<TickerBody>,
+}
+
+/// A market at a glance: last price, best limits, and the 24 hours up to the last block.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TickerBody {
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// Height of the state that was read.
+    pub height: u64,
+    /// Time of that block, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The last traded price, whole quote per whole base; null if it never traded.
+    pub price: Option<String>,
+    /// The same in quote units per base unit.
+    pub price_units: Option<String>,
+    /// The height at which it last traded.
+    pub price_height: Option<u64>,
+    /// Lowest limit of the offers that sell the base, whole quote per whole base.
+    pub best_sell: Option<String>,
+    /// Highest price accepted by the offers that sell the quote, whole quote per whole base.
+    pub best_buy: Option<String>,
+    /// The 24 hours; null if the market did not trade in them.
+    pub day: Option<DayBody>,
+}
+
+/// What a market traded in the last 24 hours; minutes count as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DayBody {
+    /// The first minute of them that traded, milliseconds since 1970.
+    pub since_ms: u64,
+    /// Whether this node has every batch of the 24 hours.
+    pub complete: bool,
+    /// First price, whole quote per whole base.
+    pub open: String,
+    /// Highest price.
+    pub high: String,
+    /// Lowest price.
+    pub low: String,
+    /// Last price.
+    pub close: String,
+    /// Change from the first to the last price, in per cent.
+    pub change_percent: String,
+    /// Base units traded.
+    pub base_volume: String,
+    /// Quote units traded.
+    pub quote_volume: String,
+    /// Batches in which the market traded.
+    pub batches: u32,
+}

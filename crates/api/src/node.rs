@@ -79,6 +79,10 @@ pub struct LimitsBody {
     pub sequence_window: u64,
     /// How many heights ahead a transaction may end.
     pub until_max: u64,
+    /// How many heights ahead an offer may end.
+    pub life_max: u64,
+    /// The most offers that end at one height; a block adds what it places.
+    pub ends_max: u32,
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// Maximum number of transactions in one batch call.
@@ -93,6 +97,8 @@ pub struct LimitsBody {
     pub stream_connections: usize,
     /// Maximum number of channels of a stream connection.
     pub stream_channels: usize,
+    /// The most levels of a side in a channel of a book.
+    pub stream_book_levels: usize,
     /// Maximum size of a client's message on the stream, in bytes: a longer one ends the connection with code 1009.
     pub stream_message_bytes: usize,
     /// Limits of Ethereum's JSON-RPC, on a chain with contracts.

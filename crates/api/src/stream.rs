@@ -1,8 +1,9 @@
 //! Messages of the stream about an account. Every message is numbered by `seq`, which these types leave out.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use crate::{AccountBody, BalanceBody, EndedOfferBody, OfferBody, OutcomeBody};
+use crate::{AccountBody, BalanceBody, CandleBody, EndedOfferBody, OfferBody, OutcomeBody};
 
 /// A message of a stream that follows an account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,7 +30,7 @@ pub enum AccountEvent {
 }
 
 /// An account, with its first thousand offers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AccountSnapshot {
     /// The account; null if there is none.
     pub account: Option<AccountBody>,
@@ -42,7 +43,7 @@ pub struct AccountSnapshot {
 }
 
 /// What a block did to an account.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AccountIncrement {
     /// Height of the block.
     pub height: u64,
@@ -59,7 +60,7 @@ pub struct AccountIncrement {
 }
 
 /// The outcome of one of the account's transactions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OwnOutcomeBody {
     /// The transaction's id.
     pub id: String,
@@ -68,7 +69,7 @@ pub struct OwnOutcomeBody {
 }
 
 /// An execution of one of the account's offers; amounts in units.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OwnFillBody {
     /// Symbol sold.
     pub sell: String,
@@ -86,4 +87,34 @@ pub struct OwnFillBody {
     pub left: String,
     /// Units returned because they are too few for an offer.
     pub returned: String,
+}
+
+/// What a market traded in a batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MarketTradeBody {
+    /// Height of the batch.
+    pub height: u64,
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// The price, whole quote per whole base.
+    pub price: String,
+    /// The same in quote units per base unit.
+    pub price_units: String,
+    /// Base units traded.
+    pub base_volume: String,
+    /// Quote units traded.
+    pub quote_volume: String,
+}
+
+/// The newest candle of a market, after a batch in which it traded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct MarketCandleBody {
+    /// Height of the batch.
+    pub height: u64,
+    /// `BASE/QUOTE`.
+    pub market: String,
+    /// `1m`, `5m`, `15m`, `1h`, `4h` or `1d`.
+    pub interval: String,
+    /// The candle.
+    pub candle: CandleBody,
 }

@@ -29,6 +29,8 @@ pub struct ConsensusOptions {
     pub seconds: u64,
     /// The rules that all validators follow.
     pub rules: consensus::Rules,
+    /// Only healthy runs with these links, instead of all links and faults.
+    pub links: Option<ConsensusLinks>,
 }
 
 /// The fault of one validator.
@@ -43,10 +45,12 @@ enum Trouble {
 
 /// The properties of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+pub enum ConsensusLinks {
+    /// Those of one machine.
     Loopback,
     /// This many milliseconds one way between any two.
     Even(u64),
+    /// The delays between ten regions of the world.
     Regions,
 }
 
@@ -57,14 +61,17 @@ enum Place {
 pub fn run(options: &ConsensusOptions, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
     let mut rows = Vec::new();
     for &validators in &options.validators {
-        let mut scenarios = vec![(Place::Loopback, Trouble::None), (Place::Even(25), Trouble::None)];
+        let mut scenarios = vec![(ConsensusLinks::Loopback, Trouble::None), (ConsensusLinks::Even(25), Trouble::None)];
         if validators == options.validators[0] {
             scenarios.extend([
-                (Place::Loopback, Trouble::Dead),
-                (Place::Loopback, Trouble::Slow),
-                (Place::Loopback, Trouble::Byzantine),
-                (Place::Regions, Trouble::None),
+                (ConsensusLinks::Loopback, Trouble::Dead),
+                (ConsensusLinks::Loopback, Trouble::Slow),
+                (ConsensusLinks::Loopback, Trouble::Byzantine),
+                (ConsensusLinks::Regions, Trouble::None),
             ]);
+        }
+        if let Some(links) = options.links {
+            scenarios = vec![(links, Trouble::None)];
         }
         for (place, trouble) in scenarios {
             say(&format!("{validators} validators, {place:?}, trouble: {trouble:?}"));
@@ -88,23 +95,25 @@ struct Times {
 fn measure(
     options: &ConsensusOptions,
     validators: usize,
-    place: Place,
+    place: ConsensusLinks,
     trouble: Trouble,
 ) -> Result<Value, ExchangeError> {
     let directory = tempfile::tempdir().map_err(|error| ExchangeError::directory("a temporary one", error))?;
     let mut settings = ClusterSettings::local(validators);
     settings.rules = options.rules;
     match place {
-        Place::Loopback => {}
-        Place::Even(ms) => settings.unit = Duration::from_millis(4 * ms),
-        Place::Regions => (settings.unit, settings.grace) = (Duration::from_millis(600), Duration::from_millis(150)),
+        ConsensusLinks::Loopback => {}
+        ConsensusLinks::Even(ms) => settings.unit = Duration::from_millis(4 * ms),
+        ConsensusLinks::Regions => {
+            (settings.unit, settings.grace) = (Duration::from_millis(600), Duration::from_millis(150))
+        }
     }
     let traders = settings.traders;
     let mut cluster = Cluster::start(settings, directory.path())?;
     cluster.switch.set_all(|from, to| match place {
-        Place::Loopback => SwitchLink::PERFECT,
-        Place::Even(ms) => SwitchLink::of(Duration::from_millis(ms)),
-        Place::Regions => SwitchLink::of(between_regions(from, to)),
+        ConsensusLinks::Loopback => SwitchLink::PERFECT,
+        ConsensusLinks::Even(ms) => SwitchLink::of(Duration::from_millis(ms)),
+        ConsensusLinks::Regions => SwitchLink::of(between_regions(from, to)),
     });
     let last = validators - 1;
     if trouble == Trouble::Slow {
@@ -312,12 +321,11 @@ pub(crate) fn processor() -> HashMap<String, f64> {
     let mut times = HashMap::new();
     let Ok(tasks) = std::fs::read_dir(Path::new("/proc/self/task")) else { return times };
     for task in tasks.flatten() {
-        let Ok(stat) = std::fs::read_to_string(task.path().join("stat")) else { continue };
-        let Some((head, tail)) = stat.rsplit_once(") ") else { continue };
-        let name = head.split_once('(').map_or("", |(_, name)| name);
-        let fields: Vec<&str> = tail.split(' ').collect();
-        let ticks: f64 = fields[11].parse::<f64>().unwrap_or(0.0) + fields[12].parse::<f64>().unwrap_or(0.0);
-        *times.entry(name.into()).or_insert(0.0) += ticks / 100.0;
+        let read = |file: &str| std::fs::read_to_string(task.path().join(file));
+        let (Ok(name), Ok(spent)) = (read("comm"), read("schedstat")) else { continue };
+        // Nanoseconds; `stat` counts in ticks of ten milliseconds, too coarse for a short run.
+        let nanoseconds = spent.split(' ').next().and_then(|count| count.parse::<f64>().ok()).unwrap_or(0.0);
+        *times.entry(name.trim_end().into()).or_insert(0.0) += nanoseconds * 1e-9;
     }
     times
 }

@@ -5,8 +5,9 @@
 //! within seconds; the medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
 //! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
-//! `written_in_1` and `written_in_4` are the executor including the writing of its results: in one run over the
-//! superblock, and sub-block by sub-block.
+//! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery: with
+//! none, more threads only pay for their choice not to use them. `written_in_1` and `written_in_4` are the executor
+//! including the writing of its results: in one run over the superblock, and sub-block by sub-block.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -42,6 +43,13 @@ pub struct EvmOptions {
     pub pools: usize,
     /// Measured rounds.
     pub rounds: usize,
+    /// Names of loads, out of [`EvmOptions::LOADS`].
+    pub loads: Vec<&'static str>,
+}
+
+impl EvmOptions {
+    /// Payments in ether, transfers of a token, swaps in pools, and one slot that all transactions write.
+    pub const LOADS: [&'static str; 4] = ["payments", "token_transfers", "swaps", "hot_slot"];
 }
 
 const TOKEN: &str = include_str!("../contracts/Token.hex");
@@ -417,7 +425,7 @@ pub fn run(options: &EvmOptions, say: &mut dyn FnMut(&str)) -> Value {
     let loads: [(&str, Make); 4] =
         [("payments", payments), ("token_transfers", token), ("swaps", swaps), ("hot_slot", hot_slot)];
     let mut runs = BTreeMap::new();
-    for (name, load) in loads {
+    for (name, load) in loads.into_iter().filter(|(name, _)| options.loads.contains(name)) {
         say(name);
         runs.insert(name, measure(&load(options), options.rounds, &mut pools));
     }
@@ -445,8 +453,10 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
                 let time = best_of(|| {
                     let (time, found, tally) = block(workers, load, &tuning);
                     assert_eq!(found, gas, "gas equals that of the loop");
+                    let parallel = load.jobs.len().saturating_sub(tally.sequential as usize);
                     let told = json!({ "executions": tally.executions, "aborts": tally.aborts,
-                                       "blocked": tally.blocked, "sequential": tally.sequential });
+                                       "blocked": tally.blocked, "sequential": tally.sequential,
+                                       "parallel": parallel });
                     tallies.insert(name.clone(), told);
                     time
                 });

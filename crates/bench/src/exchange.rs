@@ -1,5 +1,5 @@
-//! Whole blocks of the paper's workload (SPEEDEX §7): proposed, validated and replayed, on one thread and on two,
-//! with and without signatures and persistence; and how throughput changes while the book fills (figure 3).
+//! Whole blocks of the paper's workload (SPEEDEX §7): proposed, validated and replayed, on one thread and on
+//! several, with and without signatures and persistence; and how throughput changes while the book fills (figure 3).
 //!
 //! Consecutive measured blocks differ in how they are run and not in what they are, so compared figures are measured
 //! within seconds. A block is *proposed* from pending transactions: each is reserved (K.6), the block is logged if
@@ -9,6 +9,8 @@
 //! is signed with the next. If signatures are requested, as many as the block has are checked, as those of the next
 //! block are in a node. Times include all of this: every block's time contains one block's worth of all work, and
 //! nothing is deferred.
+
+mod samples;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,9 +22,12 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
+use self::samples::{Clock, Kind, Sample, Samples, milliseconds};
 use crate::population::{Population, block};
-use crate::scaling::{amdahl, median, resident_json};
+use crate::scaling::{ByThreads, amdahl, pools, resident_json};
 use crate::trading::Trading;
+
+pub use self::samples::BlockMode;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -41,6 +46,14 @@ pub struct ExchangeOptions {
     pub signed_transactions: usize,
     /// Number of offers up to which the book is filled, in four steps, instead of the runs on a small book.
     pub fill: Option<usize>,
+    /// How blocks are processed.
+    pub modes: Vec<BlockMode>,
+    /// Whether blocks on a book that fills are signed, and whether they are logged.
+    pub fill_signed: bool,
+    /// See [`ExchangeOptions::fill_signed`].
+    pub fill_logged: bool,
+    /// Numbers of threads, ascending, at least one. Blocks that are not measured use the last.
+    pub threads: Vec<usize>,
 }
 
 /// Blocks that are not measured.
@@ -48,46 +61,6 @@ const WARM_UP: usize = 2;
 const FILL_STEPS: usize = 4;
 const FILL_BLOCK: usize = 500_000;
 const FIRST_BLOCK: usize = 10_000;
-
-/// How a block is processed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Mode {
-    /// Reserved, assembled and applied.
-    Propose,
-    /// Applied.
-    Validate,
-    /// Applied with a known batch.
-    Replay,
-}
-
-impl Mode {
-    const ALL: [Mode; 3] = [Mode::Propose, Mode::Validate, Mode::Replay];
-
-    fn name(self) -> &'static str {
-        match self {
-            Mode::Propose => "propose",
-            Mode::Validate => "validate",
-            Mode::Replay => "replay",
-        }
-    }
-}
-
-/// How a block is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
-    mode: Mode,
-    signed: bool,
-    persists: bool,
-    threads: usize,
-}
-
-#[derive(Default)]
-struct Samples {
-    transactions: Vec<f64>,
-    fills: Vec<f64>,
-    total_ms: Vec<f64>,
-    stages_ms: BTreeMap<&'static str, Vec<f64>>,
-}
 
 /// The reason why nothing can be measured.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -117,12 +90,18 @@ struct ExchangeFixture {
     ledger: Ledger,
     roots: Roots,
     store: Store<RealDisk>,
-    pools: Vec<rayon::ThreadPool>,
+    pools: ByThreads<rayon::ThreadPool>,
     reservations: Reservations,
 }
 
 impl ExchangeFixture {
-    fn new(accounts: usize, assets: u32, signs: bool, directory: &Path) -> Result<ExchangeFixture, Error> {
+    fn new(
+        options: &ExchangeOptions,
+        accounts: usize,
+        signs: bool,
+        directory: &Path,
+    ) -> Result<ExchangeFixture, Error> {
+        let assets = options.assets;
         let population = Population::new(accounts, assets, signs);
         let ledger = Ledger::new(&population.genesis())?;
         let mut roots = Roots::of(&ledger);
@@ -130,8 +109,7 @@ impl ExchangeFixture {
         let trading = Trading::new(population, assets, 7);
         let log = directory.join(format!("exchange-{accounts}"));
         let (store, _) = Store::open(RealDisk::new(log)?, store::Options::default())?;
-        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pools = vec![pool(1)?, pool(2)?];
+        let pools = pools(&options.threads);
         Ok(ExchangeFixture { trading, ledger, roots, store, pools, reservations: Reservations::default() })
     }
 
@@ -159,7 +137,8 @@ impl ExchangeFixture {
         let block = block(&self.ledger, native);
         let ledger = &mut self.ledger;
         let apply = || ledger.apply(&block, Signatures::Valid, &mut |_| {});
-        Ok(self.pools[1].install(apply)?.changes)
+        let (_, pool) = self.pools.last_key_value().expect("a number of threads");
+        Ok(pool.install(apply)?.changes)
     }
 
     /// Runs a block, and at the same time hashes the tries of the one before.
@@ -167,13 +146,13 @@ impl ExchangeFixture {
         let before = self.before(transactions)?;
         let native = self.native(transactions, kind.signed);
         let others: Vec<Transaction> = if kind.signed { native.clone() } else { Vec::new() };
-        let pool = &self.pools[kind.threads - 1];
+        let pool = &self.pools[&kind.threads];
         let network = self.ledger.network();
         let (ledger, roots, store) = (&mut self.ledger, &mut self.roots, &mut self.store);
         let reservations = &mut self.reservations;
         pool.install(|| {
-            let block = (kind.mode != Mode::Propose).then(|| block(ledger, native.clone()));
-            let replayed = block.as_ref().filter(|_| kind.mode == Mode::Replay);
+            let block = (kind.mode != BlockMode::Propose).then(|| block(ledger, native.clone()));
+            let replayed = block.as_ref().filter(|_| kind.mode == BlockMode::Replay);
             let attached = replayed.map(|block| attach(ledger, block)).transpose()?;
             let begun = Instant::now();
             let run = || match &block {
@@ -212,41 +191,6 @@ fn rest(ledger: &mut Ledger, block: &Superblock) -> Changes {
         .apply_attached(block, &nothing, Signatures::Valid, &mut |_| {})
         .or_else(|_| ledger.apply(block, Signatures::Valid, &mut |_| {}));
     applied.expect("applies").changes
-}
-
-struct Sample {
-    transactions: usize,
-    /// Offers that executed, in full or in part: those of the block, and those that rested.
-    fills: usize,
-    total_ms: f64,
-    stages_ms: Vec<(&'static str, f64)>,
-}
-
-fn milliseconds(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1_000.0
-}
-
-/// Measures the time of consecutive stages.
-struct Clock {
-    begun: Instant,
-    last: Instant,
-    stages_ms: Vec<(&'static str, f64)>,
-}
-
-impl Clock {
-    fn start() -> Clock {
-        Clock { begun: Instant::now(), last: Instant::now(), stages_ms: Vec::new() }
-    }
-
-    fn end(&mut self, stage: &'static str) {
-        self.stages_ms.push((stage, milliseconds(self.last)));
-        self.last = Instant::now();
-    }
-
-    fn sample(self, transactions: usize, applied: Applied) -> (Sample, Changes) {
-        let (fills, total_ms) = (applied.batch.fills.len(), milliseconds(self.begun));
-        (Sample { transactions, fills, total_ms, stages_ms: self.stages_ms }, applied.changes)
-    }
 }
 
 fn propose(
@@ -320,39 +264,6 @@ fn execute(
     })
 }
 
-impl Samples {
-    fn add(&mut self, sample: Sample) {
-        self.transactions.push(sample.transactions as f64);
-        self.fills.push(sample.fills as f64);
-        self.total_ms.push(sample.total_ms);
-        for (stage, ms) in sample.stages_ms {
-            self.stages_ms.entry(stage).or_default().push(ms);
-        }
-    }
-
-    fn ms(&self) -> f64 {
-        median(self.total_ms.clone())
-    }
-
-    fn per_second(&self) -> f64 {
-        (median(self.transactions.clone()) * 1_000.0 / self.ms()).round()
-    }
-
-    fn as_json(&self, kind: Kind) -> Value {
-        let stages: BTreeMap<_, _> = self.stages_ms.iter().map(|(stage, ms)| (*stage, median(ms.clone()))).collect();
-        json!({
-            "mode": kind.mode.name(),
-            "signatures": kind.signed,
-            "persistence": kind.persists,
-            "threads": kind.threads,
-            "transactions_per_second": self.per_second(),
-            "fills": median(self.fills.clone()),
-            "block_ms": self.ms(),
-            "stages_ms": stages,
-        })
-    }
-}
-
 /// All kinds of run, in turn, each `blocks` times; before each the book is refilled to `offers`.
 fn measure(
     fixture: &mut ExchangeFixture,
@@ -372,14 +283,13 @@ fn measure(
     Ok(samples)
 }
 
-fn kinds(signed: bool) -> Vec<Kind> {
+fn kinds(options: &ExchangeOptions, signed: bool) -> Vec<Kind> {
     let mut kinds = Vec::new();
-    for mode in Mode::ALL {
+    for &mode in &options.modes {
         let kind = |signed, persists, threads| Kind { mode, signed, persists, threads };
-        kinds.extend([kind(false, false, 1), kind(false, false, 2), kind(false, true, 2)]);
-        if signed {
-            kinds.extend([kind(true, false, 1), kind(true, false, 2)]);
-        }
+        kinds.extend(options.threads.iter().map(|threads| kind(false, false, *threads)));
+        kinds.extend(options.threads.last().map(|threads| kind(false, true, *threads)));
+        kinds.extend(options.threads.iter().filter(|_| signed).map(|threads| kind(true, false, *threads)));
     }
     kinds
 }
@@ -392,13 +302,14 @@ fn sizes(
 ) -> Result<Value, Error> {
     let signs = options.transactions.iter().any(|transactions| *transactions <= options.signed_transactions);
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
-    let mut fixture = ExchangeFixture::new(accounts, options.assets, signs, directory)?;
+    let mut fixture = ExchangeFixture::new(options, accounts, signs, directory)?;
+    let threads = threads_most(options);
     // The first batch finds the prices for the following ones.
-    fixture.sample(FIRST_BLOCK, Kind { mode: Mode::Propose, signed: false, persists: false, threads: 2 })?;
+    fixture.sample(FIRST_BLOCK, Kind { mode: BlockMode::Propose, signed: false, persists: false, threads })?;
     fixture.fill(options.resting);
     let mut runs = Vec::new();
     for &transactions in &options.transactions {
-        let kinds = kinds(transactions <= options.signed_transactions);
+        let kinds = kinds(options, transactions <= options.signed_transactions);
         say(&format!("{accounts} accounts, blocks of {transactions}: {} kinds of run", kinds.len()));
         for kind in kinds.iter().cycle().take(WARM_UP) {
             fixture.sample(transactions, *kind)?;
@@ -414,11 +325,14 @@ fn sizes(
 }
 
 fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {
-    let pairs = samples.iter().filter(|(kind, _)| kind.threads == 1).filter_map(|(kind, one)| {
-        let two = samples.get(&Kind { threads: 2, ..*kind })?;
-        Some(json!({ "mode": kind.mode.name(), "signatures": kind.signed, "amdahl": amdahl(one.ms(), two.ms()) }))
-    });
-    pairs.collect()
+    let mut pairs = Vec::new();
+    for (kind, many) in samples.iter().filter(|(kind, _)| kind.threads > 1) {
+        if let Some(one) = samples.get(&Kind { threads: 1, ..*kind }) {
+            let amdahl = amdahl(one.ms(), kind.threads, many.ms());
+            pairs.push(json!({ "mode": kind.mode.name(), "signatures": kind.signed, "amdahl": amdahl }));
+        }
+    }
+    pairs
 }
 
 fn weight(fixture: &mut ExchangeFixture) -> Value {
@@ -445,11 +359,15 @@ fn fill(
     say: &mut dyn FnMut(&str),
 ) -> Result<Value, Error> {
     say(&format!("making {accounts} accounts"));
-    let mut fixture = ExchangeFixture::new(accounts, options.assets, false, directory)?;
+    let mut fixture = ExchangeFixture::new(options, accounts, options.fill_signed, directory)?;
     let transactions = options.transactions.first().copied().unwrap_or(100_000);
-    let kinds = Mode::ALL.map(|mode| Kind { mode, signed: false, persists: false, threads: 2 });
+    let (signed, persists, most) = (options.fill_signed, options.fill_logged, threads_most(options));
+    let of_mode = |mode: &BlockMode| options.threads.iter().map(|threads| (*mode, *threads)).collect::<Vec<_>>();
+    let kind = |(mode, threads)| Kind { mode, signed, persists, threads };
+    let kinds: Vec<Kind> = options.modes.iter().flat_map(of_mode).map(kind).collect();
+    // With the largest number of threads.
     let by_mode = |of: &dyn Fn(Kind) -> Option<f64>| -> BTreeMap<&str, Option<f64>> {
-        kinds.iter().map(|kind| (kind.mode.name(), of(*kind))).collect()
+        kinds.iter().filter(|kind| kind.threads == most).map(|kind| (kind.mode.name(), of(*kind))).collect()
     };
     let mut steps = Vec::new();
     for step in 0..=FILL_STEPS {
@@ -477,6 +395,11 @@ fn fill(
         "full_over_empty": full_over_empty,
         "memory": weight(&mut fixture),
     }))
+}
+
+/// The largest number of threads.
+fn threads_most(options: &ExchangeOptions) -> usize {
+    options.threads.last().copied().unwrap_or(1)
 }
 
 /// Delay of execution by a checkpoint: taking the state, and what the next block has to copy.

@@ -1,6 +1,6 @@
 //! The deterministic filter alone (SPEEDEX §8, appendix I): blocks of the paper's workload, a fifth of them copies.
 //! Some copies reuse a sequence number for another operation, and some accounts overdraw, so all of their
-//! transactions are removed.
+//! transactions are removed. A *contested* block is of accounts of which almost all overdraw.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use primitives::{AssetId, Operation};
 use serde_json::{Value, json};
 
 use crate::population::{Population, block};
-use crate::scaling::{amdahl, median};
+use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;
 
@@ -24,14 +24,22 @@ pub struct FilterOptions {
     pub runs: usize,
     /// Assets.
     pub assets: u32,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// Every n-th transaction asks for more than the account has: [`FilterOptions::OVERDRAWN`] as in the paper, or
+    /// few for a contested block.
+    pub overdrawn: usize,
+}
+
+impl FilterOptions {
+    /// In the paper's block, one or two hundred accounts of 500,000 transactions overdraw.
+    pub const OVERDRAWN: usize = 3_000;
 }
 
 /// Every n-th transaction is a copy of another.
 const COPIES: usize = 5;
 /// Every n-th copy is changed, so that it conflicts with the original.
 const CONFLICTS: usize = 100;
-/// Every n-th transaction asks for more than the account has.
-const OVERDRAWN: usize = 3_000;
 
 /// Runs everything; `say` is called with each step.
 ///
@@ -48,16 +56,16 @@ pub fn run(options: &FilterOptions, say: &mut dyn FnMut(&str)) -> Value {
         let native = trading.population.sign(resting, None);
         ledger.apply(&block(&ledger, native), Signatures::Valid, &mut |_| {}).expect("applies");
         for &transactions in &options.transactions {
-            results.push(measure(&ledger, &mut trading, transactions, options.runs));
+            results.push(measure(&ledger, &mut trading, transactions, options));
         }
     }
     json!({ "assets": options.assets, "runs": results })
 }
 
-fn measure(ledger: &Ledger, trading: &mut Trading, transactions: usize, runs: usize) -> Value {
-    let pools = [1, 2].map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("threads"));
+fn measure(ledger: &Ledger, trading: &mut Trading, transactions: usize, options: &FilterOptions) -> Value {
+    let pools = pools(&options.threads);
     let mut unsigned = trading.block(ledger, transactions - transactions / COPIES);
-    for transaction in unsigned.iter_mut().step_by(OVERDRAWN) {
+    for transaction in unsigned.iter_mut().step_by(options.overdrawn) {
         if let Operation::CreateOffer { amount, .. } = &mut transaction.body.operation {
             *amount = i64::MAX as u64;
         }
@@ -72,24 +80,24 @@ fn measure(ledger: &Ledger, trading: &mut Trading, transactions: usize, runs: us
         native.push(copy);
     }
     let block = block(ledger, native);
-    let mut times = [Vec::new(), Vec::new()];
+    let mut times: ByThreads<Vec<f64>> = ByThreads::new();
     let mut removed = 0;
-    for _ in 0..=runs {
-        for (pool, times) in pools.iter().zip(&mut times) {
+    for _ in 0..=options.runs {
+        for (threads, pool) in &pools {
             let begun = Instant::now();
             let refusals = pool.install(|| ledger.judge(&block, Signatures::Valid));
-            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            times.entry(*threads).or_default().push(begun.elapsed().as_secs_f64() * 1_000.0);
             removed = refusals.iter().flatten().count();
         }
     }
-    let [one, two] = times.map(|times| median(times[1..].to_vec()));
-    let per_second = |ms: f64| (transactions as f64 * 1_000.0 / ms).round();
+    let ms: ByThreads<f64> = times.into_iter().map(|(threads, times)| (threads, median(times[1..].to_vec()))).collect();
+    let per_second = ms.iter().map(|(threads, ms)| (*threads, (transactions as f64 * 1_000.0 / ms).round()));
     json!({
         "accounts": ledger.accounts().len(),
         "transactions_per_block": transactions,
         "removed": removed,
-        "transactions_per_second": { "1": per_second(one), "2": per_second(two) },
-        "ms": { "1": one, "2": two },
-        "amdahl": amdahl(one, two),
+        "transactions_per_second": per_second.collect::<ByThreads<f64>>(),
+        "ms": ms,
+        "amdahl": amdahl_of(&ms),
     })
 }

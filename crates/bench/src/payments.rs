@@ -1,4 +1,5 @@
-//! Blocks of payments of one asset only, between few accounts and between many (SPEEDEX figure 7).
+//! Blocks of payments only, between few accounts and between many: of one asset (SPEEDEX figure 7), or of several
+//! (§7.1).
 //!
 //! Payments go between two random accounts. A block holds at most 50 transactions of one sender, because the ledger
 //! accepts 64 numbers ahead. If a block needs more senders than there are accounts, other accounts send and these
@@ -12,7 +13,7 @@ use primitives::Operation;
 use serde_json::{Value, json};
 
 use crate::population::{Population, block};
-use crate::scaling::{amdahl, median};
+use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use ::clearing::workload::Seeded;
 
 /// What to measure.
@@ -24,6 +25,10 @@ pub struct PaymentsOptions {
     pub transactions: Vec<usize>,
     /// Measured blocks of each kind.
     pub blocks: usize,
+    /// Assets; each account pays in one of them.
+    pub assets: u32,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
 }
 
 /// Maximum number of transactions of one sender in a block.
@@ -38,56 +43,59 @@ pub fn run(options: &PaymentsOptions, say: &mut dyn FnMut(&str)) -> Value {
     for &accounts in &options.accounts {
         say(&format!("payments between {accounts} accounts"));
         for &transactions in &options.transactions {
-            results.push((accounts, transactions, measure(accounts, transactions, options.blocks)));
+            results.push((accounts, transactions, measure(options, accounts, transactions)));
         }
     }
     let contention: Vec<Value> = options.transactions.iter().filter_map(|size| contention(&results, *size)).collect();
-    let runs = results.iter().map(|(accounts, transactions, [one, two])| {
-        let per_second = |ms: f64| (*transactions as f64 * 1_000.0 / ms).round();
+    let runs = results.iter().map(|(accounts, transactions, ms)| {
+        let per_second = ms.iter().map(|(threads, ms)| (*threads, (*transactions as f64 * 1_000.0 / ms).round()));
         json!({
             "accounts": accounts,
             "transactions_per_block": transactions,
-            "transactions_per_second": { "1": per_second(*one), "2": per_second(*two) },
-            "block_ms": { "1": one, "2": two },
-            "amdahl": amdahl(*one, *two),
+            "transactions_per_second": per_second.collect::<ByThreads<f64>>(),
+            "block_ms": ms,
+            "amdahl": amdahl_of(ms),
         })
     });
-    json!({ "blocks_of_each_kind": options.blocks, "runs": runs.collect::<Vec<_>>(), "contention": contention })
+    let (blocks, assets) = (options.blocks, options.assets);
+    let runs: Vec<Value> = runs.collect();
+    json!({ "blocks_of_each_kind": blocks, "assets": assets, "runs": runs, "contention": contention })
 }
 
 /// Relative time of a block between the fewest accounts, compared with one without much contention: between the
 /// smallest of these numbers of accounts that is not below the number of transactions.
-fn contention(results: &[(usize, usize, [f64; 2])], transactions: usize) -> Option<Value> {
+fn contention(results: &[(usize, usize, ByThreads<f64>)], transactions: usize) -> Option<Value> {
     let of_size = || results.iter().filter(|(_, size, _)| *size == transactions);
     let (fewest, _, contended) = of_size().min_by_key(|(accounts, ..)| *accounts)?;
     let enough = of_size().filter(|(accounts, ..)| *accounts >= transactions);
     let (many, _, free) = enough.min_by_key(|(accounts, ..)| *accounts)?;
+    let ratios: ByThreads<f64> = contended.iter().map(|(threads, ms)| (*threads, ms / free[threads])).collect();
     Some(json!({
         "transactions_per_block": transactions,
         "accounts": [fewest, many],
-        "time_over_none": { "1": contended[0] / free[0], "2": contended[1] / free[1] },
+        "time_over_none": ratios,
     }))
 }
 
-/// Median milliseconds of a block on one and on two threads, whose blocks alternate.
-fn measure(accounts: usize, transactions: usize, blocks: usize) -> [f64; 2] {
+/// Median milliseconds of a block by numbers of threads, whose blocks alternate.
+fn measure(options: &PaymentsOptions, accounts: usize, transactions: usize) -> ByThreads<f64> {
     let senders = accounts.max(transactions.div_ceil(OF_ONE_SENDER));
-    let mut population = Population::new(senders, 1, false);
+    let mut population = Population::new(senders, options.assets, false);
     let mut ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
     let mut random = Seeded::new(3);
-    let pools = [1, 2].map(|n| rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("threads"));
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..=blocks {
-        for (pool, times) in pools.iter().zip(&mut times) {
+    let pools = pools(&options.threads);
+    let mut times: ByThreads<Vec<f64>> = ByThreads::new();
+    for _ in 0..=options.blocks {
+        for (threads, pool) in &pools {
             let payments = payments(&mut population, accounts, transactions, &mut random);
             let block = block(&ledger, population.sign(payments, None));
             let begun = Instant::now();
             let applied = pool.install(|| ledger.apply(&block, Signatures::Valid, &mut |_| {})).expect("applies");
-            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            times.entry(*threads).or_default().push(begun.elapsed().as_secs_f64() * 1_000.0);
             assert!(applied.outcomes.iter().all(|outcome| outcome.refusal().is_none()), "every payment counts");
         }
     }
-    times.map(|times| median(times[1..].to_vec()))
+    times.into_iter().map(|(threads, times)| (threads, median(times[1..].to_vec()))).collect()
 }
 
 fn payments(
@@ -101,7 +109,7 @@ fn payments(
     while payments.len() < transactions {
         let (from, to) = (random.below(senders) as usize, random.below(accounts as u64) as usize);
         if from != to && population.may_act(from) {
-            let (to, asset) = (population.address(to), population.asset(0));
+            let (to, asset) = (population.address(to), population.asset(from));
             payments.push(population.act(from, Operation::Pay { to, asset, amount: random.below(1_000) + 1 }));
         }
     }

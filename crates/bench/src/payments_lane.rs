@@ -5,6 +5,10 @@
 //! in the same run. Each output is paid twice: first from an output of the genesis, then by its recipient, who proves
 //! the input by a certificate. Then all of the second payments are settled.
 //!
+//! With several shards, a validator's outputs are divided among them by their owners, and each shard has its own
+//! thread, log, socket and key; here they share one machine, so what shows whether shards scale is the processor time
+//! of a payment, which should be the same with any number of them.
+//!
 //! A *variant* changes one thing: shards and client use TLS; the client signs requests as it sends them and not
 //! beforehand; validators keep no verified roots, so that each is cold. There are also rows without sockets
 //! (`lane_rows.rs`).
@@ -36,8 +40,10 @@ use crate::lane_rows::{self, Item, LaneRowsOptions};
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct PaymentsLaneOptions {
-    /// Validators, one shard each.
+    /// Validators.
     pub validators: usize,
+    /// Shards of each validator, at least one.
+    pub shards: u16,
     /// Payments of each phase.
     pub payments: usize,
     /// Maximum number of payments in flight.
@@ -46,8 +52,8 @@ pub struct PaymentsLaneOptions {
     pub leaves: Vec<usize>,
     /// Variants to run with the last of `leaves`; plain runs come first.
     pub variants: Vec<LaneVariant>,
-    /// The measurements without sockets.
-    pub rows: LaneRowsOptions,
+    /// The measurements without sockets, if there are to be any.
+    pub rows: Option<LaneRowsOptions>,
 }
 
 /// The change of a run.
@@ -97,10 +103,11 @@ pub fn run(options: &PaymentsLaneOptions, directory: &Path, say: &mut dyn FnMut(
         say(&format!("{} validators, trees of {leaves}, {variant:?}", options.validators));
         runs.push(measure(options, (leaves, variant), &costs, &directory.join(format!("{variant:?}")))?);
     }
-    let rows = lane_rows::run(&options.rows, directory, say)?;
-    let quorum = committee(options.validators).quorums().certificate;
+    let rows = options.rows.map(|rows| lane_rows::run(&rows, directory, say)).transpose()?;
+    let quorum = committee(options).quorums().certificate;
     Ok(json!({
         "validators": options.validators,
+        "shards": options.shards,
         "quorum": quorum,
         "payments": options.payments,
         "window": options.window,
@@ -184,24 +191,42 @@ impl Costs {
     }
 }
 
-fn committee(validators: usize) -> LaneCommittee {
-    LaneCommittee::new(NETWORK, 0, (0..validators).map(|validator| vec![key(2, validator).public()]).collect())
+/// The key of a validator's shard.
+fn shard_key(validator: u8, shard: u16) -> SecretKey {
+    key(2, usize::from(shard) << 8 | usize::from(validator))
+}
+
+fn committee(options: &PaymentsLaneOptions) -> LaneCommittee {
+    let keys = |validator| (0..options.shards).map(|shard| shard_key(validator, shard).public()).collect();
+    LaneCommittee::new(NETWORK, 0, (0..options.validators as u8).map(keys).collect())
+}
+
+/// A shard of a validator, as a client reaches it.
+struct RunningShard {
+    validator: u8,
+    number: u16,
+    shard: LaneShard,
 }
 
 fn start(
-    validators: usize,
+    options: &PaymentsLaneOptions,
     (leaves, variant): (usize, LaneVariant),
     coins: &[Holding],
     directory: &Path,
-) -> Result<Vec<LaneShard>, Error> {
+) -> Result<Vec<RunningShard>, Error> {
     let backed: Vec<(OutputId, Output)> = coins.iter().map(|coin| (coin.id, coin.output)).collect();
-    let start = |validator: usize| {
+    let committee = committee(options);
+    let start = |(validator, number): (u8, u16)| {
+        let is_own = |(_, output): &&(OutputId, Output)| match output.to {
+            Recipient::Key(owner) => committee.shard_of(validator, &owner) == Ok(number),
+            _ => false,
+        };
         let settings = LaneSettings {
             rules: rules(),
-            committee: committee(validators),
+            committee: committee.clone(),
             previous: None,
-            validator: validator as u8,
-            shard: 0,
+            validator,
+            shard: number,
             now: 0,
             leaves,
             entries_max: 1 << 26,
@@ -211,25 +236,26 @@ fn start(
             checks_per_tick: 1_000_000,
             roots_per_validator: if variant == LaneVariant::ColdRoots { 0 } else { 1 << 16 },
         };
-        let disk = RealDisk::new(directory.join(validator.to_string()))?;
-        FileLog::create(&disk, &LogOwner { network: NETWORK, home: 0, validator: validator as u8, shard: 0 })?;
+        let disk = RealDisk::new(directory.join(format!("{validator}-{number}")))?;
+        FileLog::create(&disk, &LogOwner { network: NETWORK, home: 0, validator, shard: number })?;
         let setup = ShardSetup {
             settings,
-            key: key(2, validator),
+            key: shard_key(validator, number),
             bls_key: None,
             share: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             tls: variant == LaneVariant::Tls,
             proven: Vec::new(),
-            backed: backed.clone(),
+            backed: backed.iter().filter(is_own).copied().collect(),
             peers: None,
             limits: ShardLimits { reply_bytes: 256 << 20, ..ShardLimits::default() },
             known: Default::default(),
             post: Box::new(drop),
         };
-        Ok(LaneShard::start(setup, &disk)?)
+        Ok(RunningShard { validator, number, shard: LaneShard::start(setup, &disk)? })
     };
-    (0..validators).map(start).collect()
+    let all = (0..options.validators as u8).flat_map(|of| (0..options.shards).map(move |shard| (of, shard)));
+    all.map(start).collect()
 }
 
 fn measure(
@@ -238,7 +264,7 @@ fn measure(
     costs: &Costs,
     directory: &Path,
 ) -> Result<Value, Error> {
-    let committee = committee(options.validators);
+    let committee = committee(options);
     let quorum = committee.quorums().certificate;
     let owner = |index: usize| key(1, index % OWNERS);
     let output = |index: usize| Output { to: Recipient::Key(owner(index).public()), asset: AssetId(0), amount: 1_000 };
@@ -247,7 +273,7 @@ fn measure(
         Holding { id, output: output(index), proof: OutputProof::Ledger }
     };
     let coins: Vec<Holding> = (0..options.payments).map(coin).collect();
-    let shards = start(options.validators, (leaves, variant), &coins, directory)?;
+    let shards = start(options, (leaves, variant), &coins, directory)?;
     let pay = |index: usize, holding: Holding, payer: usize| {
         build_payment(&rules(), &owner(payer), 0, 0, vec![holding], vec![output(index + 1)]).map_err(|e| e.to_string())
     };
@@ -279,7 +305,7 @@ fn measure(
     let (settled, _) = unsigned.pay_all(StatementKind::Acknowledgement, &settlements, &build)?;
     let rate = |phase: &Value| phase["payments_per_second"].as_f64().unwrap_or(0.0);
     let with_settlement = 1.0 / (1.0 / rate(&phase_two) + 1.0 / rate(&settled));
-    let syncs: u64 = shards.iter().map(|shard| shard.counts().syncs.load(Ordering::Relaxed)).sum();
+    let syncs: u64 = shards.iter().map(|running| running.shard.counts().syncs.load(Ordering::Relaxed)).sum();
     Ok(json!({
         "leaves": leaves,
         "tls": variant == LaneVariant::Tls,
@@ -319,7 +345,7 @@ fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
 /// The network that a client of the measurement uses.
 #[derive(Clone, Copy)]
 struct LoadNetwork<'a> {
-    shards: &'a [LaneShard],
+    shards: &'a [RunningShard],
     committee: &'a LaneCommittee,
     window: usize,
     leaves: usize,
@@ -343,20 +369,26 @@ impl LoadNetwork<'_> {
         let places: HashMap<Digest, usize> =
             loads.iter().enumerate().map(|(index, load)| (load.digest, index)).collect();
         let counts: Vec<AtomicUsize> = loads.iter().map(|_| AtomicUsize::new(0)).collect();
-        let built: Vec<OnceLock<()>> = loads.chunks(TOGETHER).map(|_| OnceLock::new()).collect();
+        // The requests of each shard, the same for all validators.
+        let shares = self.shares(loads)?;
+        let built: Vec<Vec<OnceLock<()>>> =
+            shares.iter().map(|share| share.chunks(TOGETHER).map(|_| OnceLock::new()).collect()).collect();
         let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
         let mut collected = Vec::new();
         std::thread::scope(|scope| -> Result<(), Error> {
             let mut readers = Vec::new();
-            for (validator, shard) in (0..).zip(shards) {
-                let key = (self.variant == LaneVariant::Tls).then(|| committee.key(validator, 0)).transpose()?;
+            for RunningShard { validator, number, shard } in shards {
+                let tls = self.variant == LaneVariant::Tls;
+                let key = tls.then(|| committee.key(*validator, *number)).transpose()?;
                 let (writing, reading) = connect(shard.address(), key)?;
-                let (done, counts, places, built) = (&done, &counts, &places, &built);
+                let (done, counts, places) = (&done, &counts, &places);
+                let (share, built) = (&shares[usize::from(*number)], &built[usize::from(*number)]);
                 std::thread::Builder::new()
                     .name("load-writer".into())
-                    .spawn_scoped(scope, move || self.send_all(writing, loads, done, (built, build)))?;
+                    .spawn_scoped(scope, move || self.send_all(writing, (loads, share), done, (built, build)))?;
                 let read = move || {
-                    let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves };
+                    let missing = share.len();
+                    let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves, missing };
                     let answers = collector.collect(reading);
                     if answers.is_err() {
                         // The readers are done: writers need not wait any more.
@@ -382,10 +414,11 @@ impl LoadNetwork<'_> {
             };
             (of(&after) - of(&before)) * 1e6 / loads.len() as f64
         };
-        let (per_second, validators) = (loads.len() as f64 / seconds, shards.len() as f64);
+        let validators = committee.quorums().validators as f64;
+        let per_second = loads.len() as f64 / seconds;
         let value = json!({
             "payments_per_second": per_second.round(),
-            "of_ceiling": per_second / self.costs.ceiling(shards.len(), needed, leaves),
+            "of_ceiling": per_second / self.costs.ceiling(validators as usize, needed, leaves),
             "processor_us_per_payment": {
                 "machine_of_each_validator": spent("lane-machine") / validators,
                 "syncer_of_each_validator": spent("lane-syncer") / validators,
@@ -396,32 +429,41 @@ impl LoadNetwork<'_> {
         Ok((value, (0..loads.len()).map(certificate).collect()))
     }
 
-    /// Sends all requests, no more than the window ahead of the completed ones. The reader detects if the connection
-    /// breaks. In a live load the first writer that reaches some payments signs them.
+    /// The places of the requests of each shard, by their owners.
+    fn shares(&self, loads: &[Load]) -> Result<Vec<Vec<usize>>, Error> {
+        let mut shares = vec![Vec::new(); self.committee.keys_of(0).len()];
+        for (place, load) in loads.iter().enumerate() {
+            shares[usize::from(self.committee.shard_of(0, &load.owner)?)].push(place);
+        }
+        Ok(shares)
+    }
+
+    /// Sends the requests of one shard, no more than the window ahead of the completed ones. The reader detects if the
+    /// connection breaks. In a live load the first writer that reaches some payments signs them.
     fn send_all(
         &self,
         mut to: LaneSender,
-        loads: &[Load],
+        (loads, share): (&[Load], &[usize]),
         done: &AtomicUsize,
         (built, build): (&[OnceLock<()>], Build<'_>),
     ) {
         let mut frames = Vec::new();
-        for (chunk, some) in loads.chunks(TOGETHER).enumerate() {
-            while chunk * TOGETHER >= done.load(Ordering::Acquire) + self.window {
+        for (some, built) in share.chunks(TOGETHER).zip(built) {
+            while some[0] >= done.load(Ordering::Acquire) + self.window {
                 std::thread::sleep(std::time::Duration::from_micros(200));
             }
             if self.variant == LaneVariant::Live {
-                built[chunk].get_or_init(|| {
-                    for (index, load) in (chunk * TOGETHER..).zip(some) {
+                built.get_or_init(|| {
+                    for index in some {
                         // Signing gives the same bytes each time.
-                        let payment = build(index).expect("it was built before");
-                        assert_eq!(payment.digest, load.digest);
+                        let payment = build(*index).expect("it was built before");
+                        assert_eq!(payment.digest, loads[*index].digest);
                     }
                 });
             }
             frames.clear();
-            for (number, load) in (chunk * TOGETHER..).zip(some) {
-                write_frame(&mut frames, number as u32, &load.request);
+            for index in some {
+                write_frame(&mut frames, *index as u32, &loads[*index].request);
             }
             if to.send(&frames).is_err() {
                 return;
@@ -430,7 +472,7 @@ impl LoadNetwork<'_> {
     }
 }
 
-/// Receives the answers of one validator.
+/// Receives the answers of one shard of a validator.
 struct Collector<'a> {
     kind: StatementKind,
     committee: &'a LaneCommittee,
@@ -440,15 +482,17 @@ struct Collector<'a> {
     needed: usize,
     done: &'a AtomicUsize,
     leaves: usize,
+    /// Payments of the shard without an answer.
+    missing: usize,
 }
 
 impl Collector<'_> {
-    /// Verifies every answer; ends when each payment has one.
-    fn collect(self, mut from: LaneReceiver) -> Result<Vec<Option<LaneAnswer>>, Error> {
+    /// Verifies every answer; ends when each payment of the shard has one.
+    fn collect(mut self, mut from: LaneReceiver) -> Result<Vec<Option<LaneAnswer>>, Error> {
         let mut answers = vec![None; self.loads.len()];
         let mut roots = RootCache::new(1 << 12);
-        let (mut bytes, mut chunk, mut missing) = (Vec::new(), vec![0; 1 << 18], answers.len());
-        while missing > 0 {
+        let (mut bytes, mut chunk) = (Vec::new(), vec![0; 1 << 18]);
+        while self.missing > 0 {
             let count = from.receive(&mut chunk)?;
             if count == 0 {
                 return Err("a shard closed the connection".into());
@@ -461,7 +505,7 @@ impl Collector<'_> {
                 match read_reply(number, body, None)? {
                     Reply::Answer { kind, digest, answer } if kind == self.kind => {
                         let place = *self.places.get(&digest).ok_or("an answer without a request")?;
-                        missing -= usize::from(answers[place].is_none());
+                        self.missing -= usize::from(answers[place].is_none());
                         self.verify(&mut roots, kind, &digest, &answer, place)?;
                         answers[place] = Some(answer);
                     }
@@ -500,11 +544,12 @@ mod tests {
     fn all_payments_are_confirmed_and_settled_in_each_scheme_and_variant() {
         let options = PaymentsLaneOptions {
             validators: 4,
+            shards: 3,
             payments: 200,
             window: 100,
             leaves: vec![1, 64],
             variants: vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
-            rows: LaneRowsOptions { payments: 16, spent: 1_000, logged: 1_000 },
+            rows: Some(LaneRowsOptions { payments: 16, spent: 1_000, logged: 1_000 }),
         };
         let directory = tempfile::tempdir().expect("a directory");
         let report = run(&options, directory.path(), &mut |_| {}).expect("it ends well");

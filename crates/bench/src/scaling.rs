@@ -1,18 +1,41 @@
-//! Extrapolation from two threads to more by Amdahl's law, and the memory of a process.
+//! Extrapolation from some threads to more by Amdahl's law, and the memory of a process.
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// From times on one and on two threads: the speed-up, the serial share by Amdahl's law, and its prediction for more
-/// cores. A noisy pair may be more than twice as fast; its serial share is then 0.
-pub fn amdahl(one_ms: f64, two_ms: f64) -> Value {
-    let speedup = one_ms / two_ms;
-    let serial = (2.0 / speedup - 1.0).max(0.0);
+/// From times on one thread and on `threads`, of which there are several: the speed-up, the serial share by Amdahl's
+/// law, and its prediction for more cores. A noisy pair may be faster than `threads` times; its serial share is then 0.
+pub fn amdahl(one_ms: f64, threads: usize, many_ms: f64) -> Value {
+    let (speedup, threads) = (one_ms / many_ms, threads as f64);
+    let serial = ((threads / speedup - 1.0) / (threads - 1.0)).max(0.0);
     let predicted = |cores: f64| 1.0 / (serial + (1.0 - serial) / cores);
     json!({
-        "two_over_one": speedup,
+        "threads": threads,
+        "speedup": speedup,
         "serial_fraction": serial,
         "predicted_speedup": { "8": predicted(8.0), "16": predicted(16.0), "48": predicted(48.0) },
     })
+}
+
+/// Figures by their number of threads.
+pub type ByThreads<T> = BTreeMap<usize, T>;
+
+/// [`amdahl`] from one thread to the largest number of them; null if only one number was measured.
+pub fn amdahl_of(ms: &ByThreads<f64>) -> Value {
+    match (ms.get(&1), ms.last_key_value()) {
+        (Some(one), Some((threads, many))) if *threads > 1 => amdahl(*one, *threads, *many),
+        _ => Value::Null,
+    }
+}
+
+/// A pool for each number of threads.
+///
+/// # Panics
+/// If the system cannot start threads.
+pub fn pools(threads: &[usize]) -> ByThreads<rayon::ThreadPool> {
+    let pool = |n: &usize| (*n, rayon::ThreadPoolBuilder::new().num_threads(*n).build().expect("threads"));
+    threads.iter().map(pool).collect()
 }
 
 /// The median of some values.
@@ -37,4 +60,21 @@ pub fn resident() -> Option<(u64, u64)> {
 /// [`resident`] as part of a report.
 pub fn resident_json() -> Value {
     resident().map_or(Value::Null, |(now, peak)| json!({ "now_bytes": now, "peak_bytes": peak }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amdahl_finds_the_serial_share_of_any_number_of_threads() {
+        for threads in [2, 4, 16] {
+            let time = |cores: f64| 10.0 * (0.2 + 0.8 / cores);
+            let found = amdahl(time(1.0), threads, time(threads as f64));
+            let number = |at: &str| found.pointer(at).and_then(Value::as_f64).expect("a number");
+            assert!((number("/serial_fraction") - 0.2).abs() < 1e-9, "{found}");
+            assert!((number("/predicted_speedup/8") - time(1.0) / time(8.0)).abs() < 1e-9, "{found}");
+        }
+        assert_eq!(amdahl_of(&[(2, 1.0)].into()), Value::Null, "nothing on one thread");
+    }
 }

@@ -35,6 +35,14 @@ pub struct TransactionManagementOptions {
     pub transactions: u64,
     /// Runs of each variant; medians are reported.
     pub runs: usize,
+    /// Names of variants, out of [`TransactionManagementOptions::VARIANTS`]; `all` runs in any case.
+    pub variants: Vec<&'static str>,
+}
+
+impl TransactionManagementOptions {
+    /// With all measures, without each of them, and without any.
+    pub const VARIANTS: [&'static str; 6] =
+        ["all", "all validate", "superblock at once", "no body cache", "no receipt cache", "none"];
 }
 
 /// The measures that are switched on.
@@ -48,13 +56,14 @@ struct Measures {
 
 const ALL: Measures = Measures { one_validates: true, by_sub_block: true, bodies: true, receipts: true };
 
-const VARIANTS: [(&str, Measures); 6] = [
-    ("all", ALL),
-    ("all validate", Measures { one_validates: false, ..ALL }),
-    ("superblock at once", Measures { by_sub_block: false, ..ALL }),
-    ("no body cache", Measures { bodies: false, ..ALL }),
-    ("no receipt cache", Measures { receipts: false, ..ALL }),
-    ("none", Measures { one_validates: false, by_sub_block: false, bodies: false, receipts: false }),
+/// Each variant with the paper's own gain of all measures over it: of validation, that of four validators.
+const VARIANTS: [(&str, Measures, &str); 6] = [
+    ("all", ALL, ""),
+    ("all validate", Measures { one_validates: false, ..ALL }, "1.21 to 1.32 (table 1, n = 4)"),
+    ("superblock at once", Measures { by_sub_block: false, ..ALL }, "1.40 (figure 4)"),
+    ("no body cache", Measures { bodies: false, ..ALL }, "1.28 to 1.45 (figure 3)"),
+    ("no receipt cache", Measures { receipts: false, ..ALL }, "1.35 to 3.00 (figure 3)"),
+    ("none", Measures { one_validates: false, by_sub_block: false, bodies: false, receipts: false }, "3.2 (figure 5)"),
 ];
 
 /// Transactions that are submitted together.
@@ -63,35 +72,47 @@ const BATCH: usize = 500;
 /// The results of one run.
 struct Run {
     per_second: f64,
+    /// Milliseconds until each transaction's client had its answers.
     latencies: Vec<f64>,
+    /// Seconds from the beginning to the same.
+    confirmed: Vec<f64>,
     wire_bytes: f64,
     processor: f64,
 }
 
-/// Runs all variants, one after the other, as often as requested.
+/// When a client had its answers about a transaction: milliseconds since it was sent, seconds since the beginning.
+type Confirmed = (f64, f64);
+
+/// Runs the variants, one after the other, as often as requested.
 ///
 /// # Errors
 /// [`ExchangeError`] if a validator does not start, or its archive cannot be read.
 pub fn run(options: &TransactionManagementOptions, say: &mut dyn FnMut(&str)) -> Result<Value, ExchangeError> {
-    let mut runs: Vec<Vec<Run>> = VARIANTS.iter().map(|_| Vec::new()).collect();
+    let is_asked = |name: &str| name == "all" || options.variants.contains(&name);
+    let variants: Vec<_> = VARIANTS.iter().filter(|(name, ..)| is_asked(name)).collect();
+    let mut runs: Vec<Vec<Run>> = variants.iter().map(|_| Vec::new()).collect();
     for round in 1..=options.runs {
-        for ((name, measures), runs) in VARIANTS.iter().zip(&mut runs) {
+        for ((name, measures, _), runs) in variants.iter().zip(&mut runs) {
             say(&format!("round {round} of {}: {name}", options.runs));
             runs.push(measure(options, measures)?);
         }
     }
     let rate = |runs: &[Run]| median(runs.iter().map(|run| run.per_second).collect());
     let all = rate(&runs[0]);
-    let rows: Vec<Value> = VARIANTS
+    let rows: Vec<Value> = variants
         .iter()
         .zip(&mut runs)
-        .map(|((name, _), runs)| {
+        .map(|((name, _, published), runs)| {
             let mut latencies: Vec<f64> = runs.iter_mut().flat_map(|run| std::mem::take(&mut run.latencies)).collect();
+            let confirmed = runs.last().map(|run| in_seconds(&run.confirmed));
             json!({
                 "measures": name,
                 "transactions_per_second": rate(runs),
                 "all_over_this": all / rate(runs),
+                "published_all_over_this": published,
                 "latency_ms": percentiles(&mut latencies),
+                "latency_quantiles_ms": quantiles(&latencies),
+                "confirmed_in_each_second_of_the_last_run": confirmed,
                 "wire_bytes_per_transaction": median(runs.iter().map(|run| run.wire_bytes).collect()),
                 "processor_us_per_transaction": median(runs.iter().map(|run| run.processor).collect()),
             })
@@ -121,12 +142,14 @@ fn measure(options: &TransactionManagementOptions, measures: &Measures) -> Resul
     wait_until(|| cluster.running().all(|node| node.status().is_some_and(|status| status.connected == others)));
     let (wire_before, processor_before) = (wire(&cluster), processor_seconds());
     let begun = Instant::now();
-    let latencies = load(&cluster, &sent, measures.one_validates, begun)?;
+    let (latencies, confirmed): (Vec<f64>, Vec<f64>) =
+        load(&cluster, &sent, measures.one_validates, begun)?.into_iter().unzip();
     let seconds = begun.elapsed().as_secs_f64();
     let count = sent.len() as f64;
     Ok(Run {
         per_second: latencies.len() as f64 / seconds,
         latencies,
+        confirmed,
         wire_bytes: (wire(&cluster) - wire_before) as f64 / count,
         processor: (processor_seconds() - processor_before) * 1e6 / count,
     })
@@ -140,13 +163,13 @@ fn processor_seconds() -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Sends everything and queries it; returns milliseconds until each transaction's client had its answers.
+/// Sends everything and queries it.
 fn load(
     cluster: &Cluster,
     sent: &[Transaction],
     one_validates: bool,
     begun: Instant,
-) -> Result<Vec<f64>, ExchangeError> {
+) -> Result<Vec<Confirmed>, ExchangeError> {
     let nodes: Vec<&Exchange> = cluster.running().collect();
     let mine = |at: usize| sent.iter().skip(at).step_by(nodes.len()).cloned().collect::<Vec<Transaction>>();
     let nodes = &nodes;
@@ -165,9 +188,9 @@ fn load(
             })
         };
         let clients: Vec<_> = (0..nodes.len()).map(client).collect();
-        let latencies: Result<Vec<Vec<f64>>, ExchangeError> =
+        let confirmed: Result<Vec<Vec<Confirmed>>, ExchangeError> =
             clients.into_iter().map(|client| client.join().expect("no client panics")).collect();
-        Ok(latencies?.concat())
+        Ok(confirmed?.concat())
     })
 }
 
@@ -177,8 +200,8 @@ fn confirm(
     mut blocks: tokio::sync::broadcast::Receiver<std::sync::Arc<CommittedBlock>>,
     mut waiting: HashMap<TransactionId, Instant>,
     begun: Instant,
-) -> Result<Vec<f64>, ExchangeError> {
-    let mut latencies = Vec::with_capacity(waiting.len());
+) -> Result<Vec<Confirmed>, ExchangeError> {
+    let mut confirmed = Vec::with_capacity(waiting.len());
     let mut last = begun;
     while !waiting.is_empty() && last.elapsed() < Duration::from_secs(60) {
         let block = match blocks.try_recv() {
@@ -196,10 +219,25 @@ fn confirm(
             let Some(sent) = waiting.remove(id) else { continue };
             ask(node, block.summary.height, at, id)?;
             last = Instant::now();
-            latencies.push(last.duration_since(sent).as_secs_f64() * 1_000.0);
+            let (latency, at) = (last.duration_since(sent), last.duration_since(begun));
+            confirmed.push((latency.as_secs_f64() * 1_000.0, at.as_secs_f64()));
         }
     }
-    Ok(latencies)
+    Ok(confirmed)
+}
+
+/// How many of some times, in seconds, are in each second.
+pub(crate) fn in_seconds(times: &[f64]) -> Vec<u64> {
+    let last = times.iter().copied().fold(0.0, f64::max) as usize;
+    let mut counts = vec![0; last + 1];
+    times.iter().for_each(|at| counts[*at as usize] += 1);
+    counts
+}
+
+/// The distribution of sorted numbers: 0, 5, 10 … 100 per cent of them are at most these.
+pub(crate) fn quantiles(sorted: &[f64]) -> Vec<f64> {
+    let at = |step: usize| sorted.get(((sorted.len().max(1) - 1) * step).div_ceil(20)).copied();
+    (0..=20).filter_map(at).collect()
 }
 
 /// Reads a transaction out of its block, and its receipt with the proof.

@@ -1,13 +1,16 @@
 //! The exhibits of Onyx: labelled, reproducible, and the numbers that are known.
 
-use bench::onyx::{ChartLabel, EXHIBITS, OnyxOptions, chosen, run};
+use bench::paper::exhibit::{Exhibit, ExhibitKind, Paper, PaperOptions};
+use bench::paper::{NoExhibit, exhibits, run};
 use serde_json::Value;
 
-const QUICK: OnyxOptions = OnyxOptions { seed: 1, is_quick: true };
+fn chosen(figures: &[u32], tables: &[u32], names: &[String], all: bool) -> Result<Vec<&'static Exhibit>, NoExhibit> {
+    bench::paper::chosen(Paper::Onyx, figures, tables, names, all)
+}
 
 fn shown(name: &str) -> Value {
-    let exhibit = EXHIBITS.iter().find(|exhibit| exhibit.name == name).expect("an exhibit");
-    run(&[exhibit], &QUICK, None, &mut |_| ()).expect("no file is written")["exhibits"][0].clone()
+    let exhibit = chosen(&[], &[], &[name.into()], false).expect("an exhibit");
+    run(&exhibit, &PaperOptions::small(), None, &mut |_| ()).expect("no file is written")["exhibits"][0].clone()
 }
 
 fn row<'a>(exhibit: &'a Value, series: &str) -> &'a Value {
@@ -18,12 +21,12 @@ fn row<'a>(exhibit: &'a Value, series: &str) -> &'a Value {
 #[test]
 fn exhibits_are_found_by_their_numbers() {
     let names = |figures: &[u32], tables: &[u32]| -> Vec<&str> {
-        chosen(figures, tables, &[], false).expect("exhibits").iter().map(|exhibit| exhibit.name).collect()
+        chosen(figures, tables, &[], false).expect("exhibits").iter().map(|exhibit| exhibit.id).collect()
     };
     assert_eq!(names(&[15, 7], &[4]), ["table-4", "figure-15", "figure-7"]);
-    assert_eq!(chosen(&[], &[], &[], true).expect("all").len(), EXHIBITS.len());
+    assert_eq!(chosen(&[], &[], &[], true).expect("all").len(), exhibits(Paper::Onyx).len());
     let refused = chosen(&[32], &[], &[], false).err().expect("the paper has 31").to_string();
-    assert!(refused.starts_with("no figure-32"), "{refused}");
+    assert!(refused.starts_with("onyx has no figure-32"), "{refused}");
     let missing = (1..=31).filter(|number| chosen(&[*number], &[], &[], false).is_err());
     assert_eq!(missing.collect::<Vec<u32>>(), Vec::<u32>::new());
     assert!(chosen(&[], &[1, 2, 3, 4], &[], false).is_ok());
@@ -33,7 +36,7 @@ fn exhibits_are_found_by_their_numbers() {
 fn measured_exhibits_are_labelled_and_a_release_is_one_loop() {
     let names = ["proxy-rate".to_string(), "release-span".to_string()];
     let exhibits = chosen(&[5], &[], &names, false).expect("exhibits");
-    assert!(exhibits.iter().all(|exhibit| exhibit.label == ChartLabel::Measured));
+    assert!(exhibits.iter().all(|exhibit| exhibit.kind == ExhibitKind::Measured));
     let spans = shown("release-span");
     let rows = spans["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 3);
@@ -50,7 +53,7 @@ fn table_4_counts_the_proxies_and_dollars_of_the_paper() {
         ["proxies H=0", "proxies H=2", "dollars/hour H=2"].map(|column| row[column].as_f64().expect("a number"))
     };
     assert_eq!([numbers(&rows[0]), numbers(&rows[1])], [[10.0, 30.0, 10.2], [110.0, 330.0, 112.2]]);
-    assert_eq!(table["label"], "arithmetic");
+    assert_eq!(table["kind"], "computed");
 }
 
 #[test]
@@ -107,23 +110,25 @@ fn lateness_is_nothing_without_losses_and_grows_with_them() {
 #[test]
 fn figures_are_reproducible_by_seed_and_no_plot_lacks_its_label() {
     let folder = tempfile::tempdir().expect("a folder");
-    let exhibits = chosen(&[17, 22, 24], &[4], &[], false).expect("exhibits");
+    let asked = chosen(&[17, 22, 24], &[4], &[], false).expect("exhibits");
     let report = |seed| {
-        let options = OnyxOptions { seed, is_quick: true };
-        run(&exhibits, &options, Some(folder.path()), &mut |_| ()).expect("files")
+        let options = PaperOptions { seed, ..PaperOptions::small() };
+        let report = run(&asked, &options, Some(folder.path()), &mut |_| ()).expect("files");
+        let rows = report["exhibits"].as_array().expect("exhibits").iter().map(|exhibit| exhibit["rows"].clone());
+        rows.collect::<Vec<Value>>()
     };
     let first = report(7);
     assert_eq!(first, report(7));
-    assert_ne!(first["exhibits"], report(8)["exhibits"]);
-    for exhibit in &exhibits {
+    assert_ne!(first, report(8));
+    for exhibit in &asked {
         let read = |kind: &str| {
-            std::fs::read_to_string(folder.path().join(format!("{}.{kind}", exhibit.name))).expect("a file")
+            std::fs::read_to_string(folder.path().join(format!("{}.{kind}", exhibit.file()))).expect("a file")
         };
-        assert!(read("csv").starts_with(&format!("# {}: ", exhibit.label.name())));
+        assert!(read("csv").starts_with(&format!("# {}: ", exhibit.kind.name())));
         let picture = read("svg");
-        assert!(picture.contains(&format!("({})", exhibit.label.name())) && picture.ends_with("</svg>\n"));
+        assert!(picture.contains(&format!("({})", exhibit.kind.name())) && picture.trim_end().ends_with("</svg>"));
     }
-    assert!(EXHIBITS.iter().any(|exhibit| exhibit.label == ChartLabel::Quoted));
+    assert!(exhibits(Paper::Onyx).iter().any(|exhibit| exhibit.kind == ExhibitKind::Quoted));
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! height.
 
 pub mod backend;
+mod book_feed;
 mod client;
 mod door;
 pub mod ethereum;
@@ -27,7 +28,7 @@ mod tls;
 mod turns;
 
 pub use axum::Router;
-pub use backend::{Answer, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
+pub use backend::{Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
 pub use door::Visitor;
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;

@@ -9,14 +9,16 @@ use primitives::{Address, AssetId, Height, Price, Sequence};
 
 use crate::backend::OffersRead;
 use crate::json::{
-    BookBody, CurvePoint, Curves, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, OfferBody, RestingOffer,
-    RestingOffers, Symbols, price, rounded,
+    BookBody, CurvePoint, Curves, DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, OfferBody,
+    RestingOffer, RestingOffers, Symbols, TickerBody, price, rounded,
 };
 use readers::candles::Candles;
 use readers::open_offers::{Depth, Resting};
 use readers::sides::{Sides, volumes};
 use readers::views::{BatchSummary, Views};
 
+/// The time that a ticker is about.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Curves are drawn within this factor of the batch price.
 const CURVE_SPAN: f64 = 1.1;
 
@@ -35,13 +37,56 @@ fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) 
     candles.last(sides).map(|(price, height)| (rounded(price), height)).unzip()
 }
 
-/// Every market that has offers or has traded.
-pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBody {
+/// Quote and base of every market that has offers or has traded.
+fn known(views: &Views, candles: &Candles) -> BTreeSet<(AssetId, AssetId)> {
     let last = views.batches().next_back();
     let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
     let pairs = views.offers().pairs().chain(traded);
     let sides = pairs.map(Sides::of).chain(candles.markets());
-    let all: BTreeSet<(AssetId, AssetId)> = sides.map(|sides| (sides.quote, sides.base)).collect();
+    sides.map(|sides| (sides.quote, sides.base)).collect()
+}
+
+/// The ticker of every market that has offers or has traded.
+pub fn tickers(views: &Views, candles: &Candles, symbols: &Symbols) -> Vec<TickerBody> {
+    let of = |(quote, base)| ticker(views, candles, symbols, Sides { base, quote });
+    known(views, candles).into_iter().map(of).collect()
+}
+
+/// A market at a glance.
+pub fn ticker(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides) -> TickerBody {
+    let whole = |units: &str| symbols.whole_price(units, sides.base, sides.quote);
+    let best = |pair| views.offers().prices(pair).next().map(|(limit, _)| limit);
+    let time_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
+    let (price_units, price_height) = last_price(candles, sides);
+    let day = candles.since(sides, time_ms.saturating_sub(DAY_MS)).map(|(day, complete)| DayBody {
+        since_ms: day.time_ms,
+        complete,
+        open: whole(&rounded(day.open)),
+        high: whole(&rounded(day.high)),
+        low: whole(&rounded(day.low)),
+        close: whole(&rounded(day.close)),
+        change_percent: format!("{:.2}", (day.close / day.open - 1.0) * 100.0),
+        base_volume: day.base_volume.to_string(),
+        quote_volume: day.quote_volume.to_string(),
+        batches: day.batches,
+    });
+    TickerBody {
+        market: symbols.market(sides.base, sides.quote),
+        height: views.height(),
+        time_ms,
+        price: price_units.as_deref().map(whole),
+        price_units,
+        price_height,
+        best_sell: best(sides.supply()).map(|limit| whole(&limit.to_string())),
+        best_buy: best(sides.demand()).map(|limit| whole(&rounded(1.0 / limit.to_f64()))),
+        day,
+    }
+}
+
+/// Every market that has offers or has traded.
+pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBody {
+    let last = views.batches().next_back();
+    let all = known(views, candles);
     let count = |pair| views.offers().pair_len(pair);
     let best = |pair| views.offers().prices(pair).next().map(|(limit, _)| limit);
     let markets = all.into_iter().map(|(quote, base)| {

@@ -14,8 +14,9 @@ use serde_json::Value;
 
 const OWNER: PublicKey = PublicKey([1; 32]);
 
-/// Calls that no schema describes: probes, the document itself, and the stream.
-const UNDESCRIBED: [&str; 5] = ["/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v1/stream"];
+/// Calls that no schema describes: probes, the documents themselves, and the stream.
+const UNDESCRIBED: [&str; 6] =
+    ["/healthz", "/readyz", "/metrics", "/v1/openapi.json", "/v1/asyncapi.json", "/v1/stream"];
 
 fn node() -> Arc<Fake> {
     let node = Fake::new();

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use doors::{Answer, Http};
+use doors::{Answer, Awaited, Http};
 use fake::Fake;
 use ledger::{Outcome, Refusal};
 use open::{call, loopback, send, with_node};
@@ -60,13 +60,27 @@ fn who_waits_is_told_when_the_block_is_durable() {
     let (gone, never) = oneshot::channel();
     node.answers([Answer::Pending(one.id(), Some(told)), Answer::Pending(lost.id(), Some(never))]);
     with_node(loopback(), node, move |server| {
-        assert!(durable.send(applied(3)).is_ok(), "somebody will wait");
+        assert!(durable.send(Awaited::Committed(applied(3))).is_ok(), "somebody will wait");
         let (status, answer) = submit(server, "/v1/transactions?wait=committed", &replica::encode(&one));
         assert_eq!((status, &answer["status"], &answer["height"]), (200, &"committed".into(), &3.into()));
         // The node stops before the block: neither an answer that it counts, nor one that it does not.
         drop(gone);
         let (status, answer) = submit(server, "/v1/transactions?wait=committed", &replica::encode(&lost));
         assert_eq!((status, &answer["error"]["code"]), (503, &"not_ready".into()), "{answer}");
+    });
+}
+
+#[test]
+fn who_waits_for_a_transaction_that_another_one_displaces_is_told_at_once() {
+    let node = Arc::new(Fake::new());
+    let (one, other) = (pay(1), pay(2));
+    let (displaced, told) = oneshot::channel();
+    node.answers([Answer::Pending(one.id(), Some(told))]);
+    with_node(loopback(), node, move |server| {
+        assert!(displaced.send(Awaited::Displaced(other.id())).is_ok(), "somebody will wait");
+        let (status, answer) = submit(server, "/v1/transactions?wait=committed", &replica::encode(&one));
+        let by = serde_json::json!(other.id().to_string());
+        assert_eq!((status, &answer["status"], &answer["displaced_by"]), (202, &"pending".into(), &by), "{answer}");
     });
 }
 

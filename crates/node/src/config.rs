@@ -29,6 +29,8 @@ pub struct Config {
     pub mempool: MempoolConfig,
     /// The store.
     pub store: StoreConfig,
+    /// The history of accounts.
+    pub history: HistoryConfig,
     /// The payment lane.
     pub lane: LaneConfig,
     /// A venue of continuous markets.
@@ -167,6 +169,22 @@ pub struct StoreConfig {
     pub cached_receipts: usize,
     /// Number of blocks whose candles are rebuilt in the background when the node starts.
     pub candle_blocks: u64,
+}
+
+/// The history of accounts: their orders, fills, transfers and balances.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HistoryConfig {
+    /// Whether the node keeps it.
+    pub keep: bool,
+    /// Minimum number of blocks whose rows are kept; 0 keeps all.
+    pub keep_blocks: u64,
+}
+
+impl Default for HistoryConfig {
+    fn default() -> HistoryConfig {
+        HistoryConfig { keep: true, keep_blocks: 0 }
+    }
 }
 
 impl Default for NetworkConfig {

@@ -471,6 +471,9 @@ impl<'a> DevelopersChain<'a> {
             shared.note_pool(&pooled);
             are_views_back
         };
+        if let Some(history) = shared.history.get() {
+            history.go_back(height);
+        }
         self.life = life_above(height);
         if !are_views_back {
             let views = {

@@ -18,6 +18,8 @@ use transport::Transport;
 use crate::candles::remember_candles;
 use crate::config::Config;
 use crate::developer::develop;
+use crate::history::History;
+use crate::history_thread::keep_history;
 use crate::intake::{admit_ethereum, admit_submissions, enter};
 use crate::lane_restart::lane_closed_for;
 use crate::lane_seat::{LaneSeat, LaneStartError};
@@ -60,8 +62,11 @@ impl Exchange {
         let recovered = recover(&config, genesis, data)?;
         let height = recovered.ledger.height();
         let shared = Arc::new(Shared::new(config, recovered));
+        let keeps = shared.config.history.keep;
+        shared.history.get_or_init(|| History::open(keeps, &shared.network, height, data));
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
         let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
+        threads.push(spawn("history", &shared, keep_history)?);
         if genesis.is_developers {
             let genesis = genesis.clone();
             shared.open_commands();

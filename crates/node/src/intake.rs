@@ -90,6 +90,7 @@ fn admit(
         answer
     };
     let answers = known.into_iter().map(&mut answer).collect();
+    pooled.tell_displaced();
     shared.note_pool(&pooled);
     drop(pooled);
     shared.pool.wake();

@@ -12,6 +12,8 @@ mod developer;
 pub mod exchange;
 mod execution;
 mod executor;
+mod history;
+mod history_thread;
 mod inbox;
 mod intake;
 mod lane_keys;
@@ -35,7 +37,7 @@ mod venue_line;
 mod verified;
 
 pub use config::Config;
-pub use doors::{Answer, Closed};
+pub use doors::{Answer, Awaited, Closed};
 pub use exchange::Exchange;
 pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};

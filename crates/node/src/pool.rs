@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use doors::{DeveloperCommand, DeveloperRefusal};
+use doors::{Awaited, DeveloperCommand, DeveloperRefusal};
 use ledger::outcomes_by_id;
 use primitives::TransactionId;
 use readers::{CommittedBlock, Found};
@@ -35,7 +35,10 @@ pub(crate) struct Pooled {
     /// are in no view; clients are told that they are pending.
     unpublished: VecDeque<Vec<TransactionId>>,
     /// Clients that wait for the block of their transaction.
-    pub waiters: HashMap<TransactionId, Vec<oneshot::Sender<Found>>>,
+    pub waiters: HashMap<TransactionId, Vec<oneshot::Sender<Awaited>>>,
+    /// Transactions that others have displaced, with the ids of those; the newest of them.
+    displaced: HashMap<TransactionId, TransactionId>,
+    displaced_oldest_first: VecDeque<TransactionId>,
     /// Commands to a developers' chain.
     pub commands: Commands,
 }
@@ -50,6 +53,8 @@ pub(crate) struct Pool {
     oldest_ms: AtomicU64,
 }
 
+/// Displaced transactions that are remembered.
+const DISPLACED_KEPT: usize = 10_000;
 /// The time of the oldest transaction where there is none.
 const NONE: u64 = u64::MAX;
 
@@ -57,7 +62,9 @@ impl Pool {
     /// An empty pool for so many transactions.
     pub fn new(transactions: usize) -> Pool {
         let (unpublished, waiters, commands) = (VecDeque::new(), HashMap::new(), Commands::default());
-        let pooled = Pooled { mempool: Mempool::new(transactions), unpublished, waiters, commands };
+        let (displaced, displaced_oldest_first) = (HashMap::new(), VecDeque::new());
+        let mempool = Mempool::new(transactions);
+        let pooled = Pooled { mempool, unpublished, waiters, displaced, displaced_oldest_first, commands };
         Pool {
             pooled: Ranked::mutex(Rank::Pool, pooled),
             fill: Condvar::new(),
@@ -106,6 +113,27 @@ impl Pooled {
         pool.contains(id) || pool.ethereum.contains(id) || self.unpublished.iter().any(|block| block.contains(id))
     }
 
+    /// Tells those who wait for transactions that others have displaced, and remembers these.
+    pub fn tell_displaced(&mut self) {
+        for (before, by) in self.mempool.take_displaced() {
+            for waiter in self.waiters.remove(&before).into_iter().flatten() {
+                // The client may be gone.
+                let _ = waiter.send(Awaited::Displaced(by));
+            }
+            if self.displaced.insert(before, by).is_none() {
+                self.displaced_oldest_first.push_back(before);
+            }
+        }
+        while self.displaced_oldest_first.len() > DISPLACED_KEPT {
+            self.displaced_oldest_first.pop_front().map(|oldest| self.displaced.remove(&oldest));
+        }
+    }
+
+    /// What has displaced a transaction, if that is remembered.
+    pub fn displaced_by(&self, id: &TransactionId) -> Option<TransactionId> {
+        self.displaced.get(id).copied()
+    }
+
     /// Records that the oldest block that has left is published, and answers those who wait for it.
     pub fn published(&mut self, committed: &CommittedBlock) {
         self.unpublished.pop_front();
@@ -116,7 +144,7 @@ impl Pooled {
         for (id, outcome) in outcomes_by_id(outcomes) {
             for waiter in self.waiters.remove(&id).into_iter().flatten() {
                 // The client may be gone.
-                let _ = waiter.send(Found { height: committed.summary.height, outcome });
+                let _ = waiter.send(Awaited::Committed(Found { height: committed.summary.height, outcome }));
             }
         }
     }

@@ -43,6 +43,9 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     shared.metrics.committed(&committed);
     shared.pool.lock().published(&committed);
     replica::archive(&mut shared.lock_store(), &receipts.receipts)?;
+    if let Some(history) = shared.history.get() {
+        history.hear(block.height);
+    }
     if let Some((line, state)) = shared.venue.get().zip(venue) {
         line.hear(state, applied.venues.clone());
     }

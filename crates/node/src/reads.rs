@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use doors::backend::{
-    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
-    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PoolReads, PooledTransaction, PoolsRead,
-    Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
+    LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
+    PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
@@ -18,6 +18,7 @@ use ledger::{
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
 use readers::cache::ProvenReceipts;
+use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 use readers::metrics::Metrics;
 use readers::{Found, Published};
 use tokio::sync::oneshot;
@@ -98,6 +99,10 @@ impl Intake for Reads {
         self.exchange.shared.pool.lock().is_pending(id)
     }
 
+    fn displaced_by(&self, id: &TransactionId) -> Option<TransactionId> {
+        self.exchange.shared.pool.lock().displaced_by(id)
+    }
+
     fn pending_sequence(&self, account: &Address) -> Sequence {
         self.exchange.shared.pool.lock().mempool.highest(account).unwrap_or(0)
     }
@@ -175,6 +180,17 @@ impl Archived for Reads {
         let entry = |handover: &Handover| (handover.certificate.statement.height, encode(handover));
         let handovers = held.page(from).map_err(archive)?.iter().map(entry).collect();
         Ok(Some(HandoverPage { last, handovers }))
+    }
+}
+
+impl HistoryReads for Reads {
+    fn history(&self) -> Result<HistorySpan, NoHistory> {
+        self.exchange.shared.history.get().map_or(Err(NoHistory::Off), |history| history.span())
+    }
+
+    fn history_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, ReadError> {
+        let Some(history) = self.exchange.shared.history.get() else { return Ok(Vec::new()) };
+        history.rows(range, count).map_err(archive)
     }
 }
 

@@ -21,6 +21,7 @@ use transport::Transport;
 
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::history::History;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
@@ -169,6 +170,8 @@ pub(crate) struct Shared {
     pub seat: Seat,
     /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
     pub lane_facts: OnceLock<SyncSender<LaneHeard>>,
+    /// The history of accounts; unset while the node starts.
+    pub history: OnceLock<History>,
     /// The venue that hears of blocks; unset in a node that runs none.
     pub venue: OnceLock<VenueLine>,
 }
@@ -218,6 +221,7 @@ impl Shared {
             life: LifeCycle::default(),
             seat: Seat::new(network),
             lane_facts: OnceLock::new(),
+            history: OnceLock::new(),
             venue: OnceLock::new(),
         }
     }

@@ -213,6 +213,21 @@ impl Candles {
         Some((day.close, day.heights.1))
     }
 
+    /// What a market traded from the minute of `from_ms` on, and whether every batch since is known here; `None` if it
+    /// did not trade.
+    pub fn since(&self, sides: Sides, from_ms: u64) -> Option<(Candle, bool)> {
+        let of = |interval| self.series.get(&key(sides, interval));
+        let (minutes, hours) = (of(Interval::Minute)?, of(Interval::Hour)?);
+        let from_ms = from_ms - from_ms % Interval::Minute.milliseconds();
+        // Minutes up to the next whole hour, and hours from there on.
+        let hour_ms = from_ms.next_multiple_of(Interval::Hour.milliseconds());
+        let all = minutes.by_time.range(from_ms..hour_ms).chain(hours.by_time.range(hour_ms..));
+        let joined = all.map(|(_, candle)| *candle).reduce(Candle::join)?;
+        let is_cut = from_ms < hour_ms && minutes.cut_ms > from_ms || hours.cut_ms > hour_ms;
+        let is_complete = !is_cut && self.known_since_ms() <= from_ms;
+        Some((if is_natural(sides) { joined } else { joined.inverted() }, is_complete))
+    }
+
     /// The last `limit` candles of a market that begin before `before_ms`, oldest first; see the invariant.
     pub fn of(&self, sides: Sides, interval: Interval, before_ms: u64, limit: usize) -> Vec<Candle> {
         let Some(series) = self.series.get(&key(sides, interval)) else { return Vec::new() };
@@ -285,6 +300,10 @@ mod tests {
             assert_eq!(prices(&other[0]), [0.5, 1.0, 0.125, 1.0 / 3.0]);
             assert_eq!((other[0].base_volume, other[0].quote_volume), (100, 50));
             assert_eq!(candles.of(SIDES, Interval::Minute, 7 * MINUTE, 1)[0].time_ms, MINUTE);
+            let (since, is_complete) = candles.since(SIDES, MINUTE + 5).expect("it traded");
+            assert_eq!((prices(&since), since.batches, is_complete), ([1.0, 8.0, 1.0, 3.0], 3, true));
+            assert_eq!(candles.since(SIDES, 8 * MINUTE), None);
+            assert_eq!(candles.since(SIDES, 0).map(|(candle, _)| candle.batches), Some(5));
         }
     }
 

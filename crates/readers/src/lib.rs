@@ -11,11 +11,13 @@
 //! - [`Published`]: one delta per block, and the locks
 //! - [`views`]: recent blocks and batches, the places of transactions; [`open_offers`], [`candles`], [`outline`]
 //! - [`venues`]: in which blocks venues settled and fenced, and trading keys by account
+//! - [`history`]: what accounts did and had, as rows of an index
 //! - [`cache`]: bodies and receipts of the newest blocks
 //! - [`metrics`]: counters and histograms
 
 pub mod cache;
 pub mod candles;
+pub mod history;
 pub mod metrics;
 pub mod open_offers;
 pub mod outline;

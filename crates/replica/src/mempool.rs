@@ -103,6 +103,8 @@ pub struct Mempool {
     reserved: Reservations,
     /// Accounts that have substituted a transaction since the last block.
     substituted: HashSet<Address>,
+    /// Transactions that another one of their number has displaced, with the ids of those, since they were taken.
+    displaced: Vec<(TransactionId, TransactionId)>,
     /// The lowest height at which a queued transaction ends.
     ends_first: Height,
     /// Ethereum transactions; they reserve nothing natively.
@@ -126,6 +128,7 @@ impl Mempool {
             sequences: HashMap::new(),
             reserved: Reservations::default(),
             substituted: HashSet::new(),
+            displaced: Vec::new(),
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
         }
@@ -300,6 +303,7 @@ impl Mempool {
         let stays = match admitted {
             Ok(()) => {
                 self.substituted.insert(body.account);
+                self.displaced.push((before.id, entry.id));
                 entry
             }
             // What stood before stands again, unless the ledger has changed under it.
@@ -309,6 +313,12 @@ impl Mempool {
         self.note(&stays, place);
         self.queue[(place - self.front) as usize] = stays;
         admitted.map_err(Reject::from)
+    }
+
+    /// Takes the transactions that were displaced since this was last called, or since the last block, each with the
+    /// one that has its place now.
+    pub fn take_displaced(&mut self) -> Vec<(TransactionId, TransactionId)> {
+        std::mem::take(&mut self.displaced)
     }
 
     /// The queued transaction of an account with this number, and its place.
@@ -329,6 +339,8 @@ impl Mempool {
     /// Drops the queued transactions that end with the block of a height, which has been applied.
     pub fn end(&mut self, height: Height, fee: Amount) {
         self.substituted.clear();
+        // One of each account since the last block, where nobody takes them.
+        self.displaced.clear();
         if self.ends_first > height {
             return;
         }

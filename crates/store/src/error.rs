@@ -85,6 +85,8 @@ pub enum Remedy {
     OtherCopy,
     /// The signed votes are no longer known.
     Rejoin,
+    /// An index can be made again.
+    RemoveRuns,
 }
 
 impl std::fmt::Display for Remedy {
@@ -100,6 +102,9 @@ impl std::fmt::Display for Remedy {
             Remedy::Rejoin => {
                 "the votes of this validator are not known: it must rejoin without voting, at a height that it cannot \
                  have voted at"
+            }
+            Remedy::RemoveRuns => {
+                "remove the files of this directory and start again: the index is made from the blocks that are kept"
             }
             Remedy::OtherCopy => "take another copy, or make the snapshot again",
         })

@@ -12,7 +12,8 @@
 //! | `cut-HEIGHT` | empty: blocks and receipts above this height are being cut off |
 //! | `lock` | locked while the store is open, so that two processes never share it |
 //!
-//! The log of a validator's votes is in a separate directory, see [`VoteLog`].
+//! The log of a validator's votes is in a separate directory, see [`VoteLog`], and so is an index of rows by key, see
+//! [`Runs`].
 //!
 //! Heights are written with 20 digits and begin at 1; height 0 is the state before the first block.
 //!
@@ -129,6 +130,7 @@ mod log;
 mod real;
 mod record;
 mod retention;
+mod runs;
 mod segment;
 mod store;
 mod view;
@@ -144,6 +146,7 @@ pub use fault::{DiskFault, FaultDisk, Surviving};
 pub use health::Repair;
 pub use inspect::{CheckpointSummary, Inspection, LogSummary, SegmentSummary, inspect};
 pub use real::RealDisk;
+pub use runs::{KeyedRow, Runs};
 pub use store::{Options, Recovery, Store, StoreMistake};
 pub use view::{View, view};
 pub use votes::{FoundVotes, VoteLog, VoteOptions};

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
+use bench::paper::exhibit::Paper;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
+use crate::bench_papers::{DocumentArgs, PaperArgs, ascending, print_list};
 use crate::init::founding::EngineName;
 use crate::output::print_figures;
 use crate::tables;
@@ -40,6 +42,30 @@ impl AttackName {
         };
         let (size, payers, payments, epoch_heights) = if quick { (small, 3, 4, 40) } else { (size, 8, 100, 300) };
         LaneAttackOptions { attack, validators: validators.into(), payers, payments, size, epoch_heights }
+    }
+}
+
+/// What to measure.
+#[derive(clap::Args)]
+#[command(arg_required_else_help = true, args_conflicts_with_subcommands = true)]
+pub struct BenchArgs {
+    /// List every table, figure and headline number of the five papers, with what each costs.
+    #[arg(long)]
+    list: bool,
+    #[command(subcommand)]
+    bench: Option<Bench>,
+}
+
+impl BenchArgs {
+    /// Runs the measurement, or lists.
+    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+        match self.bench {
+            Some(bench) if !self.list => bench.run(json),
+            _ => {
+                print_list(&Paper::ALL, json);
+                Ok(ExitCode::SUCCESS)
+            }
+        }
     }
 }
 
@@ -98,6 +124,10 @@ pub enum Bench {
         /// book.
         #[arg(long)]
         fill: Option<usize>,
+        /// Numbers of threads, ascending; logged blocks, and those of a book that fills, use the last.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: Vec<u32>,
         /// Directory for the logs of blocks; a temporary one by default.
         #[arg(long)]
         directory: Option<PathBuf>,
@@ -161,6 +191,13 @@ pub enum Bench {
         /// Measured blocks of each kind.
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
+        /// Assets; each account pays in one of them.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        assets: u32,
+        /// Numbers of threads, ascending.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: Vec<u32>,
     },
     /// A node's Ethereum interfaces: transfers through JSON-RPC and the binary intake, calls under load, logs.
     #[command(after_help = "Examples:
@@ -222,9 +259,12 @@ pub enum Bench {
         /// Instead: latency of payers of a running network before, during and after an attack.
         #[arg(long, value_enum)]
         attack: Option<AttackName>,
-        /// Validators, one shard each.
+        /// Validators.
         #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
         validators: u8,
+        /// Shards of each validator, all on this machine.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+        shards: u16,
         /// Payments of each phase.
         #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..))]
         payments: u32,
@@ -297,41 +337,31 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
-    /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues. Each is labelled
-    /// measured, Monte Carlo, simulated, arithmetic or quoted.
+    /// Tables and figures of SPEEDEX: prices, whole blocks, payments, the filter. Each is labelled measured, simulated,
+    /// Monte Carlo, computed or quoted, and says whether what the paper claims holds.
     #[command(after_help = "Examples:
-  walras bench onyx --list
-  walras bench onyx --table 3 --json
+  walras bench speedex --list
+  walras bench speedex --figure 7 --threads 1,2,4
+  walras bench speedex --all --size small --out figures     # figures/speedex-figure-7.json, .csv and .svg")]
+    Speedex(PaperArgs),
+    /// Tables and figures of Smart Red Belly: transaction management, rates, the trace of NASDAQ.
+    #[command(after_help = "Example:\n  walras bench red-belly --table 1 --figure 3 --size full")]
+    RedBelly(PaperArgs),
+    /// The plot of Block-STM, and the same executor under the EVM.
+    #[command(after_help = "Example:\n  walras bench block-stm --all --threads 1,2,4,8")]
+    BlockStm(PaperArgs),
+    /// Tables and figures of Accept: schemes, shards, trees, the set of spent outputs.
+    #[command(after_help = "Example:\n  walras bench accept --table 2 --size full")]
+    Accept(PaperArgs),
+    /// Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues.
+    #[command(after_help = "Examples:
+  walras bench onyx --table 3 --size full --json
   walras bench onyx --name proxy-rate,release-span
-  walras bench onyx --figure 15 --folder figures     # writes figures/figure-15.csv and .svg
-  walras bench onyx --all --quick --folder figures")]
-    #[command(group = exhibits())]
-    Onyx {
-        /// Numbers of figures.
-        #[arg(long, value_delimiter = ',')]
-        figure: Vec<u32>,
-        /// Numbers of tables.
-        #[arg(long, value_delimiter = ',')]
-        table: Vec<u32>,
-        /// Names of other exhibits: proxy-rate, release-span, validation-d.
-        #[arg(long, value_delimiter = ',')]
-        name: Vec<String>,
-        /// Every table and figure that there is.
-        #[arg(long)]
-        all: bool,
-        /// Only list them.
-        #[arg(long)]
-        list: bool,
-        /// A tenth of the draws and packets.
-        #[arg(long)]
-        quick: bool,
-        /// Seed of everything that is drawn.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// Folder for a CSV file and a picture of each.
-        #[arg(long)]
-        folder: Option<PathBuf>,
-    },
+  walras bench onyx --figure 15 --out figures     # writes figures/onyx-figure-15.json, .csv and .svg")]
+    Onyx(PaperArgs),
+    /// Make the tables of a document anew from what exhibits wrote with `--out`.
+    #[command(after_help = "Examples:\n  walras bench document\n  walras bench document --check")]
+    Document(DocumentArgs),
     /// The deterministic filter alone.
     #[command(after_help = "Example:\n  walras bench filter --json")]
     Filter {
@@ -344,6 +374,14 @@ pub enum Bench {
         /// Measured runs of each kind.
         #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
+        /// Numbers of threads, ascending.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
+              value_parser = clap::value_parser!(u32).range(1..=1_024))]
+        threads: Vec<u32>,
+        /// Every n-th transaction asks for more than its account has: a few for a contested block.
+        #[arg(long, default_value_t = bench::filter::FilterOptions::OVERDRAWN as u32,
+              value_parser = clap::value_parser!(u32).range(1..))]
+        overdrawn: u32,
     },
     /// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor
     /// time; healthy, and with one validator dead, slow or Byzantine.
@@ -512,6 +550,7 @@ impl Bench {
                 resting,
                 signed_transactions,
                 fill,
+                threads,
                 directory,
             } => {
                 let blocks = blocks as usize;
@@ -523,6 +562,10 @@ impl Bench {
                     resting,
                     signed_transactions,
                     fill,
+                    modes: bench::exchange::BlockMode::ALL.to_vec(),
+                    fill_signed: false,
+                    fill_logged: false,
+                    threads: ascending(&threads)?,
                 };
                 let temporary = tempfile::tempdir()?;
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
@@ -545,8 +588,9 @@ impl Bench {
                     bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print_figures(&figures, json);
             }
-            Bench::Payments { accounts, transactions, blocks } => {
-                let options = bench::payments::PaymentsOptions { accounts, transactions, blocks: blocks as usize };
+            Bench::Payments { accounts, transactions, blocks, assets, threads } => {
+                let (blocks, threads) = (blocks as usize, ascending(&threads)?);
+                let options = bench::payments::PaymentsOptions { accounts, transactions, blocks, assets, threads };
                 print_figures(&bench::payments::run(&options, &mut say), json);
             }
             Bench::PaymentsLane { attack: Some(attack), validators, quick, directory, .. } => {
@@ -555,7 +599,17 @@ impl Bench {
                 let figures = bench::lane_attacks::run(&attack.options(validators, quick), &directory, &mut say);
                 print_figures(&figures.map_err(anyhow::Error::from_boxed)?, json);
             }
-            Bench::PaymentsLane { validators, payments, window, leaves, tls, quick, directory, attack: None } => {
+            Bench::PaymentsLane {
+                validators,
+                shards,
+                payments,
+                window,
+                leaves,
+                tls,
+                quick,
+                directory,
+                attack: None,
+            } => {
                 use bench::lane_rows::LaneRowsOptions;
                 use bench::payments_lane::LaneVariant;
                 let variants = match tls {
@@ -565,11 +619,12 @@ impl Bench {
                 };
                 let options = bench::payments_lane::PaymentsLaneOptions {
                     validators: validators.into(),
+                    shards,
                     payments: if quick { payments.min(256) } else { payments } as usize,
                     window: window as usize,
                     leaves,
                     variants,
-                    rows: if quick { LaneRowsOptions::QUICK } else { LaneRowsOptions::FULL },
+                    rows: Some(if quick { LaneRowsOptions::QUICK } else { LaneRowsOptions::FULL }),
                 };
                 let temporary = tempfile::tempdir()?;
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
@@ -614,25 +669,23 @@ impl Bench {
                 let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
                 print_figures(&bench::venue::run(&options, &directory, &mut say)?, json);
             }
-            Bench::Onyx { figure, table, name, all, list, quick, seed, folder } => {
-                if list {
-                    print_figures(&bench::onyx::list(), json);
-                    return Ok(ExitCode::SUCCESS);
-                }
-                let exhibits = bench::onyx::chosen(&figure, &table, &name, all)?;
-                let options = bench::onyx::OnyxOptions { seed, is_quick: quick };
-                let report = bench::onyx::run(&exhibits, &options, folder.as_deref(), &mut say)?;
-                print_exhibits(&report, json);
-            }
-            Bench::Filter { accounts, transactions, runs } => {
-                let options = bench::filter::FilterOptions { accounts, transactions, runs: runs as usize, assets: 50 };
+            Bench::Speedex(args) => return args.run(Paper::Speedex, json, &mut say),
+            Bench::RedBelly(args) => return args.run(Paper::RedBelly, json, &mut say),
+            Bench::BlockStm(args) => return args.run(Paper::BlockStm, json, &mut say),
+            Bench::Accept(args) => return args.run(Paper::Accept, json, &mut say),
+            Bench::Onyx(args) => return args.run(Paper::Onyx, json, &mut say),
+            Bench::Document(args) => return args.run(json),
+            Bench::Filter { accounts, transactions, runs, threads, overdrawn } => {
+                let (runs, overdrawn, threads) = (runs as usize, overdrawn as usize, ascending(&threads)?);
+                let assets = 50;
+                let options = bench::filter::FilterOptions { accounts, transactions, runs, assets, threads, overdrawn };
                 print_figures(&bench::filter::run(&options, &mut say), json);
             }
             Bench::Consensus { validators, rate, seconds, engine, fast } => {
                 let engine =
                     engine.engine().context("--engine solo is for a single node: choose dbft or tendermint")?;
                 let rules = consensus::Rules { fast, ..engine.rules() };
-                let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules };
+                let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules, links: None };
                 print_figures(&bench::consensus::run(&options, &mut say)?, json);
             }
             Bench::TransactionManagement { validators, transactions, runs } => {
@@ -640,6 +693,7 @@ impl Bench {
                     validators: validators as usize,
                     transactions,
                     runs: runs as usize,
+                    variants: bench::transaction_management::TransactionManagementOptions::VARIANTS.to_vec(),
                 };
                 print_figures(&bench::transaction_management::run(&options, &mut say)?, json);
             }
@@ -660,6 +714,7 @@ impl Bench {
                     accounts: accounts as usize,
                     pools: pools as usize,
                     rounds: rounds as usize,
+                    loads: bench::evm::EvmOptions::LOADS.to_vec(),
                 };
                 print_figures(&bench::evm::run(&options, &mut say), json);
             }
@@ -676,20 +731,6 @@ impl Bench {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// What to show must be said, in one way or several.
-fn exhibits() -> clap::ArgGroup {
-    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "name", "all", "list"])
-}
-
-/// One JSON document, or of each exhibit its title, its label, how it was made and its rows.
-fn print_exhibits(report: &Value, json: bool) {
-    if json {
-        println!("{report}");
-        return;
-    }
-    report["exhibits"].as_array().into_iter().flatten().for_each(|exhibit| println!("{}", tables::text(exhibit)));
 }
 
 /// The orders of a file of ITCH 5.0 messages.

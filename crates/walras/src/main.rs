@@ -8,6 +8,7 @@ macro_rules! println {
 
 mod batch;
 mod bench_command;
+mod bench_papers;
 mod bridge;
 mod clear;
 mod decimal;
@@ -130,9 +131,8 @@ enum Command {
     Gateway(edge::GatewayCommand),
     /// Replay a file of orders through the matching engine of continuous markets.
     Match(match_file::MatchArgs),
-    /// Run measurements.
-    #[command(subcommand)]
-    Bench(bench_command::Bench),
+    /// Run measurements, and show the tables and figures of five papers.
+    Bench(bench_command::BenchArgs),
     /// Run the whole system under seeded faults.
     Sim(sim::Sim),
     /// Run Ethereum's published state tests through the contract phase.

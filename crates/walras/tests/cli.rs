@@ -349,3 +349,34 @@ fn the_help_of_payments_says_what_they_promise_and_cost() {
         assert!(shown.contains(promise), "{arguments:?}: {shown}");
     }
 }
+
+#[test]
+fn tables_of_papers_are_listed_written_and_put_into_documents() {
+    let list = json(&good(walras().args(["bench", "--list", "--json"]).output()));
+    let rows = list["rows"].as_array().expect("rows");
+    for paper in ["speedex", "red-belly", "block-stm", "accept", "onyx"] {
+        assert!(rows.iter().any(|row| row["paper"] == paper && row["seconds_full"].is_u64()), "{paper}");
+    }
+    assert!(good(walras().args(["bench", "accept", "--list"]).output()).contains("accept table-2"));
+    bad(walras().args(["bench", "onyx"]).output(), 2);
+    let disordered = bad(walras().args(["bench", "onyx", "--table", "4", "--threads", "2,1"]).output(), 1);
+    assert!(disordered.contains("ascending"), "{disordered}");
+    let missing = bad(walras().args(["bench", "speedex", "--figure", "99"]).output(), 1);
+    assert!(missing.contains("speedex has no figure-99"), "{missing}");
+
+    let folder = TempDir::new().expect("a folder");
+    let run = |arguments: &[&str]| walras().args(["bench"]).args(arguments).current_dir(folder.path()).output();
+    let shown = good(run(&["onyx", "--table", "4", "--out", "figures"]));
+    assert!(shown.contains("claim: two hedges need three times the proxies: HOLDS: 3"), "{shown}");
+    let document = folder.path().join("page.md");
+    std::fs::write(&document, "<!-- exhibit onyx-table-4 -->\n<!-- end of exhibit -->\n").expect("written");
+    let arguments = ["document", "page.md", "--figures", "figures"];
+    let check = [&arguments[..], &["--check"]].concat();
+    assert!(bad(run(&check), 1).contains("differs from its data"));
+    good(run(&arguments));
+    good(run(&check));
+    let page = std::fs::read_to_string(&document).expect("the page");
+    assert!(page.contains("| 1,000 | 110 | 330 | 112.2 |"), "{page}");
+    std::fs::write(&document, page.replace("112.2", "99.9")).expect("written");
+    bad(run(&check), 1);
+}

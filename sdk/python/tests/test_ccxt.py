@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import ccxt
 import pytest
 import walras.ccxt
+import walras.ccxt_async
 from conftest import KEYS, Demo
 
 
@@ -52,8 +54,10 @@ def test_ccxt_orders_live_their_lives(exchange: Any) -> None:
     assert [order["id"] for order in exchange.fetch_open_orders("EUR/USD")] == [placed["id"]]
     assert exchange.cancel_order(transaction)["status"] == "canceled"
     assert exchange.fetch_order(transaction)["status"] == "closed"
+    ended = exchange.fetch_order(placed["id"])
+    assert (ended["status"], ended["filled"], ended["amount"], ended["price"]) == ("canceled", 0, 2.5, 500)
     with pytest.raises(ccxt.OrderNotFound):
-        exchange.fetch_order(placed["id"])
+        exchange.fetch_order("99999")
     with pytest.raises(ccxt.OrderNotFound):
         exchange.cancel_order(placed["id"])
     bid = exchange.create_limit_buy_order("EUR/USD", 10, 0.5)
@@ -70,7 +74,37 @@ def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any)
     filled = exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
     assert filled["status"] == "closed" and filled["filled"] >= 2 and filled["average"] <= 3
     assert filled["cost"] == pytest.approx(6)
+    own = exchange.fetch_my_trades("EUR/USD")
+    bought = [one for one in own if one["order"] == filled["id"]]
+    assert sum(one["cost"] for one in bought) == pytest.approx(6) and {one["side"] for one in bought} == {"buy"}
+    assert exchange.fetch_order_trades(filled["id"]) == bought
+    again = exchange.fetch_order(filled["id"])
+    assert (again["status"], again["side"], again["cost"]) == ("closed", "buy", pytest.approx(6))
+    assert again["filled"] == pytest.approx(filled["filled"])
+    assert filled["id"] in [order["id"] for order in exchange.fetch_closed_orders("EUR/USD")]
     exchange.cancel_all_orders()
+
+
+def test_ccxt_on_an_event_loop_trades_and_watches(demo: Demo) -> None:
+    async def trade() -> None:
+        exchange = walras.ccxt_async.walras({"privateKey": KEYS[1], "urls": {"api": demo.url}})
+        try:
+            book = await exchange.watch_order_book("EUR/USD")
+            assert book["bids"] == sorted(book["bids"], reverse=True) and book["asks"] == sorted(book["asks"])
+            placed = await exchange.create_order("EUR/USD", "limit", "sell", 3, 490)
+            for _ in range(100):
+                book = await exchange.watch_order_book("EUR/USD")
+                if [490, 3] in book["asks"] or len(book["asks"]) == 100:
+                    break
+            ticker = await exchange.watch_ticker("EUR/USD")
+            assert ticker["last"] > 0 and ticker["symbol"] == "EUR/USD"
+            assert placed["id"] in [order["id"] for order in await exchange.fetch_open_orders("EUR/USD")]
+            assert (await exchange.cancel_order(placed["id"]))["status"] == "canceled"
+            assert exchange.has["watchOrderBook"] and (await exchange.fetch_balance())["EUR"]["total"] > 0
+        finally:
+            await exchange.close()
+
+    asyncio.run(trade())
 
 
 def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None:
@@ -86,8 +120,6 @@ def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None
         (ccxt.ArgumentsRequired, lambda: order("EUR/USD", "limit", "sell", 1)),
         (ccxt.NotSupported, lambda: order("EUR/USD", "limit", "sell", 1, 1, {"postOnly": True})),
         (ccxt.BadSymbol, lambda: exchange.fetch_ticker("XYZ/USD")),
-        (ccxt.NotSupported, lambda: exchange.fetch_my_trades("EUR/USD")),
-        (ccxt.NotSupported, lambda: exchange.fetch_closed_orders("EUR/USD")),
         (ccxt.BadRequest, lambda: exchange.fetch_ohlcv("EUR/USD", "7m")),
         (ccxt.ExchangeNotAvailable, lambda: nobody.fetch_time()),
         (ccxt.AuthenticationError, lambda: keyless.fetch_balance()),
@@ -97,4 +129,4 @@ def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None
             mistake()
     nobody.close()
     keyless.close()
-    assert exchange.has["fetchMyTrades"] is False and exchange.has["createOrder"]
+    assert exchange.has["fetchMyTrades"] and exchange.has["createOrder"]

@@ -25,6 +25,7 @@ from walras.client import (
     AsyncClient,
     Batch,
     Block,
+    Book,
     Client,
     ClientError,
     Committee,
@@ -34,6 +35,7 @@ from walras.client import (
     FolderStore,
     ForeignAnswerError,
     Heartbeat,
+    LocalBook,
     NoAnswerError,
     NotFoundError,
     OtherNetworkError,
@@ -492,14 +494,53 @@ def test_a_stream_that_is_cut_goes_on_without_a_gap(demo: Demo, made: Made) -> N
     assert later == list(range(heights[-1] - 5, heights[-1] - 5 + len(later)))
 
 
-def test_a_local_book_follows_the_blocks(client: Client) -> None:
-    placing = threading.Timer(0.2, lambda: client.sell("EUR/USD", "3", "777"))
-    placing.start()
+def test_a_local_book_is_the_one_that_a_call_shows(demo: Demo, client: Client) -> None:
+    def checked(local: LocalBook, shown: Book) -> int:
+        if local.height == shown.height:
+            assert (local.sells, local.buys) == (shown.sells, shown.buys)
+        return local.height == shown.height
+
+    client.sell("EUR/USD", "20", "2.5")
+    placed = client.buy("EUR/USD", "2", "3")
+    compared, started = 0, placed.height or 0
     for local in client.follow_book("EUR/USD"):
-        if local.book and any(level.price == 777 for level in local.book.sells):
+        compared += checked(local, client.book("EUR/USD", 100))
+        if compared and local.height > started + 3:
             break
-    placing.join()
-    assert local.best_sell is not None and local.best_sell.price <= 777
+    assert local.middle is not None
+    ticker = client.ticker("EUR/USD")
+    assert ticker.price and ticker.day and ticker.day.batches > 0 and ticker.best_sell
+
+    async def asynchronous() -> None:
+        async with AsyncClient(demo.url) as other:
+            async for local in other.follow_book("EUR/USD"):
+                if checked(local, await other.book("EUR/USD", 100)) and local.height > started + 6:
+                    return
+
+    asyncio.run(asynchronous())
+    client.cancel_all()
+
+
+def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(client: Client) -> None:
+    named = "0x" + "b7" * 16
+    placed = client.sell("EUR/USD", "3", "498", client=named)
+    resting = client.order_fate(client=named)
+    assert (resting.status, resting.sequence) == ("resting", placed.sequence)
+    assert resting.order and (resting.order.amount, resting.order.price) == (3, 498)
+    client.cancel_all()
+    ended = client.order_fate(resting.sequence)
+    assert (ended.status, ended.why, ended.sold, ended.returned) == ("ended", "cancelled", 0, 3)
+    assert [one.why for one in client.orders(limit=3) if one.client == named] == ["cancelled"]
+    client.sell("EUR/USD", "20", "2.5")
+    bought = client.buy("EUR/USD", "2", "3")
+    fill = next(one for one in client.fills(limit=10) if one.offer == bought.sequence)
+    assert (fill.sell, fill.sold) == ("USD", 6) and fill.bought >= 2
+    paid = client.pay(OTHER, "EUR", "0.25")
+    transfer = client.transfers(limit=1)[0]
+    assert (transfer.id, transfer.amount, transfer.kind) == (paid.id, Decimal("0.25"), "payment")
+    assert not transfer.is_received
+    with pytest.raises(NotFoundError, match="order_unknown|no order"):
+        client.order_fate(999_999)
     client.cancel_all()
 
 

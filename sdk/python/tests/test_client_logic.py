@@ -26,7 +26,6 @@ from walras.client import (
     ForeignAnswerError,
     KeyFileError,
     Level,
-    LocalBook,
     MemoryStore,
     Missed,
     SentBeforeError,
@@ -264,28 +263,6 @@ def test_a_key_file_is_private_and_opens_with_its_passphrase_alone(tmp_path: Pat
         Ed25519Key.open(path, "right")
 
 
-def level(price: str, amount: str) -> Level:
-    return Level(Decimal(price), Decimal(amount), 1)
-
-
-def test_a_local_book_tells_what_changed_and_never_goes_back() -> None:
-    def book(height: int, sells: list[Level], buys: list[Level]) -> Book:
-        return Book("EUR/USD", height, None, None, tuple(sells), tuple(buys))
-
-    local = LocalBook("EUR/USD")
-    assert local.middle is None
-    assert len(local.apply(book(5, [level("1.1", "10"), level("1.2", "5")], [level("1", "7")]))) == 3
-    assert local.middle == Decimal("1.05")
-    changes = local.apply(book(6, [level("1.1", "4")], [level("1", "7")]))
-    assert [(one.side, one.price, one.amount) for one in changes] == [
-        ("sell", Decimal("1.2"), Decimal(0)),
-        ("sell", Decimal("1.1"), Decimal(4)),
-    ]
-    assert local.apply(book(5, [], [])) == [] and local.height == 6
-    block = Block(7, "0x", "0x", 0, 0, 0, 0, 0, 0, True)
-    assert not local.saw(block), "a block that changed nothing"
-
-
 def run(flow: Flow[Any], answer: Callable[[Ask], Any] | None = None) -> Any:
     """Brings a flow the answers of a node that exists here alone."""
     try:
@@ -337,6 +314,44 @@ def test_a_stream_resumes_without_a_gap_and_without_doubles() -> None:
     events = run(followed.receive(snapshot(range(20, 22))), older)
     assert events[0] == Missed("blocks", 5, 7), "what the node no longer keeps is named"
     assert [one.height for one in events[1:]] == list(range(8, 22))
+
+
+def test_a_stream_keeps_a_book_whose_checksum_is_the_nodes_and_goes_on_where_it_was() -> None:
+    followed = feed("book:EUR/USD")
+
+    def hear(kind: str, number: int, **body: Any) -> list[Any]:
+        said = {"type": kind, "sequence": number, "market": "EUR/USD", **body}
+        return list(run(followed.receive(json.dumps(said))))
+
+    def level(units: str, amount: int, offers: int = 1) -> dict[str, Any]:
+        return {"price": units, "price_units": units, "amount": str(amount), "offers": offers}
+
+    def snapshot(number: int) -> list[Any]:
+        sells, buys = [level("110", 100_000), level("120", 50_000, 2)], [level("100", 70_000)]
+        body = {"height": 5, "sells": sells, "buys": buys, "checksum": 981593380}
+        return hear("snapshot", number, channel="book:EUR/USD", **body)
+
+    assert json.loads(followed.connected()) == {"subscribe": ["book:EUR/USD"]}
+    (first,) = snapshot(0)
+    assert len(first.changes) == 3 and first.book.best_sell == Level(Decimal(110), Decimal(10), 1)
+    assert (first.book.middle, first.book.height) == (Decimal(105), 5)
+    with pytest.raises(ForeignAnswerError, match="leads on from block 7"):
+        hear("book", 1, height=9, previous=7, sells=[], buys=[], checksum=981593380)
+    assert json.loads(followed.connected()) == {"subscribe": ["book:EUR/USD"]}, "what was given up is not resumed"
+    snapshot(0)
+    assert json.loads(followed.connected())["resume"] == {"book:EUR/USD": 5}
+    change: dict[str, Any] = {"height": 9, "previous": 5, "buys": [], "checksum": 4203873026}
+    change["sells"] = [level("110", 0, 0), level("120", 40_000)]
+    (second,) = hear("book", 0, **change)
+    assert [(one.side, one.price, one.amount) for one in second.changes] == [
+        ("sell", Decimal(110), Decimal(0)),
+        ("sell", Decimal(120), Decimal(4)),
+    ]
+    assert hear("book", 1, **change) == [], "it is known already"
+    with pytest.raises(ForeignAnswerError, match="another one than the node's"):
+        hear("book", 2, **{**change, "height": 10, "previous": 9, "checksum": 1})
+    followed.connected()
+    assert hear("error", 0, code="resume_gone", message="a snapshot follows") == []
 
 
 def test_a_stream_of_trades_resumes_from_the_history() -> None:

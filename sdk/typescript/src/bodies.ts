@@ -55,6 +55,78 @@ export type Market = {
 
 export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
 export type Book = { height: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+/** An order in a block, and how its offer stands: `refused`, `resting`, `ended` or `void`. */
+export type PastOrder = {
+  height: number;
+  time_ms: number;
+  id: string;
+  sequence: string;
+  until: string;
+  sell: string;
+  buy: string;
+  limit: PriceText;
+  amount: Units;
+  life: string;
+  client: string | null;
+  replaces: string | null;
+  outcome: Outcome;
+  status: string;
+  why: string | null;
+  left: Units;
+  changed_height: number;
+};
+export type PastFill = {
+  height: number;
+  time_ms: number;
+  sell: string;
+  buy: string;
+  limit: PriceText;
+  offer: string;
+  sold: Units;
+  bought: Units;
+  left: Units;
+  returned: Units;
+};
+/** The definite answer about an order; `pending` and `refused` ones may count until block `until`. */
+export type OrderFate = {
+  account: string;
+  height: number;
+  known_from: number;
+  status: string;
+  until: string;
+  why: string | null;
+  id: string;
+  sequence: string;
+  order: PastOrder | null;
+  sold: Units;
+  bought: Units | null;
+  returned: Units;
+  fills: PastFill[];
+  others: string[];
+};
+/** The 24 hours up to the last block; `complete` if the node has every batch of them. */
+export type Day = {
+  since_ms: number;
+  complete: boolean;
+  open: PriceText;
+  high: PriceText;
+  low: PriceText;
+  close: PriceText;
+  change_percent: string;
+  base_volume: Units;
+  quote_volume: Units;
+  batches: number;
+};
+export type Ticker = {
+  market: string;
+  height: number;
+  time_ms: number;
+  price: PriceText | null;
+  best_sell: PriceText | null;
+  best_buy: PriceText | null;
+  /** Null if the market did not trade in them. */
+  day: Day | null;
+};
 export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
 export type Curves = {
   height: number;

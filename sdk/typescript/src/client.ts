@@ -1,7 +1,7 @@
 /** A node, and the key that signs for an account. */
 import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./assets.js";
 import type * as bodies from "./bodies.js";
-import { LocalBook } from "./book.js";
+import type { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
 import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
@@ -10,7 +10,7 @@ import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
 import { Http, type Fetch } from "./http.js";
 import type { Key } from "./keys.js";
-import type * as models from "./models.js";
+import * as models from "./models.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { MemoryStore, type Store } from "./store.js";
@@ -101,6 +101,18 @@ export class Client {
   offersPage(address: string, cursor?: string, limit = 100): Promise<{ offers: models.Offer[]; next: string | null }> {
     return this.session.offersPage(address, cursor, limit);
   }
+  /** A page of an account's orders, newest first, as far back as the node's index goes. */
+  orders(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastOrder[]; next: string | null }> {
+    return this.session.past(address, "orders", models.pastOrder, cursor, limit);
+  }
+  /** A page of an account's fills, newest first. */
+  fills(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastFill[]; next: string | null }> {
+    return this.session.past(address, "fills", models.pastFill, cursor, limit);
+  }
+  /** The definite answer about an order, by its number or by the `client` that it was signed with. */
+  orderFate(order: { number: bigint } | { client: string }, address = this.address): Promise<models.OrderFate> {
+    return this.session.orderFate(address, order);
+  }
   /** A resting offer; null where it no longer rests. */
   offerOf(id: bigint, address = this.address): Promise<models.Offer | null> {
     return this.session.offer(address, id);
@@ -109,6 +121,11 @@ export class Client {
     return this.session.markets();
   }
   /** The resting offers of a market such as `EUR/USD`, by price. */
+  /** Last price, best limits, and the 24 hours up to the last block. */
+  ticker(market: string): Promise<models.Ticker> {
+    return this.session.ticker(market);
+  }
+
   book(market: string, levels?: number): Promise<models.Book> {
     return this.session.book(market, levels);
   }
@@ -231,8 +248,8 @@ export class Client {
   // What is followed.
 
   /**
-   * The events of some channels, without end: `blocks`, `batches`, `trades:EUR/USD`, `candles:EUR/USD:1m`, `account:0x…`. A
-   * broken connection is made again, and what was missed is asked for.
+   * The events of some channels, without end: `blocks`, `batches`, `trades:EUR/USD`, `book:EUR/USD`, `ticker:EUR/USD`,
+   * `candles:EUR/USD:1m`, `account:0x…`. A broken connection is made again, and what was missed is asked for.
    */
   async *stream(channels: string[], { fromHeight }: { fromHeight?: number } = {}): AsyncGenerator<Event, void, undefined> {
     const feed = new Feed(this.session, channels, fromHeight ?? null);
@@ -245,7 +262,7 @@ export class Client {
     const connected = (state: { state: string; reason?: string; retry_ms?: number }) => {
       if (state.state === "waiting") arrive({ type: "disconnected", reason: state.reason ?? "", retry_ms: state.retry_ms ?? 0 });
     };
-    const stream = new Stream(() => this.open(), connected, arrive);
+    const stream = new Stream(() => this.open(), connected, arrive, Math.random, () => feed.heights());
     for (const channel of feed.channels) stream.subscribe(channel, () => undefined);
     stream.open();
     try {
@@ -277,14 +294,12 @@ export class Client {
     }
   }
 
-  /** A local book, each time that a block changed it. */
-  async *followBook(market: string, levels?: number): AsyncGenerator<LocalBook, void, undefined> {
-    const local = new LocalBook(market);
-    local.apply(await this.book(market, levels));
-    yield local;
-    for await (const event of this.stream(["blocks"])) {
-      if (event.type === "block" && local.saw(event.block) && local.apply(await this.book(market, levels)).length > 0) yield local;
-    }
+  /**
+   * A local book of the best hundred levels of each side, each time that a block changed it. It is the same object each time,
+   * checked against the node's checksum.
+   */
+  async *followBook(market: string): AsyncGenerator<LocalBook, void, undefined> {
+    for await (const event of this.stream([`book:${market}`])) if (event.type === "book") yield event.book;
   }
 
   private open(): Socket {

@@ -1,13 +1,15 @@
 /**
  * The events of some channels, each once and in order, over connections that break.
  *
- * The node sends no increments of before. So after a reconnection, or from a height that the caller names, the blocks,
+ * A book goes on from its height where the node can tell what follows, and otherwise begins again with a snapshot. For the
+ * other channels the node is not asked for increments of before: after a reconnection, or from a height that the caller names, the blocks,
  * batches and trades between the last event and the snapshot are asked for. What the node no longer keeps, or never offers
  * again, is a `missed` event: fills and outcomes of an account, and trades of all markets at once. An account's snapshot
  * follows it, which is whole.
  */
 import type * as bodies from "./bodies.js";
 import type { Assets } from "./assets.js";
+import { BookBrokenError, type BookSnapshot, type Change, LocalBook } from "./book.js";
 import { ForeignAnswerError, NotFoundError, StreamError } from "./errors.js";
 import * as models from "./models.js";
 import { PAGE, type Session } from "./session.js";
@@ -17,6 +19,8 @@ export type Event =
   | { type: "block"; block: bodies.Block }
   | { type: "batch"; batch: models.Batch }
   | { type: "trade"; trade: models.Trade }
+  | { type: "book"; market: string; height: number; changes: Change[]; book: LocalBook }
+  | { type: "ticker"; ticker: models.Ticker }
   | { type: "candle"; market: string; interval: string; candle: models.Candle }
   | { type: "snapshot"; address: string; height: number; account: models.Account | null; offers: models.Offer[]; more: boolean }
   | { type: "account"; address: string; height: number; outcomes: Record<string, models.Outcome>; fills: models.Fill[]; balances: models.Balance[] }
@@ -34,6 +38,7 @@ export class Feed {
   private readonly last = new Map<string, number>();
   /** The last height of each channel at its snapshot: increments up to it are in it. */
   private readonly snapshots = new Map<string, number>();
+  private readonly books = new Map<string, LocalBook>();
 
   constructor(
     private readonly session: Session,
@@ -46,14 +51,31 @@ export class Feed {
     if (fromHeight !== null) for (const channel of this.channels) this.last.set(channel, fromHeight - 1);
   }
 
+  /** The heights from which channels go on after a broken connection. */
+  heights(): Record<string, number> {
+    const known = [...this.books].filter(([, book]) => book.height >= 0);
+    return Object.fromEntries(known.map(([channel, book]) => [channel, book.height]));
+  }
+
   /** The events of a message. */
   async receive(message: Message): Promise<Event[]> {
     const assets = await this.session.assets();
     const { server } = this.session.http;
+    // A snapshot follows.
+    if (message.type === "error" && message.code === "resume_gone") return [];
     if (message.type === "error") throw new StreamError(server, message.code, message.message);
     if (message.type === "heartbeat") {
       this.session.saw(message.height);
       return [{ type: "heartbeat", height: message.height, time_ms: message.time_ms }];
+    }
+    if (message.type === "book") return this.book(`book:${message.market}`, (book) => book.change(message, assets), message.market);
+    if (message.type === "ticker") return [{ type: "ticker", ticker: models.ticker(message, assets) }];
+    if (message.type === "snapshot" && message.channel.startsWith("book:")) {
+      const body = message as unknown as BookSnapshot;
+      return this.book(message.channel, (book) => book.snapshot(body, assets), body.market);
+    }
+    if (message.type === "snapshot" && message.channel.startsWith("ticker:")) {
+      return [{ type: "ticker", ticker: models.ticker((message as unknown as { ticker: bodies.Ticker }).ticker, assets) }];
     }
     if (message.type !== "snapshot") return this.session.http.decoded(() => this.increment(message as Exclude<Message, SnapshotMessage>, assets));
     try {
@@ -92,6 +114,20 @@ export class Feed {
       }
       default:
         return [];
+    }
+  }
+
+  /** Takes a snapshot or a change of a book. One that is broken begins again over a new connection. */
+  private book(channel: string, take: (book: LocalBook) => Change[], market: string): Event[] {
+    const book = this.books.get(channel) ?? new LocalBook(market);
+    this.books.set(channel, book);
+    const before = book.height;
+    try {
+      const changes = take(book);
+      return book.height === before ? [] : [{ type: "book", market, height: book.height, changes, book }];
+    } catch (error) {
+      if (error instanceof BookBrokenError) throw new ForeignAnswerError(this.session.http.server, error.message);
+      throw error;
     }
   }
 

@@ -1,6 +1,6 @@
 /** A client of Walras nodes; see the README. */
 export { Assets, AssetInfo, type Amount } from "./assets.js";
-export { LocalBook, type Change } from "./book.js";
+export { BookBrokenError, LocalBook, type Change } from "./book.js";
 export { checkCertificate, quorumOf, type Committee } from "./certificate.js";
 export { Client, type Options } from "./client.js";
 export { Signed, checkedAddress, type Body, type Operation } from "./encoding.js";
@@ -19,8 +19,12 @@ export type {
   Level,
   Market,
   Offer,
+  OrderFate,
   Outcome,
+  PastFill,
+  PastOrder,
   PricePoint,
+  Ticker,
   Trade,
 } from "./models.js";
 export type { OfferOptions, SendOptions } from "./sending.js";

@@ -107,6 +107,60 @@ export const market = (body: bodies.Market, assets: Assets): Market => ({
   offers: body.offers,
 });
 
+export type PastFill = Omit<bodies.PastFill, "offer"> & { offer: bigint };
+/** An order in a block; amounts are null where it names an asset that there is not. */
+export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome"> & {
+  sequence: bigint;
+  until: bigint;
+  amount: string | null;
+  left: string | null;
+};
+export type OrderFate = {
+  status: string;
+  until: bigint;
+  why: string | null;
+  id: string;
+  sequence: bigint;
+  order: PastOrder | null;
+  fills: PastFill[];
+  /** Null while it is in no block. */
+  sold: string | null;
+  bought: string | null;
+  returned: string | null;
+  known_from: number;
+};
+
+export const pastFill = (body: bodies.PastFill, assets: Assets): PastFill => {
+  const [sell, buy] = [assets.get(body.sell), assets.get(body.buy)];
+  const amounts = { sold: sell.amount(body.sold), left: sell.amount(body.left), returned: sell.amount(body.returned) };
+  return { ...body, ...amounts, bought: buy.amount(body.bought), offer: BigInt(body.offer) };
+};
+
+export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Assets): PastOrder => {
+  const sell = assets.symbols.includes(body.sell) ? assets.get(body.sell) : null;
+  const amounts = { amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
+  return { ...body, ...amounts, sequence: BigInt(body.sequence), until: BigInt(body.until) };
+};
+
+export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => {
+  const { status, why, id, known_from } = body;
+  const order = body.order && pastOrder(body.order, assets);
+  const amount = (symbol: string | undefined, units: string | null) =>
+    symbol !== undefined && units !== null && assets.symbols.includes(symbol) ? assets.get(symbol).amount(units) : null;
+  const sums = { sold: amount(order?.sell, body.sold), bought: amount(order?.buy, body.bought), returned: amount(order?.sell, body.returned) };
+  const fills = body.fills.map((one) => pastFill(one, assets));
+  return { status, why, id, known_from, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
+};
+
+export type Ticker = bodies.Ticker;
+
+export const ticker = (body: bodies.Ticker, assets: Assets): Ticker => {
+  const [base, quote] = assets.market(body.market);
+  const { market, height, time_ms, price, best_sell, best_buy, day } = body;
+  const volumes = (of: bodies.Day) => ({ base_volume: base.amount(of.base_volume), quote_volume: quote.amount(of.quote_volume) });
+  return { market, height, time_ms, price, best_sell, best_buy, day: day && { ...day, ...volumes(day) } };
+};
+
 export const candle = (body: bodies.Candle, assets: Assets, name: string): Candle => {
   const [base, quote] = assets.market(name);
   const { time_ms, open, high, low, close, batches, complete } = body;

@@ -149,6 +149,18 @@ export class Session {
     return found;
   }
 
+  /** A page of a history, newest first, and the cursor of the next one. */
+  async past<B, T>(address: string, what: "orders" | "fills", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100): Promise<{ rows: T[]; next: string | null }> {
+    type Page = { next: string | null } & Record<string, B[]>;
+    const page = (body: Page, assets: Assets) => ({ rows: (body[what] ?? []).map((one) => read(one, assets)), next: body.next });
+    return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, { cursor, limit });
+  }
+
+  async orderFate(address: string, order: { number: bigint } | { client: string }): Promise<models.OrderFate> {
+    const place = "number" in order ? `orders/${order.number}` : `clients/${encodeURIComponent(order.client)}`;
+    return this.ask(`/v1/accounts/${plainAddress(address)}/${place}`, models.orderFate);
+  }
+
   /** A resting offer; null if it has traded, or was cancelled, or never was. */
   async offer(address: string, id: bigint): Promise<models.Offer | null> {
     // Ids from this one on: the first is the offer, if it rests.
@@ -167,6 +179,10 @@ export class Session {
 
   async book(name: string, levels?: number): Promise<models.Book> {
     return this.ask(await this.place(name, "book"), models.book, { levels });
+  }
+
+  async ticker(name: string): Promise<models.Ticker> {
+    return this.ask(await this.place(name, "ticker"), models.ticker);
   }
 
   async candles(name: string, asked: Candles): Promise<models.Candle[]> {

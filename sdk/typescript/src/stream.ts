@@ -6,7 +6,8 @@
  * means that what is shown may be wrong: the connection is closed and made again, after a pause that doubles from half a
  * second to fifteen seconds until a message arrives, and the fresh snapshots replace what was known.
  */
-import type { Account, Balance, Batch, Block, IdOutcome, Offer } from "./bodies.js";
+import type { Account, Balance, Batch, Block, IdOutcome, Offer, Ticker } from "./bodies.js";
+import type { BookChange } from "./book.js";
 
 export const SILENCE_MS = 5_000;
 export const PAUSE_MS_MIN = 500;
@@ -45,6 +46,8 @@ export type Message =
   | ({ type: "batch" } & Batch)
   | TradeMessage
   | AccountMessage
+  | ({ type: "book" } & BookChange)
+  | ({ type: "ticker" } & Ticker)
   | { type: "heartbeat"; height: number; time_ms: number }
   | { type: "error"; code: string; message: string };
 
@@ -72,6 +75,8 @@ export class Stream {
     private readonly onConnection: (connection: Connection) => void,
     private readonly onMessage: (message: Message) => void,
     private readonly random: () => number = Math.random,
+    /** The last heights of channels that go on where they were. */
+    private readonly heights: () => Record<string, number> = () => ({}),
   ) {}
 
   /** Connects, or tries again at once where a pause is running. */
@@ -118,7 +123,8 @@ export class Stream {
     this.listenForSilence();
     socket.onopen = () => {
       this.opened = true;
-      this.send({ subscribe: [...this.channels.keys()] });
+      const resume = this.heights();
+      this.send({ subscribe: [...this.channels.keys()], ...(Object.keys(resume).length > 0 ? { resume } : {}) });
     };
     socket.onmessage = (event) => this.receive(event.data);
     socket.onclose = () => this.lost(this.opened ? "The node closed the stream." : "The node does not answer.");
@@ -175,7 +181,7 @@ export class Stream {
     this.onConnection(connection);
   }
 
-  private send(request: { subscribe: string[] } | { unsubscribe: string[] }): void {
+  private send(request: { subscribe: string[]; resume?: Record<string, number> } | { unsubscribe: string[] }): void {
     if (this.socket && this.opened) this.socket.send(JSON.stringify(request));
   }
 }
@@ -204,6 +210,9 @@ function channelsOf(message: Message): string[] {
       return ["batches"];
     case "trade":
       return ["trades", `trades:${message.market}`];
+    case "book":
+    case "ticker":
+      return [`${message.type}:${message.market}`];
     case "account":
       return [`account:${message.address}`];
     default:

@@ -267,11 +267,38 @@ test("a stream resumes at a height without gaps", { skip }, async () => {
 
 test("a local book follows the blocks", { skip }, async () => {
   let placed: Promise<unknown> | null = null;
+  await client.sell("EUR/USD", "20", "2.5");
+  await client.buy("EUR/USD", "2", "3");
+  const started = (await client.status()).height;
   for await (const { book } of client.followBook("EUR/USD")) {
-    placed ??= client.sell("EUR/USD", "3", "777");
-    if (book?.sells.some((level) => level.price === "777")) break;
+    placed ??= client.sell("EUR/USD", "3", "0.5");
+    const seen = await client.book("EUR/USD", 100);
+    if (book?.height === seen.height) assert.deepEqual([book.sells, book.buys], [seen.sells, seen.buys]);
+    if (book && book.height > started + 3) break;
   }
+  const ticker = await client.ticker("EUR/USD");
+  assert.ok(ticker.price !== null && ticker.day !== null && ticker.day.batches > 0);
   await placed;
+  await client.cancelAll();
+});
+
+test("an account's orders and fills are there afterwards, and each order has a definite answer", { skip }, async () => {
+  const named = `0x${"a7".repeat(16)}`;
+  const placed = await client.sell("EUR/USD", "3", "499", { client: named });
+  const resting = await client.orderFate({ client: named });
+  assert.deepEqual([resting.status, resting.sequence, resting.order?.amount], ["resting", placed.sequence, "3"]);
+  await client.cancelAll();
+  const ended = await client.orderFate({ number: resting.sequence });
+  assert.deepEqual([ended.status, ended.why, ended.sold, ended.returned], ["ended", "cancelled", "0", "3"]);
+  const { rows, next } = await client.orders(undefined, 1);
+  assert.equal(rows.length, 1);
+  const older = next === null ? [] : (await client.orders(next)).rows;
+  assert.ok([...rows, ...older].some((order) => order.client === named && order.why === "cancelled"));
+  await client.sell("EUR/USD", "20", "2.5");
+  const bought = await client.buy("EUR/USD", "2", "3");
+  const fill = (await client.fills(undefined, 10)).rows.find((one) => one.offer === bought.sequence);
+  assert.ok(fill?.sell === "USD" && fill.sold === "6" && Number(fill.bought) >= 2);
+  await assert.rejects(client.orderFate({ number: 999n }), NotFoundError);
   await client.cancelAll();
 });
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
-import { LocalBook } from "../src/book.js";
+import { crc32 } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
 import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation, type Life } from "../src/encoding.js";
 import { fateOf } from "../src/fate.js";
@@ -309,16 +309,31 @@ test("a stream of trades resumes from the history", async () => {
   );
 });
 
-test("a local book tells what changed, and never goes back", () => {
-  const local = new LocalBook("EUR/USD");
-  const level = (price: string, amount: string) => ({ price, amount, offers: 1 });
-  const book = (height: number, sells: [string, string][]) => ({ market: "EUR/USD", height, price: null, sells: sells.map(([price, amount]) => level(price, amount)), buys: [] });
-  assert.equal(local.apply(book(5, [["1.1", "10"], ["1.2", "5"]])).length, 2);
-  assert.deepEqual(local.apply(book(6, [["1.1", "4"]])), [
-    { side: "sell", price: "1.2", amount: "0" },
-    { side: "sell", price: "1.1", amount: "4" },
+test("a stream keeps a book whose checksum is the node's, and goes on where it was", async () => {
+  const feed = new Feed(session(), ["book:EUR/USD"], null);
+  const hear = async (message: object) => (await feed.receive(message as unknown as Message))[0];
+  const level = (units: string, amount: string, offers = 1) => ({ price: units, price_units: units, amount, offers });
+  const buys = [level("100", "70000")];
+  const snapshot = { type: "snapshot", channel: "book:EUR/USD", market: "EUR/USD", height: 5, buys, checksum: 981593380 };
+  const sells = [level("110", "100000"), level("120", "50000", 2)];
+  const first = await hear({ ...snapshot, sells });
+  assert.ok(first?.type === "book" && first.changes.length === 3 && first.height === 5);
+  assert.deepEqual(first.book.sells[0], { price: "110", amount: "10", offers: 1 });
+  const more = { type: "book", market: "EUR/USD", height: 9, previous: 7 };
+  await assert.rejects(hear({ ...more, buys: [], sells: [], checksum: 981593380 }), /leads on from block 7/);
+  assert.deepEqual(feed.heights(), {}, "what was given up is not resumed");
+  await hear({ ...snapshot, sells });
+  assert.deepEqual(feed.heights(), { "book:EUR/USD": 5 });
+  const change = { ...more, previous: 5, buys: [], sells: [level("110", "0", 0), level("120", "40000")], checksum: 4203873026 };
+  const second = await hear(change);
+  assert.deepEqual(second?.type === "book" && second.changes, [
+    { side: "sell", price: "110", amount: "0" },
+    { side: "sell", price: "120", amount: "4" },
   ]);
-  assert.deepEqual([local.apply(book(5, [])), local.height], [[], 6]);
+  assert.equal(await hear(change), undefined, "it is known already");
+  await assert.rejects(hear({ ...change, height: 10, previous: 9, checksum: 1 }), /another one than the node's/);
+  assert.equal(await hear({ type: "error", code: "resume_gone", message: "…" }), undefined);
+  assert.equal(crc32("123456789"), 0xcbf43926);
 });
 
 test("a key file of the command line's form opens with its passphrase alone", async () => {

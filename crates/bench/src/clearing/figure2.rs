@@ -21,7 +21,8 @@ const FINER: u64 = 1_000;
 const EPSILONS: [u32; 4] = [8, 12, 16, 20];
 const MUS: [u32; 8] = [4, 6, 8, 10, 12, 14, 16, 18];
 
-/// One row for each ε and μ; the fewest offers are null if even the largest number is too few.
+/// One row for each ε and μ; the fewest offers are null if even the largest number is too few. `_stopped` says which
+/// number is the largest that does not count, and why.
 pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Value> {
     let cells: Vec<(u32, u32)> = EPSILONS.iter().flat_map(|e| MUS.iter().map(move |m| (*e, *m))).collect();
     let proper = cells.into_iter().filter(|(epsilon, mu)| mu < epsilon).collect::<Vec<_>>();
@@ -35,30 +36,55 @@ pub(super) fn run(books: usize, most: usize, step: &mut ProgressStep) -> Vec<Val
             fewest(&params, books, most)
         });
         json!({ "epsilon": format!("2^-{epsilon}"), "mu": format!("2^-{mu}"),
-            "newton": newton, "tatonnement": tatonnement })
+            "newton": newton.fewest, "newton_stopped": newton.stopped,
+            "tatonnement": tatonnement.fewest, "tatonnement_stopped": tatonnement.stopped })
     };
     proper.into_iter().enumerate().map(row).collect()
 }
 
-fn fewest(params: &Params, books: usize, most: usize) -> Option<usize> {
-    let sizes: Vec<usize> = (0..).map(|doubled| FEWEST << doubled).take_while(|offers| *offers <= most).collect();
-    sizes.into_iter().rev().take_while(|offers| is_quick(params, *offers, books)).last()
+/// The fewest offers from which on every number counts, and the largest number that does not.
+struct Fewest {
+    fewest: Option<usize>,
+    stopped: Option<String>,
 }
 
-/// Whether every book is solved, and within the limit on average. Stops at the first that is not solved.
-fn is_quick(params: &Params, offers: usize, books: usize) -> bool {
+fn fewest(params: &Params, books: usize, most: usize) -> Fewest {
+    let sizes: Vec<usize> = (0..).map(|doubled| FEWEST << doubled).take_while(|offers| *offers <= most).collect();
+    down_from(&sizes, |offers| slowness(params, offers, books))
+}
+
+/// From the largest size down, until one has a reason not to count.
+fn down_from(sizes: &[usize], reason: impl Fn(usize) -> Option<String>) -> Fewest {
+    let mut found = Fewest { fewest: None, stopped: None };
+    for &offers in sizes.iter().rev() {
+        match reason(offers) {
+            Some(why) => {
+                found.stopped = Some(format!("{offers} offers: {why}"));
+                break;
+            }
+            None => found.fewest = Some(offers),
+        }
+    }
+    found
+}
+
+/// Why a number of offers does not count: a book that is not full, or the mean time. Stops at the first such book.
+fn slowness(params: &Params, offers: usize, books: usize) -> Option<String> {
     let mut sample = Sample::default();
     for seed in 0..books as u64 {
         let sorted = SortedOffers::new(50, &fine_cycles(offers, seed));
         let book = sorted.book();
         let market = Market::new(&book).expect("a proper book");
-        sample.clear(&book, &market, params, None);
-        let far_over = params.solver == Solver::Tatonnement && sample.mean_ms() > LIMIT_MS * books as f64;
-        if !sample.all_full() || far_over {
-            return false;
+        let clearing = sample.clear(&book, &market, params, None);
+        if !clearing.full {
+            let reasons: Vec<&str> = clearing.report.obstacles.iter().map(|obstacle| obstacle.reason.name()).collect();
+            return Some(format!("book {seed} is not full ({})", reasons.join(", ")));
+        }
+        if params.solver == Solver::Tatonnement && sample.mean_ms() > LIMIT_MS * books as f64 {
+            break;
         }
     }
-    sample.mean_ms() <= LIMIT_MS
+    (sample.mean_ms() > LIMIT_MS).then(|| format!("{:.0} ms on average", sample.mean_ms()))
 }
 
 /// The workload of §7 in units that are [`FINER`] times as small: the finest band asks for more units than 10^4.
@@ -66,4 +92,18 @@ fn fine_cycles(offers: usize, seed: u64) -> Vec<Offer> {
     let mut offers = cycles(50, offers, seed);
     offers.iter_mut().for_each(|offer| offer.amount *= FINER);
     offers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_counts_only_if_all_larger_ones_do() {
+        let reason = |bad: &'static [usize]| move |offers| bad.contains(&offers).then(|| "slow".to_owned());
+        let found = down_from(&[50, 100, 200, 400], reason(&[100]));
+        assert_eq!((found.fewest, found.stopped.as_deref()), (Some(200), Some("100 offers: slow")));
+        assert_eq!(down_from(&[50, 100], reason(&[])).fewest, Some(50));
+        assert_eq!(down_from(&[50, 100], reason(&[100])).fewest, None);
+    }
 }

@@ -7,7 +7,7 @@ use ::clearing::{Market, Obstacle, Params, verify};
 use serde_json::{Value, json};
 
 use super::ProgressStep;
-use super::sample::{milliseconds, spread};
+use super::sample::{milliseconds, ratio, spread};
 use ::clearing::workload::{hard_kinds, hard_of_any_size};
 
 /// The result of one book.
@@ -70,9 +70,8 @@ fn row<'a>(kind: &str, outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> V
 
 fn not_full(outcome: &Outcome) -> Option<Value> {
     let reason = outcome.reason.as_ref()?;
-    let finite = Some(outcome.utility).filter(|ratio| ratio.is_finite());
     Some(json!({
         "not_full": outcome.seed, "offers": outcome.offers, "kinds": hard_kinds(outcome.seed), "reason": reason,
-        "unrealized_utility": finite, "ms": outcome.milliseconds,
+        "unrealized_utility": ratio(outcome.utility), "ms": outcome.milliseconds,
     }))
 }

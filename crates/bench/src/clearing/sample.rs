@@ -74,11 +74,6 @@ impl Sample {
         self.clear.last().copied().unwrap_or_default()
     }
 
-    /// Whether every book so far was full.
-    pub(super) fn all_full(&self) -> bool {
-        self.full == self.clear.len()
-    }
-
     /// The mean time of a clearing, without preparing.
     pub(super) fn mean_ms(&self) -> f64 {
         mean(&self.clear)
@@ -108,11 +103,12 @@ impl Sample {
         for (name, values) in spreads.into_iter().filter(|(_, values)| !values.is_empty()) {
             fields.insert(name.into(), spread(values));
         }
+        // Books where nothing trades although something could have an infinite ratio, and so has the mean then.
         let finite: Vec<f64> = self.utility.iter().copied().filter(|ratio| ratio.is_finite()).collect();
-        // Books where nothing trades although something could: their ratio is infinite.
         fields.insert("unrealized_utility_infinite".into(), (self.utility.len() - finite.len()).into());
-        fields.insert("unrealized_utility_mean".into(), mean(&finite).into());
-        fields.insert("unrealized_utility_worst".into(), finite.into_iter().fold(0.0, f64::max).into());
+        fields.insert("unrealized_utility_mean".into(), ratio(mean(&self.utility)));
+        fields.insert("unrealized_utility_mean_of_finite".into(), mean(&finite).into());
+        fields.insert("unrealized_utility_worst".into(), ratio(self.utility.iter().copied().fold(0.0, f64::max)));
         fields.into()
     }
 }
@@ -131,6 +127,11 @@ pub(super) fn spread(values: &[f64]) -> Value {
     json!({ "p50": quantile(values, 0.5), "p99": quantile(values, 0.99), "worst": quantile(values, 1.0) })
 }
 
+/// A ratio as JSON, which has no infinite number: then it is the word.
+pub(super) fn ratio(value: f64) -> Value {
+    if value == f64::INFINITY { "infinite".into() } else { value.into() }
+}
+
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -144,4 +145,28 @@ fn mean(values: &[f64]) -> f64 {
 
 pub(super) fn milliseconds(since: Instant) -> f64 {
     1e3 * since.elapsed().as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_infinite_ratio_is_told_and_not_left_out() {
+        let one = |utility: &[f64]| Sample { utility: utility.to_vec(), ..Sample::default() }.summary();
+        let all = one(&[0.5, f64::INFINITY, 0.25]);
+        assert_eq!(
+            (&all["unrealized_utility_mean"], &all["unrealized_utility_worst"]),
+            (&"infinite".into(), &"infinite".into())
+        );
+        assert_eq!(
+            (&all["unrealized_utility_infinite"], &all["unrealized_utility_mean_of_finite"]),
+            (&1.into(), &0.375.into())
+        );
+        let finite = one(&[0.5, 0.25]);
+        assert_eq!(
+            (&finite["unrealized_utility_mean"], &finite["unrealized_utility_worst"]),
+            (&0.375.into(), &0.5.into())
+        );
+    }
 }

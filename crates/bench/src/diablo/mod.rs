@@ -33,6 +33,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use self::loads::{Plan, Program, program};
 use crate::cluster::{Cluster, ClusterSettings};
 use crate::consensus::wait_until;
+use crate::transaction_management::{in_seconds, quantiles};
 
 /// All loads, by the names of their files.
 pub const LOADS: [&str; 10] =
@@ -371,11 +372,11 @@ fn report(load: &str, variant: &str, times: &[Duration], seen: &[Seen], blocks: 
         let share = |share: f64| all.get(((all.len() as f64 * share) as usize).min(all.len().saturating_sub(1)));
         let average = all.iter().sum::<f64>() / all.len().max(1) as f64;
         json!({"calls": all.len(), "average_s": average, "p50_s": share(0.5), "p90_s": share(0.9), "p99_s": share(0.99),
-            "max_s": all.last()})
+            "max_s": all.last(), "quantiles_s": quantiles(&all)})
     };
     let seconds = seen.iter().map(|call| call.told).max().unwrap_or_default().as_secs_f64();
-    let mut in_second = vec![0u64; seconds as usize + 1];
-    seen.iter().for_each(|call| in_second[call.told.as_secs() as usize] += 1);
+    let told: Vec<f64> = seen.iter().map(|call| call.told.as_secs_f64()).collect();
+    let in_second = in_seconds(&told);
     let succeeded = seen.iter().filter(|call| call.succeeded).count();
     // Until the burst of the first second is in blocks, later calls wait behind it.
     let burst = seen.iter().filter(|call| call.sent < Duration::from_secs(1)).map(|call| call.told).max();
@@ -392,6 +393,7 @@ fn report(load: &str, variant: &str, times: &[Duration], seen: &[Seen], blocks: 
         "gas_per_second": seen.iter().map(|call| call.gas).sum::<u64>() as f64 / seconds.max(1e-9),
         "per_second": seen.len() as f64 / seconds.max(1e-9),
         "peak_per_second": in_second.iter().max(),
+        "committed_in_each_second": in_second,
         "latency": latency(&mut seen.iter()),
         "first_second_drained_s": drained.as_secs_f64(),
         "latency_after_the_first_second": latency(&mut seen.iter().filter(|call| call.sent >= drained)),

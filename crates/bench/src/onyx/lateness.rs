@@ -8,8 +8,8 @@ use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, SelfTrade, Side
 use fairnet::sim::{SimDice, Spread};
 use fairnet::{Loq, MergeKey, MidHistory, OrderClass, QueuePolicy, QuoteSide, Sequenced, lateness};
 
-use super::chart::{PERCENTILES, distribution, percentiles};
-use super::{Chart, OnyxOptions};
+use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles};
+use crate::paper::exhibit::PaperOptions;
 
 /// One experiment.
 #[derive(Clone, Copy)]
@@ -149,7 +149,7 @@ fn requeued(made: &[Made]) -> Vec<u32> {
     engine.matched
 }
 
-fn chart(markets: &[(String, Market)], options: &OnyxOptions) -> Chart {
+fn chart(markets: &[(String, Market)], options: &PaperOptions) -> Chart {
     let method = "exact: the same orders in stamp order and in the order of a limit order queue, through the \
                   matching engine; places in the sequence of orders that trade. Lateness without any loss is what \
                   the queue alone changes";
@@ -163,7 +163,7 @@ fn chart(markets: &[(String, Market)], options: &OnyxOptions) -> Chart {
     chart
 }
 
-fn by_loss(participants: u32, rate: u32, losing: u32, options: &OnyxOptions) -> Chart {
+fn by_loss(participants: u32, rate: u32, losing: u32, options: &PaperOptions) -> Chart {
     // A million orders, or as many as ten seconds have.
     let millis = options.of((1_000_000_000 / (participants * rate)).min(10_000));
     let losses = [0.0, 0.005, 0.05, 0.1, 1.0];
@@ -174,30 +174,30 @@ fn by_loss(participants: u32, rate: u32, losing: u32, options: &OnyxOptions) -> 
     chart(&losses.map(market), options)
 }
 
-pub(super) fn figure_13(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_13(options: &PaperOptions) -> Chart {
     by_loss(100, 5_000, 100, options)
 }
 
-pub(super) fn figure_25(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_25(options: &PaperOptions) -> Chart {
     by_loss(10, 10_000, 10, options)
 }
 
-pub(super) fn figure_26(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_26(options: &PaperOptions) -> Chart {
     by_loss(100, 10_000, 100, options)
 }
 
-pub(super) fn figure_27(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_27(options: &PaperOptions) -> Chart {
     by_loss(10, 1_000, 1, options)
 }
 
-pub(super) fn figure_28(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_28(options: &PaperOptions) -> Chart {
     by_loss(10, 1_000, 2, options)
 }
 
-pub(super) fn figure_29(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_29(options: &PaperOptions) -> Chart {
     by_loss(10, 1_000, 5, options)
 }
 
-pub(super) fn figure_30(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_30(options: &PaperOptions) -> Chart {
     by_loss(10, 1_000, 10, options)
 }

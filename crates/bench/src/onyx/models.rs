@@ -3,8 +3,8 @@
 use fairnet::sim::{HedgeModel, SimDice, SprayModel, Spread, hedged_delays, sprayed_delays};
 use serde_json::Value;
 
-use super::chart::{PERCENTILES, distribution, percentiles};
-use super::{Chart, OnyxOptions};
+use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles};
+use crate::paper::exhibit::PaperOptions;
 
 /// Draws of the paper; of trees there are fewer, since each has a thousand receivers.
 const DRAWS: u32 = 100_000;
@@ -20,7 +20,7 @@ fn chart(method: &str, axis: &'static str) -> Chart {
     Chart { method: method.into(), columns: PERCENTILES.to_vec(), axes: (axis, "share"), ..Chart::default() }
 }
 
-fn receivers(model: &HedgeModel, options: &OnyxOptions) -> Vec<f64> {
+fn receivers(model: &HedgeModel, options: &PaperOptions) -> Vec<f64> {
     let mut dice = SimDice::new(options.seed);
     let rounds = options.of(if model.is_tree { TREES } else { DRAWS });
     (0..rounds).flat_map(|_| hedged_delays(model, &mut dice)).collect()
@@ -31,7 +31,7 @@ fn model(depth: u32, hedging: u32, alpha: f64, is_tree: bool) -> HedgeModel {
 }
 
 /// Three panels in one: depth without hedging, depth with H = 2, H at D = 3; the last also as a tree.
-pub(super) fn figure_15(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_15(options: &PaperOptions) -> Chart {
     let method = "latency of a receiver, links uniform on [0, 1); independent parents as in the paper, and a shared \
                   tree of 1,000 receivers with its last receiver";
     let mut chart = chart(method, "latency");
@@ -53,7 +53,7 @@ pub(super) fn figure_15(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_16(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_16(options: &PaperOptions) -> Chart {
     let method =
         "as figure 15, D = 3, H = 2, in a tree; a hedging link depends by alpha on a direct link of its sender";
     let mut chart = chart(method, "latency");
@@ -64,7 +64,7 @@ pub(super) fn figure_16(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_17(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_17(options: &PaperOptions) -> Chart {
     let mut chart = chart("as figure 16, alpha = 100 %", "latency");
     for hedging in 0..=3 {
         add(&mut chart, &format!("H={hedging}"), receivers(&model(3, hedging, 1.0, true), options));
@@ -72,7 +72,7 @@ pub(super) fn figure_17(options: &OnyxOptions) -> Chart {
     chart
 }
 
-fn sprayed(alpha: f64, beta: f64, options: &OnyxOptions) -> (Vec<f64>, Vec<f64>) {
+fn sprayed(alpha: f64, beta: f64, options: &PaperOptions) -> (Vec<f64>, Vec<f64>) {
     let model = SprayModel { fan_out: 10, spiky: 10, alpha, beta, stick: 5 };
     sprayed_delays(&model, options.of(DRAWS), &mut SimDice::new(options.seed))
 }
@@ -80,7 +80,7 @@ fn sprayed(alpha: f64, beta: f64, options: &OnyxOptions) -> (Vec<f64>, Vec<f64>)
 const SPRAY: &str = "latency to the last of 100 receivers behind 10 proxies, exponential links of mean 50 and, of one \
                      proxy's ten, 500, each of which stays for 5 rounds";
 
-pub(super) fn figure_22(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_22(options: &PaperOptions) -> Chart {
     let mut chart = chart(SPRAY, "latency");
     for alpha in [0.0, 0.25, 0.5, 0.75, 1.0] {
         add(&mut chart, &format!("alpha={:.0}%", alpha * 100.0), sprayed(alpha, 0.0, options).0);
@@ -89,7 +89,7 @@ pub(super) fn figure_22(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_23(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_23(options: &PaperOptions) -> Chart {
     let mut chart = chart(SPRAY, "latency");
     for beta in [0.0, 0.25, 0.5, 0.75, 1.0] {
         add(&mut chart, &format!("alpha=50% beta={:.0}%", beta * 100.0), sprayed(0.5, beta, options).0);
@@ -104,7 +104,7 @@ fn quoted(rows: &[(&str, &str)]) -> Chart {
     Chart { method: "from the paper's text".into(), columns: vec!["what", "value"], table, ..Chart::default() }
 }
 
-pub(super) fn figure_1(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_1(_: &PaperOptions) -> Chart {
     quoted(&[
         ("p90 latency between two machines of one region, by second", "varies over time"),
         ("spikes of latency", "rare, unpredictable, and several times the usual latency"),
@@ -112,7 +112,7 @@ pub(super) fn figure_1(_: &OnyxOptions) -> Chart {
 }
 
 /// The paper's drawings have no numbers of their own: what they show, and where it is here.
-pub(super) fn figure_2(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_2(_: &PaperOptions) -> Chart {
     quoted(&[
         ("tree of proxies from the exchange to gateways, both ways", "fairnet::Plan, Seating"),
         ("hedged copies from aunts", "fairnet::Relay, FirstCopy"),
@@ -121,11 +121,11 @@ pub(super) fn figure_2(_: &OnyxOptions) -> Chart {
     ])
 }
 
-pub(super) fn figure_4(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_4(_: &PaperOptions) -> Chart {
     quoted(&[("bids and asks by price level, the mid between the best of both", "matching::Book, fairnet::MidHistory")])
 }
 
-pub(super) fn figure_19(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_19(_: &PaperOptions) -> Chart {
     quoted(&[
         ("trust model 1: the exchange runs the participant's algorithm", "the strategy is loaded into the gateway"),
         ("trust model 2: the participant runs it elsewhere", "the gateway holds and releases, and stamps"),
@@ -133,7 +133,7 @@ pub(super) fn figure_19(_: &OnyxOptions) -> Chart {
     ])
 }
 
-pub(super) fn figure_18(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_18(_: &PaperOptions) -> Chart {
     quoted(&[
         ("total losses without redundancy, 175,000 messages/s, 60 minutes", "at most 0.005 %"),
         ("losses of the worst minute without redundancy", "about 0.045 %"),
@@ -142,11 +142,11 @@ pub(super) fn figure_18(_: &OnyxOptions) -> Chart {
     ])
 }
 
-pub(super) fn figure_20(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_20(_: &PaperOptions) -> Chart {
     quoted(&[("jitter between a machine and its enclave (p90 − p50) after optimisation", "at most 10 µs")])
 }
 
-pub(super) fn figure_24(_: &OnyxOptions) -> Chart {
+pub(crate) fn figure_24(_: &PaperOptions) -> Chart {
     quoted(&[
         ("on-premises: difference between receivers", "tens of nanoseconds"),
         ("Onyx: difference between receivers", "at most 1 µs"),

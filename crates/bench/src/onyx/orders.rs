@@ -12,9 +12,9 @@ use fairnet::{
 };
 use serde_json::Value;
 
-use super::chart::rounded;
 use super::engine::{Engine, Quote};
-use super::{Chart, ChartSeries, OnyxOptions};
+use crate::paper::chart::{Chart, ChartSeries, rounded};
+use crate::paper::exhibit::PaperOptions;
 
 /// One step of the simulation, and the delay of a hop, in steps.
 const STEP: Nanos = 20_000;
@@ -233,8 +233,8 @@ fn outcome(rush: &Rush, traded: &Traded) -> Outcome {
     }
 }
 
-fn rush(policy: QueuePolicy, levels: (u32, u32), options: &OnyxOptions) -> Rush {
-    let periods = if options.is_quick { 1 } else { 4 };
+fn rush(policy: QueuePolicy, levels: (u32, u32), options: &PaperOptions) -> Rush {
+    let periods = if options.is_small() { 1 } else { 4 };
     Rush { gateways: 10, proxies: 2, rate: 100_000.0, engine: 800_000.0, levels, periods, policy }
 }
 
@@ -244,7 +244,7 @@ const METHOD: &str = "10 gateways, 100,000 orders/s in all, 20 times as many for
                       engine that takes 800,000 orders/s, which the paper does not state; the mid stands still";
 
 /// Orders that trade by time, and how long they took.
-pub(super) fn figure_9(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_9(options: &PaperOptions) -> Chart {
     const SLICE: Nanos = 10_000_000;
     let columns = vec!["queue", "trades/s", "in bursts", "latency ms", "in bursts ms", "fairness events"];
     let axes = ("ms", "thousand trades/s");
@@ -267,7 +267,7 @@ pub(super) fn figure_9(options: &OnyxOptions) -> Chart {
 }
 
 /// What the queue by class gains, by the share of levels that trade.
-pub(super) fn figure_10(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_10(options: &PaperOptions) -> Chart {
     let columns =
         vec!["gateways", "levels", "trades %", "in bursts %", "latency %", "in bursts ms %", "fairness events"];
     let axes = ("levels", "per cent more trades in bursts");

@@ -4,15 +4,15 @@
 use fairnet::{MergeRules, QueuePolicy};
 use serde_json::Value;
 
-use super::chart::rounded;
 use super::inflow::{Inflow, Outcome, PATIENT, Sequencing, outcome, run};
-use super::{Chart, ChartSeries, OnyxOptions};
+use crate::paper::chart::{Chart, ChartSeries, rounded};
+use crate::paper::exhibit::PaperOptions;
 
 /// The paper states no timeout of CloudEx.
 const CLOUDEX_WAIT: u64 = 1_000_000;
 
-fn inflow(is_tree: bool, sequencing: Sequencing, options: &OnyxOptions) -> Inflow {
-    let (period, periods) = if options.is_quick { (120_000_000, 1) } else { (1_000_000_000, 4) };
+fn inflow(is_tree: bool, sequencing: Sequencing, options: &PaperOptions) -> Inflow {
+    let (period, periods) = if options.is_small() { (120_000_000, 1) } else { (1_000_000_000, 4) };
     Inflow { is_tree, sequencing, levels: (1, 7), period, periods }
 }
 
@@ -45,7 +45,7 @@ fn compare(
     designs: &[(&str, bool, Sequencing)],
     method: String,
     is_received: bool,
-    options: &OnyxOptions,
+    options: &PaperOptions,
 ) -> (Chart, Vec<Outcome>) {
     const SLICE: u64 = 10_000_000;
     let axes = ("ms", if is_received { "thousand orders/s" } else { "thousand trades/s" });
@@ -84,7 +84,7 @@ fn gain(ours: f64, theirs: f64) -> f64 {
     (100.0 * (ours / theirs - 1.0)).round()
 }
 
-pub(super) fn figure_8(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_8(options: &PaperOptions) -> Chart {
     let (mut chart, found) = compare(&[onyx(), CLOUDEX], METHOD.into(), false, options);
     chart.method += &format!(
         ". CloudEx, rebuilt: direct connections, each order waits until 1 ms after its stamp. Latency of the median \
@@ -95,7 +95,7 @@ pub(super) fn figure_8(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_31(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_31(options: &PaperOptions) -> Chart {
     let twin = ("Onyx, SimplePQ", true, by_watermarks(QueuePolicy::ByStamp));
     let (mut chart, _) = compare(&[onyx(), twin, CLOUDEX, DBO], METHOD.into(), false, options);
     chart.method += ". DBO, rebuilt: direct connections; market data each 200 µs to one participant after the other; \
@@ -105,7 +105,7 @@ pub(super) fn figure_31(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_11(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_11(options: &PaperOptions) -> Chart {
     let designs = [("tree", true, Sequencing::Arrival), ("direct", false, Sequencing::Arrival)];
     let (mut chart, found) = compare(&designs, METHOD.into(), true, options);
     chart.method += &format!(
@@ -117,7 +117,7 @@ pub(super) fn figure_11(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_12(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_12(options: &PaperOptions) -> Chart {
     let patient = Sequencing::Watermarks(QueuePolicy::ByStamp, PATIENT);
     let designs = [
         ("no sequencer", true, Sequencing::Arrival),
@@ -135,7 +135,7 @@ pub(super) fn figure_12(options: &OnyxOptions) -> Chart {
 }
 
 /// The longest wait for a stream, from none to ten tail loss probes.
-pub(super) fn max_wait(options: &OnyxOptions) -> Chart {
+pub(crate) fn max_wait(options: &PaperOptions) -> Chart {
     const MS: u64 = 1_000_000;
     let by_wait = |max_wait: u64| {
         // As many long waits in a row as by default.

@@ -8,8 +8,8 @@ use fairnet::Plan;
 use fairnet::sim::{DelayLaw, SentPackets, Spread, TreeCosts, TreeRun, TreeSetup};
 use serde_json::Value;
 
-use super::chart::{PERCENTILES, distribution, percentiles, rounded};
-use super::{Chart, OnyxOptions};
+use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles, rounded};
+use crate::paper::exhibit::PaperOptions;
 use measure::{CHILDREN, DATAGRAM, EmulatedEdge, direct_and_tree, proxy_rate, release_span};
 
 /// A chart that says why there is nothing to show.
@@ -18,7 +18,7 @@ fn without(error: &std::io::Error) -> Chart {
 }
 
 /// A proxy with its MAC against a loop of the same system calls, with and without backlog.
-pub(super) fn proxy_rates(options: &OnyxOptions) -> Chart {
+pub(crate) fn proxy_rates(options: &PaperOptions) -> Chart {
     let columns = vec!["packets waiting", "raw loop, packets/s", "proxy, packets/s", "ratio"];
     let method = format!(
         "{DATAGRAM}-byte datagrams to {CHILDREN} children on loopback, one thread, drained receivers; from 8 packets \
@@ -37,7 +37,7 @@ pub(super) fn proxy_rates(options: &OnyxOptions) -> Chart {
 }
 
 /// One thread releases to a hundred receivers.
-pub(super) fn release_spans(options: &OnyxOptions) -> Chart {
+pub(crate) fn release_spans(options: &PaperOptions) -> Chart {
     let columns = vec!["receivers", "plain loop, ns", "release, ns", "ratio"];
     let method = "one thread writes a cache line for each receiver; the time from the first to the last".into();
     let mut chart = Chart { method, columns, axes: ("receivers", "ns"), ..Chart::default() };
@@ -50,7 +50,7 @@ pub(super) fn release_spans(options: &OnyxOptions) -> Chart {
 }
 
 /// Direct sends against a tree, on this machine; what the paper says beside it.
-pub(super) fn figure_5(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_5(options: &PaperOptions) -> Chart {
     let method = "100 receivers, 466 bytes, loopback, one thread; all ten proxies run on the same core, so the tree \
                   can only add work here: what it saves is the sender's time, which is the row of one sender. The \
                   paper: medians of 129 µs (tree), 254 µs (direct), 228 µs (AWS transit gateway), quoted";
@@ -92,7 +92,7 @@ fn simulated(plan: Plan, packets: u32, seed: u64) -> Spread {
 }
 
 /// Sockets on emulated links against the simulation of the same plan and law.
-pub(super) fn validation_d(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_d(options: &PaperOptions) -> Chart {
     let columns = vec!["receivers", "percentile", "sockets, µs", "simulated, µs", "off, %", "allowed, %", "holds"];
     let method = "log-normal links with a median of 4 ms; the whole edge in two threads of this machine; simulated \
                   with the same plan and law, nothing else. Beyond what is allowed, simulated latencies are withdrawn";

@@ -10,9 +10,9 @@ use fairnet::{
 };
 use serde_json::Value;
 
-use super::chart::rounded;
-use super::{Chart, OnyxOptions};
 use crate::matching::MatchingOptions;
+use crate::paper::chart::{Chart, rounded};
+use crate::paper::exhibit::PaperOptions;
 use crate::scaling::median;
 
 const MARKET_MAKER: &[u8] = include_bytes!("../../../edge/strategies/market_maker.wat");
@@ -53,7 +53,7 @@ fn hop_rate(policy: QueuePolicy, orders: u32) -> f64 {
 }
 
 /// The sequencer must never be what a venue waits for.
-pub(super) fn sequencer_rate(options: &OnyxOptions) -> Chart {
+pub(crate) fn sequencer_rate(options: &PaperOptions) -> Chart {
     let columns = vec!["queue", "sequencer and queue, orders/s", "matching engine, commands/s", "ratio", "at least 2"];
     let method = "one core, medians of five runs: ten children in turn, half of the orders critical, promises of all \
                   after each 100 orders; the engine alone at a book of 1,000 orders (`walras bench match`), the same run";
@@ -94,7 +94,7 @@ fn nanos_of(calls: u32, mut call: impl FnMut() -> usize) -> f64 {
 }
 
 /// The sample market maker in the gateway, and the same in Rust.
-pub(super) fn strategy_call(options: &OnyxOptions) -> Chart {
+pub(crate) fn strategy_call(options: &PaperOptions) -> Chart {
     let columns = vec!["prices in a packet", "module, ns", "Rust, ns", "ratio", "at most 20"];
     let method = "the sample market maker as an interpreted module with fuel and bounds, and the same function \
                   compiled; medians of calls in turn, on one core";

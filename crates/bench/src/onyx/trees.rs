@@ -4,8 +4,8 @@ use fairnet::sim::{DelayLaw, ReceiverClocks, SentPackets, Spikes, Spread, TreeCo
 use fairnet::{DeadlineRules, Plan, PlanRequest, TreeCost};
 use serde_json::Value;
 
-use super::chart::{PERCENTILES, distribution, percentiles, rounded};
-use super::{Chart, ChartSeries, OnyxOptions};
+use crate::paper::chart::{Chart, ChartSeries, PERCENTILES, distribution, percentiles, rounded};
+use crate::paper::exhibit::PaperOptions;
 
 /// Costs fitted on table 3 (3.2 µs for each child), occupancy from the paper's 3.5 million packets a second, link and
 /// stragglers calibrated on the two cells that the module names. That receivers are slow twenty times more rarely than
@@ -30,19 +30,19 @@ pub(super) fn plan(receivers: u32, depth: Option<u32>, hedging: u32) -> Plan {
     Plan::new(&request).expect("a tree of the paper")
 }
 
-pub(super) fn setup(plan: Plan, packets: u32, options: &OnyxOptions) -> TreeSetup {
+pub(super) fn setup(plan: Plan, packets: u32, options: &PaperOptions) -> TreeSetup {
     let sent = SentPackets { packets, rate: RATE, is_poisson: false, burst: None };
     TreeSetup { plan, is_sprayed: true, costs: COSTS, sent, hold: None, replicas: 1, warm_up: 0, seed: options.seed }
 }
 
-fn simulated(receivers: u32, depth: Option<u32>, hedging: u32, options: &OnyxOptions) -> TreeFigures {
+fn simulated(receivers: u32, depth: Option<u32>, hedging: u32, options: &PaperOptions) -> TreeFigures {
     // A run of the wider trees has as many arrivals as one of the others.
     let packets = if receivers > 200 { 20_000 } else { 100_000 };
     TreeRun::new(setup(plan(receivers, depth, hedging), options.of(packets), options)).run()
 }
 
 /// Laws of slow links, and what spraying gains under each.
-pub(super) fn table_1(options: &OnyxOptions) -> Chart {
+pub(crate) fn table_1(options: &PaperOptions) -> Chart {
     let slow = |length: f64| Some(Spikes { apart: 136.0 * length, length, extra: 100_000.0 });
     let laws = [("none", None), ("for 1 ms", slow(1e6)), ("for 10 ms", slow(1e7)), ("for 1 s", slow(1e9))];
     let run = |link_spikes, is_sprayed, seed| {
@@ -74,7 +74,7 @@ pub(super) fn table_1(options: &OnyxOptions) -> Chart {
     Chart { method: method.into(), columns, table: laws.iter().map(row).collect(), ..Chart::default() }
 }
 
-pub(super) fn table_2(options: &OnyxOptions) -> Chart {
+pub(crate) fn table_2(options: &PaperOptions) -> Chart {
     let run = |receivers: u32, replicas: u32| {
         let mut tree = setup(plan(receivers, Some(2), 0), options.of(100_000), options);
         tree.replicas = replicas;
@@ -95,7 +95,7 @@ pub(super) fn table_2(options: &OnyxOptions) -> Chart {
     Chart { method: method.into(), columns, table: rows.into_iter().map(row).collect(), ..Chart::default() }
 }
 
-pub(super) fn table_3(options: &OnyxOptions) -> Chart {
+pub(crate) fn table_3(options: &PaperOptions) -> Chart {
     const CELLS: [(u32, u32, u32, u32); 8] = [
         (10, 1, 10, 66),
         (10, 2, 4, 88),
@@ -133,7 +133,7 @@ pub(super) fn table_3(options: &OnyxOptions) -> Chart {
     Chart { method: method.into(), columns, table: CELLS.into_iter().map(row).collect(), ..Chart::default() }
 }
 
-pub(super) fn table_4(_: &OnyxOptions) -> Chart {
+pub(crate) fn table_4(_: &PaperOptions) -> Chart {
     const CENTS: u64 = 34;
     let row = |receivers: u32| -> Vec<Value> {
         let trees = |hedging: u32| {
@@ -159,7 +159,7 @@ fn curves(method: &str) -> Chart {
 }
 
 /// A tree with hold and release; deadlines follow the receivers' percentile.
-fn held(plan: Plan, percentile: u8, packets: u32, options: &OnyxOptions) -> TreeFigures {
+fn held(plan: Plan, percentile: u8, packets: u32, options: &PaperOptions) -> TreeFigures {
     let rules = DeadlineRules { percentile, margin: 25_000, ..DeadlineRules::default() };
     let mut tree = setup(plan, packets, options);
     // Clocks within 100 ns at the 90th percentile.
@@ -168,7 +168,7 @@ fn held(plan: Plan, percentile: u8, packets: u32, options: &OnyxOptions) -> Tree
     TreeRun::new(tree).run()
 }
 
-pub(super) fn figure_3(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_3(options: &PaperOptions) -> Chart {
     let method = "median latency to the last receiver, H = 0: direct sends, and the tree of the rule D = ⌈log10 N⌉. \
                   The cell N = 100 of the tree is what the simulator is calibrated on. Sockets on emulated links: \
                   validation-d";
@@ -188,7 +188,7 @@ pub(super) fn figure_3(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_6(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_6(options: &PaperOptions) -> Chart {
     let method = "100 receivers, hold and release with deadlines from the 97th percentile of 10 ms and 25 µs more, \
                   clock errors of 100 ns at p90; CloudEx is direct unicast with the same hold. `fair` is the share \
                   of messages whose window is at most a microsecond. The paper: p92 with H = 2, p87 without hedging";
@@ -208,7 +208,7 @@ pub(super) fn figure_6(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_7(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_7(options: &PaperOptions) -> Chart {
     let method = "latency to the last receiver, H = 2, 5,000 messages/s. The paper: a median of at most 250 µs for \
                   1,000 receivers. Rows with `held` have hold and release: `fair` is P(F), in the paper p92 and p89";
     let mut chart = curves(method);
@@ -227,7 +227,7 @@ pub(super) fn figure_7(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_14(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_14(options: &PaperOptions) -> Chart {
     let method = "100 receivers without hold; stragglers are rare: each proxy is slow for 2 ms about every 1.35 s, \
                   each receiver every 27 s. Medians of latency are taken over windows of 1,000 messages for the \
                   temporal variance";
@@ -242,7 +242,7 @@ pub(super) fn figure_14(options: &OnyxOptions) -> Chart {
     chart
 }
 
-pub(super) fn figure_21(options: &OnyxOptions) -> Chart {
+pub(crate) fn figure_21(options: &PaperOptions) -> Chart {
     let mut chart = curves("median one-way delay of each of 100 receivers, over up to 2,000 messages");
     chart.axes = ("receiver", "µs");
     for hedging in [0, 2] {

@@ -7,9 +7,9 @@ use fairnet::sim::{
 };
 use serde_json::Value;
 
-use super::chart::rounded;
 use super::trees::{COSTS, plan, setup};
-use super::{Chart, OnyxOptions};
+use crate::paper::chart::{Chart, rounded};
+use crate::paper::exhibit::PaperOptions;
 
 const LINK: f64 = 22_600.0;
 const CONSTANT: TreeCosts = TreeCosts {
@@ -44,7 +44,7 @@ impl Checks {
     }
 }
 
-fn tree(plan: Plan, packets: u32, rate: f64, options: &OnyxOptions) -> TreeSetup {
+fn tree(plan: Plan, packets: u32, rate: f64, options: &PaperOptions) -> TreeSetup {
     let mut tree = setup(plan, packets, options);
     tree.costs = CONSTANT;
     tree.sent.rate = rate;
@@ -56,7 +56,7 @@ fn figures(tree: TreeSetup) -> TreeFigures {
 }
 
 /// (a) Constant delays: the closed form, exactly.
-pub(super) fn validation_a(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_a(options: &PaperOptions) -> Chart {
     let mut checks = Checks::new();
     for (receivers, depth, hedging) in [(10, 1, 0), (100, 1, 0), (100, 2, 0), (100, 2, 3), (1_000, 3, 0), (1_000, 3, 2)]
     {
@@ -72,7 +72,7 @@ pub(super) fn validation_a(options: &OnyxOptions) -> Chart {
 }
 
 /// (b) One egress queue: M/D/1, within 2 %.
-pub(super) fn validation_b(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_b(options: &PaperOptions) -> Chart {
     let mut checks = Checks::new();
     for load in [0.3, 0.7, 0.9] {
         // A mean near saturation needs many packets, also in a quick run.
@@ -105,7 +105,7 @@ fn drawn(receivers: usize, fan_out: usize, law: DelayLaw, dice: &mut SimDice) ->
 }
 
 /// (c) An unhedged tree: direct sampling, Kolmogorov–Smirnov distance below 0.02.
-pub(super) fn validation_c(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_c(options: &PaperOptions) -> Chart {
     let mut checks = Checks::new();
     for law in [DelayLaw::LogNormal(LINK, 0.3), DelayLaw::Exponential(20_000.0), DelayLaw::Uniform(0.0, 50_000.0)] {
         let mut run = tree(plan(100, Some(2), 0), 40_000, 500.0, options);
@@ -119,7 +119,7 @@ pub(super) fn validation_c(options: &OnyxOptions) -> Chart {
 }
 
 /// (e) Ten seeds and their interval.
-pub(super) fn validation_e(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_e(options: &PaperOptions) -> Chart {
     let median = |seed: u64| {
         let packets = options.of(40_000);
         let mut run = tree(plan(100, Some(2), 2), packets, 5_000.0, options);
@@ -136,7 +136,7 @@ pub(super) fn validation_e(options: &OnyxOptions) -> Chart {
 }
 
 /// (f) Each law switched on adds its effect to the closed form, and off takes it away.
-pub(super) fn validation_f(options: &OnyxOptions) -> Chart {
+pub(crate) fn validation_f(options: &PaperOptions) -> Chart {
     const CLOSED: f64 = 2.0 * (32.6 + 32.0);
     let spikes = |apart, length| Some(Spikes { apart, length, extra: 500_000.0 });
     let run = |change: &dyn Fn(&mut TreeSetup)| {

@@ -26,15 +26,31 @@ pub trait Intake {
     /// Whether a transaction of either kind is pending, or its block is not published yet.
     fn is_pending(&self, id: &TransactionId) -> bool;
 
+    /// The transaction that has taken the place of this one: it has the same number and ends later. `None` if none did,
+    /// or long ago.
+    fn displaced_by(&self, _: &TransactionId) -> Option<TransactionId> {
+        None
+    }
+
     /// The highest sequence number of an account among pending transactions; 0 if there is none.
     fn pending_sequence(&self, account: &Address) -> Sequence;
+}
+
+/// What a sender that waits is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Awaited {
+    /// Its block is durable.
+    Committed(Found),
+    /// Another transaction with its number has taken its place.
+    Displaced(TransactionId),
 }
 
 /// The answer to a submitted transaction.
 #[derive(Debug)]
 pub enum Answer {
-    /// It is pending. The receiver, if requested, is notified when its block is durable.
-    Pending(TransactionId, Option<oneshot::Receiver<Found>>),
+    /// It is pending. The receiver, if requested, is told when its block is durable, or when another transaction has
+    /// taken its place.
+    Pending(TransactionId, Option<oneshot::Receiver<Awaited>>),
     /// It is in a block already.
     Committed(TransactionId, Found),
     /// The mempool is full.

@@ -1,5 +1,5 @@
-//! A node as its doors see it, by what is asked: status, intake, point reads, the archive, Ethereum, the payment lane,
-//! venues, a developers' chain.
+//! A node as its doors see it, by what is asked: status, intake, point reads, the archive, the history of accounts,
+//! Ethereum, the payment lane, venues, a developers' chain.
 //!
 //! Everything that scans is answered from what the node publishes ([`readers`]). Each call here costs the node a
 //! bounded amount of work: one account, one page of offers, one proof, one block.
@@ -7,6 +7,7 @@
 mod archived;
 mod developer;
 mod ethereum;
+mod history;
 mod intake;
 mod lane;
 mod points;
@@ -17,7 +18,8 @@ mod venues;
 pub use archived::{Archived, CertifiedOutcome, HandoverPage};
 pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining};
 pub use ethereum::{EthereumReads, Moment, PooledTransaction};
-pub use intake::{Answer, Closed, Intake};
+pub use history::{HistoryReads, NoHistory};
+pub use intake::{Answer, Awaited, Closed, Intake};
 pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads, ProvedKeys};
 pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
 pub use pools::{PoolReads, PoolsRead};
@@ -30,6 +32,7 @@ pub trait Backend:
     + Intake
     + PointReads
     + Archived
+    + HistoryReads
     + EthereumReads
     + LaneReads
     + VenueReads
@@ -46,6 +49,7 @@ impl<T> Backend for T where
         + Intake
         + PointReads
         + Archived
+        + HistoryReads
         + EthereumReads
         + LaneReads
         + VenueReads

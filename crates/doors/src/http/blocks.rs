@@ -110,6 +110,31 @@ pub(super) async fn batch(State(api): State<Api>, Path(height): Path<u64>) -> An
     .await?
 }
 
+/// The offers that left the book in a block otherwise than by trading, and why.
+#[utoipa::path(get, path = "/v1/blocks/{height}/ended",
+    params(("height" = u64, Path), ("offset" = Option<usize>, Query), ("limit" = Option<usize>, Query),
+        ("cursor" = Option<usize>, Query, description = "`next` of the page before")),
+    responses((status = 200, body = json::EndedOffersBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn ended(
+    State(api): State<Api>,
+    Path(height): Path<u64>,
+    Query(page): Query<Page>,
+) -> Answered<json::EndedOffersBody> {
+    api.blocking(move |api| {
+        let of = |all: &[ledger::EndedOffer]| {
+            let (entries, next) = page.of(all.len());
+            let ended = all[entries].iter().map(|ended| api.symbols.ended(ended)).collect();
+            Json(json::EndedOffersBody { height, ended, more: next.is_some(), next })
+        };
+        let recent = api.published().views().batch(height).cloned();
+        match recent {
+            Some(batch) => Ok(of(&batch.batch.ended)),
+            None => Ok(of(&api.receipts(height)?.receipts.batch.ended)),
+        }
+    })
+    .await?
+}
+
 /// An encoded superblock from the archive.
 #[utoipa::path(get, path = "/v1/blocks/{height}/raw", params(("height" = u64, Path)),
     responses((status = 200, content_type = "application/octet-stream"), (status = 404, body = ErrorBody)))]

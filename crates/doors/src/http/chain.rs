@@ -2,11 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
-use ledger::SEQUENCE_WINDOW;
+use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::AssetId;
 
 use super::failure::Answered;
 use super::{Api, stream};
+use crate::book_feed::BOOK_LEVELS;
 use crate::{ethereum, json};
 
 /// The status of the node.
@@ -54,6 +55,8 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         mu: outline.mu.to_string(),
         sequence_window: SEQUENCE_WINDOW,
         until_max: outline.until_max,
+        life_max: LIFE_MAX,
+        ends_max: ENDS_MAX,
         body_bytes: api.settings.body_bytes,
         batch_transactions: api.settings.batch_transactions,
         block_transactions: node.block_transactions,
@@ -61,6 +64,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         mempool_transactions: node.mempool_transactions,
         stream_connections: api.settings.stream_connections,
         stream_channels: stream::CHANNELS,
+        stream_book_levels: BOOK_LEVELS,
         stream_message_bytes: stream::MESSAGE_BYTES,
         ethereum: outline.contracts.map(|_| ethereum::limits(api.settings.body_bytes)),
     }))

@@ -20,6 +20,12 @@ const PLACE: &str = r"^[1-9][0-9]{0,7}:0x[0-9a-f]{40}:[0-9]{1,19}$";
 const DEPOSIT: &str = "^0x[0-9a-f]{40}:[A-Za-z0-9][A-Za-z0-9._-]*$";
 /// An order of a key: day and reference.
 const ORDER: &str = "^[0-9]{1,4}-[0-9]{1,9}$";
+/// A row of a history: height and position.
+const HISTORY: &str = "^[0-9]{1,15}-[0-9]{1,9}$";
+const CLIENT: &str = "^0x[0-9a-f]{32}$";
+/// The histories of an account.
+const ACCOUNT: &str = "/v1/accounts/{address}";
+const HISTORIES: [&str; 4] = ["/orders", "/fills", "/transfers", "/balances"];
 const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
 
 /// The document as served.
@@ -80,9 +86,12 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "address" | "account" => ADDRESS,
         "id" if path.starts_with("/v1/transactions") || path.starts_with("/v1/lane") => DIGEST,
         "hash" | "key" => DIGEST,
+        "cursor" if HISTORIES.iter().any(|history| path.strip_prefix(ACCOUNT) == Some(history)) => HISTORY,
+        "client" => CLIENT,
         "cursor" if path.ends_with("/deposits") => DEPOSIT,
         "cursor" if path.ends_with("/orders") => ORDER,
         "id" => NUMBER,
+        "since" | "offer" => NUMBER,
         "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
         "base" | "quote" | "sell" | "buy" | "asset" => SYMBOL,
         "limit" | "from" | "to" => PRICE,
@@ -146,6 +155,8 @@ fn sentence(status: &str) -> &'static str {
         "401" => "This call requires a token, as `Authorization: Bearer TOKEN`.",
         "404" => "It does not exist, or this node no longer has it.",
         "408" => "The body did not arrive in time.",
+        "409" => "It contradicts something that is known; the message names it.",
+        "410" => "It is older than what this node keeps; the message says what it keeps.",
         "413" => "The body is too large, or holds too many transactions.",
         "415" => "The content type of the body is not supported.",
         "421" => "The host name is not one of this node's; see [http] hosts.",
@@ -166,7 +177,7 @@ mod tests {
     /// client or a contract chooses is not among them.
     const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
         certified certified_anywhere committed refused batches rounds halt_round unbonding_epochs sequence_window \
-        until_max connected needed validators me";
+        until_max life_max previous connected needed validators me";
 
     fn is_counted(name: &str) -> bool {
         COUNTED.split_whitespace().any(|end| name == end || name.ends_with(&format!("_{end}")))

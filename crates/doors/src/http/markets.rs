@@ -23,6 +23,37 @@ pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::Marke
     .await
 }
 
+/// The ticker of every market: last price, best limits, and the last 24 hours.
+#[utoipa::path(get, path = "/v1/tickers", responses((status = 200, body = json::TickersBody)))]
+pub(super) async fn tickers(State(api): State<Api>) -> Answered<json::TickersBody> {
+    api.blocking(|api| {
+        let views = api.published().views();
+        let tickers = markets::tickers(&views, &api.published().candles(), &api.symbols);
+        Json(json::TickersBody { height: views.height(), tickers })
+    })
+    .await
+}
+
+/// The ticker of a market.
+#[utoipa::path(get, path = "/v1/markets/{base}/{quote}/ticker",
+    params(("base" = String, Path), ("quote" = String, Path)),
+    responses((status = 200, body = json::TickerBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn market_ticker(
+    State(api): State<Api>,
+    Path((base, quote)): Path<(String, String)>,
+) -> Answered<json::TickerBody> {
+    api.blocking(move |api| api.ticker(&base, &quote)).await?.map(Json)
+}
+
+impl Api {
+    /// The ticker of a market.
+    pub(super) fn ticker(&self, base: &str, quote: &str) -> Result<json::TickerBody, Failure> {
+        let sides = self.sides(base, quote)?;
+        let views = self.published().views();
+        Ok(markets::ticker(&views, &self.published().candles(), &self.symbols, sides))
+    }
+}
+
 /// The requested number of levels or points.
 #[derive(Deserialize)]
 pub(super) struct Detail {

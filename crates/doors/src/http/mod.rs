@@ -17,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::backend::Backend;
+use crate::book_feed::BookFeeds;
 use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::page;
@@ -28,12 +29,15 @@ use readers::Published;
 use readers::Sides;
 
 mod accounts;
+mod asyncapi;
 mod blocks;
 mod chain;
+mod channels;
 mod description;
 mod ethereum;
 mod failure;
 pub(crate) mod guard;
+mod history;
 mod lane;
 mod markets;
 mod operations;
@@ -46,6 +50,7 @@ mod probes;
 mod reference;
 mod refused;
 pub(crate) mod stream;
+mod submitted;
 mod transactions;
 mod typed_data;
 mod unsigned;
@@ -78,10 +83,13 @@ pub(crate) struct Api {
     body_room: Shares,
     /// Connections of the stream.
     pub(crate) streams: Shares,
+    /// Books as they change, for the stream.
+    pub(crate) books: Arc<BookFeeds>,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
     refused: Arc<refused::Refused>,
+    submitted: Arc<submitted::Submitted>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
 }
@@ -93,7 +101,15 @@ pub(crate) struct Api {
         description = "One price per batch: the exchange's HTTP interface. Amounts and prices are decimal strings.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(ErrorBody))
+    components(schemas(
+        ErrorBody,
+        json::AccountIncrement,
+        json::AccountSnapshot,
+        json::BookChangeBody,
+        json::BookSnapshotBody,
+        json::MarketCandleBody,
+        json::MarketTradeBody
+    ))
 )]
 struct Description;
 
@@ -110,7 +126,9 @@ impl Api {
             heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
             access: Arc::new(access),
+            books: Arc::default(),
             refused: Arc::default(),
+            submitted: Arc::default(),
             drains: Arc::default(),
             backend,
         }
@@ -189,7 +207,15 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
+        .routes(routes!(history::orders))
+        .routes(routes!(history::order))
+        .routes(routes!(history::order_of_client))
+        .routes(routes!(history::fills))
+        .routes(routes!(history::transfers))
+        .routes(routes!(history::balances))
         .routes(routes!(markets::markets_list))
+        .routes(routes!(markets::tickers))
+        .routes(routes!(markets::market_ticker))
         .routes(routes!(markets::market_book))
         .routes(routes!(markets::market_curves))
         .routes(routes!(markets::market_history))
@@ -198,6 +224,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(blocks::blocks))
         .routes(routes!(blocks::block))
         .routes(routes!(blocks::batch))
+        .routes(routes!(blocks::ended))
         .routes(routes!(ethereum::ethereum_block))
         .routes(routes!(blocks::raw_block))
         .routes(routes!(blocks::raw_receipts))
@@ -255,16 +282,20 @@ pub(crate) fn router(api: Api, beside: Router) -> Router {
     let body_bytes = api.settings.body_bytes;
     let document = description::document(&description);
     let parameters = Arc::new(Parameters::of(&document));
-    let text: Arc<str> = document.to_string().into();
-    let openapi = move || {
-        let text = text.clone();
-        async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
+    let served = |document: &serde_json::Value| {
+        let text: Arc<str> = document.to_string().into();
+        move || {
+            let text = text.clone();
+            async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()) }
+        }
     };
+    let (openapi, asyncapi) = (served(&document), served(&asyncapi::document(&document)));
     let beside = beside
         .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(api.clone(), guard::guard));
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
+        .route("/v1/asyncapi.json", axum::routing::get(asyncapi))
         .route("/v1/stream", axum::routing::get(stream::open))
         .fallback(page::serve)
         .method_not_allowed_fallback(async || {

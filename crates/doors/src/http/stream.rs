@@ -2,21 +2,25 @@
 //! disconnected.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody};
+use api::{
+    AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody, TickerBody,
+};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
-use primitives::Address;
+use primitives::{Address, Height};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::channels::{Channel, name, parse};
 use super::{Api, Failure, OffersPage};
+use crate::book_feed::BookNews;
 use crate::door::{DISPLACED, Visitor};
 use crate::json::{self, Offers};
 use readers::Sides;
@@ -38,18 +42,6 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// destroy the reason on its way to the client.
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
-/// A channel of the stream.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Channel {
-    Blocks,
-    Batches,
-    /// Trades of one market, named as requested, or of all.
-    Trades(Option<(String, String)>),
-    /// Candles of one market.
-    Candles(String, String, Interval),
-    Account(Address),
-}
-
 /// A client's request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,43 +50,22 @@ struct Request {
     subscribe: Vec<String>,
     #[serde(default)]
     unsubscribe: Vec<String>,
+    /// The last height that the client has of a channel: it goes on from there if it can.
+    #[serde(default)]
+    resume: BTreeMap<String, u64>,
 }
 
-fn parse(api: &Api, name: &str) -> Result<Channel, String> {
-    match name.split_once(':') {
-        None if name == "blocks" => Ok(Channel::Blocks),
-        None if name == "batches" => Ok(Channel::Batches),
-        None if name == "trades" => Ok(Channel::Trades(None)),
-        Some(("trades", market)) => {
-            let (base, quote) = market.split_once('/').ok_or(format!("{market:?} is not a market such as EUR/USD"))?;
-            api.sides(base, quote).map_err(|_| format!("no market {market:?}; see /v1/markets"))?;
-            Ok(Channel::Trades(Some((base.into(), quote.into()))))
-        }
-        Some(("candles", candles)) => {
-            let wrong = || format!("{candles:?} is not a market and an interval such as EUR/USD:1m");
-            let (market, interval) = candles.split_once(':').ok_or_else(wrong)?;
-            let (base, quote) = market.split_once('/').ok_or_else(wrong)?;
-            api.sides(base, quote).map_err(|_| format!("no market {market:?}; see /v1/markets"))?;
-            Ok(Channel::Candles(base.into(), quote.into(), interval.parse()?))
-        }
-        Some(("account", address)) => address.parse().map(Channel::Account).map_err(|error| error.to_string()),
-        _ => Err(format!(
-            "no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE, candles:BASE/QUOTE:1m and \
-             account:0x…"
-        )),
-    }
+/// How far a connection has told a channel.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// Of a book: the height of the reader's book.
+    height: Height,
+    /// Of a ticker: what was told last.
+    ticker: Option<TickerBody>,
 }
 
-fn name(channel: &Channel) -> String {
-    match channel {
-        Channel::Blocks => "blocks".into(),
-        Channel::Batches => "batches".into(),
-        Channel::Trades(None) => "trades".into(),
-        Channel::Trades(Some((base, quote))) => format!("trades:{base}/{quote}"),
-        Channel::Candles(base, quote, interval) => format!("candles:{base}/{quote}:{}", interval.name()),
-        Channel::Account(address) => format!("account:{address}"),
-    }
-}
+/// Messages of a channel, and how far it is told after them.
+type Told = (Vec<Value>, Progress);
 
 /// Upgrades a connection.
 pub(crate) async fn open(
@@ -118,7 +89,7 @@ pub(crate) async fn open(
 struct Connection<'a> {
     api: &'a Api,
     socket: futures_util::stream::SplitSink<WebSocket, Message>,
-    channels: BTreeSet<Channel>,
+    channels: BTreeMap<Channel, Progress>,
     /// Number of the next message.
     sequence: u64,
 }
@@ -139,7 +110,7 @@ pub(crate) fn ended_by(error: axum::Error, limit: usize) -> Option<(u16, Cow<'st
 
 async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
     let (sink, mut source) = socket.split();
-    let mut connection = Connection { api, socket: sink, channels: BTreeSet::new(), sequence: 0 };
+    let mut connection = Connection { api, socket: sink, channels: BTreeMap::new(), sequence: 0 };
     let mut events = api.published().subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -226,28 +197,58 @@ impl Connection<'_> {
         for name in &request.subscribe {
             match parse(self.api, name) {
                 Err(message) => self.error("unknown_channel", &message).await?,
-                Ok(_) if self.channels.len() >= CHANNELS => {
+                Ok(channel) if self.channels.len() >= CHANNELS && !self.channels.contains_key(&channel) => {
                     self.error("too_many_channels", "at most 64 channels a connection").await?;
                 }
-                Ok(channel) => {
-                    let api = self.api.clone();
-                    let of = channel.clone();
-                    let snapshot = tokio::task::spawn_blocking(move || snapshot(&api, &of)).await;
-                    self.channels.insert(channel);
-                    self.send(snapshot.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?).await?;
-                }
+                Ok(channel) => self.subscribe(channel, request.resume.get(name).copied()).await?,
             }
         }
         Ok(())
     }
 
-    async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
-        let (channels, committed) = (self.channels.clone(), committed.clone());
-        let messages = self.api.blocking(move |api| {
-            let of = |channel| increments(api, channel, &committed);
-            channels.iter().map(of).collect::<Result<Vec<_>, Failure>>()
+    /// Begins a channel: with what follows the height that the client has, or with a snapshot.
+    async fn subscribe(&mut self, channel: Channel, resume: Option<Height>) -> Delivered {
+        let of = channel.clone();
+        let begun = self.api.blocking(move |api| match resume {
+            None => Ok((true, None)),
+            Some(height) => resumed(api, &of, height).map(|told| (false, told)),
         });
-        for message in messages.await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?.into_iter().flatten() {
+        let (is_new, told) = begun.await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?;
+        if let (None, false) = (&told, is_new) {
+            let message = format!(
+                "{}: this node cannot go on from that height: the snapshot that follows is whole; what is between is \
+                 under /v1/blocks and in the account's history",
+                name(&channel)
+            );
+            self.error("resume_gone", &message).await?;
+        }
+        let of = channel.clone();
+        let (messages, progress) = match told {
+            Some(told) => told,
+            None => {
+                self.api.blocking(move |api| snapshot(api, &of)).await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?
+            }
+        };
+        self.channels.insert(channel, progress);
+        for message in messages {
+            self.send(message).await?;
+        }
+        Ok(())
+    }
+
+    async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
+        let (channels, committed) = (std::mem::take(&mut self.channels), committed.clone());
+        let told = self.api.blocking(move |api| {
+            let of = |(channel, progress): (Channel, Progress)| {
+                let (messages, progress) = increments(api, &channel, progress, &committed)?;
+                Ok((messages, (channel, progress)))
+            };
+            channels.into_iter().map(of).collect::<Result<Vec<_>, Failure>>()
+        });
+        let (messages, channels): (Vec<_>, Vec<_>) =
+            told.await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?.into_iter().unzip();
+        self.channels = channels.into_iter().collect();
+        for message in messages.into_iter().flatten() {
             self.send(message).await?;
         }
         Ok(())
@@ -260,8 +261,9 @@ fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
     value
 }
 
-fn snapshot(api: &Api, channel: &Channel) -> Result<Value, Failure> {
+fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
     let published = api.published();
+    let mut progress = Progress { height: published.views().height(), ticker: None };
     let mut message = match channel {
         Channel::Blocks => {
             let views = published.views();
@@ -280,6 +282,16 @@ fn snapshot(api: &Api, channel: &Channel) -> Result<Value, Failure> {
             let sides = api.sides(base, quote)?;
             json!({"candles": api.candles_body(sides, *interval, u64::MAX, CANDLES).candles})
         }
+        Channel::Book(base, quote) => {
+            let book = api.books.snapshot(published, &api.symbols, api.sides(base, quote)?);
+            progress.height = book.height;
+            serde_json::to_value(book).expect("plain data")
+        }
+        Channel::Ticker(base, quote) => {
+            let ticker = api.ticker(base, quote)?;
+            progress = Progress { height: ticker.height, ticker: Some(ticker.clone()) };
+            json!({ "ticker": ticker })
+        }
         Channel::Account(address) => {
             let account = api.account_body(address)?;
             let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
@@ -288,11 +300,65 @@ fn snapshot(api: &Api, channel: &Channel) -> Result<Value, Failure> {
     };
     message["type"] = "snapshot".into();
     message["channel"] = name(channel).into();
-    Ok(message)
+    message["height"] = progress.height.into();
+    Ok((vec![message], progress))
 }
 
-fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Result<Vec<Value>, Failure> {
-    Ok(match channel {
+/// What follows a height in a channel; `None` if this node cannot tell it.
+fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>, Failure> {
+    if let Channel::Book(base, quote) = channel {
+        let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, height);
+        let begin = |mut messages: Vec<Value>, at| {
+            messages.insert(0, json!({"type": "resumed", "channel": name(channel), "height": height}));
+            Some((messages, Progress { height: at, ticker: None }))
+        };
+        return Ok(match news {
+            BookNews::Same(at) => begin(Vec::new(), at),
+            BookNews::Changes(changes, at) => {
+                begin(changes.iter().map(|change| tagged("book", &**change)).collect(), at)
+            }
+            BookNews::Lost => None,
+        });
+    }
+    let views = api.published().views();
+    let last = views.height();
+    let is_kept = height == last || views.block(height.saturating_add(1)).is_some();
+    if height > last || !is_kept {
+        return Ok(None);
+    }
+    let mut messages = vec![json!({"type": "resumed", "channel": name(channel), "height": height})];
+    match channel {
+        Channel::Blocks => {
+            let later = views.blocks(u64::MAX).take_while(|block| block.height > height);
+            let mut later: Vec<Value> = later.map(|block| tagged("block", json::block(block))).collect();
+            later.reverse();
+            messages.extend(later);
+        }
+        Channel::Batches | Channel::Trades(_) => {
+            let later: Vec<_> = views.batches().rev().take_while(|batch| batch.height > height).cloned().collect();
+            drop(views);
+            for batch in later.into_iter().rev() {
+                match channel {
+                    Channel::Trades(market) => {
+                        messages.extend(trades(api, market, &batch).into_iter().map(|trade| tagged("trade", trade)));
+                    }
+                    _ => messages.push(tagged("batch", api.symbols.batch(&batch))),
+                }
+            }
+        }
+        // Their snapshots are whole.
+        _ => return Ok(None),
+    }
+    Ok(Some((messages, Progress { height: last, ticker: None })))
+}
+
+fn increments(
+    api: &Api,
+    channel: &Channel,
+    mut progress: Progress,
+    committed: &CommittedBlock,
+) -> Result<Told, Failure> {
+    let messages = match channel {
         Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
         Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
         Channel::Trades(market) => {
@@ -301,12 +367,40 @@ fn increments(api: &Api, channel: &Channel, committed: &CommittedBlock) -> Resul
         Channel::Candles(base, quote, interval) => {
             candle(api, base, quote, *interval, &committed.batch).into_iter().collect()
         }
+        Channel::Book(base, quote) => {
+            match api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height) {
+                BookNews::Same(height) => {
+                    progress.height = height;
+                    Vec::new()
+                }
+                BookNews::Changes(changes, height) => {
+                    progress.height = height;
+                    changes.iter().map(|change| tagged("book", &**change)).collect()
+                }
+                BookNews::Lost => return snapshot(api, channel),
+            }
+        }
+        Channel::Ticker(base, quote) => {
+            let ticker = api.ticker(base, quote)?;
+            let is_news = progress.ticker.as_ref().is_none_or(|told| differs(told, &ticker));
+            let messages = is_news.then(|| tagged("ticker", ticker.clone())).into_iter().collect();
+            if is_news {
+                progress.ticker = Some(ticker);
+            }
+            messages
+        }
         Channel::Account(address) => account_increment(api, address, committed)?.into_iter().collect(),
-    })
+    };
+    Ok((messages, progress))
+}
+
+/// Whether tickers of two heights tell something else.
+fn differs(told: &TickerBody, now: &TickerBody) -> bool {
+    TickerBody { height: told.height, time_ms: told.time_ms, ..now.clone() } != *told
 }
 
 /// The trades of each market in a batch; of one market, or of all.
-fn trades(api: &Api, market: &Option<(String, String)>, batch: &readers::views::BatchSummary) -> Vec<Value> {
+fn trades(api: &Api, market: &Option<(String, String)>, batch: &readers::views::BatchSummary) -> Vec<MarketTradeBody> {
     let chosen: Vec<Sides> = match market {
         Some((base, quote)) => api.sides(base, quote).into_iter().collect(),
         None => {
@@ -320,14 +414,14 @@ fn trades(api: &Api, market: &Option<(String, String)>, batch: &readers::views::
         let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
         (base_volume > 0 || quote_volume > 0).then(|| {
             let price_units = json::price(valuation(sides.base), valuation(sides.quote));
-            json!({
-                "height": batch.height,
-                "market": api.symbols.market(sides.base, sides.quote),
-                "price": api.symbols.whole_price(&price_units, sides.base, sides.quote),
-                "price_units": price_units,
-                "base_volume": base_volume.to_string(),
-                "quote_volume": quote_volume.to_string(),
-            })
+            MarketTradeBody {
+                height: batch.height,
+                market: api.symbols.market(sides.base, sides.quote),
+                price: api.symbols.whole_price(&price_units, sides.base, sides.quote),
+                price_units,
+                base_volume: base_volume.to_string(),
+                quote_volume: quote_volume.to_string(),
+            }
         })
     };
     chosen.into_iter().filter_map(trade).collect()
@@ -344,14 +438,9 @@ fn candle(
     let sides = api.sides(base, quote).ok()?;
     let traded = readers::sides::volumes(&batch.batch, sides) != (0, 0);
     let last = traded.then(|| api.candles_body(sides, interval, u64::MAX, 1))?;
-    let candle = last.candles.first()?;
-    Some(json!({
-        "type": "candle",
-        "height": batch.height,
-        "market": last.market,
-        "interval": last.interval,
-        "candle": candle,
-    }))
+    let (market, interval) = (last.market, last.interval.to_string());
+    let candle = last.candles.into_iter().next()?;
+    Some(tagged("candle", MarketCandleBody { height: batch.height, market, interval, candle }))
 }
 
 fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Result<Option<Value>, Failure> {

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::failure::{Answered, Failure};
 use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::{Api, parse, proof_bytes};
-use crate::backend::Answer;
+use crate::backend::{Answer, Awaited};
 use crate::door::Visitor;
 use crate::json::{self, ErrorBody, ErrorText};
 
@@ -47,6 +47,7 @@ fn pending(id: TransactionId) -> json::TransactionBody {
     json::TransactionBody {
         id: id.to_string(),
         status: "pending".into(),
+        displaced_by: None,
         account: None,
         sequence: None,
         until: None,
@@ -57,6 +58,12 @@ fn pending(id: TransactionId) -> json::TransactionBody {
         proof: None,
         certificate: None,
     }
+}
+
+/// Another transaction has the place of this one. It is told as pending: another node may have it, and whoever took it
+/// for committed or refused would be wrong.
+fn displaced(id: TransactionId, by: TransactionId) -> json::TransactionBody {
+    json::TransactionBody { displaced_by: Some(by.to_string()), ..pending(id) }
 }
 
 fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody {
@@ -206,20 +213,46 @@ impl Api {
     }
 
     /// Submits transactions; with each answer comes its transaction. Whoever sends one that counts has paid, and keeps
-    /// the connection.
+    /// the connection. An order whose client id another one has is not submitted.
     async fn submit(
         &self,
         visitor: &Visitor,
         transactions: Vec<Transaction>,
         wait: bool,
-    ) -> Result<Vec<(Transaction, Answer)>, Failure> {
+    ) -> Result<Vec<Result<(Transaction, Answer), Failure>>, Failure> {
         self.check_intake()?;
-        let receiver = self.backend.submit(transactions.clone(), wait)?;
-        let answers = receiver.await.map_err(|_| Failure::stopping())?;
-        if answers.iter().any(|answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..))) {
-            visitor.visit.recognize();
+        let height = self.published().views().height();
+        let noted: Vec<_> = transactions.iter().map(|one| self.submitted.note(one, height)).collect();
+        let admitted = transactions.iter().zip(&noted).filter(|(_, noted)| noted.is_ok()).map(|(one, _)| one.clone());
+        let mut answers = self.answers(admitted.collect(), wait).await;
+        if let Ok(answers) = &mut answers {
+            let counts = |answer: &Answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..));
+            if answers.iter().any(counts) {
+                visitor.visit.recognize();
+            }
         }
-        Ok(transactions.into_iter().zip(answers).collect())
+        let mut answers = answers.map(Vec::into_iter);
+        let mut told = Vec::with_capacity(transactions.len());
+        for (transaction, noted) in transactions.into_iter().zip(noted) {
+            let noted = match noted {
+                Err(failure) => {
+                    told.push(Err(failure));
+                    continue;
+                }
+                Ok(noted) => noted,
+            };
+            let answer = answers.as_mut().ok().map(|answers| answers.next().expect("one for each"));
+            if matches!(answer, None | Some(Answer::Full | Answer::Refused(_))) {
+                noted.into_iter().for_each(|noted| self.submitted.take_back(noted));
+            }
+            told.extend(answer.map(|answer| Ok((transaction, answer))));
+        }
+        answers.map(|_| told)
+    }
+
+    async fn answers(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
+        let receiver = self.backend.submit(transactions, wait)?;
+        receiver.await.map_err(|_| Failure::stopping())
     }
 
     /// The answer about a transaction that is neither pending nor committed.
@@ -229,7 +262,13 @@ impl Api {
                 let message = format!("this node refused it when it was submitted ({code}): {message}");
                 Failure::new(StatusCode::NOT_FOUND, "refused", message)
             }
-            None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+            None => match self.backend.displaced_by(id) {
+                Some(by) => Failure::not_found(format!(
+                    "the transaction is not pending here any more: {by}, which has its number and ends later, has taken \
+                     its place; ask about that one"
+                )),
+                None => Failure::not_found("the transaction is neither pending nor among those indexed"),
+            },
         }
     }
 
@@ -282,7 +321,8 @@ async fn respond(
     match answer {
         Answer::Pending(id, None) => Ok(pending(id)),
         Answer::Pending(id, Some(receiver)) => match tokio::time::timeout_at(deadline, receiver).await {
-            Ok(Ok(found)) => Ok(committed(id, found)),
+            Ok(Ok(Awaited::Committed(found))) => Ok(committed(id, found)),
+            Ok(Ok(Awaited::Displaced(by))) => Ok(displaced(id, by)),
             Ok(Err(_)) => Err(Failure::stopping()),
             Err(_) => Ok(pending(id)),
         },
@@ -301,8 +341,9 @@ async fn respond(
     request_body(content = String, content_type = "application/octet-stream",
         description = "the encoded transaction, or as JSON `{\"transaction\":\"0x…\"}`, with `signature` of a wallet"),
     responses((status = 202, body = json::TransactionBody), (status = 200, body = json::TransactionBody),
-        (status = 400, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, body = ErrorBody), (status = 503, body = ErrorBody)))]
+        (status = 400, body = ErrorBody), (status = 409, body = ErrorBody), (status = 413, body = ErrorBody),
+        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody)))]
 pub(super) async fn send(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
@@ -312,7 +353,7 @@ pub(super) async fn send(
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)?;
+    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)??;
     let body = respond(&api, answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -337,7 +378,11 @@ pub(super) async fn send_batch(
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
     for answer in api.submit(&visitor, transactions, wait).await? {
-        results.push(match respond(&api, answer, deadline).await {
+        let answered = match answer {
+            Ok(answer) => respond(&api, answer, deadline).await,
+            Err(failure) => Err(failure),
+        };
+        results.push(match answered {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
         });

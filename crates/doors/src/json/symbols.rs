@@ -6,6 +6,9 @@ use primitives::{Amount, AssetId, format_units};
 use api::{BatchBody, EndedOfferBody, PoolFillBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
+/// Ended offers that a batch shows: a mass end is half a million of them.
+const ENDED_SHOWN: usize = 100;
+
 /// Symbols and decimals by number, for writing JSON.
 pub struct Symbols(Vec<(String, u8)>);
 
@@ -98,6 +101,8 @@ impl Symbols {
             pools: batch.pools.iter().map(|fill| self.pool_fill(fill)).collect(),
             short: batch.short.iter().map(|asset| self.get(*asset).into()).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),
+            ended: batch.ended.iter().take(ENDED_SHOWN).map(|ended| self.ended(ended)).collect(),
+            ended_count: batch.ended.len(),
             solver: summary.report.as_ref().map(|report| SolverBody {
                 name: report.solver.name().into(),
                 iterations: report.iterations,

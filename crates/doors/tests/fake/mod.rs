@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, Intake, LaneCaseRead,
-    LaneOutputRead, LaneReads, Moment, NodeLimits, OffersRead, PointReads, PoolReads, PoolsRead, Proved, ProvedKeys,
-    ReadError, Standing, VenueReads, VenuesRead, Vitals,
+    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
+    LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
+    PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
@@ -21,6 +22,7 @@ use primitives::{
     TransactionId,
 };
 use readers::cache::ProvenReceipts;
+use readers::history::{HistoryRange, HistoryRow, HistorySpan, rows_of};
 use readers::metrics::Metrics;
 use readers::views::Views;
 use readers::{CommittedBlock, Outline, Published};
@@ -37,6 +39,9 @@ pub struct Fake {
     metrics: Metrics,
     archive: RwLock<BTreeMap<Height, ArchivedBlock>>,
     answers: Mutex<VecDeque<Answer>>,
+    /// The rows of the history, and the first height that it has.
+    history: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
+    known_from: AtomicU64,
 }
 
 impl Fake {
@@ -60,7 +65,8 @@ impl Fake {
         let root = Roots::of(&ledger).parts().root();
         let published = Published::new(Views::new(&ledger, root, 1_000));
         let (metrics, archive, answers) = (Metrics::new(), RwLock::default(), Mutex::default());
-        Fake { ledger: RwLock::new(ledger), published, metrics, archive, answers }
+        let (ledger, history, known_from) = (RwLock::new(ledger), RwLock::default(), AtomicU64::new(1));
+        Fake { ledger, published, metrics, archive, answers, history, known_from }
     }
 
     /// What the intake answers to the next transactions, one after another; after these it is full again.
@@ -83,9 +89,17 @@ impl Fake {
         let outline = Outline::of(&ledger);
         let committed = CommittedBlock::new(&block, &applied, &ids, proven.root, outline, Vec::new());
         drop(ledger);
+        let rows = rows_of(&block, &proven.receipts);
+        self.history.write().expect("no test panics with it").extend(rows);
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
         self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
         self.published.announce(Arc::new(committed));
+    }
+
+    /// Forgets the history below a height.
+    #[allow(dead_code, reason = "not every test has a history")]
+    pub fn forget_history(&self, below: Height) {
+        self.known_from.store(below, Ordering::Relaxed);
     }
 
     fn archived(&self, height: Height) -> Option<ArchivedBlock> {
@@ -246,6 +260,22 @@ impl Archived for Fake {
 
     fn handovers(&self, _from: u64) -> Result<Option<HandoverPage>, ReadError> {
         Ok(None)
+    }
+}
+
+impl HistoryReads for Fake {
+    fn history(&self) -> Result<HistorySpan, NoHistory> {
+        let known_from = self.known_from.load(Ordering::Relaxed);
+        if known_from == 0 {
+            return Err(NoHistory::Off);
+        }
+        Ok(HistorySpan { known_from, height: self.published.views().height() })
+    }
+
+    fn history_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, ReadError> {
+        let rows = self.history.read().expect("no test panics with it");
+        let found = rows.range(range.from.clone()..range.to.clone()).rev().take(count);
+        Ok(found.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 }
 

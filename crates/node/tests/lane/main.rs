@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use doors::Answer;
+use doors::{Answer, Awaited};
 use lane::{LaneClient, LaneDirectory};
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms, Listing, Outcome};
 use node::{Config, Exchange, HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address, make_first_lane_keys};
@@ -126,7 +126,8 @@ impl Net {
         let answers = self.exchange.submit(vec![transaction], true).expect("open").blocking_recv().expect("an answer");
         match answers.into_iter().next().expect("one answer") {
             Answer::Pending(_, Some(found)) => {
-                assert_eq!(found.blocking_recv().expect("committed").outcome, Outcome::Applied);
+                let told = found.blocking_recv().expect("committed");
+                assert!(matches!(told, Awaited::Committed(found) if found.outcome == Outcome::Applied), "{told:?}");
             }
             other => panic!("{other:?}"),
         }

@@ -211,7 +211,9 @@ fn a_substitute_displaces_what_ends_earlier_and_a_refused_one_does_not() {
     assert_eq!(pool.admit(ending(1, 5, 1), &ledger), conflict, "it ends no later");
     assert_eq!(pool.admit(ending(1, 6, 1_001), &ledger), Err(Reject::Refused(Refusal::OVERDRAFT)));
     assert!(pool.contains(&ending(1, 5, 900).id));
+    assert!(pool.take_displaced().is_empty(), "a refused one displaces nothing");
     assert_eq!(pool.admit(ending(1, 6, 950), &ledger), Ok(()));
+    assert_eq!(pool.take_displaced(), [(ending(1, 5, 900).id, ending(1, 6, 950).id)]);
     assert_eq!((pool.len(), pool.contains(&ending(1, 5, 900).id)), (1, false));
     assert_eq!(pool.admit(ending(2, 9, 60), &ledger), Err(Reject::Refused(Refusal::OVERDRAFT)));
     pool.end(1, 0);

@@ -6,14 +6,14 @@ An order is an offer of the batch exchange. What follows from that:
 
 - **Only limit orders**, which trade at the batch's price or rest. An order to *buy* spends what its amount costs at its
   price; at a better price it buys more, never dearer.
-- `id` is the number of the offer. An order's transaction is in ``info["transaction"]``, and `fetchOrder` takes its id
-  too: nodes find transactions, not offers that no longer rest, so an older order is found by it alone.
+- `id` is the number of the offer. An order's transaction is in ``info["transaction"]``, and `fetchOrder` takes its id,
+  too.
 - ``clientOrderId`` is the `reference` of `walras.client`: an order with one is placed once, however often it is sent.
 - A public trade is what a market traded in one batch, at one price. It has no side.
 - Each transaction has a fee in the fee asset, and trades have none.
 
-Nodes keep no list of an account's past trades and orders: `fetchMyTrades`, `fetchOrders` and `fetchClosedOrders` raise
-`NotSupported`. The live stream of `walras.client` brings fills as they happen.
+Past orders and trades are those of the node's index: they end where it begins. `walras.ccxt_async` is the same class for
+event loops, with `watchOrderBook` and `watchTicker`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ from walras.client import (
     NotFoundError,
     NumbersError,
     Offer,
+    PastFill,
+    PastOrder,
     RefusedError,
     UndecidedError,
     UnknownAssetError,
@@ -102,9 +104,10 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
     the network."""
 
     def describe(self) -> Any:
-        no = ["fetchMyTrades", "fetchOrders", "fetchClosedOrders", "createMarketOrder", "editOrder", "fetchOrderTrades"]
+        no = ["createMarketOrder", "editOrder"]
         yes = ["fetchMarkets", "fetchCurrencies", "fetchTicker", "fetchTickers", "fetchOrderBook", "fetchTrades"]
         yes += ["fetchOHLCV", "fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder"]
+        yes += ["fetchMyTrades", "fetchOrders", "fetchClosedOrders", "fetchOrderTrades"]
         yes += ["cancelAllOrders", "fetchTime", "fetchStatus", "createLimitOrder", "spot"]
         intervals = ["1m", "5m", "15m", "1h", "4h", "1d"]
         return self.deep_extend(
@@ -441,11 +444,9 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         with _translated():
             if not id.startswith("0x"):
                 offer = client.offer_of(int(id))
-                if offer is None:
-                    raise ccxt.OrderNotFound(
-                        f"offer {id} no longer rests; ask for it by its transaction, info['transaction'] of createOrder"
-                    )
-                return self._resting(offer)
+                if offer is not None:
+                    return self._resting(offer)
+                return self._ended(int(id))
             told = client.run(client._core.placed_offer(id))
         if told is None:
             raise ccxt.OrderNotFound(f"the node knows no order with transaction {id}")
@@ -463,6 +464,21 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             known = {"filled": float(filled), "remaining": float(rests)}
             return self.extend(order, {**known, "cost": None, "average": None})
         return order
+
+    def _ended(self, number: int) -> Any:
+        """An order that no longer rests, from the node's index."""
+        try:
+            fate = self._sender().order_fate(number)
+        except NotFoundError as error:
+            raise ccxt.OrderNotFound(str(error)) from error
+        if fate.order is None:
+            raise ccxt.OrderNotFound(f"order {number} is {fate.status} until block {fate.until}, and in no block yet")
+        order = self._past_order(fate.order)
+        filled = fate.sold if order["side"] == "sell" else fate.bought
+        cost = fate.bought if order["side"] == "sell" else fate.sold
+        known = {"filled": filled and float(filled), "cost": cost and float(cost)}
+        average = float(cost / filled) if cost and filled else None
+        return self.extend(order, {**known, "average": average, "info": fate})
 
     def cancel_order(self, id: str, symbol: Any = None, params: Any = None) -> Any:
         self.load_markets()
@@ -485,10 +501,88 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         status = "canceled" if whole else None
         return [self.safe_order({**order, "status": status, "info": fates}) for order in orders]
 
-    def fetch_my_trades(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
-        raise ccxt.NotSupported(
-            "walras nodes keep no list of an account's trades: follow `client.stream('account:' + address)` instead"
+    def _own_trade(self, fill: PastFill) -> Any:
+        """A trade from a fill: offers of the base sell it, offers of the quote buy it."""
+        is_sell = f"{fill.sell}/{fill.buy}" in self.markets
+        name = f"{fill.sell}/{fill.buy}" if is_sell else f"{fill.buy}/{fill.sell}"
+        amount, cost = (fill.sold, fill.bought) if is_sell else (fill.bought, fill.sold)
+        return self.safe_trade(
+            {
+                "id": f"{fill.height}-{fill.offer}",
+                "order": str(fill.offer),
+                "symbol": name,
+                "timestamp": fill.time_ms,
+                "datetime": self.iso8601(fill.time_ms),
+                "side": "sell" if is_sell else "buy",
+                "type": "limit",
+                "price": plain(cost / amount) if amount else None,
+                "amount": plain(amount),
+                "cost": plain(cost),
+                "takerOrMaker": None,
+                "fee": None,
+                "info": fill,
+            },
+            self.market(name),
         )
+
+    def fetch_my_trades(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
+        """The newest thousand, or as many as `limit` says."""
+        self.load_markets()
+        client = self._sender()
+        with _translated():
+            fills = client.fills(limit=max(limit or 0, 1000))
+        trades = [self._own_trade(fill) for fill in reversed(fills)]
+        name = self.market(symbol)["symbol"] if symbol else None
+        return self.filter_by_symbol_since_limit(trades, name, since, limit)
+
+    def fetch_order_trades(
+        self, id: str, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None
+    ) -> Any:
+        trades = self.fetch_my_trades(symbol)
+        return self.filter_by_since_limit([one for one in trades if one["order"] == id], since, limit)
+
+    def _past_order(self, past: PastOrder) -> Any:
+        """An order from the node's index. An offer of the quote is a purchase at the inverse of its price."""
+        is_sell = f"{past.sell}/{past.buy}" in self.markets
+        name = f"{past.sell}/{past.buy}" if is_sell else f"{past.buy}/{past.sell}"
+        amount, price = past.amount or Decimal(0), past.price or Decimal(0)
+        statuses = {"resting": "open", "refused": "rejected", "void": "rejected"}
+        closed = "closed" if past.why in ("filled", "returned") else "canceled"
+        return self.safe_order(
+            {
+                "id": str(past.sequence),
+                "clientOrderId": past.client,
+                "symbol": name,
+                "type": "limit",
+                "timeInForce": "GTC" if past.life == "rests" else None,
+                "side": "sell" if is_sell else "buy",
+                "price": plain(price if is_sell else 1 / price) if price else None,
+                "amount": plain(amount if is_sell else amount * price),
+                "remaining": plain(past.left or Decimal(0)) if is_sell else None,
+                "status": statuses.get(past.status, closed),
+                "timestamp": past.time_ms,
+                "datetime": self.iso8601(past.time_ms),
+                "fee": None,
+                "trades": [],
+                "info": past,
+            },
+            self.market(name),
+        )
+
+    def fetch_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
+        """The newest thousand that name assets of this network, or as many as `limit` says."""
+        self.load_markets()
+        client = self._sender()
+        with _translated():
+            found = client.orders(limit=max(limit or 0, 1000))
+        orders = [self._past_order(one) for one in reversed(found) if one.amount is not None and one.price is not None]
+        name = self.market(symbol)["symbol"] if symbol else None
+        return self.filter_by_symbol_since_limit(orders, name, since, limit)
+
+    def fetch_closed_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
+        orders = self.fetch_orders(symbol)
+        closed = [order for order in orders if order["status"] in ("closed", "canceled")]
+        return self.filter_by_since_limit(closed, since, limit)
 
     def account_address(self) -> str:
         """The address to pay, with its checksum."""

@@ -14,16 +14,15 @@
 
 **Invariant.** Everything but `sync` and `aio` is without sockets; a node never chooses what is signed.
 
-**What nodes lack, and this client does not pretend**: a stream of the book (a `LocalBook` reads it again when a block
-changed it); a stream from a past height (what can be read is read, the rest is a `Missed` event); a look-up by the
-caller's own reference (the store has it); the first height that a node's index knows (it is inferred from kept
-blocks).
+**What nodes lack, and this client does not pretend**: a stream from any past height (what can be read is read, the rest
+is a `Missed` event); a look-up by the caller's own reference (the store has it); the first height that a node's index
+of transactions knows (it is inferred from kept blocks).
 """
 
 try:
     from walras.client.aio import AsyncClient
     from walras.client.amounts import Asset, Assets, Number
-    from walras.client.book import Change, LocalBook
+    from walras.client.book import BookBrokenError, BookUpdate, Change, LocalBook
     from walras.client.certificate import Committee
     from walras.client.encoding import checked_address
     from walras.client.errors import (
@@ -47,6 +46,7 @@ try:
         VoidError,
     )
     from walras.client.frames import to_pandas, to_polars
+    from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
     from walras.client.keys import Ed25519Key, EthereumKey, Key
     from walras.client.models import (
         Account,
@@ -56,6 +56,7 @@ try:
         Block,
         Book,
         Candle,
+        Day,
         Fate,
         Fill,
         Level,
@@ -65,6 +66,7 @@ try:
         Outcome,
         PricePoint,
         Status,
+        Ticker,
         Trade,
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
@@ -89,12 +91,15 @@ __all__ = [
     "BatchTrade",
     "Block",
     "Book",
+    "BookBrokenError",
+    "BookUpdate",
     "BusyError",
     "Candle",
     "Change",
     "Client",
     "ClientError",
     "Committee",
+    "Day",
     "Disconnected",
     "Ed25519Key",
     "EthereumKey",
@@ -117,8 +122,11 @@ __all__ = [
     "Number",
     "NumbersError",
     "Offer",
+    "OrderFate",
     "OtherNetworkError",
     "Outcome",
+    "PastFill",
+    "PastOrder",
     "PricePoint",
     "RefusedError",
     "SentBeforeError",
@@ -126,8 +134,10 @@ __all__ = [
     "Store",
     "StoreError",
     "StreamError",
+    "Ticker",
     "Trade",
     "TransactionRefusedError",
+    "Transfer",
     "UndecidedError",
     "UnknownAssetError",
     "VoidError",

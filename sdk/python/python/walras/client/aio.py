@@ -14,12 +14,13 @@ from websockets.exceptions import WebSocketException
 from websockets.protocol import State
 
 from walras.client.amounts import Assets, Number
-from walras.client.book import LocalBook
+from walras.client.book import BookUpdate, LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
 from walras.client.keys import Key
 from walras.client.models import (
     Account,
@@ -33,6 +34,7 @@ from walras.client.models import (
     Offer,
     PricePoint,
     Status,
+    Ticker,
 )
 from walras.client.pending import Store
 from walras.client.stream import SILENCE_S, Event, Feed
@@ -157,6 +159,27 @@ class AsyncClient:
     async def markets(self) -> list[Market]:
         return await self.run(self._core.session.markets())
 
+    async def orders(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[PastOrder]:
+        past = self._core.session.past(address or self.address, "orders", PastOrder.of, limit, since)
+        return await self.run(past)
+
+    async def fills(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[PastFill]:
+        return await self.run(self._core.session.past(address or self.address, "fills", PastFill.of, limit, since))
+
+    async def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
+        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
+        return await self.run(past)
+
+    async def order_fate(
+        self, number: int | None = None, *, client: str | None = None, address: str | None = None
+    ) -> OrderFate:
+        if (number is None) == (client is None):
+            raise ValueError("give a number or a client")
+        return await self.run(self._core.session.order_fate(address or self.address, number, client))
+
+    async def ticker(self, market: str) -> Ticker:
+        return await self.run(self._core.session.ticker(market))
+
     async def book(self, market: str, levels: int | None = None) -> Book:
         return await self.run(self._core.session.book(market, levels))
 
@@ -230,7 +253,8 @@ class AsyncClient:
 
     async def stream(self, *channels: str, from_height: int | None = None) -> AsyncIterator[Event]:
         """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
-        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again,
+        and what was missed is asked for."""
         feed = Feed(self._core.session, channels, from_height)
         while True:
             try:
@@ -252,14 +276,12 @@ class AsyncClient:
             yield lost
             await asyncio.sleep(lost.retry_s)
 
-    async def follow_book(self, market: str, levels: int | None = None) -> AsyncIterator[LocalBook]:
-        """A local book, each time that a block changed it."""
-        local = LocalBook(market)
-        local.apply(await self.book(market, levels))
-        yield local
-        async for event in self.stream("blocks"):
-            if isinstance(event, Block) and local.saw(event) and local.apply(await self.book(market, levels)):
-                yield local
+    async def follow_book(self, market: str) -> AsyncIterator[LocalBook]:
+        """A local book of the best hundred levels of each side, each time that a block changed it. It is the same object
+        each time, checked against the node's checksum."""
+        async for event in self.stream(f"book:{market}"):
+            if isinstance(event, BookUpdate):
+                yield event.book
 
     def stored(self) -> Sequence[str]:
         """The ids of the stored transactions."""

@@ -12,6 +12,7 @@ from walras.client.amounts import Assets, assets_of
 from walras.client.encoding import address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
+from walras.client.history import OrderFate
 from walras.client.models import (
     Account,
     Batch,
@@ -23,6 +24,7 @@ from walras.client.models import (
     Offer,
     PricePoint,
     Status,
+    Ticker,
 )
 
 __all__ = ["Session"]
@@ -119,6 +121,32 @@ class Session:
             found += more
         return found
 
+    def past(
+        self, address: str, what: str, read: Callable[[Any, Assets], T], limit: int, since: int | None
+    ) -> Flow[list[T]]:
+        """The newest rows of a history, page by page."""
+        address_bytes(address)
+        assets = yield from self.assets()
+
+        def decode(body: Any) -> tuple[list[T], str | None]:
+            return [read(one, assets) for one in body[what]], body["next"]
+
+        found: list[T] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            path, count = f"/v1/accounts/{address}/{what}", min(limit - len(found), PAGE)
+            rows, cursor = yield from self.get(path, decode, limit=count, cursor=cursor, since=since)
+            found += rows
+            if cursor is None:
+                break
+        return found
+
+    def order_fate(self, address: str, number: int | None, client: str | None) -> Flow[OrderFate]:
+        address_bytes(address)
+        assets = yield from self.assets()
+        place = f"orders/{number}" if client is None else f"clients/{escaped(client, '')}"
+        return (yield from self.get(f"/v1/accounts/{address}/{place}", lambda body: OrderFate.of(body, assets)))
+
     def offer(self, address: str, id: int) -> Flow[Offer | None]:
         """A resting offer; None if it has traded, or was cancelled, or never was."""
         # Ids from this one on: the first is the offer, if it rests.
@@ -137,6 +165,10 @@ class Session:
     def book(self, market: str, levels: int | None) -> Flow[Book]:
         assets, path = yield from self._market_path(market, "book")
         return (yield from self.get(path, lambda body: Book.of(body, assets), levels=levels))
+
+    def ticker(self, market: str) -> Flow[Ticker]:
+        assets, path = yield from self._market_path(market, "ticker")
+        return (yield from self.get(path, lambda body: Ticker.of(body, assets)))
 
     def candles(self, market: str, interval: str, limit: int | None, before_ms: int | None) -> Flow[list[Candle]]:
         assets, path = yield from self._market_path(market, "candles")

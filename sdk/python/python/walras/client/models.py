@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "Book",
     "Candle",
+    "Day",
     "Fate",
     "Fill",
     "Level",
@@ -26,6 +27,7 @@ __all__ = [
     "Outcome",
     "PricePoint",
     "Status",
+    "Ticker",
     "Trade",
 ]
 
@@ -325,6 +327,61 @@ class Trade:
             price=Decimal(body["price"]),
             base_volume=base.amount(int(body["base_volume"])),
             quote_volume=quote.amount(int(body["quote_volume"])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What a market traded in the 24 hours up to the last block."""
+
+    since_ms: int
+    complete: bool
+    """Whether the node has every batch of them."""
+    open: Decimal
+    high: Decimal
+    low: Decimal
+    close: Decimal
+    change_percent: Decimal
+    base_volume: Decimal
+    quote_volume: Decimal
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticker:
+    """A market at a glance."""
+
+    market: str
+    height: int
+    time_ms: int
+    price: Decimal | None
+    best_sell: Decimal | None
+    best_buy: Decimal | None
+    day: Day | None
+    """None if the market did not trade in them."""
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Ticker:
+        base, quote = assets.market(body["market"])
+        day = body["day"]
+        prices = {name: Decimal(day[name]) for name in ("open", "high", "low", "close", "change_percent")} if day else {}
+        return Ticker(
+            market=body["market"],
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            price=decimal(body["price"]),
+            best_sell=decimal(body["best_sell"]),
+            best_buy=decimal(body["best_buy"]),
+            day=Day(
+                since_ms=int(day["since_ms"]),
+                complete=bool(day["complete"]),
+                **prices,
+                base_volume=base.amount(int(day["base_volume"])),
+                quote_volume=quote.amount(int(day["quote_volume"])),
+                batches=int(day["batches"]),
+            )
+            if day
+            else None,
         )
 
 

@@ -6,7 +6,8 @@ is made again after a pause that grows.
 
 **Resuming.** The node sends no increments of before. So after a reconnection, or from a height that the caller names,
 a `Feed` asks for the blocks, batches and trades between the last event and the snapshot, and hands them out in order,
-each once. What the node no longer keeps, or never offers again, is a `Missed` event: fills and outcomes of an account,
+each once. A book goes on from its height where the node can tell what
+follows, and otherwise begins again with a snapshot. What the node no longer keeps, or never offers again, is a `Missed` event: fills and outcomes of an account,
 and trades of all markets at once. An `AccountSnapshot` follows it, which is whole.
 """
 
@@ -18,10 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from walras.client.amounts import Assets
+from walras.client.book import BookUpdate, LocalBook
 from walras.client.calls import PAGE, Session
 from walras.client.errors import ForeignAnswerError, NotFoundError, StreamError
 from walras.client.flow import Flow
-from walras.client.models import Account, Balance, Batch, Block, Candle, Fill, Offer, Outcome, Trade
+from walras.client.models import Account, Balance, Batch, Block, Candle, Fill, Offer, Outcome, Ticker, Trade
 
 __all__ = [
     "AccountSnapshot",
@@ -90,7 +92,8 @@ class AccountUpdate:
 
 
 Event: TypeAlias = (
-    "Block | Batch | Trade | Candle | AccountSnapshot | AccountUpdate | Heartbeat | Disconnected | Missed"
+    "Block | Batch | Trade | Candle | Ticker | BookUpdate | AccountSnapshot | AccountUpdate | Heartbeat | Disconnected | "
+    "Missed"
 )
 
 
@@ -107,6 +110,8 @@ def channel_of_message(message: Any) -> str | None:
             return f"trades:{message['market']}"
         case "candle":
             return f"candles:{message['market']}:{message['interval']}"
+        case "book" | "ticker" as kind:
+            return f"{kind}:{message['market']}"
         case "account":
             return f"account:{message['address']}"
     return None
@@ -123,6 +128,7 @@ class Feed:
     """The last height of each channel that was handed out; of candles, the last time."""
     _snapshot: dict[str, int] = field(default_factory=dict)
     """The last height of each channel at its snapshot: increments up to it are in it."""
+    _books: dict[str, LocalBook] = field(default_factory=dict)
     _sequence: int | None = None
     _tries: int = 0
 
@@ -137,7 +143,8 @@ class Feed:
     def connected(self) -> str:
         """The first message to a new connection."""
         self._sequence = None
-        return json.dumps({"subscribe": list(self.channels)})
+        known = {channel: book.height for channel, book in self._books.items() if book.height >= 0}
+        return json.dumps({"subscribe": list(self.channels), **({"resume": known} if known else {})})
 
     def broken(self, reason: str, random: Callable[[], float]) -> Disconnected:
         """The connection broke: when to make it again."""
@@ -158,6 +165,9 @@ class Feed:
         if number != (0 if self._sequence is None else self._sequence + 1):
             raise ForeignAnswerError(server, "messages of its stream were missed")
         self._sequence, self._tries = number, 0
+        if message["type"] == "error" and message["code"] == "resume_gone":
+            # A snapshot follows.
+            return []
         if message["type"] == "error":
             raise StreamError(server, str(message["code"]), str(message["message"]))
         try:
@@ -173,11 +183,23 @@ class Feed:
         if channel is None:
             # A kind of message that a later node has.
             return []
+        if channel.startswith("book:"):
+            return self._book(channel, message, assets)
+        if channel.startswith("ticker:"):
+            return [Ticker.of(message["ticker"] if message["type"] == "snapshot" else message, assets)]
         if message["type"] != "snapshot":
             return self._increment(channel, message, assets)
         events = yield from self._resumed(channel, message, assets)
         self._snapshot[channel] = self._last.get(channel, -1)
         return events
+
+    def _book(self, channel: str, message: Any, assets: Assets) -> list[Event]:
+        """Takes a snapshot or a change of a book. One that is broken begins again over a new connection."""
+        book = self._books.setdefault(channel, LocalBook(message["market"]))
+        before = book.height
+        changes = (book.snapshot if message["type"] == "snapshot" else book.change)(message, assets)
+        self.session.saw(book.height)
+        return [BookUpdate(book.market, book.height, tuple(changes), book)] if book.height != before else []
 
     def _resumed(self, channel: str, message: Any, assets: Assets) -> Flow[list[Event]]:
         """The events from the last one to the snapshot's."""

@@ -13,12 +13,13 @@ from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect
 
 from walras.client.amounts import Assets, Number
-from walras.client.book import LocalBook
+from walras.client.book import BookUpdate, LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
 from walras.client.keys import Key
 from walras.client.models import (
     Account,
@@ -32,6 +33,7 @@ from walras.client.models import (
     Offer,
     PricePoint,
     Status,
+    Ticker,
 )
 from walras.client.pending import Store
 from walras.client.stream import SILENCE_S, Event, Feed
@@ -163,6 +165,32 @@ class Client:
         """The pairs with offers or trades."""
         return self.run(self._core.session.markets())
 
+    def orders(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[PastOrder]:
+        """The newest orders of an account, as far back as the node's index goes, or as a height."""
+        past = self._core.session.past(address or self.address, "orders", PastOrder.of, limit, since)
+        return self.run(past)
+
+    def fills(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[PastFill]:
+        """The newest fills of an account."""
+        return self.run(self._core.session.past(address or self.address, "fills", PastFill.of, limit, since))
+
+    def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
+        """The newest transfers of an account by native operations."""
+        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
+        return self.run(past)
+
+    def order_fate(
+        self, number: int | None = None, *, client: str | None = None, address: str | None = None
+    ) -> OrderFate:
+        """The definite answer about an order, by its number or by the `client` that it was signed with."""
+        if (number is None) == (client is None):
+            raise ValueError("give a number or a client")
+        return self.run(self._core.session.order_fate(address or self.address, number, client))
+
+    def ticker(self, market: str) -> Ticker:
+        """Last price, best limits, and the 24 hours up to the last block."""
+        return self.run(self._core.session.ticker(market))
+
     def book(self, market: str, levels: int | None = None) -> Book:
         """The resting offers of a market such as ``EUR/USD``, by price."""
         return self.run(self._core.session.book(market, levels))
@@ -257,7 +285,8 @@ class Client:
 
     def stream(self, *channels: str, from_height: int | None = None) -> Iterator[Event]:
         """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
-        ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again, and what was missed is asked for."""
+        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again,
+        and what was missed is asked for."""
         feed = Feed(self._core.session, channels, from_height)
         while True:
             try:
@@ -272,14 +301,12 @@ class Client:
             yield lost
             time.sleep(lost.retry_s)
 
-    def follow_book(self, market: str, levels: int | None = None) -> Iterator[LocalBook]:
-        """A local book, each time that a block changed it."""
-        local = LocalBook(market)
-        local.apply(self.book(market, levels))
-        yield local
-        for event in self.stream("blocks"):
-            if isinstance(event, Block) and local.saw(event) and local.apply(self.book(market, levels)):
-                yield local
+    def follow_book(self, market: str) -> Iterator[LocalBook]:
+        """A local book of the best hundred levels of each side, each time that a block changed it. It is the same object
+        each time, checked against the node's checksum."""
+        for event in self.stream(f"book:{market}"):
+            if isinstance(event, BookUpdate):
+                yield event.book
 
     def stored(self) -> Sequence[str]:
         """The ids of the stored transactions."""

@@ -1,0 +1,203 @@
+//! The history of accounts: orders, fills, transfers, balances.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::OutcomeBody;
+
+/// Orders of an account, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OrdersBody {
+    /// Height of the last block in the index.
+    pub height: u64,
+    /// Height of the first block in the index.
+    pub known_from: u64,
+    /// The orders.
+    pub orders: Vec<PlacedOrderBody>,
+    /// The `cursor` of the next page, if there may be one.
+    pub next: Option<String>,
+}
+
+/// An order: a transaction that places or replaces an offer, and how its offer stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PlacedOrderBody {
+    /// Height of its block.
+    pub height: u64,
+    /// Time of the block, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: String,
+    /// The account's number of it, which is the offer's id.
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Limit price: minimum units bought per unit sold.
+    pub limit: String,
+    /// Units that it asks to sell.
+    pub amount: String,
+    /// How long it rests: `rests`, `until HEIGHT` or `one batch`.
+    pub life: String,
+    /// What its client calls it; null if nothing.
+    pub client: Option<String>,
+    /// The id of the offer whose place it takes.
+    pub replaces: Option<String>,
+    /// The outcome in its block.
+    pub outcome: OutcomeBody,
+    /// `refused` (it may come back until `until`), `resting`, `ended` or `void`.
+    pub status: Cow<'static, str>,
+    /// Of one that ended: `filled`, `returned` (too little was left for an offer), `cancelled`, `replaced`, `expired`
+    /// or `one_batch`; of a refused one the code.
+    pub why: Option<Cow<'static, str>>,
+    /// Units that rest.
+    pub left: String,
+    /// The last height that changed it.
+    pub changed_height: u64,
+}
+
+/// The definite answer about an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OrderFateBody {
+    /// The account.
+    pub account: String,
+    /// Height of the last block in the index.
+    pub height: u64,
+    /// Height of the first block in the index.
+    pub known_from: u64,
+    /// `pending` and `refused` (it may count until `until`), `resting`, `ended`, or `void`: it never counts.
+    pub status: Cow<'static, str>,
+    /// The last height at which it may count.
+    pub until: String,
+    /// Why it ended, or was refused; or why it is void.
+    pub why: Option<Cow<'static, str>>,
+    /// The transaction.
+    pub id: String,
+    /// The account's number of it.
+    pub sequence: String,
+    /// The order, once it is in a block.
+    pub order: Option<PlacedOrderBody>,
+    /// Units sold.
+    pub sold: String,
+    /// Units received; null if it has more than a thousand fills, of which `fills` has the newest.
+    pub bought: Option<String>,
+    /// Units that returned to the account.
+    pub returned: String,
+    /// Its fills, newest first.
+    pub fills: Vec<HistoryFillBody>,
+    /// Numbers of other orders of the account with the same `client`, newest first.
+    pub others: Vec<String>,
+}
+
+/// Fills of an account, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FillsBody {
+    /// Height of the last block in the index.
+    pub height: u64,
+    /// Height of the first block in the index.
+    pub known_from: u64,
+    /// The fills.
+    pub fills: Vec<HistoryFillBody>,
+    /// The `cursor` of the next page, if there may be one.
+    pub next: Option<String>,
+}
+
+/// An execution of an offer in a batch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryFillBody {
+    /// Height of the batch.
+    pub height: u64,
+    /// Its time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// The offer's limit.
+    pub limit: String,
+    /// The offer's id.
+    pub offer: String,
+    /// Units sold.
+    pub sold: String,
+    /// Units received, net of commission.
+    pub bought: String,
+    /// Units that rest.
+    pub left: String,
+    /// Units returned because they are too few for an offer.
+    pub returned: String,
+}
+
+/// Transfers of an account, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TransfersBody {
+    /// Height of the last block in the index.
+    pub height: u64,
+    /// Height of the first block in the index.
+    pub known_from: u64,
+    /// The transfers.
+    pub transfers: Vec<TransferBody>,
+    /// The `cursor` of the next page, if there may be one.
+    pub next: Option<String>,
+}
+
+/// Units that left or reached an account by a native operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TransferBody {
+    /// Height of its block.
+    pub height: u64,
+    /// Time of the block, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: String,
+    /// Symbol.
+    pub asset: String,
+    /// Units.
+    pub amount: String,
+    /// `in` or `out`.
+    pub direction: Cow<'static, str>,
+    /// `payment`, `issue`, `burn`, `stake`, `lane` or `venue`.
+    pub kind: Cow<'static, str>,
+    /// The other account, if there is one.
+    pub with: Option<String>,
+}
+
+/// What an account had after the blocks that changed it, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BalancesBody {
+    /// Height of the last block in the index.
+    pub height: u64,
+    /// Height of the first block in the index.
+    pub known_from: u64,
+    /// The balances.
+    pub balances: Vec<BalancesAtBody>,
+    /// The `cursor` of the next page, if there may be one.
+    pub next: Option<String>,
+}
+
+/// What an account had after a block, of the assets that the block may have changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BalancesAtBody {
+    /// Height of the block.
+    pub height: u64,
+    /// Height of the state that was read: the same, or a later one if the index was behind.
+    pub state_height: u64,
+    /// Time of the block, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Each asset.
+    pub balances: Vec<HeldBody>,
+}
+
+/// Units of one asset at a height.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HeldBody {
+    /// Symbol.
+    pub asset: String,
+    /// Units that the account could spend.
+    pub available: String,
+    /// Units locked in its offers; null if they were not known at this height.
+    pub locked: Option<String>,
+}

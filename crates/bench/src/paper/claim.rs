@@ -1,0 +1,255 @@
+//! What must hold of an exhibit's rows, checked by the program.
+
+use serde_json::{Value, json};
+
+use super::chart::{cell_number, cell_text, group_name};
+
+/// A sentence about rows, and how it is checked.
+pub struct ShapeClaim {
+    /// The sentence.
+    pub says: &'static str,
+    /// Only rows whose columns have these texts count.
+    pub only: &'static [(&'static str, &'static str)],
+    /// Rows with equal values in these columns belong together; the claim holds if it holds of each group.
+    pub by: &'static [&'static str],
+    /// What must hold.
+    pub shape: ClaimShape,
+}
+
+/// What must hold of the rows of a group, in their order.
+#[derive(Clone, Copy, Debug)]
+pub enum ClaimShape {
+    /// Each number is at least the one before it, less a share `slack` of it.
+    Rises {
+        /// The column.
+        column: &'static str,
+        /// A share, for noise.
+        slack: f64,
+    },
+    /// Each number is at most the one before it, plus a share `slack` of it.
+    Falls {
+        /// The column.
+        column: &'static str,
+        /// A share, for noise.
+        slack: f64,
+    },
+    /// In each row, `over` is at least `least` times `under`.
+    RatioAtLeast {
+        /// The larger column.
+        over: &'static str,
+        /// The smaller column.
+        under: &'static str,
+        /// The factor.
+        least: f64,
+    },
+    /// Each number is between these.
+    Within {
+        /// The column.
+        column: &'static str,
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// The last number over the first is between these.
+    LastOverFirst {
+        /// The column.
+        column: &'static str,
+        /// The least ratio.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// `falling`, which begins above `rising`, is first below it at an `x` between these.
+    Crosses {
+        /// The column along which they cross.
+        x: &'static str,
+        /// The column that begins above.
+        falling: &'static str,
+        /// The column that ends above.
+        rising: &'static str,
+        /// The least x.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// The column says true.
+    True(&'static str),
+}
+
+/// What a check found: `holds` is `None` if the rows have too few numbers for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimVerdict {
+    /// Whether the claim holds.
+    pub holds: Option<bool>,
+    /// The numbers that say so: one for each group, those that fail first.
+    pub numbers: String,
+}
+
+/// Numbers that a verdict prints.
+const SHOWN: usize = 6;
+
+/// What one group says: whether it holds, and its number.
+type Found = (bool, f64);
+
+impl ShapeClaim {
+    /// Checks the claim on the rows of a table.
+    pub fn check(&self, rows: &[Value]) -> ClaimVerdict {
+        let mut groups: Vec<(String, Vec<&Value>)> = Vec::new();
+        let counts = |row: &&Value| self.only.iter().all(|(column, text)| cell_text(&row[*column]) == *text);
+        for row in rows.iter().filter(counts) {
+            let name = group_name(row, self.by);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, group)) => group.push(row),
+                None => groups.push((name, vec![row])),
+            }
+        }
+        let mut found: Vec<(bool, String)> = Vec::new();
+        for (name, group) in &groups {
+            let numbers = self.shape.check(group).into_iter();
+            found.extend(numbers.map(|(holds, number)| (holds, described(name, number))));
+        }
+        let holds = (!found.is_empty()).then(|| found.iter().all(|(holds, _)| *holds));
+        found.sort_by_key(|(holds, _)| *holds);
+        let more = found.len().saturating_sub(SHOWN);
+        let mut texts: Vec<String> = found.into_iter().take(SHOWN).map(|(_, text)| text).collect();
+        if more > 0 {
+            texts.push(format!("and {more} more"));
+        }
+        let numbers = if texts.is_empty() { "too few numbers to check it".into() } else { texts.join("; ") };
+        ClaimVerdict { holds, numbers }
+    }
+
+    /// The sentence with its verdict.
+    pub fn as_json(&self, rows: &[Value]) -> Value {
+        let ClaimVerdict { holds, numbers } = self.check(rows);
+        let verdict = holds.map_or("not tested", |holds| if holds { "holds" } else { "fails" });
+        json!({ "claim": self.says, "verdict": verdict, "numbers": numbers })
+    }
+}
+
+fn described(name: &str, number: f64) -> String {
+    let number = if number.is_infinite() { "infinite".into() } else { cell_text(&Value::from(number)) };
+    if name.is_empty() { number } else { format!("{number} ({name})") }
+}
+
+impl ClaimShape {
+    fn check(&self, rows: &[&Value]) -> Vec<Found> {
+        let column = |name: &str| rows.iter().filter_map(|row| cell_number(&row[name])).collect::<Vec<f64>>();
+        match *self {
+            ClaimShape::Rises { column: name, slack } => {
+                steps(&column(name), &|before, after| after >= before * (1.0 - slack))
+            }
+            ClaimShape::Falls { column: name, slack } => {
+                steps(&column(name), &|before, after| after <= before * (1.0 + slack))
+            }
+            ClaimShape::RatioAtLeast { over, under, least } => {
+                let pair = |row: &&Value| Some((cell_number(&row[over])?, cell_number(&row[under])?));
+                // Two infinite numbers are as large as each other.
+                let ratio = |(over, under): (f64, f64)| if over == under { 1.0 } else { over / under };
+                rows.iter().filter_map(pair).map(|pair| (ratio(pair) >= least, ratio(pair))).collect()
+            }
+            ClaimShape::Within { column: name, least, most } => {
+                column(name).into_iter().map(|number| ((least..=most).contains(&number), number)).collect()
+            }
+            ClaimShape::LastOverFirst { column: name, least, most } => {
+                let numbers = column(name);
+                let [first, .., last] = numbers[..] else { return Vec::new() };
+                vec![((least..=most).contains(&(last / first)), last / first)]
+            }
+            ClaimShape::Crosses { x, falling, rising, least, most } => {
+                crossing(rows, [x, falling, rising], least..=most)
+            }
+            ClaimShape::True(name) => {
+                rows.iter().filter_map(|row| row[name].as_bool()).map(|is| (is, f64::from(u8::from(is)))).collect()
+            }
+        }
+    }
+}
+
+/// One finding for a sequence: the worst step, as the ratio of a number to the one before.
+fn steps(numbers: &[f64], is_right: &dyn Fn(f64, f64) -> bool) -> Vec<Found> {
+    let ratio = |pair: &[f64]| if pair[0] == pair[1] { 1.0 } else { pair[1] / pair[0] };
+    let pairs = numbers.windows(2).map(|pair| (is_right(pair[0], pair[1]) || pair[0] == pair[1], ratio(pair)));
+    let steps: Vec<Found> = pairs.collect();
+    let wrong = steps.iter().find(|(is_right, _)| !is_right);
+    wrong.or(steps.last()).copied().into_iter().collect()
+}
+
+fn crossing(rows: &[&Value], [x, falling, rising]: [&str; 3], within: std::ops::RangeInclusive<f64>) -> Vec<Found> {
+    let point = |row: &&Value| Some((cell_number(&row[x])?, cell_number(&row[falling])?, cell_number(&row[rising])?));
+    let points: Vec<(f64, f64, f64)> = rows.iter().filter_map(point).collect();
+    if points.len() < 2 {
+        return Vec::new();
+    }
+    let begins_above = points[0].1 > points[0].2;
+    let crossed = points.iter().find(|(_, falling, rising)| falling < rising);
+    match crossed.filter(|_| begins_above) {
+        Some((x, ..)) => vec![(within.contains(x), *x)],
+        None => vec![(false, f64::INFINITY)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(by: &'static [&'static str], shape: ClaimShape) -> ShapeClaim {
+        ShapeClaim { says: "it holds", only: &[], by, shape }
+    }
+
+    fn rows(numbers: &[f64]) -> Vec<Value> {
+        (1..).zip(numbers).map(|(x, y)| json!({ "x": x, "y": y, "z": 3 })).collect()
+    }
+
+    #[test]
+    fn every_shape_holds_on_good_rows_and_fails_on_bad_ones() {
+        let checks = [
+            (ClaimShape::Rises { column: "y", slack: 0.1 }, [1.0, 2.0, 1.9], [1.0, 2.0, 1.7]),
+            (ClaimShape::Falls { column: "y", slack: 0.0 }, [3.0, 2.0, 2.0], [3.0, 2.0, 2.1]),
+            (ClaimShape::RatioAtLeast { over: "y", under: "z", least: 2.0 }, [6.0, 7.0, 8.0], [6.0, 5.9, 8.0]),
+            (ClaimShape::Within { column: "y", least: 1.0, most: 2.0 }, [1.0, 1.5, 2.0], [1.0, 2.5, 2.0]),
+            (ClaimShape::LastOverFirst { column: "y", least: 2.0, most: 4.0 }, [1.0, 9.0, 3.0], [1.0, 3.0, 5.0]),
+            (
+                ClaimShape::Crosses { x: "x", falling: "y", rising: "z", least: 2.0, most: 2.0 },
+                [4.0, 2.0, 1.0],
+                [4.0, 4.0, 1.0],
+            ),
+        ];
+        for (shape, good, bad) in checks {
+            assert_eq!(claim(&[], shape).check(&rows(&good)).holds, Some(true), "{shape:?}");
+            assert_eq!(claim(&[], shape).check(&rows(&bad)).holds, Some(false), "{shape:?}");
+            assert_eq!(claim(&[], shape).check(&[]).holds, None, "{shape:?}");
+        }
+        let told = [json!({ "is": true }), json!({ "is": false })];
+        assert_eq!(claim(&[], ClaimShape::True("is")).check(&told[..1]).holds, Some(true));
+        assert_eq!(claim(&[], ClaimShape::True("is")).check(&told).holds, Some(false));
+    }
+
+    #[test]
+    fn curves_that_never_cross_do_not_cross_within_anything() {
+        let shape = ClaimShape::Crosses { x: "x", falling: "y", rising: "z", least: 0.0, most: f64::INFINITY };
+        assert_eq!(claim(&[], shape).check(&rows(&[5.0, 4.0])).holds, Some(false), "always above");
+        assert_eq!(claim(&[], shape).check(&rows(&[2.0, 1.0])).holds, Some(false), "never above");
+    }
+
+    #[test]
+    fn groups_are_checked_one_by_one_and_what_fails_is_shown_first() {
+        let row = |group: &str, y: f64| json!({ "g": group, "y": y });
+        let shape = ClaimShape::LastOverFirst { column: "y", least: 1.0, most: 2.0 };
+        let all = [row("a", 1.0), row("b", 4.0), row("a", 2.0), row("b", 2.0)];
+        let verdict = claim(&["g"], shape).check(&all);
+        assert_eq!(verdict, ClaimVerdict { holds: Some(false), numbers: "0.5 (g b); 2 (g a)".into() });
+        let only = ShapeClaim { only: &[("g", "a")], ..claim(&["g"], shape) };
+        assert_eq!(only.check(&all).holds, Some(true));
+    }
+
+    #[test]
+    fn infinite_numbers_are_numbers() {
+        let all = [json!({ "y": "infinite", "z": 2 }), json!({ "y": "over 1600", "z": "over 1600" })];
+        let ratio = claim(&[], ClaimShape::RatioAtLeast { over: "y", under: "z", least: 1.0 });
+        assert_eq!(ratio.check(&all), ClaimVerdict { holds: Some(true), numbers: "infinite; 1".into() });
+        let least = claim(&[], ClaimShape::Within { column: "y", least: 0.0, most: 9.0 });
+        assert_eq!(least.check(&all).holds, Some(false));
+    }
+}

@@ -1,0 +1,79 @@
+//! Where and how a figure was taken: commit, rules, processor, load, arguments.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::exhibit::{Exhibit, PaperOptions};
+
+/// What is known before an exhibit runs.
+pub struct Provenance {
+    begun: Instant,
+    load_before: Value,
+}
+
+impl Provenance {
+    /// Begins: the load of the machine is that before the exhibit.
+    pub fn begin() -> Provenance {
+        Provenance { begun: Instant::now(), load_before: load() }
+    }
+
+    /// Ends.
+    pub fn end(&self, exhibit: &Exhibit, options: &PaperOptions, commit: &str) -> Value {
+        json!({
+            "commit": commit,
+            "rules": ledger::RULES,
+            "processor": processor(),
+            "cores": std::thread::available_parallelism().map_or(0, usize::from),
+            "build": if cfg!(debug_assertions) { "debug" } else { "release" },
+            "load_before": self.load_before,
+            "load_after": load(),
+            "seconds": (self.begun.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            "command": command(exhibit, options),
+            "size": options.size.name(),
+            "threads": options.threads,
+            "seed": options.seed,
+            "kind": exhibit.kind.name(),
+        })
+    }
+}
+
+/// The command that runs an exhibit again.
+fn command(exhibit: &Exhibit, options: &PaperOptions) -> String {
+    let number = |kind: &str| exhibit.id.strip_prefix(kind).and_then(|number| number.parse::<u32>().ok());
+    let what = match (number("figure-"), number("table-")) {
+        (Some(figure), _) => format!("--figure {figure}"),
+        (_, Some(table)) => format!("--table {table}"),
+        _ => format!("--name {}", exhibit.id),
+    };
+    let threads: Vec<String> = options.threads.iter().map(usize::to_string).collect();
+    let (paper, size, threads, seed) = (exhibit.paper.name(), options.size.name(), threads.join(","), options.seed);
+    format!("walras bench {paper} {what} --size {size} --threads {threads} --seed {seed}")
+}
+
+/// The commit of the sources that this program was built from, as they are now; `+` if files have changed since.
+pub fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "--short=12", "HEAD"]) else { return "unknown".into() };
+    let changed =
+        git(&["status", "--porcelain", "--untracked-files=no", "--", ":(top)*.rs", ":(top)*.toml", ":(top)*.lock"]);
+    format!("{head}{}", if changed.is_some_and(|files| !files.is_empty()) { "+" } else { "" })
+}
+
+fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    name.map_or("unknown", |(_, name)| name).to_owned()
+}
+
+/// The load of the last one, five and fifteen minutes; null if the system does not say.
+fn load() -> Value {
+    let text = std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
+    let loads: Vec<f64> = text.split(' ').take(3).filter_map(|load| load.parse().ok()).collect();
+    if loads.len() == 3 { json!(loads) } else { Value::Null }
+}

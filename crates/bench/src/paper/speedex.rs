@@ -1,0 +1,348 @@
+//! SPEEDEX (Ramseyer, Goel, Mazières, NSDI 2023): prices, whole blocks, payments, the filter, and what it is compared
+//! with.
+//!
+//! Figures of whole blocks are of one replica, with as many threads as are asked for; the paper's machines have 48
+//! cores. A small run has a small exchange, where fixed costs hide what a book of millions shows.
+
+mod blocks;
+mod prices;
+
+use serde_json::{Value, json};
+
+use super::chart::{Chart, ChartPlot, unrolled};
+use super::claim::{ClaimShape, ShapeClaim};
+use super::exhibit::ExhibitKind::{self, Measured};
+use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions};
+use crate::evm::EvmOptions;
+use crate::filter::FilterOptions;
+use crate::order_book::OrderBookOptions;
+use crate::payments::PaymentsOptions;
+
+type Run = fn(&PaperOptions, &mut ExhibitSteps) -> Result<Chart, ExhibitError>;
+
+const fn speedex(
+    id: &'static str,
+    section: &'static str,
+    title: &'static str,
+    seconds: (u32, u32),
+    run: Run,
+) -> Exhibit {
+    const KIND: ExhibitKind = Measured;
+    let (paper, run) = (Paper::Speedex, ExhibitRun::Run(run));
+    Exhibit { paper, id, section, title, kind: KIND, seconds, plot: None, says: &[], claims: &[], rests_on: &[], run }
+}
+
+const fn plot(x: &'static str, y: &'static str, by: &'static [&'static str], log: (bool, bool)) -> Option<ChartPlot> {
+    Some(ChartPlot { x, y, by, log })
+}
+
+const fn claim(says: &'static str, by: &'static [&'static str], shape: ClaimShape) -> ShapeClaim {
+    ShapeClaim { says, only: &[], by, shape }
+}
+
+/// That the last row of each group has at least so much of the first.
+const fn keeps(says: &'static str, column: &'static str, by: &'static [&'static str], least: f64) -> ShapeClaim {
+    claim(says, by, ClaimShape::LastOverFirst { column, least, most: f64::INFINITY })
+}
+
+pub(super) const EXHIBITS: &[Exhibit] = &[
+    Exhibit {
+        plot: plot("-log2 μ", "Tâtonnement", &["ε"], (false, true)),
+        says: &[("offers at μ = 2^-10, ε = 2^-15", "a few hundred; read off the plot", "§6.1")],
+        claims: &[
+            claim(
+                "Newton needs no more offers than Tâtonnement, in every cell",
+                &[],
+                ClaimShape::RatioAtLeast { over: "Tâtonnement", under: "Newton", least: 1.0 },
+            ),
+            claim(
+                "Tâtonnement needs more offers as μ falls",
+                &["ε"],
+                ClaimShape::Rises { column: "Tâtonnement", slack: 0.0 },
+            ),
+        ],
+        ..speedex("figure-2", "§6.1", "the fewest offers with prices within 0.25 s", (40, 900), prices::figure_2)
+    },
+    Exhibit {
+        plot: plot("offers", "tx/s", &["threads"], (false, false)),
+        says: &[
+            ("10 million accounts, 48 threads", "over 200,000 tx/s", "abstract, §7"),
+            ("6 to 12, 12 to 24, 24 to 48 threads", "1.9, 1.8, 1.4 times", "§7"),
+            ("from no offers to tens of millions", "about 10 % slower", "§7"),
+        ],
+        claims: &[
+            keeps("a full book keeps 0.9 of an empty book's rate", "tx/s", &["threads"], 0.9),
+            keeps("more threads are faster", "tx/s", &["step"], 1.2),
+        ],
+        ..speedex("figure-3", "§7", "whole blocks, signed and logged, as the book fills", (15, 900), blocks::figure_3)
+    },
+    Exhibit {
+        plot: plot("offers", "ms", &["threads"], (false, false)),
+        says: &[("proposing", "scales with threads, less than validating", "§7")],
+        claims: &[keeps("more threads are faster", "tx/s", &["step"], 1.1)],
+        ..speedex(
+            "figure-4",
+            "§7",
+            "time to propose and execute a block, without signatures",
+            (10, 600),
+            blocks::figure_4,
+        )
+    },
+    Exhibit {
+        plot: plot("offers", "ms", &["threads", "mode"], (false, false)),
+        says: &[("validating", "substantially faster than proposing", "§7")],
+        claims: &[
+            keeps("more threads are faster", "tx/s", &["step", "mode"], 1.1),
+            claim(
+                "checking a proposal with its prices is faster than finding them",
+                &[],
+                ClaimShape::RatioAtLeast { over: "tx/s", under: "proposed tx/s", least: 1.0 },
+            ),
+        ],
+        ..speedex("figure-5", "§7", "time to validate and execute a proposal", (20, 900), blocks::figure_5)
+    },
+    Exhibit {
+        plot: plot("transactions", "p50 tx/s", &["step"], (true, false)),
+        says: &[("grid", "larger blocks are faster; offers cost little", "§7")],
+        claims: &[claim(
+            "larger blocks are faster, at each number of offers",
+            &["step"],
+            ClaimShape::Rises { column: "p50 tx/s", slack: 0.1 },
+        )],
+        ..speedex(
+            "figure-6",
+            "§7",
+            "rate by block size and open offers, with percentiles",
+            (30, 1_200),
+            blocks::figure_6,
+        )
+    },
+    Exhibit {
+        plot: plot("transactions", "tx/s", &["accounts", "threads"], (true, true)),
+        says: &[
+            ("large blocks", "largely independent of the number of accounts", "§7.1"),
+            ("more threads", "near-linear on large blocks", "§7.1"),
+        ],
+        claims: &[
+            keeps("more threads are faster", "tx/s", &["accounts", "transactions"], 1.2),
+            claim(
+                "two accounts, of which every payment contends, are as fast as many: at least 0.77 of their rate",
+                &["transactions", "threads"],
+                ClaimShape::LastOverFirst { column: "tx/s", least: 0.0, most: 1.3 },
+            ),
+        ],
+        ..speedex("figure-7", "§7.1", "blocks of payments by accounts, size and threads", (8, 300), figure_7)
+    },
+    Exhibit {
+        plot: plot("offers", "ms", &["assets", "solver"], (true, true)),
+        says: &[("1,000 offers against 100", "about ten times as long", "appendix F.1")],
+        claims: &[
+            claim(
+                "the convex program takes longer with more offers",
+                &["assets", "solver"],
+                ClaimShape::Rises { column: "convex ms", slack: 0.2 },
+            ),
+            claim(
+                "from 200 offers on ours is faster than the convex program",
+                &[],
+                ClaimShape::RatioAtLeast { over: "convex ms", under: "ours at 200 ms", least: 1.0 },
+            ),
+        ],
+        ..speedex(
+            "figure-8",
+            "appendix F.1",
+            "the convex program by a public solver, and ours",
+            (15, 300),
+            prices::figure_8,
+        )
+    },
+    Exhibit {
+        plot: plot("threads", "tx/s", &["accounts"], (false, false)),
+        says: &[("Block-STM on their hardware", "reaches its maximum at 16 to 24 threads", "appendix J")],
+        claims: &[claim(
+            "fewer accounts are not faster: contention costs",
+            &["threads"],
+            ClaimShape::Rises { column: "tx/s", slack: 0.15 },
+        )],
+        ..speedex("figure-9", "appendix J", "Block-STM on this machine", (20, 240), super::block_stm::figure_1)
+    },
+    Exhibit {
+        plot: plot("validators", "tx/s", &[], (false, false)),
+        says: &[("ten replicas of 32 cores", "the trend of figure 3, on weaker hardware", "appendix L")],
+        claims: &[claim(
+            "everything offered is committed",
+            &[],
+            ClaimShape::Within { column: "committed, %", least: 100.0, most: 100.0 },
+        )],
+        ..speedex("figure-10", "appendix L", "several replicas on this machine's cores", (25, 200), blocks::figure_10)
+    },
+    Exhibit {
+        says: &[
+            ("days solved quickly", "350 of 500", "§6.2"),
+            ("unrealized over realized utility, quick days, mean and most", "0.71 %, 4.7 %", "§6.2"),
+            ("the other days", "0.42 %, 3.8 %", "§6.2"),
+        ],
+        claims: &[
+            claim(
+                "at least the paper's share of days is full: 70 %",
+                &["solver"],
+                ClaimShape::Within { column: "full, %", least: 70.0, most: 100.0 },
+            ),
+            claim(
+                "the mean of unrealized over realized utility is at most the paper's 0.71 %",
+                &["solver"],
+                ClaimShape::Within { column: "unrealized mean, %", least: 0.0, most: 0.71 },
+            ),
+        ],
+        ..speedex("section-6.2-days", "§6.2", "daily batches of 50 crypto assets", (15, 900), prices::days)
+    },
+    Exhibit {
+        plot: plot("accounts", "tx/s", &[], (true, false)),
+        says: &[("100 accounts", "1.7 million/s", "§7.1"), ("10 million accounts", "210,000/s: 8 times fewer", "§7.1")],
+        claims: &[claim(
+            "the rate falls as accounts outgrow the caches: to 0.7 or less from first to last",
+            &[],
+            ClaimShape::LastOverFirst { column: "tx/s", least: 0.0, most: 0.7 },
+        )],
+        ..speedex("section-7.1-orderbook", "§7.1", "a serial exchange with one order book", (5, 60), orderbook)
+    },
+    Exhibit {
+        plot: plot("threads", "tx/s", &[], (false, false)),
+        says: &[
+            ("48, 24, 12, 6 threads", "375,000; 215,000; 114,000; 60,000/s", "§7.1"),
+            ("over one thread", "34.8, 20.0, 10.6, 5.6 times", "§7.1"),
+        ],
+        claims: &[keeps("more threads are faster", "tx/s", &["transactions"], 1.2)],
+        ..speedex("section-7.1-payments", "§7.1", "payments in 50 assets", (5, 300), payments)
+    },
+    Exhibit {
+        says: &[("Geth 1.10, UniswapV2", "about 3,000/s", "§7.1"), ("Stellar's order book", "about 4,000/s", "§7.1")],
+        claims: &[claim(
+            "swaps in our EVM are faster than the paper's Geth",
+            &[],
+            ClaimShape::Within { column: "swaps/s", least: 3_000.0, most: f64::INFINITY },
+        )],
+        ..speedex("section-7.1-evm", "§7.1", "swaps in the EVM, executed alone", (12, 60), swaps)
+    },
+    Exhibit {
+        plot: plot("threads", "ms", &["accounts", "block"], (false, false)),
+        says: &[
+            ("500,000 transactions, 24 and 48 threads", "0.13 and 0.07 s: 21.0 and 38.4 times", "appendix I"),
+            ("contested, 10,000 accounts", "0.10 s: at most 5.3 times", "appendix I"),
+        ],
+        claims: &[keeps("more threads are faster", "tx/s", &["accounts", "block"], 1.2)],
+        ..speedex("appendix-i-filter", "appendix I", "the deterministic filter, and a contested one", (6, 200), filter)
+    },
+];
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = PaymentsOptions {
+        accounts: options.pick(vec![2, 100, 10_000], vec![2, 100, 1_000, 10_000]),
+        transactions: options.pick(vec![1_000, 10_000], vec![1_000, 10_000, 100_000]),
+        blocks: options.pick(9, 100),
+        assets: 1,
+        threads: options.threads.clone(),
+    };
+    payments_chart(&measured, say)
+}
+
+fn payments(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = PaymentsOptions {
+        accounts: vec![options.pick(20_000, 10_000_000)],
+        transactions: vec![options.pick(10_000, 100_000)],
+        blocks: options.pick(9, 20),
+        assets: 50,
+        threads: options.threads.clone(),
+    };
+    payments_chart(&measured, say)
+}
+
+fn payments_chart(measured: &PaymentsOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let report = crate::payments::run(measured, say);
+    let rows = unrolled(&list(&report["runs"]), "transactions_per_second", "threads");
+    let columns = [
+        ("accounts", "/accounts"),
+        ("transactions", "/transactions_per_block"),
+        ("threads", "/threads"),
+        ("tx/s", "/transactions_per_second"),
+    ];
+    let method = "blocks applied in memory, digests of the changes included, tries and signatures not; medians, blocks \
+                  of all numbers of threads in turn";
+    Ok(Chart::of(method, &columns, &rows))
+}
+
+fn orderbook(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = OrderBookOptions {
+        accounts: options.pick(vec![100, 10_000, 1_000_000], vec![100, 10_000, 1_000_000, 10_000_000]),
+        transactions: options.pick(200_000, 1_000_000),
+        runs: options.pick(1, 5),
+        seed: options.seed,
+    };
+    let rows = crate::order_book::run(&measured, say);
+    let columns = [("accounts", "/accounts"), ("tx/s", "/transactions_per_second"), ("trades", "/trades")];
+    let method = "two assets, one thread; the matching engine of continuous markets and a hash map of accounts, which \
+                  the paper's tries replace";
+    Ok(Chart::of(method, &columns, &rows))
+}
+
+fn swaps(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = EvmOptions {
+        threads: options.threads.clone(),
+        transactions: options.pick(500, 10_000),
+        accounts: options.pick(500, 10_000),
+        pools: options.pick(20, 100),
+        rounds: options.pick(1, 5),
+        loads: vec!["swaps"],
+    };
+    let report = crate::evm::run(&measured, say);
+    let times = report["runs"]["swaps"]["us_per_transaction"].clone();
+    let per_second = |us: &Value| us.as_f64().map(|us| (1e6 / us).round());
+    let ours = options.threads.iter().map(|threads| {
+        json!({ "how": "the ledger's executor", "threads": threads, "rate": per_second(&times[threads.to_string()]) })
+    });
+    let sequential = json!({ "how": "a loop over revm", "threads": 1, "rate": per_second(&times["sequential"]) });
+    let rows: Vec<Value> = std::iter::once(sequential).chain(ours).collect();
+    let columns = [("how", "/how"), ("threads", "/threads"), ("swaps/s", "/rate")];
+    let method = "execution alone: no signatures, tries or consensus, which the paper's Geth has; swaps of a pool by the \
+                  constant product in Solidity";
+    Ok(Chart::of(method, &columns, &rows))
+}
+
+fn filter(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let mut rows = Vec::new();
+    let transactions = options.pick(20_000, 500_000);
+    let blocks = [
+        ("ordinary", options.pick(20_000, 10_000_000), FilterOptions::OVERDRAWN),
+        ("contested", options.pick(1_000, 10_000), 4),
+    ];
+    for (block, accounts, overdrawn) in blocks {
+        let measured = FilterOptions {
+            accounts: vec![accounts],
+            transactions: vec![transactions],
+            runs: options.pick(5, 50),
+            assets: 50,
+            threads: options.threads.clone(),
+            overdrawn,
+        };
+        let report = crate::filter::run(&measured, say);
+        for mut row in unrolled(&list(&report["runs"]), "ms", "threads") {
+            row["block"] = block.into();
+            row["rate"] = row["transactions_per_second"][row["threads"].to_string()].clone();
+            rows.push(row);
+        }
+    }
+    let columns = [
+        ("block", "/block"),
+        ("accounts", "/accounts"),
+        ("transactions", "/transactions_per_block"),
+        ("removed", "/removed"),
+        ("threads", "/threads"),
+        ("ms", "/ms"),
+        ("tx/s", "/rate"),
+    ];
+    Ok(Chart::of("a fifth of the transactions are copies; medians, all numbers of threads in turn", &columns, &rows))
+}

@@ -1,0 +1,144 @@
+//! Figures of whole blocks.
+
+use serde_json::{Value, json};
+
+use super::list;
+use crate::consensus::{ConsensusLinks, ConsensusOptions};
+use crate::exchange::{BlockMode, ExchangeOptions};
+use crate::paper::chart::Chart;
+use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions};
+
+/// Blocks on a book that fills in four steps. The size of a small run is what ends within seconds.
+fn filling(options: &PaperOptions, modes: &[BlockMode], signed_and_logged: bool) -> ExchangeOptions {
+    ExchangeOptions {
+        accounts: vec![options.pick(10_000, 10_000_000)],
+        transactions: vec![options.pick(4_000, 500_000)],
+        blocks: options.pick(3, 9),
+        assets: options.pick(10, 50),
+        resting: 0,
+        signed_transactions: 0,
+        fill: Some(options.pick(40_000, 20_000_000)),
+        modes: modes.to_vec(),
+        fill_signed: signed_and_logged,
+        fill_logged: signed_and_logged,
+        threads: options.threads.clone(),
+    }
+}
+
+/// A row for each step of the book, and each kind of block.
+fn rows(measured: &ExchangeOptions, say: &mut ExhibitSteps) -> Result<Vec<Value>, ExhibitError> {
+    let directory = tempfile::tempdir()?;
+    let report = crate::exchange::run(measured, directory.path(), say)?;
+    let mut rows = Vec::new();
+    for (number, step) in list(&report["runs"][0]["steps"]).iter().enumerate() {
+        for mut run in list(&step["runs"]) {
+            (run["offers"], run["step"]) = (step["offers"].clone(), number.into());
+            run["transactions"] = measured.transactions[0].into();
+            rows.push(run);
+        }
+    }
+    Ok(rows)
+}
+
+const COLUMNS: [(&str, &str); 8] = [
+    ("step", "/step"),
+    ("offers", "/offers"),
+    ("mode", "/mode"),
+    ("threads", "/threads"),
+    ("tx/s", "/transactions_per_second"),
+    ("p10 tx/s", "/p10_per_second"),
+    ("p90 tx/s", "/p90_per_second"),
+    ("ms", "/block_ms"),
+];
+
+fn method(measured: &ExchangeOptions) -> String {
+    let text = if measured.fill_signed { "signed and logged" } else { "neither signed nor logged" };
+    format!(
+        "the workload of §7: {} accounts, {} assets, blocks of {} transactions, {text}; the tries of the block before \
+         are hashed meanwhile; medians of {} blocks, all kinds in turn. No consensus",
+        measured.accounts[0], measured.assets, measured.transactions[0], measured.blocks
+    )
+}
+
+pub(super) fn figure_3(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = filling(options, &[BlockMode::Propose], true);
+    Ok(Chart::of(&method(&measured), &COLUMNS, &rows(&measured, say)?))
+}
+
+pub(super) fn figure_4(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = filling(options, &[BlockMode::Propose], false);
+    Ok(Chart::of(&method(&measured), &COLUMNS, &rows(&measured, say)?))
+}
+
+pub(super) fn figure_5(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = filling(options, &BlockMode::ALL, false);
+    let mut rows = rows(&measured, say)?;
+    let proposed: Vec<Value> = rows.iter().filter(|row| row["mode"] == "propose").cloned().collect();
+    for row in rows.iter_mut().filter(|row| row["mode"] == "replay") {
+        let same = |other: &&Value| other["step"] == row["step"] && other["threads"] == row["threads"];
+        row["proposed"] = proposed.iter().find(same).map_or(Value::Null, |of| of["transactions_per_second"].clone());
+    }
+    let columns: Vec<(&str, &str)> = COLUMNS.into_iter().chain([("proposed tx/s", "/proposed")]).collect();
+    let method = format!(
+        "{}. `validate` finds prices again, as validators here do; `replay` checks those of the proposal, as the \
+         paper's do (K.3)",
+        method(&measured)
+    );
+    Ok(Chart::of(&method, &columns, &rows))
+}
+
+pub(super) fn figure_6(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let sizes: &[usize] = options.pick(&[500, 2_000, 8_000], &[10_000, 50_000, 100_000, 250_000, 500_000]);
+    let mut all = Vec::new();
+    let mut text = String::new();
+    for &size in sizes {
+        let base = filling(options, &[BlockMode::Propose], true);
+        let threads = vec![options.threads_most()];
+        let blocks = options.pick(5, 9);
+        let measured = ExchangeOptions { transactions: vec![size], threads, blocks, ..base };
+        text = method(&measured);
+        all.extend(rows(&measured, say)?);
+    }
+    // By offers, and within them by size, as the claim reads them.
+    all.sort_by_key(|row| (row["step"].as_u64(), row["transactions"].as_u64()));
+    let columns = [
+        ("step", "/step"),
+        ("offers", "/offers"),
+        ("transactions", "/transactions"),
+        ("threads", "/threads"),
+        ("p10 tx/s", "/p10_per_second"),
+        ("p50 tx/s", "/transactions_per_second"),
+        ("p90 tx/s", "/p90_per_second"),
+    ];
+    Ok(Chart::of(&format!("{text}; the last size is named, others alike"), &columns, &all))
+}
+
+pub(super) fn figure_10(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = ConsensusOptions {
+        validators: options.pick(vec![4], vec![4, 10]),
+        rate: options.pick(500, 4_000),
+        seconds: options.pick(2, 10),
+        rules: consensus::Rules::default(),
+        links: Some(ConsensusLinks::Loopback),
+    };
+    let report = crate::consensus::run(&measured, say)?;
+    let rows = list(&report["runs"]).into_iter().map(|run| {
+        let number = |name: &str| run[name].as_f64().unwrap_or(0.0);
+        let share = 100.0 * number("committed") / number("offered").max(1.0);
+        json!({
+            "validators": run["validators"], "offered": measured.rate, "rate": run["transactions_per_second"],
+            "share": share, "p50": run["commit_ms"]["p50"], "p99": run["commit_ms"]["p99"],
+        })
+    });
+    let columns = [
+        ("validators", "/validators"),
+        ("offered/s", "/offered"),
+        ("tx/s", "/rate"),
+        ("committed, %", "/share"),
+        ("p50 ms", "/p50"),
+        ("p99 ms", "/p99"),
+    ];
+    let method = "validators with disks and sockets in one process, which divide its cores among them; the book is \
+                  small, and the paper's ten machines with a book of millions are not here";
+    Ok(Chart::of(method, &columns, &rows.collect::<Vec<_>>()))
+}

@@ -1,0 +1,121 @@
+//! The AsyncAPI document of the stream: channels and messages, with the schemas of the OpenAPI document.
+
+use serde_json::{Map, Value, json};
+
+/// Each kind of channel: its form, what its snapshot has besides `type`, `channel` and `height`, and the type and the
+/// schema of its increments.
+const CHANNELS: [(&str, &str, &str, &str); 8] = [
+    ("blocks", "`blocks`: the last 20", "block", "BlockBody"),
+    ("batches", "`batch`: the last one", "batch", "BatchBody"),
+    ("trades", "`trades` of the last batch, of all markets", "trade", "MarketTradeBody"),
+    ("trades:BASE/QUOTE", "`trades` of the last batch", "trade", "MarketTradeBody"),
+    ("book:BASE/QUOTE", "the fields of a BookSnapshotBody", "book", "BookChangeBody"),
+    ("ticker:BASE/QUOTE", "`ticker`: a TickerBody", "ticker", "TickerBody"),
+    ("candles:BASE/QUOTE:INTERVAL", "`candles`: the last 500", "candle", "MarketCandleBody"),
+    ("account:ADDRESS", "the fields of an AccountSnapshot", "account", "AccountIncrement"),
+];
+
+/// The document, with these schemas.
+pub(super) fn document(openapi: &Value) -> Value {
+    let mut messages = Map::new();
+    let names: Vec<&str> = CHANNELS.iter().map(|(name, ..)| *name).collect();
+    for (_, _, kind, schema) in CHANNELS {
+        messages.insert(kind.into(), message(kind, json!([{"$ref": format!("#/components/schemas/{schema}")}])));
+    }
+    let number = json!({"type": "integer"});
+    let text = json!({"type": "string"});
+    let fixed = [
+        ("snapshot", json!({"channel": text, "height": number}), "What a channel begins with."),
+        ("resumed", json!({"channel": text, "height": number}), "A channel goes on from this height."),
+        ("heartbeat", json!({"height": number, "time_ms": number}), "Every second."),
+        ("error", json!({"code": text, "message": text}), "A request is refused; the stream goes on."),
+    ];
+    for (kind, properties, says) in fixed {
+        let required: Vec<&String> = properties.as_object().expect("an object").keys().collect();
+        let fields = json!([{"type": "object", "required": required, "properties": properties}]);
+        let mut told = message(kind, fields);
+        told["summary"] = says.into();
+        messages.insert(kind.into(), told);
+    }
+    messages.insert("request".into(), request(&names));
+    let refs = |kinds: &mut dyn Iterator<Item = &String>| -> Vec<Value> {
+        kinds.map(|kind| json!({"$ref": format!("#/channels/stream/messages/{kind}")})).collect()
+    };
+    let told = refs(&mut messages.keys().filter(|kind| *kind != "request"));
+    let asked = refs(&mut messages.keys().filter(|kind| *kind == "request"));
+    let of_channel: Map<String, Value> =
+        messages.keys().map(|kind| (kind.clone(), json!({"$ref": format!("#/components/messages/{kind}")}))).collect();
+    json!({
+        "asyncapi": "3.0.0",
+        "info": {"title": "Walras: the stream", "version": openapi["info"]["version"], "description": described()},
+        "defaultContentType": "application/json",
+        "channels": {"stream": {"address": "/v1/stream", "messages": of_channel}},
+        "operations": {
+            "subscribe": {"action": "receive", "channel": {"$ref": "#/channels/stream"}, "messages": asked},
+            "tell": {"action": "send", "channel": {"$ref": "#/channels/stream"}, "messages": told},
+        },
+        "components": {"messages": messages, "schemas": openapi["components"]["schemas"]},
+    })
+}
+
+/// A message of the node: its type, its number, and these schemas.
+fn message(kind: &str, mut all: Value) -> Value {
+    let own = json!({
+        "type": "object",
+        "required": ["type", "sequence"],
+        "properties": {"type": {"const": kind}, "sequence": {"type": "integer", "minimum": 0}},
+    });
+    all.as_array_mut().expect("a list").insert(0, own);
+    json!({"name": kind, "payload": {"allOf": all}})
+}
+
+fn request(channels: &[&str]) -> Value {
+    let names = json!({"type": "array", "items": {"type": "string"}, "description": channels.join(", ")});
+    let heights = json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}});
+    let properties = json!({"subscribe": names, "unsubscribe": names, "resume": heights});
+    let payload = json!({"type": "object", "additionalProperties": false, "properties": properties});
+    json!({"name": "request", "summary": "Begins and ends channels.", "payload": payload})
+}
+
+fn described() -> String {
+    let row = |(name, snapshot, kind, _): &(&str, &str, &str, &str)| {
+        format!("- `{name}`: a snapshot with {snapshot}, then messages of type `{kind}`\n")
+    };
+    let rows: String = CHANNELS.iter().map(row).collect();
+    format!("Market data and accounts over a WebSocket; docs/api.md describes it. Channels:\n\n{rows}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `$ref` in a document.
+    fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+        match value {
+            Value::Object(fields) => {
+                found.extend(fields.get("$ref").and_then(Value::as_str));
+                fields.values().for_each(|value| references(value, found));
+            }
+            Value::Array(all) => all.iter().for_each(|value| references(value, found)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_channel_has_its_message() {
+        let openapi = crate::http::description::document(&crate::http::described().into_openapi());
+        let document = document(&openapi);
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        for reference in &found {
+            let place = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leads elsewhere"));
+            assert!(document.pointer(place).is_some(), "{reference} leads nowhere");
+        }
+        assert!(found.len() > 50, "{}", found.len());
+        for (name, _, kind, schema) in CHANNELS {
+            let payload = &document["components"]["messages"][kind]["payload"]["allOf"];
+            assert_eq!(payload[0]["properties"]["type"]["const"], kind, "{name}");
+            assert_eq!(payload[1]["$ref"], format!("#/components/schemas/{schema}"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! The history of accounts as rows of an index: orders, fills, ends of offers, transfers and balances.
+//!
+//! Rows follow from a published block and its receipts alone, but for balances, at which the node looks after the
+//! block. A key is the account, the kind, what the kind is further sorted by, the height (8 bytes) and the row's
+//! position in the block (4 bytes), numbers big-endian: so the rows of one account and kind ascend with time, and every
+//! question is a range. Whoever keeps the rows decides where ([`rows_of`] makes them, [`HistoryRange`] names them).
+//!
+//! Not here: what contracts move (their receipts have logs), payouts of the lane, of stakes and of venues. They show in
+//! balances.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use ledger::contracts::OfferEvent;
+use ledger::{BlockReceipts, EndReason, EndedOffer, Fill, Outcome, Pair, Place};
+use primitives::{
+    Address, Amount, AssetId, Body, ClientId, Height, Life, Operation, Price, Sequence, Superblock, TransactionId,
+};
+
+/// The form of the rows: another one is another index.
+pub const HISTORY_FORMAT: &str = "walras history of accounts 1";
+
+/// A row: key and value.
+pub type HistoryRow = (Vec<u8>, Vec<u8>);
+
+/// The heights whose rows an index has; none if `known_from` is above `height`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistorySpan {
+    /// The first height.
+    pub known_from: Height,
+    /// The last height.
+    pub height: Height,
+}
+
+/// What rows are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Order = 1,
+    ByNumber = 2,
+    ByClient = 3,
+    Fill = 4,
+    OfferChange = 5,
+    Transfer = 6,
+    Balance = 7,
+}
+
+/// An order: a transaction that places an offer, whatever its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct OrderRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The account's number of it, which is the offer's id.
+    pub sequence: Sequence,
+    /// The last height at which it may count.
+    pub until: Height,
+    /// What it sells and buys.
+    pub pair: Pair,
+    /// Its limit price.
+    pub limit: Price,
+    /// Units that it asks to sell.
+    pub amount: Amount,
+    /// How long it rests.
+    pub life: Life,
+    /// What its client calls it.
+    pub client: ClientId,
+    /// The offer whose place it takes.
+    pub replaces: Option<Sequence>,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// An execution of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct FillRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The execution.
+    pub fill: Fill,
+}
+
+/// What became of an offer in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum OfferChange {
+    /// It executed.
+    Filled(FillRow),
+    /// It left the book otherwise.
+    Ended {
+        /// The block's time, milliseconds since 1970.
+        time_ms: u64,
+        /// Units returned.
+        returned: Amount,
+        /// Why.
+        why: EndReason,
+    },
+}
+
+/// Why units moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum TransferKind {
+    /// A payment.
+    Payment,
+    /// Units that the issuer created.
+    Issue,
+    /// Units that the issuer destroyed.
+    Burn,
+    /// Units added to a stake.
+    Stake,
+    /// Units moved into the payment lane.
+    Lane,
+    /// Units deposited at a venue, or its bond.
+    Venue,
+}
+
+/// Units that left or reached an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct TransferRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The asset.
+    pub asset: AssetId,
+    /// Units.
+    pub amount: Amount,
+    /// Whether the account received them.
+    pub received: bool,
+    /// The other account, if there is one.
+    pub with: Option<Address>,
+    /// Why.
+    pub kind: TransferKind,
+}
+
+/// What an account has of an asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct HeldUnits {
+    /// The asset.
+    pub asset: AssetId,
+    /// Units that it can spend.
+    pub available: Amount,
+    /// Units that its offers lock; `None` if that was not known at this height.
+    pub locked: Option<Amount>,
+}
+
+/// What an account has after a block that changed it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct BalanceRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Height of the state that was read: that of the block, or a later one if the index was behind.
+    pub state: Height,
+    /// The assets that the block may have changed.
+    pub held: Vec<HeldUnits>,
+}
+
+/// Where a row stands among those of its account and kind: the cursor of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HistoryPlace {
+    /// Height of its block.
+    pub height: Height,
+    /// Its position there.
+    pub position: u32,
+}
+
+impl std::fmt::Display for HistoryPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.height, self.position)
+    }
+}
+
+impl FromStr for HistoryPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<HistoryPlace, String> {
+        let parts = text.split_once('-').map(|(height, position)| (height.parse(), position.parse()));
+        let place = match parts {
+            Some((Ok(height), Ok(position))) => Some(HistoryPlace { height, position }),
+            _ => None,
+        };
+        let same = place.filter(|place| place.to_string() == text);
+        same.ok_or_else(|| format!("{text:?} is no cursor of a history: pass the `next` of an answer"))
+    }
+}
+
+impl HistoryPlace {
+    /// The place of a key.
+    fn of(key: &[u8]) -> Option<HistoryPlace> {
+        let (_, place) = key.split_last_chunk::<12>()?;
+        let (height, position) = place.split_first_chunk::<8>()?;
+        let position = u32::from_be_bytes(position.try_into().ok()?);
+        Some(HistoryPlace { height: u64::from_be_bytes(*height), position })
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        [&self.height.to_be_bytes()[..], &self.position.to_be_bytes()].concat()
+    }
+}
+
+/// Rows of one account and kind, from a key to below another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryRange {
+    /// The first key.
+    pub from: Vec<u8>,
+    /// The key above the last.
+    pub to: Vec<u8>,
+}
+
+/// Part of a history: rows below a place, down to a height.
+#[derive(Clone, Copy, Debug)]
+pub struct HistoryPart {
+    /// The place above the first row; `None` begins with the newest.
+    pub below: Option<HistoryPlace>,
+    /// The lowest height.
+    pub since: Height,
+}
+
+impl HistoryPart {
+    /// All of it.
+    pub const WHOLE: HistoryPart = HistoryPart { below: None, since: 0 };
+}
+
+impl HistoryRange {
+    fn of(account: &Address, kind: Kind, further: &[u8], part: HistoryPart) -> HistoryRange {
+        let prefix = prefix(account, kind, further);
+        let from = [&prefix[..], &HistoryPlace { height: part.since, position: 0 }.bytes()].concat();
+        let top = HistoryPlace { height: Height::MAX, position: u32::MAX };
+        let to = [&prefix[..], &part.below.unwrap_or(top).bytes()].concat();
+        HistoryRange { from, to }
+    }
+
+    /// The orders of an account.
+    pub fn orders(account: &Address, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::Order, &[], part)
+    }
+
+    /// The places of the orders with a number.
+    pub fn with_number(account: &Address, number: Sequence) -> HistoryRange {
+        HistoryRange::of(account, Kind::ByNumber, &number.to_be_bytes(), HistoryPart::WHOLE)
+    }
+
+    /// The places of the orders with a client's name.
+    pub fn with_client(account: &Address, client: &ClientId) -> HistoryRange {
+        HistoryRange::of(account, Kind::ByClient, &client.0, HistoryPart::WHOLE)
+    }
+
+    /// The order at a place.
+    pub fn order_at(account: &Address, place: HistoryPlace) -> HistoryRange {
+        let from = [prefix(account, Kind::Order, &[]), place.bytes()].concat();
+        let to = [&from[..], &[0]].concat();
+        HistoryRange { from, to }
+    }
+
+    /// The fills of an account.
+    pub fn fills(account: &Address, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::Fill, &[], part)
+    }
+
+    /// What became of the offer with a number.
+    pub fn changes(account: &Address, offer: Sequence, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::OfferChange, &offer.to_be_bytes(), part)
+    }
+
+    /// The transfers of an account.
+    pub fn transfers(account: &Address, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::Transfer, &[], part)
+    }
+
+    /// The balances of an account.
+    pub fn balances(account: &Address, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::Balance, &[], part)
+    }
+}
+
+fn prefix(account: &Address, kind: Kind, further: &[u8]) -> Vec<u8> {
+    [&account.0[..], &[kind as u8], further].concat()
+}
+
+/// Decodes a row.
+///
+/// # Errors
+/// If the bytes are no such row.
+pub fn read_row<T: BorshDeserialize>((key, value): &HistoryRow) -> Result<(HistoryPlace, T), std::io::Error> {
+    let place = HistoryPlace::of(key).ok_or_else(|| std::io::Error::other("the key of a row is too short"))?;
+    Ok((place, borsh::from_slice(value)?))
+}
+
+/// The rows of a block, while they are made.
+struct Rows {
+    height: Height,
+    rows: Vec<HistoryRow>,
+}
+
+impl Rows {
+    fn add(&mut self, account: &Address, kind: Kind, further: &[u8], position: u32, value: &impl BorshSerialize) {
+        let place = HistoryPlace { height: self.height, position };
+        let key = [prefix(account, kind, further), place.bytes()].concat();
+        self.rows.push((key, borsh::to_vec(value).expect("writing to memory cannot fail")));
+    }
+
+    fn add_change(&mut self, place: &Place, position: u32, change: OfferChange) {
+        self.add(&place.account, Kind::OfferChange, &place.id.to_be_bytes(), position, &change);
+    }
+}
+
+/// Positions of ends come after those of fills, and what contracts cancelled after both.
+const ENDED_FROM: u32 = 1 << 30;
+const CANCELLED_BY_CONTRACT_FROM: u32 = 1 << 31;
+
+/// The rows of a block: orders, fills, ends and transfers. What lost against a copy of itself in the block
+/// ([`ledger::outcomes_by_id`]) is in none.
+pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> {
+    let (height, time_ms) = (block.height, block.time_ms);
+    let mut rows = Rows { height, rows: Vec::new() };
+    let counted: BTreeMap<TransactionId, Outcome> =
+        ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
+    let mut seen = BTreeSet::new();
+    let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    for (position, (transaction, (id, _))) in (0..).zip(transactions.zip(&receipts.outcomes)) {
+        let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
+        let body = &transaction.body;
+        if let Some(order) = order_of(body, *id, time_ms, *outcome) {
+            rows.add(&body.account, Kind::ByNumber, &body.sequence.to_be_bytes(), position, &());
+            if order.client != ClientId::NONE {
+                rows.add(&body.account, Kind::ByClient, &order.client.0, position, &());
+            }
+            rows.add(&body.account, Kind::Order, &[], position, &order);
+        }
+        if *outcome == Outcome::Applied {
+            for (account, row) in transfers_of(body, *id, time_ms) {
+                rows.add(&account, Kind::Transfer, &[], position, &row);
+            }
+        }
+    }
+    for (position, fill) in (0..).zip(&receipts.batch.fills) {
+        let row = FillRow { time_ms, fill: *fill };
+        rows.add(&fill.place.account, Kind::Fill, &[], position, &row);
+        rows.add_change(&fill.place, position, OfferChange::Filled(row));
+    }
+    for (position, EndedOffer { place, returned, why, .. }) in (ENDED_FROM..).zip(&receipts.batch.ended) {
+        rows.add_change(place, position, OfferChange::Ended { time_ms, returned: *returned, why: *why });
+    }
+    for (position, event) in (CANCELLED_BY_CONTRACT_FROM..).zip(OfferEvent::of_block(&receipts.contracts)) {
+        if let OfferEvent::Cancelled(_, place, returned) = event {
+            rows.add_change(&place, position, OfferChange::Ended { time_ms, returned, why: EndReason::Cancelled });
+        }
+    }
+    rows.rows
+}
+
+fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> Option<OrderRow> {
+    let (sequence, until) = (body.sequence, body.until);
+    match &body.operation {
+        &Operation::CreateOffer { sell, buy, amount, limit, life, client } => {
+            let pair = Pair { sell, buy };
+            let replaces = None;
+            Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, outcome })
+        }
+        Operation::Replace(replace) => {
+            let pair = Pair { sell: replace.old.sell, buy: replace.old.buy };
+            let (limit, amount, life, client) = (replace.limit, replace.amount, replace.life, replace.client);
+            let replaces = Some(replace.old.offer);
+            Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, outcome })
+        }
+        _ => None,
+    }
+}
+
+/// The transfers of a transaction that took effect: each with the account whose history has it.
+fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, TransferRow)> {
+    let own = body.account;
+    let row = |asset, amount, kind| TransferRow { time_ms, id, asset, amount, received: false, with: None, kind };
+    match &body.operation {
+        &Operation::Pay { to, asset, amount } => {
+            let sent = TransferRow { with: Some(to), ..row(asset, amount, TransferKind::Payment) };
+            vec![(own, sent), (to, TransferRow { received: true, with: Some(own), ..sent })]
+        }
+        &Operation::Issue { to, asset, amount } => {
+            let with = Some(own).filter(|own| *own != to);
+            vec![(to, TransferRow { received: true, with, ..row(asset, amount, TransferKind::Issue) })]
+        }
+        &Operation::Burn { asset, amount } => vec![(own, row(asset, amount, TransferKind::Burn))],
+        Operation::Stake(stake) if stake.units > 0 => {
+            vec![(own, row(AssetId(0), stake.units, TransferKind::Stake))]
+        }
+        &Operation::Withdraw { asset, amount, .. } => vec![(own, row(asset, amount, TransferKind::Lane))],
+        Operation::Venue(operation) => {
+            let debit = operation.debit().into_iter();
+            debit.map(|(asset, units)| (own, row(asset, units, TransferKind::Venue))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Each account that a block changed, with the assets that it may have changed: those of its own transactions,
+/// transfers and offers, and asset 0; all (`None`) where that does not follow from native operations, as after
+/// contracts and, with `pays_out`, on chains whose lane or venues pay accounts later.
+pub fn touched(
+    block: &Superblock,
+    receipts: &BlockReceipts,
+    pays_out: bool,
+) -> BTreeMap<Address, Option<BTreeSet<AssetId>>> {
+    let mut known: BTreeMap<Address, BTreeSet<AssetId>> = BTreeMap::new();
+    let mut note = |account: Address, assets: &[AssetId]| {
+        known.entry(account).or_insert_with(|| BTreeSet::from([AssetId(0)])).extend(assets);
+    };
+    for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
+        note(transaction.body.account, &[]);
+        if let Operation::CreateOffer { sell, buy, .. } = transaction.body.operation {
+            note(transaction.body.account, &[sell, buy]);
+        }
+        for (account, row) in transfers_of(&transaction.body, TransactionId::default(), 0) {
+            note(account, &[row.asset]);
+        }
+    }
+    for fill in &receipts.batch.fills {
+        note(fill.place.account, &[fill.pair.sell, fill.pair.buy]);
+    }
+    for ended in &receipts.batch.ended {
+        note(ended.place.account, &[ended.pair.sell]);
+    }
+    let is_plain = receipts.contracts.receipts.is_empty() && !pays_out;
+    let mut assets = |account: &Address| known.remove(account).filter(|_| is_plain);
+    receipts.modified.iter().map(|account| (*account, assets(account))).collect()
+}
+
+/// The row of what an account has after the block of a height.
+pub fn balance_row(account: &Address, height: Height, row: &BalanceRow) -> HistoryRow {
+    let mut rows = Rows { height, rows: Vec::new() };
+    rows.add(account, Kind::Balance, &[], 0, row);
+    rows.rows.pop().expect("one was added")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn keys_of_a_kind_ascend_with_time(a in any::<(u64, u32)>(), b in any::<(u64, u32)>(), number in any::<u64>()) {
+            let account = Address([5; 20]);
+            let place = |(height, position)| HistoryPlace { height, position };
+            let key = |at| HistoryRange::changes(&account, number, HistoryPart { below: Some(place(at)), since: 0 }).to;
+            prop_assert_eq!(key(a).cmp(&key(b)), place(a).cmp(&place(b)));
+            prop_assert_eq!(HistoryPlace::of(&key(a)), Some(place(a)));
+            prop_assert_eq!(place(a).to_string().parse(), Ok(place(a)));
+        }
+
+        #[test]
+        fn no_text_makes_two_cursors(text in "[0-9+-]{1,12}") {
+            if let Ok(place) = text.parse::<HistoryPlace>() {
+                prop_assert_eq!(place.to_string(), text);
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_a_row_panic(value in prop::collection::vec(any::<u8>(), 0..300)) {
+            let row = (vec![0; 40], value);
+            drop(read_row::<OrderRow>(&row));
+            drop(read_row::<OfferChange>(&row));
+            drop(read_row::<BalanceRow>(&row));
+            drop(read_row::<TransferRow>(&row));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+"""`walras.ccxt` for event loops: the class of ``ccxt.async_support``, with what ccxt's *pro* classes name `watch…`.
+
+    exchange = walras.ccxt_async.walras({"privateKey": "0x…", "urls": {"api": "http://127.0.0.1:8080"}})
+    book = await exchange.watch_order_book("EUR/USD")
+
+Calls run in threads over one client, which threads may share; what is watched comes from the node's stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import ccxt.async_support
+
+from walras import ccxt as blocking
+from walras.client import AsyncClient, LocalBook, Ticker
+
+__all__ = ["walras"]
+
+_CALLS = (
+    "fetch_time fetch_status fetch_currencies fetch_markets fetch_ticker fetch_tickers fetch_order_book fetch_trades "
+    "fetch_ohlcv fetch_balance create_order cancel_order cancel_all_orders fetch_order fetch_orders fetch_open_orders "
+    "fetch_closed_orders fetch_my_trades fetch_order_trades"
+).split()
+
+
+class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
+    """The exchange, with the settings of `walras.ccxt.walras`."""
+
+    def __init__(self, config: Any = None) -> None:
+        self._blocking = blocking.walras(config or {})
+        self._watching: AsyncClient | None = None
+        self._books: dict[str, AsyncIterator[LocalBook]] = {}
+        self._tickers: dict[str, AsyncIterator[Any]] = {}
+        super().__init__(config or {})
+
+    def describe(self) -> Any:
+        described = self._blocking.describe()
+        watched = {"watchOrderBook": True, "watchTicker": True}
+        return self.deep_extend(described, {"pro": True, "has": {**described["has"], **watched}})
+
+    def price_to_precision(self, symbol: Any, price: Any) -> Any:
+        return self._blocking.price_to_precision(symbol, price)
+
+    @property
+    def _streams(self) -> AsyncClient:
+        if self._watching is None:
+            self._watching = AsyncClient(self.urls["api"])
+        return self._watching
+
+    async def watch_order_book(self, symbol: str, limit: Any = None, params: Any = None) -> Any:
+        """The book after the next change, or at once when it is first asked for."""
+        await self.load_markets()
+        name = self.market(symbol)["symbol"]
+        if name not in self._books:
+            self._books[name] = self._streams.follow_book(name)
+        book = await anext(self._books[name])
+        sides = {"bids": book.buys[:limit], "asks": book.sells[:limit]}
+        levels = {side: [[float(one.price), float(one.amount)] for one in found] for side, found in sides.items()}
+        return {"symbol": name, **levels, "timestamp": None, "datetime": None, "nonce": book.height}
+
+    async def watch_ticker(self, symbol: str, params: Any = None) -> Any:
+        """The ticker after the next change, or at once when it is first asked for."""
+        await self.load_markets()
+        name = self.market(symbol)["symbol"]
+        if name not in self._tickers:
+            self._tickers[name] = self._streams.stream(f"ticker:{name}")
+        while not isinstance(ticker := await anext(self._tickers[name]), Ticker):
+            pass
+        day = ticker.day
+        known = {
+            "symbol": name,
+            "timestamp": ticker.time_ms,
+            "datetime": self.iso8601(ticker.time_ms),
+            "last": ticker.price,
+            "close": ticker.price,
+            "bid": ticker.best_buy,
+            "ask": ticker.best_sell,
+            **({"open": day.open, "high": day.high, "low": day.low} if day else {}),
+            **({"baseVolume": day.base_volume, "quoteVolume": day.quote_volume} if day else {}),
+        }
+        text = {key: str(value) if value is not None and key not in ("timestamp",) else value for key, value in known.items()}
+        return self.safe_ticker({**text, "info": ticker}, self.market(name))
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        for watched in (*self._books.values(), *self._tickers.values()):
+            await watched.aclose()  # type: ignore[attr-defined]
+        if self._watching is not None:
+            await self._watching.close()
+        await asyncio.to_thread(self._blocking.close)
+        await super().close()
+
+
+def _in_thread(name: str) -> Any:
+    async def call(self: Any, *arguments: Any, **named: Any) -> Any:
+        return await asyncio.to_thread(getattr(self._blocking, name), *arguments, **named)
+
+    call.__name__ = name
+    call.__doc__ = getattr(blocking.walras, name).__doc__
+    return call
+
+
+for _name in _CALLS:
+    setattr(walras, _name, _in_thread(_name))

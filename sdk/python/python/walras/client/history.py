@@ -1,0 +1,167 @@
+"""What an account did: its orders, fills and transfers as a node's index has them, and the definite answer about an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from walras.client.amounts import Asset, Assets
+
+__all__ = ["OrderFate", "PastFill", "PastOrder", "Transfer"]
+
+
+def _known(assets: Assets, symbol: str) -> Asset | None:
+    """A refused order may name an asset that there is not."""
+    return assets[symbol] if symbol in assets else None
+
+
+@dataclass(frozen=True, slots=True)
+class PastFill:
+    """An execution of an offer in a batch."""
+
+    height: int
+    time_ms: int
+    offer: int
+    sell: str
+    buy: str
+    sold: Decimal
+    bought: Decimal
+    """Net of commission."""
+    left: Decimal
+    returned: Decimal
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> PastFill:
+        sell, buy = assets[body["sell"]], assets[body["buy"]]
+        return PastFill(
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            offer=int(body["offer"]),
+            sell=sell.symbol,
+            buy=buy.symbol,
+            sold=sell.amount(int(body["sold"])),
+            bought=buy.amount(int(body["bought"])),
+            left=sell.amount(int(body["left"])),
+            returned=sell.amount(int(body["returned"])),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PastOrder:
+    """An order in a block, and how its offer stands."""
+
+    height: int
+    time_ms: int
+    id: str
+    """The transaction."""
+    sequence: int
+    """Also the number of the offer."""
+    until: int
+    """The last height at which it may count."""
+    sell: str
+    buy: str
+    limit: Decimal
+    """Units bought per unit sold."""
+    price: Decimal | None
+    """The same in whole assets; None where an asset is unknown."""
+    amount: Decimal | None
+    life: str
+    client: str | None
+    status: str
+    """``refused``, ``resting``, ``ended`` or ``void``."""
+    why: str | None
+    left: Decimal | None
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> PastOrder:
+        sell, buy = _known(assets, body["sell"]), _known(assets, body["buy"])
+        limit = Decimal(body["limit"])
+        return PastOrder(
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            id=body["id"],
+            sequence=int(body["sequence"]),
+            until=int(body["until"]),
+            sell=body["sell"],
+            buy=body["buy"],
+            limit=limit,
+            price=limit.scaleb(sell.decimals - buy.decimals) if sell and buy else None,
+            amount=sell.amount(int(body["amount"])) if sell else None,
+            life=body["life"],
+            client=body["client"],
+            status=body["status"],
+            why=body["why"],
+            left=sell.amount(int(body["left"])) if sell else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Units that left or reached an account by a native operation."""
+
+    height: int
+    time_ms: int
+    id: str
+    asset: str
+    amount: Decimal
+    is_received: bool
+    kind: str
+    """``payment``, ``issue``, ``burn``, ``stake``, ``lane`` or ``venue``."""
+    other: str | None
+    """The other account."""
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> Transfer:
+        amount = assets[body["asset"]].amount(int(body["amount"]))
+        return Transfer(
+            height=int(body["height"]),
+            time_ms=int(body["time_ms"]),
+            id=body["id"],
+            asset=body["asset"],
+            amount=amount,
+            is_received=body["direction"] == "in",
+            kind=body["kind"],
+            other=body["with"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OrderFate:
+    """The definite answer about an order."""
+
+    status: str
+    """``pending`` and ``refused`` (it may count until `until`), ``resting``, ``ended``, or ``void``: it never counts."""
+    until: int
+    why: str | None
+    id: str
+    sequence: int
+    order: PastOrder | None
+    """None while it is in no block."""
+    fills: tuple[PastFill, ...]
+    """Newest first, at most a thousand."""
+    sold: Decimal | None
+    bought: Decimal | None
+    """None where `fills` are not all, or it is in no block."""
+    returned: Decimal | None
+    known_from: int
+    """The first height that the node's index has."""
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> OrderFate:
+        order = PastOrder.of(body["order"], assets) if body["order"] else None
+        sell = _known(assets, order.sell) if order else None
+        buy = _known(assets, order.buy) if order else None
+        return OrderFate(
+            status=body["status"],
+            until=int(body["until"]),
+            why=body["why"],
+            id=body["id"],
+            sequence=int(body["sequence"]),
+            order=order,
+            fills=tuple(PastFill.of(one, assets) for one in body["fills"]),
+            sold=sell.amount(int(body["sold"])) if sell else None,
+            bought=buy.amount(int(body["bought"])) if buy and body["bought"] is not None else None,
+            returned=sell.amount(int(body["returned"])) if sell else None,
+            known_from=int(body["known_from"]),
+        )
