@@ -85,6 +85,10 @@ pub struct Init {
     /// made.
     #[arg(long, conflicts_with = "genesis")]
     pub lane: bool,
+    /// Constant-product pools, which anybody opens and which trade in every batch. Whoever has enormous units of an
+    /// asset can open pools far from every price, beside which batches of their group may not be full.
+    #[arg(long, conflicts_with = "genesis")]
+    pub pools: bool,
     /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must
     /// be renewed by then; validators keep records of spent money for three epochs.
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
@@ -241,7 +245,7 @@ impl Init {
             limits: self.limits()?,
             assets,
             balances,
-            pools: Some(PoolTerms::default()),
+            pools: self.pools.then(PoolTerms::default),
             ..Genesis::default()
         })
     }
