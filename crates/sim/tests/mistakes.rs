@@ -54,6 +54,6 @@ fn search_seeds_of_mistakes() {
             let found = FoundMistake { seed: *seed, ..one }.with_mistake().err();
             found.is_some_and(|failure| failure.what.contains(one.says))
         };
-        println!("{:?} {:?}: {:?}", one.mistake, one.scene, (0..100).find(finds));
+        println!("{:?} {:?}: {:?}", one.mistake, one.scene, (0..1_000).find(finds));
     }
 }

@@ -151,9 +151,14 @@ fn an_account_is_watched_in_decimals() {
 
 /// A home of one node with one asset of two decimals, and a fee of one unit.
 fn solo(folder: &TempDir) -> (Process, PathBuf) {
+    founded(folder, &["--supply", "1000"])
+}
+
+/// The same with other options of its founding.
+fn founded(folder: &TempDir, options: &[&str]) -> (Process, PathBuf) {
     let home = folder.path().join("home");
-    let assets = ["--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01", "--supply", "1000"];
-    let made = walras().arg("init").args(assets).arg("--home").arg(&home).output();
+    let assets = ["--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01"];
+    let made = walras().arg("init").args(assets).args(options).arg("--home").arg(&home).output();
     assert!(made.expect("walras runs").status.success());
     (Process::start(&home, &SETTINGS), home.join("issuer-key.json"))
 }
@@ -222,4 +227,25 @@ fn a_refused_transaction_is_told_as_refused_with_what_is_missing() {
     let (code, said) = told(&wallet(&node.server, &["status", &id], None));
     assert!(code == Some(1) && said.starts_with("refused: ") && said.contains("overdraft"), "{code:?} {said}");
     assert!(!said.contains("retry") && !said.contains("lost"), "{said}");
+}
+
+#[test]
+fn a_pool_is_opened_provided_to_traded_with_and_left() {
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = founded(&folder, &["--supply", "1000000", "--pools"]);
+    let done = |arguments: &[&str]| {
+        let (code, said) = told(&wallet(&node.server, arguments, Some(&key)));
+        assert_eq!(code, Some(0), "{arguments:?}: {said}");
+        said
+    };
+    let pool = |action, more: &[&str]| done(&[&["pool", action, "--pair", "USD/EUR"], more].concat());
+    assert!(pool("open", &["--amounts", "10800,10000"]).contains("paid 10800 USD and 10000 EUR"));
+    assert!(pool("provide", &["--amounts", "108,100"]).contains("paid 106.94 USD and 99.01 EUR for 166110 shares"));
+    // Ten dollars at any price: the pool alone is on the other side.
+    done(&["offer", "--sell", "USD", "--buy", "EUR", "--amount", "10", "--limit", "0.8", "--life", "one-batch"]);
+    let (_, pools) = get(&agent(), &node.server, "/v1/pools");
+    assert_eq!(pools["pools"][0]["reserve_a"], "1091694", "it bought them: {pools}");
+    assert!(pool("leave", &["--all"]).contains("for 16877790 shares of the pool"));
+    assert!(done(&["pool", "list"]).contains("holds no shares"));
+    assert_eq!(node.terminate().code(), Some(0));
 }

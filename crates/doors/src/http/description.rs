@@ -93,7 +93,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "id" => NUMBER,
         "since" | "offer" => NUMBER,
         "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
-        "base" | "quote" | "sell" | "buy" | "asset" => SYMBOL,
+        "base" | "quote" | "sell" | "buy" | "asset" | "a" | "b" => SYMBOL,
         "limit" | "from" | "to" => PRICE,
         "cursor" => PLACE,
         "wait" => return drop(schema.insert("enum".into(), json!(["committed"]))),

@@ -4,6 +4,7 @@
 //! happened.
 
 mod chain;
+#[allow(dead_code, reason = "the test of midnight uses the rest")]
 mod participant;
 mod relay;
 mod tree;

@@ -34,10 +34,10 @@
 //! - *A thin batch at a false price* sells from the pool at that price, which others pay: providers gain what the
 //!   manipulator loses. A pool does give a price to an asset with few offers; who reads valuations must look at volume.
 //! - *Dust pools* would keep whole units from clearing. They sleep.
-//! - *Giants far from every price*: a pool with 10^15 units of an asset, eleven decades from its price, sells so much that
-//!   the search for prices ends without full clearing for its group. It takes that many units to do, which the pool loses
-//!   to those who trade; batches stay valid, other groups are untouched. Not prevented: a genesis has pools only where
-//!   its founders ask for them, and `docs/operators.md` has the figures.
+//! - *Giants far from every price*: a pool with 10^15 units of an asset, eleven decades from its price, sells so much
+//!   that the search for prices ends without full clearing for its group. It takes that many units to do, which the
+//!   pool loses to those who trade; batches stay valid, other groups are untouched. Not prevented: a genesis has pools
+//!   only where its founders ask for them, and `docs/operators.md` has the figures.
 //! - *Squatting*: 4,096 places, of which each costs the fees of a thousand transactions and 16 times the least units of
 //!   two assets for ever. *Many small holdings* cost a fee each, as accounts do.
 //! - *Shares up to the cap*, so that honest provisions of the block are removed with one's own: the filter counts only
