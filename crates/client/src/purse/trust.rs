@@ -120,7 +120,7 @@ impl LedgerTrust {
     /// What a node shows, without a proof.
     ///
     /// # Errors
-    /// [`PurseError`]; [`PurseError::NothingSigned`] if no block gets a certificate in [`PATIENCE`].
+    /// [`PurseError`]; [`PurseError::NothingSigned`] if no block gets a certificate in 20 seconds.
     pub fn of_node(node: &NodeClient, network: &Digest) -> Result<LedgerTrust, PurseError> {
         let body: ValidatorsProofBody = node.get("/v1/validators/proof")?;
         let proof: ValidatorsProof = node.decoded("proof", &body.proof)?;
