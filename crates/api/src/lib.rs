@@ -15,6 +15,7 @@ mod markets;
 mod node;
 mod operations;
 mod pools;
+mod record_proof;
 mod stream;
 mod validator_status;
 mod venues;
@@ -53,7 +54,8 @@ pub use operations::{
     MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
-pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolProofBody, PoolsBody};
+pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
+pub use record_proof::RecordProofBody;
 pub use stream::{
     AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
 };
@@ -62,5 +64,5 @@ pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
     LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,
     TradingKeyAtBody, TradingKeyBody, TradingKeysBody, VenueAtBody, VenueBody, VenueCustodyBody, VenueDepositBody,
-    VenueDepositsBody, VenueMarketBody, VenueMarketsBody, VenueProofBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
+    VenueDepositsBody, VenueMarketBody, VenueMarketsBody, VenueSettlesBody, VenueTermsBody, VenuesBody,
 };

@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::CertificateBody;
-
 /// The pools of a chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PoolsBody {
@@ -70,20 +68,4 @@ pub struct PoolFillBody {
     pub sold: String,
     /// Units received.
     pub bought: String,
-}
-
-/// A pool or a holding, or its absence, with a proof that needs only the state root.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct PoolProofBody {
-    /// Height of the root.
-    pub height: u64,
-    /// State root.
-    pub root: String,
-    /// Whether the record exists.
-    pub exists: bool,
-    /// Hexadecimal; `PoolProof` of the documentation of `proofs`. It has the record.
-    pub proof: String,
-    /// What validators have signed about the block of this height, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<CertificateBody>,
 }

@@ -382,19 +382,3 @@ pub struct EndedBody {
     /// Block time of the fence.
     pub fence_ms: u64,
 }
-
-/// A record of venues, or its absence, with a proof that needs only the state root.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct VenueProofBody {
-    /// Height of the root.
-    pub height: u64,
-    /// State root.
-    pub root: String,
-    /// Whether the record exists.
-    pub exists: bool,
-    /// Hexadecimal; `VenueProof` of the documentation of `proofs`. It has the record.
-    pub proof: String,
-    /// What validators have signed about the block of this height, if asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<CertificateBody>,
-}

@@ -236,6 +236,21 @@ fn an_order_is_pending_until_it_is_in_a_block_or_its_last_height_has_passed() {
 }
 
 #[test]
+fn an_order_in_a_block_above_the_index_is_pending_and_never_void() {
+    let node = node();
+    let order = offer(OWNER, 1, 20_000, 1, Life::Rests);
+    node.answers([Answer::Pending(order.id(), None)]);
+    let late = node.clone();
+    with_node(loopback(), node, move |server| {
+        assert_eq!(submit(server, &order).0, 202);
+        late.stop_index(0);
+        // Its number is used in the state: by itself.
+        late.commit(&[order]);
+        assert_eq!(of_client(server, 1)["status"], "pending");
+    });
+}
+
+#[test]
 fn a_refused_order_may_return_until_its_last_height() {
     let node = node();
     let (first, copy) = (offer(OWNER, 1, 20_000, 1, Life::Rests), offer(OWNER, 2, 5_000_000, 2, Life::Rests));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::chart::{Chart, ChartPlot, unrolled};
 use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::Measured;
-use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions};
+use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::evm::EvmOptions;
 use crate::stm::StmOptions;
 
@@ -79,7 +79,7 @@ pub(super) fn figure_1(options: &PaperOptions, say: &mut ExhibitSteps) -> Result
         rounds: options.pick(1, 5),
     };
     let report = crate::stm::run(&measured, say);
-    let runs = report["runs"].as_array().cloned().unwrap_or_default();
+    let runs = listed(&report, "runs")?;
     let flat = runs.into_iter().map(|mut run| {
         run["speed"] = run["figures"]["times_sequential"].clone();
         run

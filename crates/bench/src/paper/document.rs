@@ -33,6 +33,14 @@ pub enum DocumentError {
         /// The reason.
         source: serde_json::Error,
     },
+    /// A file lacks a part that a table shows.
+    #[error("{name}.json has no {at}; run the exhibit again")]
+    Part {
+        /// The exhibit.
+        name: String,
+        /// Where it should be, as a JSON pointer.
+        at: String,
+    },
     /// The end of a table is missing.
     #[error("the table of {0} has no end: write `{END}` after it")]
     NoEnd(String),
@@ -51,7 +59,7 @@ pub fn with_tables(document: &str, folder: &Path, link: &str) -> Result<String, 
         let mut words = asked.split_whitespace();
         let name = words.next().unwrap_or_default();
         let hidden: Vec<&str> = words.filter_map(|word| word.strip_prefix('-')).collect();
-        result += &table(&read(folder, name)?, name, &hidden, link);
+        result += &table(&read(folder, name)?, name, &hidden, link)?;
         lines.by_ref().find(|line| *line == END).ok_or_else(|| DocumentError::NoEnd(name.into()))?;
         result += END;
         result.push('\n');
@@ -77,45 +85,45 @@ pub fn read(folder: &Path, name: &str) -> Result<Value, DocumentError> {
 }
 
 /// Title, rows, claims with their verdicts, what the paper says, and where it was taken.
-fn table(told: &Value, name: &str, hidden: &[&str], link: &str) -> String {
-    let text = |at: &str| told.pointer(at).map(cell_text).unwrap_or_default();
-    let list = |at: &str| told.pointer(at).and_then(Value::as_array).cloned().unwrap_or_default();
+fn table(told: &Value, name: &str, hidden: &[&str], link: &str) -> Result<String, DocumentError> {
+    let none = |at: &str| DocumentError::Part { name: name.into(), at: at.into() };
+    let text = |at: &str| told.pointer(at).map(cell_text).ok_or_else(|| none(at));
+    let list = |at: &str| told.pointer(at).and_then(Value::as_array).ok_or_else(|| none(at));
     let mut result =
-        format!("\n**{}** ({}, {}): {}.", text("/title"), text("/section"), text("/kind"), text("/method"));
-    let _ = write!(result, " [Picture]({link}/{name}.svg), `{}`\n\n", text("/provenance/command"));
-    let all: Vec<String> = list("/columns").iter().map(cell_text).collect();
+        format!("\n**{}** ({}, {}): {}.", text("/title")?, text("/section")?, text("/kind")?, text("/method")?);
+    let _ = write!(result, " [Picture]({link}/{name}.svg), `{}`\n\n", text("/provenance/command")?);
+    let all: Vec<String> = list("/columns")?.iter().map(cell_text).collect();
     let is_hidden = |column: &str| hidden.iter().any(|part| column.split_whitespace().any(|word| word == *part));
     let columns: Vec<&String> = all.iter().filter(|column| !is_hidden(column)).collect();
     let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     result += &row(columns.iter().map(|column| (*column).clone()).collect());
     result += &row(columns.iter().map(|_| "---".into()).collect()).replace(' ', "");
-    for one in list("/rows") {
+    for one in list("/rows")? {
         result += &row(columns.iter().map(|column| cell_text(&one[column.as_str()]).replace('|', "\\|")).collect());
     }
     result.push('\n');
-    for claim in list("/claims") {
+    for claim in list("/claims")? {
         let part = |field: &str| cell_text(&claim[field]);
         let _ = writeln!(result, "- {}: **{}**: {}", part("claim"), part("verdict"), part("numbers"));
     }
-    for value in list("/the_paper_says") {
+    for value in list("/the_paper_says")? {
         let part = |field: &str| cell_text(&value[field]);
         let _ = writeln!(result, "- the paper, {}: {}: {}", part("section"), part("what"), part("value"));
     }
-    let load = |at: &str| cell_text(told.pointer(at).unwrap_or(&Value::Null));
     let _ = writeln!(
         result,
         "- taken at commit {}, rules {}, {} build, {} cores ({}), load {} before and {} after, {} s",
-        text("/provenance/commit"),
-        text("/provenance/rules"),
-        text("/provenance/build"),
-        text("/provenance/cores"),
-        text("/provenance/processor"),
-        load("/provenance/load_before/0"),
-        load("/provenance/load_after/0"),
-        text("/provenance/seconds"),
+        text("/provenance/commit")?,
+        text("/provenance/rules")?,
+        text("/provenance/build")?,
+        text("/provenance/cores")?,
+        text("/provenance/processor")?,
+        text("/provenance/load_before/0")?,
+        text("/provenance/load_after/0")?,
+        text("/provenance/seconds")?,
     );
     result.push('\n');
-    result
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -131,7 +139,10 @@ mod tests {
             "rows": [{ "n": 1_000, "ms": 0.123456, "why": "a|b" }],
             "claims": [{ "claim": "it is fast", "verdict": "holds", "numbers": "0.1" }],
             "the_paper_says": [{ "what": "time", "value": "1 ms", "section": "§2" }],
-            "provenance": { "commit": "abc", "rules": 5, "load_before": [1.5, 2, 2], "load_after": [2.5, 2, 2] },
+            "provenance": {
+                "commit": "abc", "rules": 5, "load_before": [1.5, 2, 2], "load_after": [2.5, 2, 2], "seconds": 3,
+                "command": "walras bench p --figure 1", "build": "release", "cores": 2, "processor": "a processor",
+            },
         });
         std::fs::write(folder.path().join("p-1.json"), told.to_string()).expect("written");
         folder
@@ -163,5 +174,8 @@ mod tests {
         assert!(missing.to_string().contains("p-2.json") && missing.to_string().contains("walras bench"), "{missing}");
         let endless = with_tables(&format!("{BEGIN}p-1 -->\n"), folder.path(), "").expect_err("no end");
         assert!(matches!(endless, DocumentError::NoEnd(name) if name == "p-1"));
+        std::fs::write(folder.path().join("p-3.json"), r#"{"title": "offers"}"#).expect("written");
+        let part = with_tables(&format!("{BEGIN}p-3 -->\n{END}\n"), folder.path(), "").expect_err("half a file");
+        assert_eq!(part.to_string(), "p-3.json has no /section; run the exhibit again");
     }
 }

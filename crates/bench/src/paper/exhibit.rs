@@ -136,6 +136,15 @@ impl PaperOptions {
 /// The reason why an exhibit could not be shown.
 pub type ExhibitError = Box<dyn std::error::Error + Send + Sync>;
 
+/// The list at `name` of what a measurement reports.
+///
+/// # Errors
+/// If there is none: a table without rows would say that nothing was found.
+pub(super) fn listed(report: &Value, name: &str) -> Result<Vec<Value>, ExhibitError> {
+    let found = report[name].as_array().cloned();
+    found.ok_or_else(|| format!("the measurement reports no list `{name}`").into())
+}
+
 /// Called with each step.
 pub type ExhibitSteps<'a> = dyn FnMut(&str) + 'a;
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::chart::{Chart, ChartPlot, ChartSeries};
 use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::Measured;
-use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions};
+use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::consensus::{ConsensusLinks, ConsensusOptions};
 use crate::diablo::DiabloOptions;
 use crate::hashes;
@@ -150,7 +150,7 @@ fn managed(
         },
         say,
     )?;
-    Ok(report["variants"].as_array().cloned().unwrap_or_default())
+    listed(&report, "variants")
 }
 
 const METHOD: &str = "four validators in one process, transactions offered at once; clients ask for each transaction \
@@ -287,11 +287,11 @@ fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
         rules: consensus::Rules::default(),
     };
     let report = crate::diablo::run(&measured, say)?;
-    let mut rows = report["loads"].as_array().cloned().unwrap_or_default();
+    let mut rows = listed(&report, "loads")?;
     let mut series = Vec::new();
     for row in &mut rows {
         series.push(latency_curve("gafam", &row["latency"]["quantiles_s"], 1.0));
-        row["percent"] = (100.0 * row["committed_share"].as_f64().unwrap_or(0.0)).into();
+        row["percent"] = (100.0 * row["committed_share"].as_f64().unwrap_or(f64::NAN)).into();
     }
     let columns = [
         ("load", "/load"),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::chart::{Chart, ChartPlot, unrolled};
 use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::{self, Measured};
-use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions};
+use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::evm::EvmOptions;
 use crate::filter::FilterOptions;
 use crate::order_book::OrderBookOptions;
@@ -235,10 +235,6 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     },
 ];
 
-fn list(value: &Value) -> Vec<Value> {
-    value.as_array().cloned().unwrap_or_default()
-}
-
 fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let measured = PaymentsOptions {
         accounts: options.pick(vec![2, 100, 10_000], vec![2, 100, 1_000, 10_000]),
@@ -263,7 +259,7 @@ fn payments(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
 
 fn payments_chart(measured: &PaymentsOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let report = crate::payments::run(measured, say);
-    let rows = unrolled(&list(&report["runs"]), "transactions_per_second", "threads");
+    let rows = unrolled(&listed(&report, "runs")?, "transactions_per_second", "threads");
     let columns = [
         ("accounts", "/accounts"),
         ("transactions", "/transactions_per_block"),
@@ -329,7 +325,7 @@ fn filter(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exhib
             overdrawn,
         };
         let report = crate::filter::run(&measured, say);
-        for mut row in unrolled(&list(&report["runs"]), "ms", "threads") {
+        for mut row in unrolled(&listed(&report, "runs")?, "ms", "threads") {
             row["block"] = block.into();
             row["rate"] = row["transactions_per_second"][row["threads"].to_string()].clone();
             rows.push(row);

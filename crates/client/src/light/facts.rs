@@ -1,6 +1,6 @@
 //! Facts that a quorum has signed: accounts, outcomes of transactions, records of venues, keys of the payment lane.
 
-use api::{AccountProofBody, LaneRegistrationsProofBody, TransactionBody, VenueProofBody};
+use api::{AccountProofBody, LaneRegistrationsProofBody, RecordProofBody, TransactionBody};
 use borsh::BorshDeserialize;
 use primitives::venue::VenueId;
 use primitives::{Address, AssetId, Digest, Height, TransactionId};
@@ -105,7 +105,7 @@ impl LightClient {
         path: &str,
         id: &VenueRecordId,
     ) -> Result<ProvedFact<Option<T>>, LightError> {
-        let body: VenueProofBody = self.certified_answer(path)?;
+        let body: RecordProofBody = self.certified_answer(path)?;
         let proof: VenueProof = self.node.decoded("proof", &body.proof)?;
         let certified = self.certified_with(body.height, body.certificate.as_ref())?;
         let time_ms = self.check_fresh(&certified)?;

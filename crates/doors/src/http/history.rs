@@ -206,7 +206,9 @@ impl Api {
         order: PlacedOrder,
         refused: &[Placed<OrderRow>],
     ) -> json::OrderFateBody {
-        let window = self.backend.account(account).account.map(|account| account.window);
+        let read = self.backend.account(account);
+        // In a state above the index this very order may have used its number: nothing is definite yet.
+        let window = read.account.filter(|_| read.height <= span.height).map(|account| account.window);
         let is_used = window.is_some_and(|window| {
             window.check(order.sequence).is_err_and(|error| error != ledger::WindowError::TooFar)
         });

@@ -46,6 +46,7 @@ mod parameters;
 mod pools;
 mod prepare;
 mod probes;
+mod record_proof;
 #[cfg(test)]
 mod reference;
 mod refused;

@@ -7,7 +7,8 @@ use primitives::{Address, Amount, PoolKey};
 
 use super::accounts::AskedProof;
 use super::failure::{Answered, Failure};
-use super::{Api, parse, proof_bytes};
+use super::record_proof::record_body;
+use super::{Api, parse};
 use crate::backend::PoolsRead;
 use crate::json::{self, ErrorBody};
 
@@ -39,23 +40,12 @@ impl Api {
         }
     }
 
-    async fn pool_proof(&self, id: PoolRecordId, asked: &AskedProof) -> Answered<json::PoolProofBody> {
-        let mut body = self
-            .blocking(move |api| {
-                let proved = api.backend.prove_pool(&id)?.ok_or_else(no_pools)?;
-                Ok::<_, Failure>(json::PoolProofBody {
-                    height: proved.height,
-                    root: proved.root.to_string(),
-                    exists: proved.proof.record.is_some(),
-                    proof: proof_bytes(&proved.proof),
-                    certificate: None,
-                })
-            })
-            .await??;
-        if asked.certified {
-            body.certificate = Some(self.certified(body.height).await?);
-        }
-        Ok(Json(body))
+    async fn pool_proof(&self, id: PoolRecordId, asked: &AskedProof) -> Answered<json::RecordProofBody> {
+        let prove = move |api: &Api| {
+            let proved = api.backend.prove_pool(&id)?.ok_or_else(no_pools)?;
+            Ok(record_body(&proved, proved.proof.record.is_some()))
+        };
+        self.record_proof(asked, prove).await
     }
 }
 
@@ -97,13 +87,13 @@ pub(super) async fn account_pools(State(api): State<Api>, Path(address): Path<St
 /// A pool, or its absence, with its proof.
 #[utoipa::path(get, path = "/v1/pools/{a}/{b}/{class}/proof",
     params(("a" = String, Path), ("b" = String, Path), ("class" = u8, Path), ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::PoolProofBody), (status = 400, body = ErrorBody),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn pool_proof(
     State(api): State<Api>,
     Path((a, b, class)): Path<(String, String, u8)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::PoolProofBody> {
+) -> Answered<json::RecordProofBody> {
     api.pool_proof(PoolRecordId::Pool(api.pool_key(&a, &b, class)?), &asked).await
 }
 
@@ -111,13 +101,13 @@ pub(super) async fn pool_proof(
 #[utoipa::path(get, path = "/v1/accounts/{address}/pools/{a}/{b}/{class}/proof",
     params(("address" = String, Path), ("a" = String, Path), ("b" = String, Path), ("class" = u8, Path),
         ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::PoolProofBody), (status = 400, body = ErrorBody),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn holding_proof(
     State(api): State<Api>,
     Path((address, a, b, class)): Path<(String, String, String, u8)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::PoolProofBody> {
+) -> Answered<json::RecordProofBody> {
     let of = (api.pool_key(&a, &b, class)?, parse("address", &address)?);
     api.pool_proof(PoolRecordId::Holding(of), &asked).await
 }

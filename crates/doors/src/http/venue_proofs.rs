@@ -1,58 +1,46 @@
-//! Proofs of what the ledger keeps of venues. Each needs only the state root, and comes on request with the certificate
-//! of that root: then the answer waits for it.
+//! Proofs of what the ledger keeps of venues.
 
-use axum::Json;
 use axum::extract::{Path, Query, State};
 use ledger::VenueRecordId;
 use primitives::PublicKey;
 
 use super::accounts::AskedProof;
 use super::failure::{Answered, Failure};
-use super::{Api, parse, proof_bytes};
+use super::record_proof::record_body;
+use super::{Api, parse};
 use crate::json::{self, ErrorBody};
 
 impl Api {
-    async fn venue_proof(&self, id: VenueRecordId, asked: &AskedProof) -> Answered<json::VenueProofBody> {
-        let mut body = self
-            .blocking(move |api| {
-                let proved = api.backend.prove_venue(&id)?.ok_or_else(super::venues::no_venues)?;
-                Ok::<_, Failure>(json::VenueProofBody {
-                    height: proved.height,
-                    root: proved.root.to_string(),
-                    exists: proved.proof.record.is_some(),
-                    proof: proof_bytes(&proved.proof),
-                    certificate: None,
-                })
-            })
-            .await??;
-        if asked.certified {
-            body.certificate = Some(self.certified(body.height).await?);
-        }
-        Ok(Json(body))
+    async fn venue_proof(&self, id: VenueRecordId, asked: &AskedProof) -> Answered<json::RecordProofBody> {
+        let prove = move |api: &Api| {
+            let proved = api.backend.prove_venue(&id)?.ok_or_else(super::venues::no_venues)?;
+            Ok(record_body(&proved, proved.proof.record.is_some()))
+        };
+        self.record_proof(asked, prove).await
     }
 }
 
 /// A venue, or its absence, with its proof.
 #[utoipa::path(get, path = "/v1/venues/{venue}/proof",
     params(("venue" = u32, Path), ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = json::RecordProofBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn venue_proof(
     State(api): State<Api>,
     Path(venue): Path<u32>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     api.venue_proof(VenueRecordId::Venue(venue), &asked).await
 }
 
 /// A market of a venue, or its absence, with its proof.
 #[utoipa::path(get, path = "/v1/venues/{venue}/markets/{market}/proof",
     params(("venue" = u32, Path), ("market" = u32, Path), ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = json::RecordProofBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn market_proof(
     State(api): State<Api>,
     Path((venue, market)): Path<(u32, u32)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     api.venue_proof(VenueRecordId::Market(venue, market), &asked).await
 }
 
@@ -60,13 +48,13 @@ pub(super) async fn market_proof(
 #[utoipa::path(get, path = "/v1/accounts/{address}/deposits/{venue}/{asset}/proof",
     params(("address" = String, Path), ("venue" = u32, Path), ("asset" = String, Path),
         ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 400, body = ErrorBody),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn deposit_proof(
     State(api): State<Api>,
     Path((address, venue, asset)): Path<(String, u32, String)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     let id = (venue, parse("address", &address)?, api.asset(&asset)?);
     api.venue_proof(VenueRecordId::Deposit(id), &asked).await
 }
@@ -74,13 +62,13 @@ pub(super) async fn deposit_proof(
 /// A trading key, or its absence, with its proof.
 #[utoipa::path(get, path = "/v1/venues/{venue}/keys/{key}/proof",
     params(("venue" = u32, Path), ("key" = String, Path), ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 400, body = ErrorBody),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn key_proof(
     State(api): State<Api>,
     Path((venue, key)): Path<(u32, String)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     api.venue_proof(VenueRecordId::Key((venue, parse("key", &key)?)), &asked).await
 }
 
@@ -88,13 +76,13 @@ pub(super) async fn key_proof(
 #[utoipa::path(get, path = "/v1/venues/{venue}/keys/{key}/orders/{incarnation}/{day}/{reference}/proof",
     params(("venue" = u32, Path), ("key" = String, Path), ("incarnation" = u32, Path), ("day" = u32, Path),
         ("reference" = u32, Path), ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 400, body = ErrorBody),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn filled_proof(
     State(api): State<Api>,
     Path((venue, key, incarnation, day, reference)): Path<(u32, String, u32, u32, u32)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     let key: PublicKey = parse("key", &key)?;
     let day = u16::try_from(day).map_err(|_| Failure::malformed("day: days of sessions are at most 65535"))?;
     api.venue_proof(VenueRecordId::Filled((venue, incarnation, key, day, reference)), &asked).await
@@ -104,11 +92,11 @@ pub(super) async fn filled_proof(
 #[utoipa::path(get, path = "/v1/venues/{venue}/claims/{incarnation}/{index}/proof",
     params(("venue" = u32, Path), ("incarnation" = u32, Path), ("index" = u64, Path),
         ("certified" = Option<bool>, Query)),
-    responses((status = 200, body = json::VenueProofBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = json::RecordProofBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn claim_proof(
     State(api): State<Api>,
     Path(claimed): Path<(u32, u32, u64)>,
     Query(asked): Query<AskedProof>,
-) -> Answered<json::VenueProofBody> {
+) -> Answered<json::RecordProofBody> {
     api.venue_proof(VenueRecordId::Claimed(claimed), &asked).await
 }

@@ -42,6 +42,8 @@ pub struct Fake {
     /// The rows of the history, and the first height that it has.
     history: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
     known_from: AtomicU64,
+    /// The last block that the index follows.
+    indexed_to: AtomicU64,
 }
 
 impl Fake {
@@ -66,7 +68,8 @@ impl Fake {
         let published = Published::new(Views::new(&ledger, root, 1_000));
         let (metrics, archive, answers) = (Metrics::new(), RwLock::default(), Mutex::default());
         let (ledger, history, known_from) = (RwLock::new(ledger), RwLock::default(), AtomicU64::new(1));
-        Fake { ledger, published, metrics, archive, answers, history, known_from }
+        let indexed_to = AtomicU64::new(Height::MAX);
+        Fake { ledger, published, metrics, archive, answers, history, known_from, indexed_to }
     }
 
     /// What the intake answers to the next transactions, one after another; after these it is full again.
@@ -89,8 +92,10 @@ impl Fake {
         let outline = Outline::of(&ledger);
         let committed = CommittedBlock::new(&block, &applied, &ids, proven.root, outline, Vec::new());
         drop(ledger);
-        let rows = rows_of(&block, &proven.receipts);
-        self.history.write().expect("no test panics with it").extend(rows);
+        if height <= self.indexed_to.load(Ordering::Relaxed) {
+            let rows = rows_of(&block, &proven.receipts);
+            self.history.write().expect("no test panics with it").extend(rows);
+        }
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
         self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
         self.published.announce(Arc::new(committed));
@@ -100,6 +105,12 @@ impl Fake {
     #[allow(dead_code, reason = "not every test has a history")]
     pub fn forget_history(&self, below: Height) {
         self.known_from.store(below, Ordering::Relaxed);
+    }
+
+    /// The index falls behind: it has no block above a height.
+    #[allow(dead_code, reason = "not every test has a history")]
+    pub fn stop_index(&self, at: Height) {
+        self.indexed_to.store(at, Ordering::Relaxed);
     }
 
     fn archived(&self, height: Height) -> Option<ArchivedBlock> {
@@ -269,7 +280,8 @@ impl HistoryReads for Fake {
         if known_from == 0 {
             return Err(NoHistory::Off);
         }
-        Ok(HistorySpan { known_from, height: self.published.views().height() })
+        let height = self.published.views().height().min(self.indexed_to.load(Ordering::Relaxed));
+        Ok(HistorySpan { known_from, height })
     }
 
     fn history_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, ReadError> {

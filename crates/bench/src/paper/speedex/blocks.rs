@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::list;
 use crate::consensus::{ConsensusLinks, ConsensusOptions};
 use crate::exchange::{BlockMode, ExchangeOptions};
 use crate::paper::chart::Chart;
-use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions};
+use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions, listed};
 
 /// Blocks on a book that fills in four steps. The size of a small run is what ends within seconds.
 fn filling(options: &PaperOptions, modes: &[BlockMode], signed_and_logged: bool) -> ExchangeOptions {
@@ -30,8 +29,8 @@ fn rows(measured: &ExchangeOptions, say: &mut ExhibitSteps) -> Result<Vec<Value>
     let directory = tempfile::tempdir()?;
     let report = crate::exchange::run(measured, directory.path(), say)?;
     let mut rows = Vec::new();
-    for (number, step) in list(&report["runs"][0]["steps"]).iter().enumerate() {
-        for mut run in list(&step["runs"]) {
+    for (number, step) in listed(&report["runs"][0], "steps")?.iter().enumerate() {
+        for mut run in listed(step, "runs")? {
             (run["offers"], run["step"]) = (step["offers"].clone(), number.into());
             run["transactions"] = measured.transactions[0].into();
             rows.push(run);
@@ -122,8 +121,8 @@ pub(super) fn figure_10(options: &PaperOptions, say: &mut ExhibitSteps) -> Resul
         links: Some(ConsensusLinks::Loopback),
     };
     let report = crate::consensus::run(&measured, say)?;
-    let rows = list(&report["runs"]).into_iter().map(|run| {
-        let number = |name: &str| run[name].as_f64().unwrap_or(0.0);
+    let rows = listed(&report, "runs")?.into_iter().map(|run| {
+        let number = |name: &str| run[name].as_f64().unwrap_or(f64::NAN);
         let share = 100.0 * number("committed") / number("offered").max(1.0);
         json!({
             "validators": run["validators"], "offered": measured.rate, "rate": run["transactions_per_second"],

@@ -2,15 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::list;
 use crate::clearing::{ClearingOptions, Suite, run};
 use crate::paper::chart::Chart;
-use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions};
+use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions, listed};
 
 fn measured(suite: Suite, books: usize, most: usize, say: &mut ExhibitSteps) -> Result<Vec<Value>, ExhibitError> {
     say(suite.name());
     let options = ClearingOptions { suite, books: Some(books), most, threads: 1 };
-    Ok(list(&run(&options, &mut |_, _, _| ())?["rows"]))
+    listed(&run(&options, &mut |_, _, _| ())?, "rows")
 }
 
 pub(super) fn figure_2(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
