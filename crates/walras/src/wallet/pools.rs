@@ -115,7 +115,7 @@ impl Found<'_> {
         Ok(if self.named[0].asset == self.key.a { units } else { [units[1], units[0]] })
     }
 
-    /// Its path in the API, behind a prefix.
+    /// Whether an answer of the API tells of this pool.
     fn is(&self, body: &PoolBody, assets: &Assets) -> bool {
         let is_asset = |symbol: &str, asset| assets.find(symbol).is_ok_and(|listed| listed.asset == asset);
         body.class == self.key.class && is_asset(&body.a, self.key.a) && is_asset(&body.b, self.key.b)
