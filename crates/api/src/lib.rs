@@ -18,6 +18,7 @@ mod pools;
 mod record_proof;
 mod stream;
 mod validator_status;
+mod venue_door;
 mod venues;
 
 pub use accounts::{
@@ -60,6 +61,12 @@ pub use stream::{
     AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use venue_door::{
+    AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,
+    FillFateBody, OrderEndedBody, OvertakenBody, OwnFillsBody, OwnVenueFillBody, PlacedBody, PlacedResult,
+    PositionBody, ReducedBody, ReportBody, ReportsBody, RestingOrderBody, SideBody, StandingBody, VenueBookBody,
+    VenueLevel,
+};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
     LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,

@@ -392,7 +392,7 @@ pub struct MandateCapBody {
 }
 
 /// The number of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderNumberBody {
     /// The incarnation of the venue that the order is for.
     pub incarnation: u32,

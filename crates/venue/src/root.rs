@@ -180,31 +180,29 @@ impl<D: Disk> VenueRoot<D> {
         debug_assert_eq!(self.machine.audit(), Ok(()), "sums follow from orders and fills");
         encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
         encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
-        let written = self.write();
+        let made = std::mem::take(&mut self.machine.made);
+        let VenueRoot { store, machine, keys, record, outcome, mistake, .. } = self;
+        let is_synced = *mistake != Some(VenueMistake::ReportsBeforeSync);
+        // Many reports are signed while the disk works. They are told when both are done.
+        let (written, effects) = match made.len() {
+            0..SIGNED_ALONE => {
+                let written = write(store, record, outcome, is_synced);
+                (written, made.into_iter().map(|made| signed(made, machine, keys)).collect())
+            }
+            _ => {
+                let made = made.into_par_iter().with_min_len(SIGNED_ALONE / 2);
+                let sign = || made.map(|made| signed(made, machine, keys)).collect::<Vec<VenueEffect>>();
+                let mut written = Ok(());
+                let effects = std::thread::scope(|scope| {
+                    scope.spawn(|| written = write(store, record, outcome, is_synced));
+                    sign()
+                });
+                (written, effects)
+            }
+        };
         self.has_failed = written.is_err();
         written?;
-        Ok(self.effects())
-    }
-
-    /// Journals a step: one record, one sync.
-    fn write(&mut self) -> Result<(), VenueRootError> {
-        let number = self.store.last_height() + 1;
-        self.store.append(number, &self.record)?;
-        self.store.append_receipts(number, &self.outcome)?;
-        if self.mistake != Some(VenueMistake::ReportsBeforeSync) {
-            self.store.sync()?;
-        }
-        Ok(())
-    }
-
-    /// What the last step made, signed.
-    fn effects(&mut self) -> Vec<VenueEffect> {
-        let made = std::mem::take(&mut self.machine.made);
-        let (machine, keys) = (&self.machine, &self.keys);
-        match made.len() {
-            0..SIGNED_ALONE => made.into_iter().map(|made| signed(made, machine, keys)).collect(),
-            _ => made.into_par_iter().with_min_len(SIGNED_ALONE / 2).map(|made| signed(made, machine, keys)).collect(),
-        }
+        Ok(effects)
     }
 
     /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
@@ -378,6 +376,17 @@ impl<D: Disk> VenueRoot<D> {
     pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
         self.machine.book(market)
     }
+}
+
+/// Journals a step: one record, one sync.
+fn write<D: Disk>(store: &mut Store<D>, record: &[u8], outcome: &[u8], is_synced: bool) -> Result<(), VenueRootError> {
+    let number = store.last_height() + 1;
+    store.append(number, record)?;
+    store.append_receipts(number, outcome)?;
+    if is_synced {
+        store.sync()?;
+    }
+    Ok(())
 }
 
 fn report(fill: &VenueFill, side: VenueSide, settings: &VenueSettings, keys: &VenueKeys) -> FillReport {

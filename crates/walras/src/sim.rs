@@ -264,6 +264,8 @@ fn run_markets(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {
         ("convicted", sum(|report| report.convicted)),
         ("claimed", sum(|report| report.claimed)),
         ("unproved", sum(|report| report.unproved)),
+        ("told_by_sessions", sum(|report| report.told)),
+        ("links_cut", sum(|report| report.cuts)),
     ];
     print_report(&counts, &failures, "walras sim --market", json)
 }

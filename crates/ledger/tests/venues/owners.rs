@@ -1,6 +1,6 @@
 //! Owners: venues, markets, bonds, operators and fences.
 
-use ledger::{FillVerdict, Outcome, Refusal};
+use ledger::{BustGuilt, BustReason, FillVerdict, Outcome, Refusal};
 use primitives::venue::{MarketTerms, VenueOperation, VenueOrder};
 
 use crate::world::*;
@@ -143,6 +143,66 @@ fn a_stolen_operator_key_neither_withdraws_nor_fences_nor_changes_the_operator()
     for operation in [fence(0), unbond(1), change, VenueOperation::Bond { venue: VENUE, units: 1 }] {
         assert_eq!(world.refusal(OPERATOR, operation), Some(Refusal::NOT_VENUE_OWNER));
     }
+}
+
+/// A thief of the operator's and the report key, as a party of his own fills: each trader deals at the limit that it
+/// signed, and no worse; what he does beyond is bust, and his lies cost the bond of the owner, once and no more.
+#[test]
+fn a_thief_of_the_operator_key_reaches_the_worst_signed_limits_and_the_bond_and_nothing_else() {
+    const THIEF: u8 = 7;
+    let mut world = World::new();
+    let thiefs = world.authorize(THIEF, &trading(THIEF), mandate());
+    world.done(vec![(THIEF, thiefs), (THIEF, deposit(USD, 100_000))]);
+    world.done(vec![(THIEF, deposit(EUR, 100_000))]);
+    let before = [BUYER, SELLER].map(|person| [USD, EUR].map(|asset| world.free(person, asset)));
+    // What both traders signed: to buy at 130 at most, to sell at 80 at least.
+    let (bid, offer) = (VenueOrder { tick: 130, ..buy(1) }, VenueOrder { tick: 80, ..sell(1) });
+    let thief = |order: VenueOrder, tick| (THIEF, VenueOrder { tick, ..order });
+    let at = |buyer, seller, tick, lots| Match { buyer, seller, tick, ..fill(bid, offer, lots) };
+    let verdicts = world.settles(&[
+        at((BUYER, bid), thief(sell(1), 1), 131, 1),
+        at((BUYER, bid), thief(sell(1), 1), 130, 10),
+        at((BUYER, bid), thief(sell(1), 1), 130, 1),
+        at(thief(buy(2), 1_000), (SELLER, offer), 79, 1),
+        at(thief(buy(2), 1_000), (SELLER, offer), 80, 10),
+    ]);
+    let bust = |at: usize| matches!(verdicts[at], FillVerdict::Bust(BustReason::Outside, BustGuilt::Nobody));
+    assert!(bust(0) && bust(2) && bust(3), "{verdicts:?}");
+    assert_eq!([verdicts[1], verdicts[4]], [FillVerdict::Applied; 2]);
+    let moved = [[10 * 130 * TICK, 10 * LOT], [10 * 80 * TICK, 10 * LOT]];
+    let after = [BUYER, SELLER].map(|person| [USD, EUR].map(|asset| world.free(person, asset)));
+    assert_eq!(after[0], [before[0][0] - moved[0][0], before[0][1] + moved[0][1]]);
+    assert_eq!(after[1], [before[1][0] + moved[1][0], before[1][1] - moved[1][1]]);
+    // The bond: three busts by his own fault, burnt. What he reports falsely convicts; nine tenths are burnt.
+    assert_eq!(world.venue().bond, BOND - 3 * PENALTY);
+    let (bond, issued, rich) = (world.venue().bond, world.issued(), world.balance(BUYER, USD));
+    let lie = world.report(1, primitives::Digest([7; 32]), BUYER, 0);
+    world.done(vec![(6, world.accusation(lie))]);
+    assert_eq!((world.venue().liable(), world.balance(BUYER, USD)), (0, rich + bond / 10));
+    assert!(issued - world.issued() >= bond - bond / 10);
+    // A venue without a bond stands still, and the thief cannot bond it, nor take the venue over.
+    let more = VenueOperation::Settle(world.settle(&[at(
+        (BUYER, VenueOrder { tick: 130, ..buy(9) }),
+        thief(sell(9), 1),
+        130,
+        1,
+    )]));
+    assert_eq!(world.outcome(OPERATOR, more), Outcome::Void);
+    let change = VenueOperation::ChangeOperator { venue: VENUE, from: operator(OPERATOR, 0), to: operator(7, 7) };
+    for operation in [fence(0), unbond(1), change, VenueOperation::Bond { venue: VENUE, units: BOND }] {
+        assert_eq!(world.refusal(OPERATOR, operation), Some(Refusal::NOT_VENUE_OWNER));
+    }
+    // The owner ends it, and what traders still have they take out.
+    let change = VenueOperation::ChangeOperator { venue: VENUE, from: operator(OPERATOR, 0), to: operator(5, 1) };
+    world.done(vec![(OWNER, change)]);
+    world.fence();
+    world.done(vec![(OWNER, VenueOperation::Bond { venue: VENUE, units: BOND })]);
+    let left = world.free(BUYER, USD);
+    let rich = world.balance(BUYER, USD);
+    let asked = VenueOperation::Collect { venue: VENUE, asset: USD, units: left };
+    world.done(vec![(BUYER, asked)]);
+    world.empty_blocks(DELAY.heights + 1);
+    assert!((rich + left - 10..rich + left).contains(&world.balance(BUYER, USD)), "but for a fee");
 }
 
 #[test]

@@ -1,16 +1,26 @@
 //! Bodies of orders, requests and reports over HTTP and WebSocket.
 
-use primitives::venue::{MarketId, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+use api::{
+    AcceptedBody, BookTopBody, ErrorText, ExecutedBody, FillFateBody, OrderEndedBody, OrderNumberBody, OvertakenBody,
+    OwnVenueFillBody, ReducedBody, ReportBody, SideBody, StandingBody,
+};
+use primitives::venue::{
+    FillReport, MarketId, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide,
+};
 use primitives::{PublicKey, Signature, to_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use venue::{MarketEvent, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest, VenueFill};
+use utoipa::ToSchema;
+use venue::{
+    MarketEvent, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest,
+    VenueFill,
+};
 
 use crate::events::BookTop;
 use crate::words::{end_code, fate_code, refusal_name};
 
 /// The number of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NumberBody {
     /// The incarnation of the venue.
@@ -33,26 +43,14 @@ impl From<NumberBody> for OrderNumber {
     }
 }
 
-/// A side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SideBody {
-    /// It buys.
-    Buy,
-    /// It sells.
-    Sell,
-}
-
-impl From<SideBody> for VenueSide {
-    fn from(side: SideBody) -> VenueSide {
-        match side {
-            SideBody::Buy => VenueSide::Buy,
-            SideBody::Sell => VenueSide::Sell,
-        }
+fn venue_side(side: SideBody) -> VenueSide {
+    match side {
+        SideBody::Buy => VenueSide::Buy,
+        SideBody::Sell => VenueSide::Sell,
     }
 }
 
-fn side_body(side: VenueSide) -> SideBody {
+pub(super) fn side_body(side: VenueSide) -> SideBody {
     match side {
         VenueSide::Buy => SideBody::Buy,
         VenueSide::Sell => SideBody::Sell,
@@ -60,7 +58,7 @@ fn side_body(side: VenueSide) -> SideBody {
 }
 
 /// How an order trades.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LifeBody {
     /// It rests.
@@ -75,7 +73,7 @@ pub enum LifeBody {
 }
 
 /// What happens if it meets its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SelfTradeBody {
     /// The resting order expires.
@@ -88,7 +86,7 @@ pub enum SelfTradeBody {
 }
 
 /// A signed order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OrderBody {
     /// The trading key.
@@ -168,7 +166,7 @@ impl OrderBody {
             market: self.market,
             number,
             floor: self.floor.map_or(lowest, OrderNumber::from),
-            side: self.side.into(),
+            side: venue_side(self.side),
             life: match self.life {
                 LifeBody::Rests => OrderLife::Rests,
                 LifeBody::PostOnly => OrderLife::PostOnly,
@@ -191,7 +189,7 @@ impl OrderBody {
 }
 
 /// What a request asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AskBody {
     /// Attach a session.
@@ -250,7 +248,7 @@ impl From<AskBody> for TraderAsk {
                 TraderAsk::Attach { session, ends_orders, dead_man_ms }
             }
             AskBody::Cancel { number, keeps } => TraderAsk::Cancel { number: number.into(), keeps },
-            AskBody::CancelAll { market, side } => TraderAsk::CancelAll { market, side: side.map(VenueSide::from) },
+            AskBody::CancelAll { market, side } => TraderAsk::CancelAll { market, side: side.map(venue_side) },
             AskBody::Replace { old, new } => TraderAsk::Replace { old: old.into(), new: new.into() },
             AskBody::Status { number } => TraderAsk::Status(number.into()),
             AskBody::Fills { from } => TraderAsk::Fills(from),
@@ -276,7 +274,7 @@ impl From<TraderAsk> for AskBody {
 }
 
 /// A signed request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestBody {
     /// The trading key.
@@ -318,65 +316,103 @@ fn hex(bytes: &[u8]) -> String {
     format!("0x{}", to_hex(bytes))
 }
 
-fn number(number: OrderNumber) -> Value {
-    json!(NumberBody::from(number))
+fn number(OrderNumber { incarnation, day, reference }: OrderNumber) -> OrderNumberBody {
+    OrderNumberBody { incarnation, day, reference }
+}
+
+fn refused(why: &OrderRefusal) -> ErrorText {
+    ErrorText { code: refusal_name(why).1.into(), message: why.to_string() }
 }
 
 /// A report.
-pub fn report_body(report: &TradeReport) -> Value {
-    let mut body = json!({ "key": report.key.to_string(), "number": number(report.number) });
-    let (kind, what) = match &report.what {
-        ReportKind::Accepted(of) => (
-            "accepted",
-            json!({ "id": of.id.to_string(), "lots": of.lots, "replaces": of.replaces.map(number),
-                "keeps_place": of.keeps_place }),
-        ),
-        ReportKind::Refused(why) => ("refused", json!({ "code": refusal_name(why).1, "message": why.to_string() })),
-        ReportKind::Executed(of, report) => {
-            let signed = borsh::to_vec(&**report).expect("writing to memory cannot fail");
-            (
-                "executed",
-                json!({ "index": of.index.to_string(), "market": of.market, "side": side_body(of.side),
-                "lots": of.lots, "tick": of.tick, "fee": of.fee.to_string(), "is_taker": of.is_taker, "left": of.left,
-                "report": hex(&signed) }),
-            )
+pub fn report_body(report: &TradeReport) -> ReportBody {
+    let mut body = ReportBody { key: report.key.to_string(), number: number(report.number), ..ReportBody::default() };
+    let kind = match &report.what {
+        ReportKind::Accepted(of) => {
+            let (id, replaces) = (of.id.to_string(), of.replaces.map(number));
+            body.accepted = Some(AcceptedBody { id, lots: of.lots, replaces, keeps_place: of.keeps_place });
+            "accepted"
         }
-        ReportKind::Reduced { lots } => ("reduced", json!({ "lots": lots })),
-        ReportKind::Ended { lots, why } => ("ended", json!({ "lots": lots, "why": end_code(why) })),
-        ReportKind::Overtaken => ("overtaken", json!({})),
+        ReportKind::Refused(why) => {
+            body.refused = Some(refused(why));
+            "refused"
+        }
+        ReportKind::Executed(of, report) => {
+            body.executed = Some(ExecutedBody { left: Some(of.left), ..executed_body(of, report) });
+            "executed"
+        }
+        ReportKind::Reduced { lots } => {
+            body.reduced = Some(ReducedBody { lots: *lots });
+            "reduced"
+        }
+        ReportKind::Ended { lots, why } => {
+            body.ended = Some(OrderEndedBody { lots: *lots, why: end_code(why).into() });
+            "ended"
+        }
+        ReportKind::Overtaken => {
+            body.overtaken = Some(OvertakenBody {});
+            "overtaken"
+        }
         ReportKind::Settled { index, height, fate } => {
-            ("settled", json!({ "index": index.to_string(), "height": height.to_string(), "fate": fate_code(fate) }))
+            let (index, height) = (index.to_string(), height.to_string());
+            body.settled = Some(FillFateBody { index, height, fate: fate_code(fate).into() });
+            "settled"
         }
         ReportKind::Status(standing) => {
-            ("status", standing.as_ref().map_or(json!({ "standing": "unknown" }), standing_body))
+            body.status = Some(standing.as_ref().map_or_else(|| standing_of("unknown"), standing_body));
+            "status"
         }
     };
-    body["type"] = kind.into();
-    body[kind] = what;
+    body.kind = kind.into();
     body
 }
 
-fn standing_body(standing: &OrderStanding) -> Value {
+fn standing_of(standing: &str) -> StandingBody {
+    StandingBody { standing: standing.into(), ..StandingBody::default() }
+}
+
+fn standing_body(standing: &OrderStanding) -> StandingBody {
     match standing {
-        OrderStanding::Taken { accepted, ended, open, executed, settled, bust } => json!({
-            "standing": if ended.is_some() { "ended" } else { "open" },
-            "id": accepted.id.to_string(), "why": ended.as_ref().map(end_code),
-            "open": open, "executed": executed, "settled": settled, "bust": bust,
-        }),
+        OrderStanding::Taken { accepted, ended, open, executed, settled, bust } => StandingBody {
+            id: Some(accepted.id.to_string()),
+            why: ended.as_ref().map(|why| end_code(why).into()),
+            open: Some(*open),
+            executed: Some(*executed),
+            settled: Some(*settled),
+            bust: Some(*bust),
+            ..standing_of(if ended.is_some() { "ended" } else { "open" })
+        },
         OrderStanding::Refused(why) => {
-            json!({ "standing": "refused", "code": refusal_name(why).1, "message": why.to_string() })
+            let ErrorText { code, message } = refused(why);
+            StandingBody { code: Some(code.into_owned()), message: Some(message), ..standing_of("refused") }
         }
-        OrderStanding::Overtaken => json!({ "standing": "overtaken" }),
+        OrderStanding::Overtaken => standing_of("overtaken"),
     }
 }
 
-/// The sides of a fill that belong to a key, with the signed report of each.
-pub(super) fn fill_body(fill: &VenueFill, side: VenueSide, report: &primitives::venue::FillReport) -> Value {
-    let (of, party) = (fill.execution(side), fill.party(side));
-    json!({ "index": of.index.to_string(), "number": number(party.number), "market": of.market,
-        "side": side_body(side), "lots": of.lots, "tick": of.tick, "fee": of.fee.to_string(), "is_taker": of.is_taker,
-        "quote": fill.quote.to_string(), "base": fill.base.to_string(), "matched": fill.matched.to_string(),
-        "report": hex(&borsh::to_vec(report).expect("writing to memory cannot fail")) })
+fn executed_body(of: &OrderExecution, report: &FillReport) -> ExecutedBody {
+    ExecutedBody {
+        index: of.index.to_string(),
+        market: of.market,
+        side: side_body(of.side),
+        lots: of.lots,
+        tick: of.tick,
+        fee: of.fee.to_string(),
+        is_taker: of.is_taker,
+        left: None,
+        report: hex(&borsh::to_vec(report).expect("writing to memory cannot fail")),
+    }
+}
+
+/// The side of a fill that belongs to a key, with its signed report.
+pub(super) fn fill_body(fill: &VenueFill, side: VenueSide, report: &FillReport) -> OwnVenueFillBody {
+    OwnVenueFillBody {
+        number: number(fill.party(side).number),
+        executed: executed_body(&fill.execution(side), report),
+        quote: fill.quote.to_string(),
+        base: fill.base.to_string(),
+        matched: fill.matched.to_string(),
+    }
 }
 
 /// An event of market data.
@@ -407,9 +443,6 @@ pub(super) fn phase_code(phase: matching::Phase) -> String {
 }
 
 /// The best levels of a book.
-pub(super) fn top_body(top: &BookTop) -> Value {
-    let levels = |levels: &[(u32, u64, u32)]| -> Vec<Value> {
-        levels.iter().map(|(tick, lots, orders)| json!([tick, lots, orders])).collect()
-    };
-    json!({ "bids": levels(&top.bids), "asks": levels(&top.asks), "checksum": top.checksum() })
+pub(super) fn top_body(top: &BookTop) -> BookTopBody {
+    BookTopBody { bids: top.bids.clone(), asks: top.asks.clone(), checksum: top.checksum() }
 }

@@ -1,14 +1,15 @@
 //! Books of the venue's markets.
 
+use api::{BookImageBody, DoorMarketBody, DoorMarketsBody, ErrorBody, RestingOrderBody, VenueBookBody};
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use primitives::venue::{MarketId, MarketTerms};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use utoipa::IntoParams;
 use venue::MarketImage;
 
-use super::bodies::{phase_code, top_body};
+use super::bodies::{phase_code, side_body, top_body};
 use super::orders::{market, of_root};
 use super::{Api, Failure};
 use crate::events::BookTop;
@@ -17,9 +18,11 @@ use crate::ouch::symbol_of;
 /// The most levels of a side in an answer.
 const LEVELS: usize = 1_000;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Depth {
+    /// Levels of a side, 20 by default and 1,000 at most.
     depth: Option<usize>,
 }
 
@@ -32,7 +35,8 @@ fn not_open(market: MarketId) -> Failure {
 }
 
 /// Markets with what a trader must know of them.
-pub(super) async fn markets(State(api): State<Api>) -> Result<Json<Value>, Failure> {
+#[utoipa::path(get, path = "/v1/venue/markets", responses((status = 200, body = DoorMarketsBody)))]
+pub(super) async fn markets(State(api): State<Api>) -> Result<Json<DoorMarketsBody>, Failure> {
     let venue = api.shared.venue;
     let newest = api.shared.heard(|heard| heard.newest.clone());
     let listed: Vec<(MarketId, MarketTerms)> =
@@ -41,39 +45,46 @@ pub(super) async fn markets(State(api): State<Api>) -> Result<Json<Value>, Failu
         let body = |(id, terms): &(MarketId, MarketTerms)| {
             let book = root.book(*id);
             let top = book.map(|book| BookTop::of(book, 1)).unwrap_or_default();
-            json!({
-                "market": id, "symbol": String::from_utf8_lossy(&symbol_of(*id)).trim_end(),
-                "base": terms.base.0, "quote": terms.quote.0, "lot_units": terms.lot_units.to_string(),
-                "tick_units": terms.tick_units.to_string(), "lots_max": terms.lots_max,
-                "fee_cap_ppm": terms.fee_cap_ppm,
-                "phase": book.map_or("closed".into(), |book| phase_code(book.phase())),
-                "bid": top.bids.first().map(|level| level.0), "ask": top.asks.first().map(|level| level.0),
-            })
+            DoorMarketBody {
+                market: *id,
+                symbol: String::from_utf8_lossy(&symbol_of(*id)).trim_end().into(),
+                base: terms.base.0,
+                quote: terms.quote.0,
+                lot_units: terms.lot_units.to_string(),
+                tick_units: terms.tick_units.to_string(),
+                lots_max: terms.lots_max,
+                fee_cap_ppm: terms.fee_cap_ppm,
+                phase: book.map_or("closed".into(), |book| phase_code(book.phase())),
+                bid: top.bids.first().map(|level| level.0),
+                ask: top.asks.first().map(|level| level.0),
+            }
         };
         listed.iter().map(body).collect::<Vec<_>>()
     });
-    Ok(Json(json!({ "markets": markets.await? })))
+    Ok(Json(DoorMarketsBody { markets: markets.await? }))
 }
 
 /// Levels of a book, with the number of the last event that they contain.
+#[utoipa::path(get, path = "/v1/venue/markets/{market}/book", params(("market" = u32, Path), Depth),
+    responses((status = 200, body = VenueBookBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn book(
     State(api): State<Api>,
     Path(text): Path<String>,
     Query(Depth { depth }): Query<Depth>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<VenueBookBody>, Failure> {
     let (id, depth) = (market(&text)?, depth.unwrap_or(20).min(LEVELS));
     let found = of_root(&api.shared, move |root| {
         let (image, book) = (root.image(id)?, root.book(id)?);
         Some((image.included, phase_code(image.phase), BookTop::of(book, depth)))
     });
-    let (included, phase, top) = found.await?.ok_or_else(|| not_open(id))?;
-    let mut body = top_body(&top);
-    (body["market"], body["event"], body["phase"]) = (id.into(), included.into(), phase.into());
-    Ok(Json(body))
+    let (event, phase, top) = found.await?.ok_or_else(|| not_open(id))?;
+    Ok(Json(VenueBookBody { market: id, event, phase, top: top_body(&top) }))
 }
 
-/// Resting orders by id.
-pub(super) async fn image(State(api): State<Api>, Path(text): Path<String>) -> Result<Json<Value>, Failure> {
+/// Resting orders by id, to begin a book that increments keep.
+#[utoipa::path(get, path = "/v1/venue/markets/{market}/image", params(("market" = u32, Path)),
+    responses((status = 200, body = BookImageBody), (status = 404, body = ErrorBody)))]
+pub(super) async fn image(State(api): State<Api>, Path(text): Path<String>) -> Result<Json<BookImageBody>, Failure> {
     let id = market(&text)?;
     let found = of_root(&api.shared, move |root| Some((root.image(id)?, BookTop::of(root.book(id)?, LEVELS))));
     let (image, top) = found.await?.ok_or_else(|| not_open(id))?;
@@ -81,11 +92,18 @@ pub(super) async fn image(State(api): State<Api>, Path(text): Path<String>) -> R
 }
 
 /// An image of a market: a reader that begins takes it, and then the events above the one that it names.
-pub(super) fn image_body(id: MarketId, image: &MarketImage, top: &BookTop) -> Value {
-    let order = |of: &venue::RestingOrder| {
-        let side = if of.side == primitives::venue::VenueSide::Buy { "buy" } else { "sell" };
-        json!({ "id": of.id.to_string(), "side": side, "tick": of.tick, "lots": of.lots })
+pub(super) fn image_body(id: MarketId, image: &MarketImage, top: &BookTop) -> BookImageBody {
+    let order = |of: &venue::RestingOrder| RestingOrderBody {
+        id: of.id.to_string(),
+        side: side_body(of.side),
+        tick: of.tick,
+        lots: of.lots,
     };
-    json!({ "market": id, "event": image.included, "phase": phase_code(image.phase),
-        "orders": image.orders.iter().map(order).collect::<Vec<_>>(), "checksum": top.checksum() })
+    BookImageBody {
+        market: id,
+        event: image.included,
+        phase: phase_code(image.phase),
+        orders: image.orders.iter().map(order).collect(),
+        checksum: top.checksum(),
+    }
 }

@@ -10,25 +10,30 @@
 //! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
 //! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |
 //! | `GET /v1/venue/stream` | WebSocket: orders, requests, own reports, books |
+//! | `GET /v1/venue/openapi.json` | these calls for machines |
 //! | `GET /v1/fairness` | how the venue's market edge is, and its log of fairness; `null` without one |
 
 pub mod bodies;
 mod books;
+mod described;
 mod operator;
 mod orders;
 mod stream;
 
 use std::sync::Arc;
 
+use api::{ErrorBody, ErrorText};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::get;
 use axum::{Json, Router};
 use doors::{OperatorCheck, Visitor};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sockets::Shares;
+use utoipa::ToSchema;
 
 use crate::clock::clock_ms;
 use crate::edge::fairness_body;
@@ -52,15 +57,11 @@ pub(crate) struct Api {
 /// The calls of the table above.
 pub(crate) fn calls(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
     let api = Api { shared, operator, streams: Shares::new(STREAMS), requests: Shares::new(REQUESTS) };
-    let limited = Router::new()
-        .route("/v1/venue", get(status))
-        .route("/v1/venue/markets", get(books::markets))
-        .route("/v1/venue/markets/{market}/book", get(books::book))
-        .route("/v1/venue/markets/{market}/image", get(books::image))
-        .route("/v1/venue/orders", post(orders::place))
-        .route("/v1/venue/requests", post(orders::request))
-        .route("/v1/venue/operator", post(operator::operate))
-        .route("/v1/fairness", get(fairness))
+    let (described, description) = described::calls().split_for_parts();
+    let document: Arc<str> = described::document(&description).to_string().into();
+    let served = async move || ([(CONTENT_TYPE, "application/json")], document.to_string());
+    let limited = described
+        .route("/v1/venue/openapi.json", get(served))
         .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
     limited.route("/v1/venue/stream", get(stream::open)).with_state(api)
 }
@@ -129,12 +130,13 @@ impl From<PitRefusal> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let Failure(status, code, message) = self;
-        (status, Json(json!({ "error": { "code": code, "message": message } }))).into_response()
+        let error = ErrorText { code: code.into(), message };
+        (status, Json(ErrorBody { error })).into_response()
     }
 }
 
 /// How a venue stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VenueStatusBody {
     /// `runs`, `waits`, `failed` or `stopped`.
     pub standing: String,
@@ -175,7 +177,7 @@ pub struct VenueStatusBody {
 }
 
 /// Why matching pauses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PauseBody {
     /// For programs.
     pub code: String,
@@ -184,7 +186,7 @@ pub struct PauseBody {
 }
 
 /// A settle in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InFlightBody {
     /// Its number.
     pub sequence: u64,
@@ -192,7 +194,10 @@ pub struct InFlightBody {
     pub until: u64,
 }
 
-/// A look at the edge waits for its thread, which is awake each millisecond.
+/// How the venue's market edge is, and its log of fairness; `null` without one. A look at it waits for its thread,
+/// which is awake each millisecond.
+#[utoipa::path(get, path = "/v1/fairness",
+    responses((status = 200, body = serde_json::Value), (status = 503, body = ErrorBody)))]
 async fn fairness(State(api): State<Api>) -> Result<Json<Value>, Failure> {
     let Some(edge) = api.shared.edge.get().cloned() else { return Ok(Json(Value::Null)) };
     let status = tokio::task::spawn_blocking(move || edge.status(0)).await.ok().flatten();
@@ -200,6 +205,8 @@ async fn fairness(State(api): State<Api>) -> Result<Json<Value>, Failure> {
     Ok(Json(fairness_body(&status.ok_or_else(ended)?)))
 }
 
+/// How the venue stands, and what requests are signed for.
+#[utoipa::path(get, path = "/v1/venue", responses((status = 200, body = VenueStatusBody)))]
 async fn status(State(api): State<Api>) -> Json<VenueStatusBody> {
     let view = api.shared.view.borrow().clone();
     let newest = api.shared.heard(|heard| heard.newest.clone());

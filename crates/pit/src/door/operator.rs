@@ -1,13 +1,14 @@
 //! What the operator does to markets and accounts.
 
+use api::{DoneBody, ErrorBody};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use primitives::Address;
 use primitives::venue::MarketId;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use utoipa::ToSchema;
 use venue::{Steering, VenueInput};
 
 use super::{Api, Failure};
@@ -15,7 +16,7 @@ use crate::shared::{PitInput, PitRefusal};
 use crate::words::refusal_name;
 
 /// A command of the operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum OperatorBody {
     /// Stop trading in a market: orders may only be cancelled.
@@ -85,11 +86,14 @@ impl OperatorBody {
     }
 }
 
+/// Halts, calls, auctions, collars, kills: with the operator's token.
+#[utoipa::path(post, path = "/v1/venue/operator", request_body = OperatorBody,
+    responses((status = 200, body = DoneBody), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody), (status = 409, body = ErrorBody)))]
 pub(super) async fn operate(
     State(api): State<Api>,
     headers: HeaderMap,
     command: Result<Json<OperatorBody>, axum::extract::rejection::JsonRejection>,
-) -> Result<Json<Value>, Failure> {
+) -> Result<Json<DoneBody>, Failure> {
     if !api.operator.admits(&headers) {
         let message = "this call needs the token of [http] operator_token_file, as `Authorization: Bearer TOKEN`";
         return Err(Failure::new(StatusCode::FORBIDDEN, "forbidden", message));
@@ -100,7 +104,7 @@ pub(super) async fn operate(
     let (reply, answer) = oneshot::channel();
     api.shared.send(PitInput::Operate { input, reply })?;
     match answer.await.map_err(|_| PitRefusal::BeginsAgain)? {
-        None => Ok(Json(json!({ "done": true }))),
+        None => Ok(Json(DoneBody { done: true })),
         Some(why) => Err(Failure::new(StatusCode::CONFLICT, refusal_name(&why).1, why.to_string())),
     }
 }

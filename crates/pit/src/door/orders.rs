@@ -1,5 +1,6 @@
 //! Orders and requests with signed bodies.
 
+use api::{AnswerBody, ErrorBody, ErrorText, OwnFillsBody, PlacedBody, PlacedResult, PositionBody, ReportsBody};
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
@@ -7,8 +8,8 @@ use axum::http::StatusCode;
 use primitives::PublicKey;
 use primitives::venue::{MarketId, SettledOrder, VenueSide};
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::sync::oneshot;
+use utoipa::ToSchema;
 use venue::{
     CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, check_orders,
     session_number,
@@ -26,9 +27,10 @@ const FILLS: usize = 4_096;
 const MANY: usize = 8;
 
 /// One order, or many.
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Orders {
+    /// Up to 256.
     orders: Vec<OrderBody>,
 }
 
@@ -51,10 +53,13 @@ pub(super) struct Placing {
     pub session: Option<(SessionNumber, PublicKey)>,
 }
 
-pub(super) async fn place(State(api): State<Api>, orders: Body<Orders>) -> Result<Json<Value>, Failure> {
+/// Places signed orders; a result for each has the reports that it caused at once.
+#[utoipa::path(post, path = "/v1/venue/orders", request_body = Orders, responses((status = 200, body = PlacedBody),
+    (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
+pub(super) async fn place(State(api): State<Api>, orders: Body<Orders>) -> Result<Json<PlacedBody>, Failure> {
     let Orders { orders } = body(orders)?;
     let results = place_all(&api.shared, Placing { session: None }, orders).await?;
-    Ok(Json(json!({ "results": results })))
+    Ok(Json(PlacedBody { results }))
 }
 
 /// Places orders; each result has the immediate reports, or an error.
@@ -62,7 +67,7 @@ pub(super) async fn place_all(
     shared: &PitShared,
     placing: Placing,
     orders: Vec<OrderBody>,
-) -> Result<Vec<Value>, Failure> {
+) -> Result<Vec<PlacedResult>, Failure> {
     if orders.is_empty() || orders.len() > ORDERS {
         return Err(Failure::malformed(format!("orders: a call has 1 to {ORDERS} of them, not {}", orders.len())));
     }
@@ -91,17 +96,15 @@ pub(super) async fn place_all(
             Ok(answer) => answer.await.map_err(|_| PitRefusal::BeginsAgain),
             Err(why) => Err(why),
         };
-        results.push(reports.map_or_else(|why| error_body(&why.into()), |reports| reports_body(&reports)));
+        let failed = |why: PitRefusal| PlacedResult::Error(error_body(&why.into()));
+        let told = |reports: Vec<TradeReport>| PlacedResult::Reports(reports.iter().map(report_body).collect());
+        results.push(reports.map_or_else(failed, told));
     }
     Ok(results)
 }
 
-pub(super) fn error_body(why: &Failure) -> Value {
-    json!({ "error": { "code": why.code(), "message": why.message() } })
-}
-
-fn reports_body(reports: &[TradeReport]) -> Value {
-    json!({ "reports": reports.iter().map(report_body).collect::<Vec<_>>() })
+pub(super) fn error_body(why: &Failure) -> ErrorText {
+    ErrorText { code: why.code().into(), message: why.message().into() }
 }
 
 /// Gives an order to the root.
@@ -153,13 +156,17 @@ pub(super) fn check_request(shared: &PitShared, request: &TraderRequest) -> Resu
     shared.claim_stamp(&request.key, request.stamp_ms)
 }
 
-pub(super) async fn request(State(api): State<Api>, request: Body<RequestBody>) -> Result<Json<Value>, Failure> {
+/// Performs a signed request: cancel, cancel all, status, fills.
+#[utoipa::path(post, path = "/v1/venue/requests", request_body = RequestBody,
+    responses((status = 200, body = AnswerBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
+    (status = 409, body = ErrorBody), (status = 503, body = ErrorBody)))]
+pub(super) async fn request(State(api): State<Api>, request: Body<RequestBody>) -> Result<Json<AnswerBody>, Failure> {
     let request = body(request)?;
     Ok(Json(ask(&api.shared, Placing { session: None }, &request).await?))
 }
 
 /// Performs a request.
-pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody) -> Result<Value, Failure> {
+pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody) -> Result<AnswerBody, Failure> {
     let request = body.request().map_err(Failure::malformed)?;
     check_request(shared, &request)?;
     let key = request.key;
@@ -167,7 +174,7 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
         TraderAsk::Cancel { number, keeps } => TradeCommand::Cancel { key, number, keeps },
         TraderAsk::CancelAll { market, side } => TradeCommand::CancelAll { key, market, side },
         TraderAsk::Status(number) => TradeCommand::Status(key, number),
-        TraderAsk::Fills(from) => return fills(shared, key, from).await,
+        TraderAsk::Fills(from) => return fills(shared, key, from).await.map(AnswerBody::Fills),
         TraderAsk::Attach { .. } | TraderAsk::Watch => {
             return Err(Failure::malformed(
                 "ask: a session or a drop copy is attached over the stream, see docs/venue-api.md",
@@ -178,11 +185,11 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
         }
     };
     let reports = trade(shared, placing, key, command)?.await.map_err(|_| PitRefusal::BeginsAgain)?;
-    let mut answer = reports_body(&reports);
-    if let TraderAsk::Status(number) = request.ask {
-        answer["position"] = position(shared, key, number).await?;
-    }
-    Ok(answer)
+    let position = match request.ask {
+        TraderAsk::Status(number) => position(shared, key, number).await?,
+        _ => None,
+    };
+    Ok(AnswerBody::Reports(ReportsBody { reports: reports.iter().map(report_body).collect(), position }))
 }
 
 /// Where an open order stands in its queue.
@@ -190,16 +197,17 @@ async fn position(
     shared: &PitShared,
     key: PublicKey,
     number: primitives::venue::OrderNumber,
-) -> Result<Value, Failure> {
+) -> Result<Option<PositionBody>, Failure> {
     let found = of_root(shared, move |root| root.position(&key, &number)).await?;
-    Ok(found.map_or(
-        Value::Null,
-        |of| json!({ "orders_ahead": of.orders_ahead, "lots_ahead": of.lots_ahead.to_string(), "lots": of.lots }),
-    ))
+    Ok(found.map(|of| PositionBody {
+        orders_ahead: of.orders_ahead,
+        lots_ahead: of.lots_ahead.to_string(),
+        lots: of.lots,
+    }))
 }
 
 /// Fills of a key, or of the account that it watches, from an index on, with the report that each was told.
-async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<Value, Failure> {
+async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<OwnFillsBody, Failure> {
     let watched = shared.watched_by(&key);
     let found = of_root(shared, move |root| {
         let fills = root.fills(from, FILLS).map_err(|error| error.to_string())?;
@@ -212,8 +220,8 @@ async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<Value, F
         let own = fills
             .iter()
             .flat_map(|fill| sides.into_iter().filter(|side| is_own(fill, *side)).map(move |side| (fill, side)));
-        let bodies: Vec<Value> = own.map(|(fill, side)| fill_body(fill, side, &root.report(fill, side))).collect();
-        Ok::<_, String>(json!({ "fills": bodies, "next": next.to_string(), "settled": root.counts().1.to_string() }))
+        let fills = own.map(|(fill, side)| fill_body(fill, side, &root.report(fill, side))).collect();
+        Ok::<_, String>(OwnFillsBody { fills, next: next.to_string(), settled: root.counts().1.to_string() })
     });
     found.await?.map_err(|message| Failure::new(StatusCode::NOT_FOUND, "forgotten", message))
 }

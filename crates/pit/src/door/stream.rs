@@ -155,7 +155,7 @@ impl Connection<'_> {
     }
 
     async fn error(&mut self, id: &Value, why: &Failure) -> Delivered {
-        let mut message = error_body(why);
+        let mut message = json!({ "error": error_body(why) });
         (message["type"], message["id"]) = ("error".into(), id.clone());
         self.send(message).await
     }

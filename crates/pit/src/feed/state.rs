@@ -230,7 +230,7 @@ impl FeedHub {
         if !self.is_on() {
             return;
         }
-        let mut session = Session::new(session_name((now_ms / DAY_MS) as u16, root.settings().incarnation));
+        let mut session = Session::new(session_name((now_ms / DAY_MS) as u16, root.settings().incarnation, now_ms));
         session.put(encoded(0, now_ms, ItchBody::SystemEvent(SystemEvent { event: b'O' })));
         for market in markets {
             if let Some(image) = root.image(market) {

@@ -33,7 +33,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped
 }
 
 /// One connection: its session is attached before the login, and detached after the end.
-async fn welcome(mut stream: TcpStream, shared: &Arc<PitShared>) {
+async fn welcome(mut stream: TcpStream, shared: &PitShared) {
     drop(stream.set_nodelay(true));
     let Ok(Some(request)) = tokio::time::timeout(HELLO_TIME, hello(&mut stream)).await else { return };
     match attach(shared, &request).await {
@@ -78,7 +78,7 @@ pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
 }
 
 /// Runs the session's machine until its connection ends.
-async fn talk(stream: TcpStream, shared: &Arc<PitShared>, link: &mut OuchLink) {
+async fn talk(stream: TcpStream, shared: &PitShared, link: &mut OuchLink) {
     let (mut source, mut sink) = stream.into_split();
     let mut news = link.news();
     let (mut unsent, mut buffer) = (Vec::new(), vec![0; 16 << 10]);

@@ -21,6 +21,8 @@ pub(crate) enum SessionEntry {
     Entered { session: SessionNumber, message: Vec<u8>, symbol: [u8; 8], side: u8 },
     /// The participant is told the next message.
     Told { session: SessionNumber, message: Vec<u8> },
+    /// A session begins.
+    Opened { session: SessionNumber },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -31,7 +33,7 @@ enum SessionRecord {
 
 /// Why the journal of sessions cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SessionJournalError {
+pub enum SessionJournalError {
     /// The disk failed, or its bytes are not what was written.
     #[error(transparent)]
     Store(#[from] StoreError),

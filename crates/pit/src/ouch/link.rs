@@ -12,34 +12,38 @@ use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
 use tokio::sync::{oneshot, watch};
 use venue::{CheckedOrder, SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
 
+use super::host::OuchHost;
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
-use crate::clock::clock_ms;
 use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
 
 /// How often a session that speaks resets its dead man's timer, in milliseconds.
 const HEARTBEAT_MS: u64 = 500;
 
+/// Whose link it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OuchParty {
+    /// The session as the root knows it.
+    pub session: SessionNumber,
+    /// The trading key.
+    pub key: PublicKey,
+    /// The number of the link: no other one has it.
+    pub number: u64,
+    /// Whether a dead man's timer runs.
+    pub has_timer: bool,
+}
+
 /// A session with a link.
 struct Link {
-    session: SessionNumber,
-    key: PublicKey,
-    number: u64,
-    /// Whether a dead man's timer runs.
-    has_timer: bool,
+    of: OuchParty,
     changed: watch::Receiver<u64>,
 }
 
 /// A session that the root's thread was asked to attach.
-pub(crate) struct Attaching {
-    session: SessionNumber,
-    key: PublicKey,
-    number: u64,
-    has_timer: bool,
-}
+pub(crate) struct Attaching(OuchParty);
 
 impl Attaching {
     /// Asks for it; the root's thread answers when it has.
@@ -56,24 +60,18 @@ impl Attaching {
         let (session, key, number) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;
-        Ok((Attaching { session, key, number, has_timer: dead_man_ms.is_some() }, attached))
+        Ok((Attaching(OuchParty { session, key, number, has_timer: dead_man_ms.is_some() }), attached))
     }
 
     /// The link. Whatever other one the session had ends.
     pub fn link(self, shared: &PitShared) -> OuchLink {
-        let Attaching { session, key, number, has_timer } = self;
-        let changed = shared.ouch.with(session, |of| {
-            of.link.send_replace(number);
-            of.link.subscribe()
-        });
-        let soup = SoupServer::new(SoupLimits::default(), clock_ms());
-        OuchLink { link: Link { session, key, number, has_timer, changed }, soup, spoke_ms: 0 }
+        OuchLink::begin(shared, self.0)
     }
 }
 
 /// What a step of a link came to.
-#[derive(Default)]
-pub(crate) struct OuchTurn {
+#[derive(Clone, Debug, Default)]
+pub struct OuchTurn {
     /// What the participant is sent.
     pub bytes: Vec<u8>,
     /// Whether the link ends after that.
@@ -81,7 +79,7 @@ pub(crate) struct OuchTurn {
 }
 
 /// A session's link.
-pub(crate) struct OuchLink {
+pub struct OuchLink {
     link: Link,
     soup: SoupServer,
     /// When its dead man's timer was reset last.
@@ -89,6 +87,16 @@ pub(crate) struct OuchLink {
 }
 
 impl OuchLink {
+    /// The link of a session that the root has attached. Whatever other one the session had ends.
+    pub fn begin(host: &impl OuchHost, of: OuchParty) -> OuchLink {
+        let changed = host.with(of.session, |session| {
+            session.link.send_replace(of.number);
+            session.link.subscribe()
+        });
+        let soup = SoupServer::new(SoupLimits::default(), host.now_ms());
+        OuchLink { link: Link { of, changed }, soup, spoke_ms: 0 }
+    }
+
     /// Told when there is something new for the session; closed when its day is over.
     pub fn news(&self) -> watch::Receiver<u64> {
         self.link.changed.clone()
@@ -100,33 +108,34 @@ impl OuchLink {
     }
 
     /// Detaches the session, unless it has another link by now.
-    pub fn leave(&self, shared: &PitShared) {
+    pub(crate) fn leave(&self, shared: &PitShared) {
+        let OuchParty { session, number, .. } = self.link.of;
         // The node may be stopping.
-        drop(shared.send(PitInput::Detach { session: self.link.session, link: self.link.number }));
+        drop(shared.send(PitInput::Detach { session, link: number }));
     }
 
     /// One step.
-    pub fn step(&mut self, shared: &PitShared, input: SoupServerInput<'_>) -> OuchTurn {
+    pub fn step(&mut self, host: &impl OuchHost, input: SoupServerInput<'_>) -> OuchTurn {
         let mut turn = OuchTurn::default();
         // The session has another link, or is over.
-        if self.link.changed.has_changed().is_err() || *self.link.changed.borrow() != self.link.number {
+        if self.link.changed.has_changed().is_err() || *self.link.changed.borrow() != self.link.of.number {
             turn.is_over = true;
             return turn;
         }
-        self.keep_alive(shared, input);
-        let mut effects = self.soup(shared, input);
+        self.keep_alive(host, input);
+        let mut effects = self.soup(host, input);
         while !effects.is_empty() && !turn.is_over {
-            hear_all(shared, &self.link, &effects);
+            hear_all(host, &self.link, &effects);
             let mut next = Vec::new();
             for effect in effects {
                 match effect {
                     SoupServerEffect::Send(bytes) => turn.bytes.extend(bytes),
                     // The request before the login stands for name and password.
-                    SoupServerEffect::Authorize(_) => next.extend(self.soup(shared, SoupServerInput::Verdict(true))),
+                    SoupServerEffect::Authorize(_) => next.extend(self.soup(host, SoupServerInput::Verdict(true))),
                     // It is heard with the others.
                     SoupServerEffect::Message(_) => {}
                     SoupServerEffect::Close(why) => {
-                        tracing::debug!(%why, session = self.link.session, "an OUCH session's link ends");
+                        tracing::debug!(%why, session = self.link.of.session, "an OUCH session's link ends");
                         turn.is_over = true;
                     }
                 }
@@ -136,41 +145,41 @@ impl OuchLink {
         turn
     }
 
-    fn soup(&mut self, shared: &PitShared, input: SoupServerInput<'_>) -> Vec<SoupServerEffect> {
-        shared.ouch.with(self.link.session, |of| self.soup.step(clock_ms(), input, &of.log))
+    fn soup(&mut self, host: &impl OuchHost, input: SoupServerInput<'_>) -> Vec<SoupServerEffect> {
+        host.with(self.link.of.session, |of| self.soup.step(host.now_ms(), input, &of.log))
     }
 
     /// Whoever says something lives.
-    fn keep_alive(&mut self, shared: &PitShared, input: SoupServerInput<'_>) {
-        let now = clock_ms();
-        let is_due = self.link.has_timer && now.saturating_sub(self.spoke_ms) >= HEARTBEAT_MS;
+    fn keep_alive(&mut self, host: &impl OuchHost, input: SoupServerInput<'_>) {
+        let now = host.now_ms();
+        let is_due = self.link.of.has_timer && now.saturating_sub(self.spoke_ms) >= HEARTBEAT_MS;
         if is_due && matches!(input, SoupServerInput::Received(_)) {
             self.spoke_ms = now;
-            drop(shared.send(PitInput::Heartbeat(self.link.session)));
+            host.heartbeat(self.link.of.session);
         }
     }
 }
 
 /// What the messages of the participant do, in their order. The signatures of those that came together are checked in
 /// one batch, which costs half of what single checks do.
-fn hear_all(shared: &PitShared, link: &Link, effects: &[SoupServerEffect]) {
+fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) {
     let bytes = effects.iter().filter_map(|effect| match effect {
         SoupServerEffect::Message(bytes) => Some(bytes),
         _ => None,
     });
     // What is no message has no number to reject.
     let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
-    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.key));
+    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.of.key));
     let own: Vec<SettledOrder> = own.collect();
-    let checked = match shared.scope() {
-        Ok(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
+    let checked = match host.scope() {
+        Some(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
         _ => Vec::new(),
     };
     let mut checked = checked.into_iter();
     for heard in heard {
-        let is_own = heard.signed.is_some_and(|signed| signed.key == link.key);
+        let is_own = heard.signed.is_some_and(|signed| signed.key == link.of.key);
         let order = is_own.then(|| checked.next().flatten()).flatten();
-        hear(shared, link, heard, order);
+        hear(host, link, heard, order);
     }
 }
 
@@ -195,10 +204,10 @@ impl Heard {
 }
 
 /// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
-fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOrder>) {
+fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Option<CheckedOrder>) {
     let Heard { options, signed, .. } = message;
     if let Some(number) = message.body.new_user_ref()
-        && !shared.ouch.with(link.session, |of| of.claim(number))
+        && !host.with(link.of.session, |of| of.claim(number))
     {
         // A repetition: its answer is among the session's messages.
         return;
@@ -206,16 +215,16 @@ fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOr
     match message.body {
         OuchInbound::Enter(enter) => {
             let entered = entered(message.body, enter.symbol, enter.side);
-            place(shared, link, enter.user_ref, entered, order, None);
+            place(host, link, enter.user_ref, entered, order, None);
         }
         OuchInbound::Replace(replace) => {
             let (symbol, side) = signed
                 .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
             let entered = entered(message.body, symbol, side);
-            place(shared, link, replace.user_ref, entered, order, Some(replace.before));
+            place(host, link, replace.user_ref, entered, order, Some(replace.before));
         }
-        OuchInbound::Cancel(cancel) => keep(shared, link, cancel.user_ref, cancel.quantity),
-        OuchInbound::Modify(modify) => keep(shared, link, modify.user_ref, modify.quantity),
+        OuchInbound::Cancel(cancel) => keep(host, link, cancel.user_ref, cancel.quantity),
+        OuchInbound::Modify(modify) => keep(host, link, modify.user_ref, modify.quantity),
         OuchInbound::MassCancel(mass) => {
             let is_all = mass.symbol == [b' '; 8];
             let market = market_of(&mass.symbol);
@@ -224,23 +233,23 @@ fn hear(shared: &PitShared, link: &Link, message: Heard, order: Option<CheckedOr
                 _ => None,
             });
             if market.is_none() && !is_all {
-                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
+                return reject(host, link, mass.user_ref, message.body, NOT_TAKEN);
             }
-            let command = TradeCommand::CancelAll { key: link.key, market, side };
-            if trade(shared, link, command).is_err() {
-                return reject(shared, link, mass.user_ref, message.body, NOT_TAKEN);
+            let command = TradeCommand::CancelAll { key: link.of.key, market, side };
+            if !trade(host, link, command) {
+                return reject(host, link, mass.user_ref, message.body, NOT_TAKEN);
             }
-            let (nanoseconds, user_ref) = (nanoseconds(), mass.user_ref);
+            let (nanoseconds, user_ref) = (nanoseconds(host), mass.user_ref);
             let (firm, symbol) = (mass.firm, mass.symbol);
             let response = OuchMassCancelResponse { nanoseconds, user_ref, firm, symbol };
-            publish(shared, link, OuchOutbound::MassCancelResponse(response));
+            publish(host, link, OuchOutbound::MassCancelResponse(response));
         }
-        OuchInbound::Disable(disable) => reject(shared, link, disable.user_ref, message.body, NOT_TAKEN),
-        OuchInbound::Enable(enable) => reject(shared, link, enable.user_ref, message.body, NOT_TAKEN),
+        OuchInbound::Disable(disable) => reject(host, link, disable.user_ref, message.body, NOT_TAKEN),
+        OuchInbound::Enable(enable) => reject(host, link, enable.user_ref, message.body, NOT_TAKEN),
         OuchInbound::AccountQuery(_) => {
-            let next = shared.ouch.with(link.session, |of| of.next_ref());
-            let nanoseconds = nanoseconds();
-            publish(shared, link, OuchOutbound::AccountQueryResponse(OuchAccountQueryResponse { nanoseconds, next }));
+            let next = host.with(link.of.session, |of| of.next_ref());
+            let nanoseconds = nanoseconds(host);
+            publish(host, link, OuchOutbound::AccountQueryResponse(OuchAccountQueryResponse { nanoseconds, next }));
         }
     }
 }
@@ -249,58 +258,56 @@ fn entered(message: OuchInbound, symbol: [u8; 8], side: u8) -> Entered {
     Entered { message, symbol, side, is_answered: false, open: 0 }
 }
 
-fn nanoseconds() -> u64 {
-    clock_ms() % DAY_MS * 1_000_000
+fn nanoseconds(host: &impl OuchHost) -> u64 {
+    host.now_ms() % DAY_MS * 1_000_000
 }
 
 /// Tells the participant something. The root's thread makes it durable first.
-fn publish(shared: &PitShared, link: &Link, body: OuchOutbound) {
-    tell(shared, link, &OuchMessage::plain(body));
+fn publish(host: &impl OuchHost, link: &Link, body: OuchOutbound) {
+    tell(host, link, &OuchMessage::plain(body));
 }
 
-fn tell(shared: &PitShared, link: &Link, message: &OuchMessage<OuchOutbound>) {
-    shared.ouch.with(link.session, |of| of.tell(message));
-    shared.wake();
+fn tell(host: &impl OuchHost, link: &Link, message: &OuchMessage<OuchOutbound>) {
+    host.with(link.of.session, |of| of.tell(message));
+    host.wake();
 }
 
-fn reject(shared: &PitShared, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
-    tell(shared, link, &rejected(nanoseconds(), user_ref, reason, &message));
+fn reject(host: &impl OuchHost, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
+    tell(host, link, &rejected(nanoseconds(host), user_ref, reason, &message));
 }
 
 /// Gives an order to the root, if it is signed by this session's key and says what its message says.
 fn place(
-    shared: &PitShared,
+    host: &impl OuchHost,
     link: &Link,
     user_ref: u32,
     entered: Entered,
     order: Option<CheckedOrder>,
     before: Option<u32>,
 ) {
-    let (number, old) = shared.ouch.with(link.session, |of| {
+    let (number, old) = host.with(link.of.session, |of| {
         of.enter(entered);
         (of.number(user_ref), before.map(|before| of.number(before)))
     });
     let Some(order) = order.filter(|order| order.order().number == number) else {
-        return reject(shared, link, user_ref, entered.message, NOT_SIGNED);
+        return reject(host, link, user_ref, entered.message, NOT_SIGNED);
     };
     let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
-    if shared.check_disk().and_then(|()| trade(shared, link, command)).is_err() {
-        reject(shared, link, user_ref, entered.message, NOT_TAKEN);
+    if !host.takes_orders() || !trade(host, link, command) {
+        reject(host, link, user_ref, entered.message, NOT_TAKEN);
     }
 }
 
 /// Ends an order, or lowers its total lots.
-fn keep(shared: &PitShared, link: &Link, user_ref: u32, keeps: u32) {
-    let number = shared.ouch.with(link.session, |of| of.number(user_ref));
-    let command = TradeCommand::Cancel { key: link.key, number, keeps };
+fn keep(host: &impl OuchHost, link: &Link, user_ref: u32, keeps: u32) {
+    let number = host.with(link.of.session, |of| of.number(user_ref));
+    let command = TradeCommand::Cancel { key: link.of.key, number, keeps };
     // A cancel that is lost without a word would leave an order that its owner believes to be gone.
-    if trade(shared, link, command).is_err() {
-        publish(shared, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(), user_ref }));
+    if !trade(host, link, command) {
+        publish(host, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(host), user_ref }));
     }
 }
 
-fn trade(shared: &PitShared, link: &Link, command: TradeCommand) -> Result<(), PitRefusal> {
-    // Answers go to the session.
-    let (reply, _) = oneshot::channel();
-    shared.send(PitInput::Trade { session: link.session, key: link.key, is_own_session: false, command, reply })
+fn trade(host: &impl OuchHost, link: &Link, command: TradeCommand) -> bool {
+    host.trade(link.of.session, link.of.key, command)
 }

@@ -26,6 +26,8 @@
 //! | restated, `S` | the fill is settled: option [`SETTLED`] has its index and height |
 //! | executed | option [`FILL_REPORT`] has the signed report: keep it |
 //!
+//! Links and sessions are steps over an [`OuchHost`]: the doors of a pit drive them, and simulations.
+//!
 //! # Deviations from OUCH
 //!
 //! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again; its
@@ -36,22 +38,29 @@
 //! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
 
 pub(crate) mod door;
+mod host;
 mod hub;
 mod inbound;
 mod journal;
 mod link;
 mod outbound;
 mod session;
+mod sessions;
 
 use primitives::venue::MarketId;
 
-pub(crate) use hub::{OuchHub, session_name};
-pub(crate) use journal::SessionJournalError;
-pub(crate) use link::{Attaching, OuchLink, OuchTurn};
+pub(crate) use hub::OuchHub;
+pub(crate) use link::Attaching;
+pub(crate) use sessions::session_name;
 
 pub use door::read_hello;
 pub(crate) use door::refusal_of;
+pub use host::OuchHost;
 pub use inbound::{SignedFault, enter_of, life_of};
+pub use journal::SessionJournalError;
+pub use link::{OuchLink, OuchParty, OuchTurn};
+pub use session::OuchSession;
+pub use sessions::OuchSessions;
 
 /// What a debug packet before the login begins with.
 pub const HELLO: &[u8] = b"walras ";

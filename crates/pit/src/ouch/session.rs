@@ -29,21 +29,21 @@ pub(crate) struct Entered {
 }
 
 /// A session of a day.
-pub(crate) struct OuchSession {
+pub struct OuchSession {
     number: SessionNumber,
-    pub log: SoupLog,
-    pub day: u16,
-    pub incarnation: u32,
+    pub(super) log: SoupLog,
+    day: u16,
+    incarnation: u32,
     refs: OuchUserRefs,
-    pub orders: BTreeMap<u32, Entered>,
+    pub(super) orders: BTreeMap<u32, Entered>,
     /// The link that it has, told whenever there is something new for it.
-    pub link: watch::Sender<u64>,
+    pub(super) link: watch::Sender<u64>,
     /// What is not in the journal yet.
-    pub unwritten: Vec<SessionEntry>,
+    pub(super) unwritten: Vec<SessionEntry>,
 }
 
 impl OuchSession {
-    pub fn new(number: SessionNumber, name: SoupSession, day: u16, incarnation: u32) -> OuchSession {
+    pub(super) fn new(number: SessionNumber, name: SoupSession, day: u16, incarnation: u32) -> OuchSession {
         OuchSession {
             number,
             log: SoupLog::new(name),
@@ -52,22 +52,22 @@ impl OuchSession {
             refs: OuchUserRefs::default(),
             orders: BTreeMap::new(),
             link: watch::Sender::new(0),
-            unwritten: Vec::new(),
+            unwritten: vec![SessionEntry::Opened { session: number }],
         }
     }
 
     /// The number of an order of this session.
-    pub fn number(&self, reference: u32) -> OrderNumber {
+    pub(super) fn number(&self, reference: u32) -> OrderNumber {
         OrderNumber { incarnation: self.incarnation, day: self.day, reference }
     }
 
     /// The next reference; the last one if none is left.
-    pub fn next_ref(&self) -> u32 {
+    pub(super) fn next_ref(&self) -> u32 {
         self.refs.next().unwrap_or(u32::MAX)
     }
 
     /// Uses a reference; false if it, or one above it, was used.
-    pub fn claim(&mut self, user_ref: u32) -> bool {
+    pub(super) fn claim(&mut self, user_ref: u32) -> bool {
         let is_new = self.refs.claim(user_ref).is_ok();
         if is_new {
             self.unwritten.push(SessionEntry::Claimed { session: self.number, user_ref });
@@ -76,7 +76,7 @@ impl OuchSession {
     }
 
     /// Remembers what an order said.
-    pub fn enter(&mut self, entered: Entered) {
+    pub(super) fn enter(&mut self, entered: Entered) {
         let (Entered { symbol, side, .. }, message) = (entered, encoded(&OuchMessage::plain(entered.message)));
         self.unwritten.push(SessionEntry::Entered { session: self.number, message, symbol, side });
         self.remember(entered);
@@ -96,7 +96,7 @@ impl OuchSession {
     }
 
     /// Tells the participant a message, once it is durable.
-    pub fn tell(&mut self, message: &OuchMessage<OuchOutbound>) {
+    pub(super) fn tell(&mut self, message: &OuchMessage<OuchOutbound>) {
         self.hear(&message.body);
         self.unwritten.push(SessionEntry::Told { session: self.number, message: encoded(message) });
     }
@@ -123,7 +123,7 @@ impl OuchSession {
     }
 
     /// Adds a durable message to those that connections send.
-    pub fn publish(&mut self, message: Vec<u8>) {
+    pub(super) fn publish(&mut self, message: Vec<u8>) {
         // It is short, and the session has not ended.
         self.log.publish(message).ok();
         self.log.forget_before(self.log.next().saturating_sub(MESSAGES));
@@ -131,8 +131,9 @@ impl OuchSession {
     }
 
     /// An entry of the journal, read again.
-    pub fn replay(&mut self, entry: SessionEntry) {
+    pub(super) fn replay(&mut self, entry: SessionEntry) {
         match entry {
+            SessionEntry::Opened { .. } => {}
             SessionEntry::Claimed { user_ref, .. } => drop(self.refs.claim(user_ref)),
             SessionEntry::Entered { message, symbol, side, .. } => {
                 if let Ok(OuchMessage { body: message, .. }) = OuchMessage::<OuchInbound>::decode(&message) {

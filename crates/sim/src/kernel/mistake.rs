@@ -196,11 +196,15 @@ pub enum MarketMistake {
     JournalMadeAnew,
     /// A host tells its root the heights of some blocks, and not what they changed.
     FactsLeftOut,
+    /// A door that begins again has lost what its sessions were told.
+    SessionsForgotten,
+    /// A door that begins again tells its sessions everything that the root's journal can tell.
+    SessionsToldAgain,
 }
 
 impl MarketMistake {
     /// All of them.
-    pub const ALL: [MarketMistake; 7] = [
+    pub const ALL: [MarketMistake; 9] = [
         MarketMistake::DelayTooShort,
         MarketMistake::OrdersUnverified,
         MarketMistake::BustsApplied,
@@ -208,5 +212,7 @@ impl MarketMistake {
         MarketMistake::LastServedFirst,
         MarketMistake::JournalMadeAnew,
         MarketMistake::FactsLeftOut,
+        MarketMistake::SessionsForgotten,
+        MarketMistake::SessionsToldAgain,
     ];
 }

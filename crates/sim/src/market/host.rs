@@ -12,6 +12,7 @@ use venue::{
 
 use super::follower::Follower;
 use super::people::{MARKET, keys};
+use super::wire::Door;
 use crate::kernel::{Dice, MarketMistake};
 
 /// A root with its disk, and what was told by it.
@@ -27,6 +28,10 @@ pub(super) struct Host {
     /// Whose keys the root has: those after so many changes of the operator.
     pub changes: u8,
     follower: Follower,
+    /// The door of its sessions.
+    pub door: Door,
+    /// The process has ended since the last look, and all connections with it.
+    pub has_ended: bool,
     /// Leaves that were reported, by index.
     told: BTreeMap<u64, Digest>,
     answers: BTreeMap<(PublicKey, OrderNumber), Acceptance>,
@@ -50,12 +55,19 @@ impl Host {
     ) -> Result<Host, String> {
         let root =
             VenueRoot::create(disk.clone(), settings, keys(changes), options).map_err(|error| error.to_string())?;
-        Ok(Host { changes, ..Host::of(disk, root, options, mistake) })
+        Ok(Host { changes, ..Host::of(disk, root, options, mistake)? })
     }
 
-    fn of(disk: FaultDisk, root: VenueRoot<FaultDisk>, options: VenueOptions, mistake: Option<MarketMistake>) -> Host {
+    fn of(
+        disk: FaultDisk,
+        root: VenueRoot<FaultDisk>,
+        options: VenueOptions,
+        mistake: Option<MarketMistake>,
+    ) -> Result<Host, String> {
         let passed = root.effects_told();
-        Host {
+        let incarnation = root.settings().incarnation;
+        let door = Door::new(FaultDisk::new(u64::from(incarnation)), incarnation, mistake, passed)?;
+        Ok(Host {
             disk,
             root,
             options,
@@ -64,6 +76,8 @@ impl Host {
             attach: Vec::new(),
             changes: 0,
             follower: Follower::default(),
+            door,
+            has_ended: false,
             told: BTreeMap::new(),
             answers: BTreeMap::new(),
             ids: BTreeSet::new(),
@@ -72,7 +86,7 @@ impl Host {
             settles: Vec::new(),
             restarts: 0,
             refused: 0,
-        }
+        })
     }
 
     /// A second root with the same keys, on a copy of the disk.
@@ -83,27 +97,57 @@ impl Host {
         Ok(Host {
             attach: self.attach.clone(),
             changes: self.changes,
-            ..Host::of(disk, opened.0, self.options, self.mistake)
+            ..Host::of(disk, opened.0, self.options, self.mistake)?
         })
     }
 
     /// A step. If the disk fails the process ends, opens again, and the inputs are sent again.
     pub fn give(&mut self, now_ms: u64, inputs: &[VenueInput], dice: &mut Dice) -> Result<(), String> {
         loop {
-            match self.root.step(now_ms, inputs) {
-                Ok(effects) => {
-                    let first = self.root.effects_told() - effects.len() as u64;
-                    return self.pass_on((first..).zip(effects));
-                }
-                Err(_) => self.crash(now_ms, dice.surviving(), dice)?,
+            if self.try_step(now_ms, inputs)? {
+                return Ok(());
             }
+            self.crash(now_ms, dice.surviving(), dice)?;
         }
     }
 
-    fn pass_on(&mut self, effects: impl Iterator<Item = (u64, VenueEffect)>) -> Result<(), String> {
-        let mut misses = false;
+    /// What came over sessions. If a disk fails the process ends, and the connections with what came over them.
+    pub fn give_door(&mut self, now_ms: u64, dice: &mut Dice) -> Result<(), String> {
+        let inputs = self.door.take_inputs();
+        match self.try_step(now_ms, &inputs)? {
+            true => {
+                self.door.attach();
+                Ok(())
+            }
+            false => self.crash(now_ms, dice.surviving(), dice),
+        }
+    }
+
+    /// A step, and what it tells; false if a disk fails.
+    fn try_step(&mut self, now_ms: u64, inputs: &[VenueInput]) -> Result<bool, String> {
+        if !self.door.write(self.root.effects_told()) {
+            return Ok(false);
+        }
+        match self.root.step(now_ms, inputs) {
+            Ok(effects) => {
+                let first = self.root.effects_told() - effects.len() as u64;
+                self.pass_on((first..).zip(effects))
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Passes on what was not yet; false if the door's disk fails.
+    fn pass_on(&mut self, effects: impl Iterator<Item = (u64, VenueEffect)>) -> Result<bool, String> {
+        let (mut misses, mut reports) = (false, Vec::new());
         let passed = self.passed;
-        for (number, effect) in effects.filter(|(number, _)| *number >= passed) {
+        for (number, effect) in effects {
+            if let VenueEffect::Report(report) = &effect {
+                reports.push((number, report.clone()));
+            }
+            if number < passed {
+                continue;
+            }
             if let VenueEffect::Market(MARKET, number, event) = &effect {
                 misses |= self.follower.misses(*number);
                 self.follower.follow(*number, &self.distorted(*number, *event))?;
@@ -115,7 +159,8 @@ impl Host {
         if misses {
             self.follower.begin(self.root.image(MARKET));
         }
-        self.follower.check(self.root.image(MARKET).as_ref())
+        self.follower.check(self.root.image(MARKET).as_ref())?;
+        Ok(self.door.tell(&reports, self.root.effects_told()))
     }
 
     /// An event as an engine or a feed with a mistake would tell it.
@@ -173,22 +218,27 @@ impl Host {
 
     fn reopen(&mut self, surviving: Surviving) -> Result<(), String> {
         self.restarts += 1;
+        self.has_ended = true;
         self.disk = self.disk.after_crash(surviving);
+        let told = self.door.reopen(surviving)?;
         if self.mistake == Some(MarketMistake::JournalMadeAnew) && !self.told.is_empty() {
             return self.begin_anew();
         }
-        let options = VenueOptions { again_from: Some(self.passed), ..self.options };
+        let options = VenueOptions { again_from: Some(told.min(self.passed)), ..self.options };
         let opened = VenueRoot::open(self.disk.clone(), keys(self.changes), options);
         let (root, found) = opened.map_err(|error| format!("a root does not open again: {error}"))?;
         self.root = root;
         self.check_told()?;
-        let is_gap = found.again.first().is_some_and(|(first, _)| *first > self.passed);
-        if is_gap || self.root.effects_told() > self.passed + found.again.len() as u64 {
+        let first = found.again.first().map_or(self.root.effects_told(), |(first, _)| *first);
+        if first > self.passed {
             self.follower.begin(self.root.image(MARKET));
             self.passed = self.root.effects_told();
-            return found.again.iter().try_for_each(|(_, effect)| self.see(effect));
+            found.again.iter().try_for_each(|(_, effect)| self.see(effect))?;
         }
-        self.pass_on(found.again.into_iter())
+        match self.pass_on(found.again.into_iter())? {
+            true => Ok(()),
+            false => Err("a disk fails that nothing was done to".into()),
+        }
     }
 
     /// A mistake: an empty journal in the same incarnation. What was told is forgotten, also by those who check here.

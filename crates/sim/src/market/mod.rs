@@ -25,6 +25,8 @@
 //! 5. Whoever has a report that another one or the tree contradicts convicts the venue, and is paid a tenth of the
 //!    bond; nobody convicts an honest one. A fill that a fence left unsettled can be claimed, once.
 //! 6. A reader of market data has the book of the engine, and sees each trade for the first order of its side.
+//! 7. Sessions of OUCH and FIX are told what the venue's journal says, in order and once, over links that break
+//!    ([`wire`]).
 //!
 //! In the end the faults stop, everything that was executed gets its fate, and all traders take out what they have.
 
@@ -35,9 +37,11 @@ mod host;
 mod oracle;
 mod owner;
 mod people;
+mod sessions;
 mod settles;
 mod traders;
 mod villain;
+mod wire;
 
 use primitives::venue::{FillReport, VenueOperation};
 use primitives::{Height, Transaction};
@@ -49,11 +53,12 @@ use chain::Chain;
 use evidence::Evidence;
 use host::Host;
 use people::{
-    BLOCK_MS, BOND, DELAY, DEPOSIT, FEE, MARKET, OWNER, TRADERS, VENUE, deposit, limits, market, market_settings,
-    operator, terms,
+    BLOCK_MS, BOND, DELAY, DEPOSIT, EVERYBODY, FEE, MARKET, OWNER, TRADERS, VENUE, deposit, limits, market,
+    market_settings, operator, terms,
 };
 use traders::{Moment, Traders};
 use villain::Villainy;
+use wire::{Journaled, Wires};
 
 /// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +114,10 @@ pub struct MarketReport {
     pub claimed: u64,
     /// Accusations and claims without proof, all refused.
     pub unproved: u64,
+    /// Fills that sessions of OUCH and FIX were told.
+    pub told: u64,
+    /// Links to the venue that broke.
+    pub cuts: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }
@@ -118,7 +127,8 @@ pub struct MarketReport {
 /// # Errors
 /// [`Failure`] names the invariant that broke.
 pub fn run_market(seed: u64, options: MarketOptions) -> Result<MarketReport, Failure> {
-    kernel::run(seed, || MarketWorld::new(seed, options))
+    let wires = Wires::new(seed).expect("an empty disk");
+    kernel::run(seed, || MarketWorld::new(seed, options, wires))
 }
 
 /// What a seed decides beforehand.
@@ -139,6 +149,9 @@ struct MarketWorld {
     hosts: Vec<Host>,
     traders: Traders,
     evidence: Evidence,
+    wires: Wires,
+    /// What the journals of ended incarnations say.
+    journaled: Journaled,
     /// Settles that the operator puts into the next block itself.
     forced: Vec<Transaction>,
     /// Whether the venue has cheated in this incarnation.
@@ -159,6 +172,7 @@ impl World for MarketWorld {
         while self.chain.height() < self.options.blocks {
             self.report.steps += 1;
             self.act()?;
+            self.wire()?;
             self.check()?;
         }
         self.heal()?;
@@ -167,6 +181,7 @@ impl World for MarketWorld {
         report.orders = self.chain.oracle.signed.len() as u64;
         report.forged = self.traders.forged;
         (report.voids, report.unpaid) = (self.chain.voids, self.chain.refused);
+        (report.told, report.cuts) = (self.wires.told(), self.wires.cuts);
         report.trace = self.trace.digest();
         Ok(report.clone())
     }
@@ -177,7 +192,7 @@ impl World for MarketWorld {
 }
 
 impl MarketWorld {
-    fn new(seed: u64, options: MarketOptions) -> MarketWorld {
+    fn new(seed: u64, options: MarketOptions, wires: Wires) -> MarketWorld {
         let mut dice = Dice::new(seed ^ 0x3a_4e);
         let kind = Villainy::ALL[(seed / 2 % 5) as usize];
         let from = 12 + dice.below(options.blocks.max(24) / 2);
@@ -194,6 +209,8 @@ impl MarketWorld {
             hosts: Vec::new(),
             traders: Traders::default(),
             evidence: Evidence::default(),
+            wires,
+            journaled: Journaled::default(),
             forced: Vec::new(),
             has_cheated: false,
             excused_voids: 0,
@@ -211,10 +228,10 @@ impl MarketWorld {
         self.chain.must(vec![(OWNER, open)])?;
         self.chain.must(vec![(OWNER, VenueOperation::List { venue: VENUE, market: MARKET, terms: market() })])?;
         for asset in people::ASSETS {
-            self.chain.must(TRADERS.map(|person| (person, deposit(asset, DEPOSIT))).to_vec())?;
+            self.chain.must(EVERYBODY.map(|person| (person, deposit(asset, DEPOSIT))).to_vec())?;
         }
         let network = self.chain.network();
-        self.chain.must(TRADERS.map(|person| (person, self.traders.authorize(person, &network))).to_vec())?;
+        self.chain.must(EVERYBODY.map(|person| (person, self.traders.authorize(person, &network))).to_vec())?;
         self.begin()
     }
 
@@ -243,7 +260,9 @@ impl MarketWorld {
         (self.has_cheated, self.chain.settles) = (false, Vec::new());
         self.attach()?;
         self.certify(0)?;
-        self.tell(0, &[VenueInput::OpenMarket(MARKET, market_settings())])
+        self.tell(0, &[VenueInput::OpenMarket(MARKET, market_settings())])?;
+        let at = self.wire_moment();
+        self.wires.begin(&at)
     }
 
     fn attach(&mut self) -> Result<(), String> {
@@ -403,6 +422,8 @@ impl MarketWorld {
         self.fenced_at = self.chain.height();
         let hosts = std::mem::take(&mut self.hosts);
         self.report.restarts += hosts.iter().map(|host| host.restarts).sum::<u64>();
+        let (fills, fates) = (hosts[0].fills(0)?, hosts[0].fates().clone());
+        self.journaled.note(hosts[0].root.settings().incarnation, fills, fates);
         self.claim_unsettled(&hosts)?;
         self.begin()
     }
@@ -447,6 +468,7 @@ impl MarketWorld {
             }
         }
         self.check_all_told()?;
+        self.check_sessions()?;
         let digest = self.hosts[0].root.digest();
         self.trace.bytes(&digest.0);
         let now_ms = self.chain.time_ms;
@@ -463,21 +485,6 @@ impl MarketWorld {
             true => Ok(()),
             false => Err("a trader cannot take out its deposit".into()),
         }
-    }
-
-    fn check_all_told(&self) -> Result<(), String> {
-        let host = &self.hosts[0];
-        let (fills, settled) = host.root.counts();
-        if fills != settled && !self.has_cheated {
-            return Err(format!("{} fills never get a fate", fills - settled));
-        }
-        for (index, fate) in host.fates() {
-            let found = self.chain.fate(*index);
-            if found != Some(*fate) && !self.has_cheated {
-                return Err(format!("fill {index} was told {fate:?}, and the ledger has {found:?}"));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -11,8 +11,8 @@ use primitives::venue::{
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
 use super::people::{
-    ASSETS, BOND_DELAY, DELAY, EUR, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START, TICK, TRADERS,
-    USD, VENUE, address, operator, reporting,
+    ASSETS, BOND_DELAY, DELAY, EUR, EVERYBODY, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START,
+    TICK, USD, VENUE, address, operator, reporting,
 };
 
 /// An order that a trader has signed.
@@ -71,12 +71,12 @@ pub(super) struct Oracle {
 }
 
 fn person_of(account: &Address) -> Option<Person> {
-    TRADERS.into_iter().find(|person| address(*person) == *account)
+    EVERYBODY.into_iter().find(|person| address(*person) == *account)
 }
 
 impl Oracle {
     pub fn new(network: Digest) -> Oracle {
-        let balances = TRADERS.iter().flat_map(|person| ASSETS.map(|asset| ((*person, asset), START))).collect();
+        let balances = EVERYBODY.iter().flat_map(|person| ASSETS.map(|asset| ((*person, asset), START))).collect();
         Oracle {
             network,
             times: vec![0],
@@ -330,7 +330,8 @@ impl Oracle {
     fn operate(&mut self, height: Height, applied: &[&Transaction]) {
         for one in applied {
             let Some(person) = person_of(&one.body.account) else {
-                venue_operation(one).into_iter().for_each(|operation| self.own(operation, height));
+                let is_change = |of: &&VenueOperation| matches!(of, VenueOperation::ChangeOperator { .. });
+                self.changes += u8::from(venue_operation(one).filter(is_change).is_some());
                 continue;
             };
             self.take(person, USD, FEE * one.body.weight());
@@ -360,14 +361,11 @@ impl Oracle {
                 _ => {}
             }
         }
-    }
-
-    /// What the owner did.
-    fn own(&mut self, operation: &VenueOperation, height: Height) {
-        match operation {
-            VenueOperation::Fence { incarnation, .. } => self.fence(*incarnation, height),
-            VenueOperation::ChangeOperator { .. } => self.changes += 1,
-            _ => {}
+        // A fence ends what the block has made of its incarnation.
+        for operation in applied.iter().filter_map(|one| venue_operation(one)) {
+            if let VenueOperation::Fence { incarnation, .. } = operation {
+                self.fence(*incarnation, height);
+            }
         }
     }
 
@@ -421,7 +419,7 @@ impl Oracle {
                 return Err(format!("the venue has another operator after {} changes", self.changes));
             }
         }
-        for (person, asset) in TRADERS.iter().flat_map(|person| ASSETS.map(|asset| (*person, asset))) {
+        for (person, asset) in EVERYBODY.iter().flat_map(|person| ASSETS.map(|asset| (*person, asset))) {
             let found = venues.deposit(VENUE, &address(person), asset);
             let of = self.deposits.get(&(person, asset)).copied().unwrap_or_default();
             let found = (found.free, found.leaving.map(|leaving| (leaving.units, leaving.since)));

@@ -4,7 +4,7 @@ use ledger::Venues;
 use primitives::venue::VenueOperation;
 
 use super::MarketWorld;
-use super::people::{BOND, OWNER, Person, TRADERS, VENUE, operator};
+use super::people::{ASSETS, BOND, OWNER, Person, SESSIONS, TRADERS, VENUE, deposit, operator};
 
 impl MarketWorld {
     /// What traders and the owner do in a block.
@@ -15,6 +15,12 @@ impl MarketWorld {
             if self.dice.once_in(2) {
                 let (oracle, dice) = (&self.chain.oracle, &mut self.dice);
                 all.extend(self.traders.operation(person, now, &venues, oracle, dice).map(|one| (person, one)));
+            }
+        }
+        for person in SESSIONS {
+            if self.wires.dice.once_in(10) {
+                let asset = ASSETS[self.wires.dice.index(2)];
+                all.push((person, deposit(asset, 1 + self.wires.dice.below(8_000))));
             }
         }
         if self.dice.once_in(60) && self.chain.height() > self.fenced_at + 12 {

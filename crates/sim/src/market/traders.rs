@@ -12,7 +12,8 @@ use venue::{CheckedOrder, TradeCommand, VenueInput, check_orders};
 
 use super::oracle::Oracle;
 use super::people::{
-    ASSETS, FEE_CAP_PPM, HOSTILE, MARKET, Person, TRADERS, VENUE, address, collect, deposit, mandate, public, trading,
+    ASSETS, EVERYBODY, FEE_CAP_PPM, HOSTILE, MARKET, Person, TRADERS, VENUE, address, collect, deposit, mandate,
+    public, trading,
 };
 use crate::kernel::Dice;
 
@@ -315,7 +316,7 @@ fn cancel(person: Person, key: PublicKey, number: OrderNumber, keeps: u32) -> Ve
 pub(super) fn collections(ledger: &ledger::Ledger) -> Vec<(Person, VenueOperation)> {
     let venues = ledger.venues().expect("the chain has venues");
     let held = |(person, asset)| (person, asset, venues.deposit(VENUE, &address(person), asset));
-    let all = TRADERS.iter().flat_map(|person| ASSETS.map(|asset| held((*person, asset))));
+    let all = EVERYBODY.iter().flat_map(|person| ASSETS.map(|asset| held((*person, asset))));
     let due = all.filter(|(.., of)| of.free > 0 && of.leaving.is_none());
     due.map(|(person, asset, of)| (person, collect(asset, of.free))).collect()
 }

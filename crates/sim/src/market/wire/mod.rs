@@ -1,0 +1,276 @@
+//! Participants behind sessions: one speaks OUCH and signs itself, one speaks FIX to a bridge.
+//!
+//! ```text
+//!  OUCH ── SoupClient ═══ link ═══╗
+//!                                 ╠══ door: pit's links and sessions ── root
+//!  FIX ═══ link ═══ bridge's desk ╝
+//! ```
+//!
+//! Everything between the links is the code that runs in production: both sides of Soup and FIX, the sessions of a day
+//! with their journal, the links of a door, and the bridge's desk with its journal. Links are streams: they deliver in
+//! pieces of one byte or many, and break at any byte, for both ends, or for one of them while the other one waits for
+//! somebody who is gone. Processes end at any moment, and disks keep what they like of what was not synced: the
+//! venue's, the bridge's. An OUCH program that begins again may have forgotten what it heard last, and is told it
+//! again.
+//!
+//! What a session was told is what the venue's journal says: each fill of its key once, in their order and with their
+//! lots and prices, and then its fate; a message of a number never is another one. When the faults have stopped,
+//! nothing is missing.
+
+mod bridge;
+mod door;
+mod pipe;
+mod plain;
+mod told;
+mod uplink;
+
+use std::collections::BTreeMap;
+
+use primitives::venue::{OrderLife, SettledOrder};
+use venue::RequestScope;
+
+use super::people::{FIX, OUCH, Person};
+use crate::kernel::Dice;
+use bridge::FixParty;
+pub(super) use door::Door;
+use pipe::Pipe;
+use plain::PlainParty;
+pub(super) use told::Journaled;
+
+/// Orders of a session in an incarnation: a root forgets final numbers of keys that have many more.
+const ORDERS: u32 = 48;
+
+/// The venue and the time, as participants know them.
+#[derive(Clone, Copy)]
+pub(super) struct WireMoment {
+    pub now_ms: u64,
+    pub scope: RequestScope,
+    pub height: u64,
+    /// The faults have stopped.
+    pub is_calm: bool,
+}
+
+/// What a participant wants to order.
+#[derive(Clone, Copy)]
+struct Wish {
+    is_buy: bool,
+    tick: u32,
+    lots: u32,
+    life: OrderLife,
+}
+
+impl Wish {
+    fn draw(dice: &mut Dice) -> Wish {
+        let lives = [OrderLife::Rests, OrderLife::Rests, OrderLife::PostOnly, OrderLife::ImmediateOrCancel];
+        Wish {
+            is_buy: dice.once_in(2),
+            tick: 98 + dice.below(5) as u32,
+            lots: 1 + dice.below(20) as u32,
+            life: lives[dice.index(lives.len())],
+        }
+    }
+}
+
+/// Both participants, and the links to the venue.
+pub(super) struct Wires {
+    pub dice: Dice,
+    plain: PlainParty,
+    fix: FixParty,
+    /// Links to the venue by their numbers. One that its participant has given up lives on until the venue knows.
+    pipes: BTreeMap<u64, Pipe>,
+    next: u64,
+    /// Orders that were signed, of whom.
+    signed: Vec<(Person, SettledOrder)>,
+    pub cuts: u64,
+}
+
+impl Wires {
+    pub fn new(seed: u64) -> Result<Wires, String> {
+        let mut dice = Dice::new(seed ^ 0x00_f1_0c);
+        let fix = FixParty::new(dice.bits())?;
+        let plain = PlainParty::new();
+        Ok(Wires { dice, plain, fix, pipes: BTreeMap::new(), next: 1, signed: Vec::new(), cuts: 0 })
+    }
+
+    /// A turn of everybody: something is ordered, bytes move, a link breaks. What the root is to be given waits in the
+    /// door then.
+    pub fn turn(&mut self, at: &WireMoment, door: &mut Door) -> Result<(), String> {
+        door.begin_turn(at.now_ms, at.scope);
+        self.call(at, door)?;
+        if at.is_calm {
+            // Bytes that are answered by bytes.
+            while self.carry(at, door)? {}
+            return self.wake(at, door);
+        }
+        match self.dice.below(24) {
+            0 => self.cut(at, door)?,
+            1 => self.fix.crash(at, &mut self.dice)?,
+            2 => self.fix.cut(at, &mut self.dice)?,
+            3 => self.plain.begin_again(&mut self.dice),
+            4..=9 => self.plain.order(at, &mut self.dice, &mut self.signed),
+            10..=15 => self.fix.order(at, &mut self.dice)?,
+            _ => {}
+        }
+        self.carry(at, door)?;
+        self.wake(at, door)
+    }
+
+    /// What was signed since the last call.
+    pub fn take_signed(&mut self) -> Vec<(Person, SettledOrder)> {
+        self.signed.append(&mut self.fix.signed);
+        std::mem::take(&mut self.signed)
+    }
+
+    /// The venue's process has ended, and all of its connections.
+    pub fn lose_venue(&mut self, at: &WireMoment) -> Result<(), String> {
+        self.pipes.clear();
+        self.plain.uplink.lose(at);
+        self.fix.lose_venue(at)
+    }
+
+    /// An incarnation begins: its sessions are others.
+    pub fn begin(&mut self, at: &WireMoment) -> Result<(), String> {
+        self.lose_venue(at)?;
+        self.plain.begin(at.scope.incarnation);
+        self.fix.begin();
+        Ok(())
+    }
+
+    /// Participants without a link call the venue.
+    fn call(&mut self, at: &WireMoment, door: &mut Door) -> Result<(), String> {
+        for person in [OUCH, FIX] {
+            let uplink = if person == OUCH { &mut self.plain.uplink } else { &mut self.fix.uplink };
+            if uplink.link.is_some() || !(at.is_calm || self.dice.once_in(2)) {
+                continue;
+            }
+            let mut pipe = Pipe::default();
+            pipe.up.extend(uplink.call(at, self.next));
+            self.pipes.insert(self.next, pipe);
+            door.accept(self.next);
+            self.next += 1;
+        }
+        if at.is_calm || self.dice.once_in(2) {
+            self.fix.call(at)?;
+        }
+        Ok(())
+    }
+
+    /// Moves bytes over all links; whether any moved.
+    fn carry(&mut self, at: &WireMoment, door: &mut Door) -> Result<bool, String> {
+        let mut moved = false;
+        let numbers: Vec<u64> = self.pipes.keys().copied().collect();
+        for number in numbers {
+            let Some(pipe) = self.pipes.get_mut(&number) else { continue };
+            let (up, down) = (pipe.take_up(at, &mut self.dice), pipe.take_down(at, &mut self.dice));
+            moved |= !up.is_empty() || !down.is_empty();
+            if !up.is_empty() {
+                door.receive(number, &up);
+            }
+            if !down.is_empty() {
+                door.sent(number, down.len());
+                match Some(number) {
+                    link if link == self.plain.uplink.link => self.plain.receive(at, &down)?,
+                    link if link == self.fix.uplink.link => self.fix.receive(at, &down)?,
+                    _ => {}
+                }
+            }
+        }
+        self.collect(at, door);
+        moved |= self.fix.carry(at, &mut self.dice)?;
+        self.collect(at, door);
+        Ok(moved)
+    }
+
+    /// What both sides have to say enters the links.
+    fn collect(&mut self, at: &WireMoment, door: &mut Door) {
+        for (number, bytes, is_over) in door.take_output() {
+            if let Some(pipe) = self.pipes.get_mut(&number) {
+                pipe.down.extend(bytes);
+                pipe.is_server_gone |= is_over;
+            }
+        }
+        for uplink in [&mut self.plain.uplink, &mut self.fix.uplink] {
+            let said = uplink.take_unsent();
+            if let Some(pipe) = uplink.link.and_then(|link| self.pipes.get_mut(&link)) {
+                pipe.up.extend(said);
+            }
+        }
+        for (number, pipe) in &mut self.pipes {
+            let uplinks = [self.plain.uplink.link, self.fix.uplink.link];
+            pipe.is_client_gone |= !uplinks.contains(&Some(*number));
+        }
+        self.bury(at, door);
+    }
+
+    /// Ends that are gone on both sides, or of which the other one has heard all.
+    fn bury(&mut self, at: &WireMoment, door: &mut Door) {
+        let (mut lost, calm) = (Vec::new(), at.is_calm);
+        for (number, pipe) in &mut self.pipes {
+            let is_heard = pipe.down.is_empty();
+            if pipe.is_client_gone && !pipe.is_server_gone && (calm || (!pipe.is_half_open && is_heard)) {
+                // The end of the connection reaches the venue.
+                door.lose(*number);
+                pipe.is_server_gone = true;
+            }
+            if pipe.is_server_gone && (calm || (!pipe.is_half_open && is_heard)) {
+                lost.push(*number);
+            }
+        }
+        for number in lost {
+            self.pipes.remove(&number);
+            for uplink in [&mut self.plain.uplink, &mut self.fix.uplink] {
+                if uplink.link == Some(number) {
+                    uplink.lose(at);
+                }
+            }
+        }
+    }
+
+    /// A link to the venue breaks: for both ends, or for one, while the other one hears nothing any more.
+    fn cut(&mut self, at: &WireMoment, door: &mut Door) -> Result<(), String> {
+        let numbers: Vec<u64> = self.pipes.keys().copied().collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        self.cuts += 1;
+        let number = numbers[self.dice.index(numbers.len())];
+        let pipe = self.pipes.get_mut(&number).expect("it is there");
+        (pipe.up, pipe.down) = Default::default();
+        let ends = self.dice.below(3);
+        pipe.is_half_open = ends > 0;
+        if ends != 1 {
+            door.lose(number);
+            pipe.is_server_gone = true;
+        }
+        if ends != 2 {
+            pipe.is_client_gone = true;
+            if self.plain.uplink.link == Some(number) {
+                self.plain.uplink.lose(at);
+            } else if self.fix.uplink.link == Some(number) {
+                self.fix.lose_venue(at)?;
+            }
+        }
+        self.bury(at, door);
+        Ok(())
+    }
+
+    /// Time passes for all machines.
+    fn wake(&mut self, at: &WireMoment, door: &mut Door) -> Result<(), String> {
+        door.wake();
+        self.plain.wake(at)?;
+        self.fix.wake(at)?;
+        self.collect(at, door);
+        Ok(())
+    }
+
+    /// What was told so far is the beginning of what the journal says; with `is_all`, it is all of it.
+    pub fn check(&self, journaled: &Journaled, is_all: bool) -> Result<(), String> {
+        self.plain.told.check("an OUCH session", &journaled.of(OUCH), is_all)?;
+        self.fix.told.check("a FIX session", &journaled.of(FIX), is_all)
+    }
+
+    /// Fills that both were told.
+    pub fn told(&self) -> u64 {
+        self.plain.told.count() + self.fix.told.count()
+    }
+}
