@@ -7,7 +7,9 @@ macro_rules! println {
 }
 
 mod batch;
+#[cfg(feature = "research")]
 mod bench_command;
+#[cfg(feature = "research")]
 mod bench_papers;
 mod bridge;
 mod clear;
@@ -34,11 +36,15 @@ mod output;
 mod parquet_file;
 mod pay;
 mod remedy;
+#[cfg(feature = "research")]
 mod replay;
+#[cfg(not(feature = "research"))]
+mod research;
 mod restart;
 mod restart_lane;
 mod rows;
 mod signer_command;
+#[cfg(feature = "research")]
 mod sim;
 mod snapshot;
 mod statetest;
@@ -112,6 +118,7 @@ enum Command {
     #[command(subcommand)]
     Light(light::Light),
     /// Run historical market data through the whole ledger, a batch a day.
+    #[cfg(feature = "research")]
     Replay(replay::ReplayCommand),
     /// Clear a batch of offers from a file.
     Clear(clear::ClearArgs),
@@ -132,9 +139,14 @@ enum Command {
     /// Replay a file of orders through the matching engine of continuous markets.
     Match(match_file::MatchArgs),
     /// Run measurements, and show the tables and figures of five papers.
+    #[cfg(feature = "research")]
     Bench(bench_command::BenchArgs),
     /// Run the whole system under seeded faults.
+    #[cfg(feature = "research")]
     Sim(sim::Sim),
+    #[cfg(not(feature = "research"))]
+    #[command(flatten)]
+    Research(research::Research),
     /// Run Ethereum's published state tests through the contract phase.
     Statetest(statetest::StateTest),
     /// Inspect a node's store and verify it.
@@ -199,9 +211,14 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Proxy(proxy) => proxy.run(),
         Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),
+        #[cfg(feature = "research")]
         Command::Replay(replay) => replay.run(json),
+        #[cfg(feature = "research")]
         Command::Bench(bench) => bench.run(json),
+        #[cfg(feature = "research")]
         Command::Sim(sim) => sim.run(json),
+        #[cfg(not(feature = "research"))]
+        Command::Research(command) => command.run(),
         Command::Statetest(tests) => tests.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
@@ -225,6 +242,7 @@ fn start_log(cli: &Cli) {
         // The round logic of the engine tendermint logs every vote.
         (0, Command::Node(_) | Command::Signer(_)) => "info,arc_malachitebft=error",
         // Simulated validators are faulty on purpose and log it.
+        #[cfg(feature = "research")]
         (0, Command::Sim(_)) => "off",
         (0, _) => "warn,arc_malachitebft=error",
         (1, _) => "debug",
