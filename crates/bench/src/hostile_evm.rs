@@ -1,8 +1,8 @@
 //! The worst Ethereum transactions within a block's gas: nanoseconds for a unit of gas, found by search, and blocks
 //! whose transactions conflict.
 //!
-//! The programs are those of [`gas`]. The search draws the kind of program and the size of its data, and climbs from the slowest known program. The gas
-//! of a block should be chosen by the worst result.
+//! The programs are those of [`gas`]. The search draws the kind of program and the size of its data, and climbs from
+//! the slowest known program. The gas of a block should be chosen by the worst result.
 //!
 //! Blocks of conflicts run sequentially and by Block-STM on two threads: a chain in which every transaction reads
 //! what the one before wrote, one slot that all write, slots that nobody has read before, and nonces in the wrong

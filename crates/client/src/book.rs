@@ -1,7 +1,7 @@
 //! A local book of one market: the snapshot of its channel, and its changes.
 //!
-//! Each change says from which height it leads on, and has a checksum of the ten best levels of both sides. A book that is
-//! another one than the node's is given up, never repaired: the next snapshot replaces it.
+//! Each change says from which height it leads on, and has a checksum of the ten best levels of both sides. A book
+//! that is another one than the node's is given up, never repaired: the next snapshot replaces it.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -122,7 +122,7 @@ impl Stream {
     /// Waits for the next message: snapshots, what each block does, and a heartbeat every second.
     ///
     /// # Errors
-    /// [`ClientError`]: the stream has ended; messages were missed; or what the node says is no message of this version.
+    /// [`ClientError`]: the stream has ended, messages were missed, or one is of another version.
     pub fn wait(&mut self) -> Result<Told, ClientError> {
         loop {
             match self.socket.read() {

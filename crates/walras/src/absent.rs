@@ -6,7 +6,7 @@ use std::process::ExitCode;
 /// The commands that this build lacks.
 #[derive(clap::Subcommand)]
 #[command(after_help = "Example:\n  make build    # builds them into the same binary")]
-pub enum Research {
+pub enum Absent {
     /// Run historical market data through the whole ledger (not in this build).
     Replay(Arguments),
     /// Clear a batch of offers from a file (not in this build).
@@ -32,7 +32,7 @@ pub struct Arguments {
     _given: Vec<OsString>,
 }
 
-impl Research {
+impl Absent {
     pub fn run(self, _json: bool) -> anyhow::Result<ExitCode> {
         anyhow::bail!("this binary was built for a demo, without the commands of researchers: `make build` adds them")
     }

@@ -6,6 +6,8 @@ macro_rules! println {
     ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
 }
 
+#[cfg(not(feature = "research"))]
+mod absent;
 mod bridge;
 mod decimal;
 mod demo;
@@ -26,7 +28,7 @@ mod operator;
 mod output;
 mod pay;
 mod remedy;
-#[cfg_attr(not(feature = "research"), path = "absent.rs")]
+#[cfg(feature = "research")]
 mod research;
 mod restart;
 mod restart_lane;
@@ -42,7 +44,11 @@ mod wallet;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+#[cfg(not(feature = "research"))]
+use absent::Absent as Research;
 use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(feature = "research")]
+use research::Research;
 
 /// One exchange and settlement ledger that several institutions run together: every asset trades with every other at
 /// one price per batch.
@@ -113,7 +119,7 @@ enum Command {
     /// Run gateways of a venue's market edge.
     Gateway(edge::GatewayCommand),
     #[command(flatten)]
-    Research(research::Research),
+    Research(Research),
     /// Inspect a node's store and verify it.
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
