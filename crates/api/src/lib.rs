@@ -58,7 +58,7 @@ pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use record_proof::RecordProofBody;
 pub use stream::{
     AccountIncrement, AccountSnapshot, ChannelSnapshot, ChannelState, MarketCandleBody, MarketTradeBody, OwnFillBody,
-    OwnOutcomeBody, StreamEvent,
+    OwnOutcomeBody, StreamMessage,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{

@@ -12,7 +12,7 @@ use crate::{
 /// A message of the stream.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum StreamEvent {
+pub enum StreamMessage {
     /// What a channel begins with.
     Snapshot(ChannelSnapshot),
     /// A channel goes on from the height that the client has.

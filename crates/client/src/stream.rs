@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use api::StreamEvent;
+use api::StreamMessage;
 use primitives::Address;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -68,7 +68,7 @@ pub struct Told {
     /// As the node wrote it.
     pub text: String,
     /// What it says.
-    pub event: StreamEvent,
+    pub event: StreamMessage,
 }
 
 /// The number of a message.

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use api::{ChannelState, StreamEvent};
+use api::{ChannelState, StreamMessage};
 use client::{Channel, ClientError, NodeClient, Stream};
 use primitives::Address;
 use tungstenite::protocol::CloseFrame;
@@ -47,12 +47,12 @@ fn channels_are_asked_for_by_name_and_resumed_from_a_height() {
     ];
     let mut stream = Stream::open(&node, &channels).expect("a stream");
     let mut hear = || stream.wait().expect("a message").event;
-    assert_eq!(hear(), StreamEvent::Resumed { channel: "blocks".into(), height: 7 });
-    let StreamEvent::Snapshot(trades) = hear() else { panic!("a snapshot") };
+    assert_eq!(hear(), StreamMessage::Resumed { channel: "blocks".into(), height: 7 });
+    let StreamMessage::Snapshot(trades) = hear() else { panic!("a snapshot") };
     assert_eq!((&*trades.channel, trades.height, trades.state), ("trades", 9, ChannelState::Trades(Vec::new())));
-    assert!(matches!(hear(), StreamEvent::Snapshot(batch) if batch.state == ChannelState::Batch(None)));
-    assert_eq!(hear(), StreamEvent::Heartbeat { height: 9, time_ms: 1 });
-    assert!(matches!(hear(), StreamEvent::Error { code, .. } if code == "unknown_channel"));
+    assert!(matches!(hear(), StreamMessage::Snapshot(batch) if batch.state == ChannelState::Batch(None)));
+    assert_eq!(hear(), StreamMessage::Heartbeat { height: 9, time_ms: 1 });
+    assert!(matches!(hear(), StreamMessage::Error { code, .. } if code == "unknown_channel"));
     let end = stream.wait().expect_err("it ends").to_string();
     assert!(end.contains("the node is stopping") && end.contains(node.url()), "{end}");
     drop(stream);

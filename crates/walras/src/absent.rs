@@ -8,26 +8,26 @@ use std::process::ExitCode;
 #[command(after_help = "Example:\n  make build    # builds them into the same binary")]
 pub enum Absent {
     /// Run historical market data through the whole ledger (not in this build).
-    Replay(Arguments),
+    Replay(Ignored),
     /// Clear a batch of offers from a file (not in this build).
-    Clear(Arguments),
+    Clear(Ignored),
     /// Check a clearing independently (not in this build).
-    Verify(Arguments),
+    Verify(Ignored),
     /// Replay a file of orders through the matching engine (not in this build).
-    Match(Arguments),
+    Match(Ignored),
     /// Run measurements, and show the tables and figures of five papers (not in this build).
-    Bench(Arguments),
+    Bench(Ignored),
     /// Run the whole system under seeded faults (not in this build).
-    Sim(Arguments),
+    Sim(Ignored),
     /// Run Ethereum's published state tests (not in this build).
-    Statetest(Arguments),
+    Statetest(Ignored),
     /// Write the history of a home as Parquet files (not in this build).
-    Export(Arguments),
+    Export(Ignored),
 }
 
 /// Whatever is given.
 #[derive(clap::Args)]
-pub struct Arguments {
+pub struct Ignored {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _given: Vec<OsString>,
 }

@@ -152,7 +152,7 @@ fn an_account_is_watched_in_decimals() {
 /// What the library hears of a running node: every channel, and a book that equals the one that is read.
 #[test]
 fn a_library_follows_blocks_markets_and_an_account() {
-    use api::{BookBody, ChannelState, StreamEvent};
+    use api::{BookBody, ChannelState, StreamMessage};
     use client::{Channel, LocalBook, NodeClient, Stream};
 
     let folder = TempDir::new().expect("a folder");
@@ -174,7 +174,7 @@ fn a_library_follows_blocks_markets_and_an_account() {
     let mut book = LocalBook::of(market());
     let mut begun = Vec::new();
     while begun.len() < channels.len() {
-        if let StreamEvent::Snapshot(snapshot) = stream.wait().expect("a message").event {
+        if let StreamMessage::Snapshot(snapshot) = stream.wait().expect("a message").event {
             begun.push(snapshot.channel);
             if let ChannelState::Book(levels) = snapshot.state {
                 book.take(levels).expect("whole");
@@ -193,13 +193,13 @@ fn a_library_follows_blocks_markets_and_an_account() {
     let all = ["account", "batch", "block", "book", "candle", "ticker", "trade"];
     while heard.len() < all.len() {
         match stream.wait().expect("a message").event {
-            StreamEvent::Block(_) => drop(heard.insert("block")),
-            StreamEvent::Batch(_) => drop(heard.insert("batch")),
-            StreamEvent::Trade(_) => drop(heard.insert("trade")),
-            StreamEvent::Ticker(_) => drop(heard.insert("ticker")),
-            StreamEvent::Candle(_) => drop(heard.insert("candle")),
-            StreamEvent::Account(_) => drop(heard.insert("account")),
-            StreamEvent::Book(change) => {
+            StreamMessage::Block(_) => drop(heard.insert("block")),
+            StreamMessage::Batch(_) => drop(heard.insert("batch")),
+            StreamMessage::Trade(_) => drop(heard.insert("trade")),
+            StreamMessage::Ticker(_) => drop(heard.insert("ticker")),
+            StreamMessage::Candle(_) => drop(heard.insert("candle")),
+            StreamMessage::Account(_) => drop(heard.insert("account")),
+            StreamMessage::Book(change) => {
                 book.change(change).expect("it continues the book");
                 heard.insert("book");
             }
@@ -217,8 +217,8 @@ fn a_library_follows_blocks_markets_and_an_account() {
     let whole: BookBody = at.get("/v1/markets/EUR/USD/book").expect("a book");
     while book.sells() != whole.sells {
         match stream.wait().expect("a message").event {
-            StreamEvent::Book(change) => book.change(change).expect("it continues the book"),
-            StreamEvent::Snapshot(_) => panic!("it could go on"),
+            StreamMessage::Book(change) => book.change(change).expect("it continues the book"),
+            StreamMessage::Snapshot(_) => panic!("it could go on"),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use api::{AccountBody, AccountIncrement, BalanceBody, ChannelState, OfferBody, OwnFillBody, StreamEvent};
+use api::{AccountBody, AccountIncrement, BalanceBody, ChannelState, OfferBody, OwnFillBody, StreamMessage};
 use client::{Assets, Channel, Stream, Told};
 use primitives::Address;
 use serde_json::json;
@@ -45,16 +45,16 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
     loop {
         let Told { text, event } = stream.wait()?;
         match event {
-            StreamEvent::Error { message, .. } => bail!("{message}"),
-            StreamEvent::Heartbeat { .. } => {}
+            StreamMessage::Error { message, .. } => bail!("{message}"),
+            StreamMessage::Heartbeat { .. } => {}
             _ if json => println!("{text}"),
-            StreamEvent::Snapshot(snapshot) => {
+            StreamMessage::Snapshot(snapshot) => {
                 if let ChannelState::Account(snapshot) = snapshot.state {
                     let balances = snapshot.account.map_or(Vec::new(), |account| account.balances);
                     println!("{} holds {}", address.checked(), held(&balances, &assets));
                 }
             }
-            StreamEvent::Account(block) => {
+            StreamMessage::Account(block) => {
                 let (what, held) = (happened(&block, &assets), held(&block.balances, &assets));
                 println!("block {}: {what}; holds {held}", block.height);
             }
