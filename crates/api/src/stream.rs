@@ -80,7 +80,7 @@ pub enum ChannelState {
     /// The last candles, oldest first.
     Candles(Vec<CandleBody>),
     /// An account.
-    Account(AccountSnapshot),
+    Account(Box<AccountSnapshot>),
 }
 
 /// A snapshot before its fields are read, which depend on its channel.

@@ -63,7 +63,8 @@ fn channels_are_asked_for_by_name_and_resumed_from_a_height() {
 
 #[test]
 fn a_gap_and_a_message_of_another_version_end_a_stream() {
-    let cases: [(&'static [&'static str], fn(&ClientError) -> bool); 4] = [
+    type IsTold = fn(&ClientError) -> bool;
+    let cases: [(&'static [&'static str], IsTold); 4] = [
         (
             &[r#"{"type":"heartbeat","height":9,"time_ms":1,"sequence":1}"#],
             |error| matches!(error, ClientError::StreamEnded { reason, .. } if reason.contains("message 1 came")),
