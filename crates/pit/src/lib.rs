@@ -39,10 +39,10 @@
 //!
 //! - *A full disk refuses orders, not cancels.* Blocks and cancels still need a little room, for which
 //!   `[store] free_bytes` stands.
-//! - *Each journal has its sync*: that of the root, that of OUCH sessions and the node's log. A root runs above pipelines
-//!   that begin again, so no record of it belongs to a block; one commit for all would make a venue's answers wait for
-//!   blocks, and a full disk or a crash of one the end of the others. A report over HTTP waits for the root's sync alone,
-//!   one over OUCH for that of its session, too.
+//! - *Each journal has its sync*: that of the root, that of OUCH sessions and the node's log. A root runs above
+//!   pipelines that begin again, so no record of it belongs to a block; one commit for all would make a venue's
+//!   answers wait for blocks, and a full disk or a crash of one the end of the others. A report over HTTP waits for
+//!   the root's sync alone, one over OUCH for that of its session, too.
 //! - *Blocks that no node has any more* (the venue was away for longer than `keep_blocks`, or a state was fetched)
 //!   cannot be told: the root then does not run until it is at a node that has them, or is fenced.
 

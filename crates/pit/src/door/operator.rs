@@ -88,7 +88,8 @@ impl OperatorBody {
 
 /// Halts, calls, auctions, collars, kills: with the operator's token.
 #[utoipa::path(post, path = "/v1/venue/operator", request_body = OperatorBody,
-    responses((status = 200, body = DoneBody), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody), (status = 409, body = ErrorBody)))]
+    responses((status = 200, body = DoneBody), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+    (status = 409, body = ErrorBody)))]
 pub(super) async fn operate(
     State(api): State<Api>,
     headers: HeaderMap,
