@@ -180,14 +180,14 @@ fn a_thief_of_the_operator_key_reaches_the_worst_signed_limits_and_the_bond_and_
     world.done(vec![(6, world.accusation(lie))]);
     assert_eq!((world.venue().liable(), world.balance(BUYER, USD)), (0, rich + bond / 10));
     assert!(issued - world.issued() >= bond - bond / 10);
-    // A venue without a bond stands still, and the thief cannot bond it, nor take the venue over.
+    // A convicted incarnation stands still, and the thief cannot bond it, nor take the venue over.
     let more = VenueOperation::Settle(world.settle(&[at(
         (BUYER, VenueOrder { tick: 130, ..buy(9) }),
         thief(sell(9), 1),
         130,
         1,
     )]));
-    assert_eq!(world.outcome(OPERATOR, more), Outcome::Void);
+    assert_eq!(world.refusal(OPERATOR, more), Some(Refusal::VENUE_CONVICTED));
     let change = VenueOperation::ChangeOperator { venue: VENUE, from: operator(OPERATOR, 0), to: operator(7, 7) };
     for operation in [fence(0), unbond(1), change, VenueOperation::Bond { venue: VENUE, units: BOND }] {
         assert_eq!(world.refusal(OPERATOR, operation), Some(Refusal::NOT_VENUE_OWNER));
