@@ -141,9 +141,10 @@ impl Door {
 
     /// The root has taken the inputs: sessions are attached, and what came meanwhile is heard.
     pub fn attach(&mut self) {
-        let ready = self.links.extract_if(.., |_, stage| matches!(stage, Stage::Attaching(..)));
-        for (number, stage) in ready.collect::<Vec<_>>() {
-            let Stage::Attaching(party, early) = stage else { continue };
+        let is_ready = |of: &(&u64, &Stage)| matches!(of.1, Stage::Attaching(..));
+        let ready: Vec<u64> = self.links.iter().filter(is_ready).map(|(number, _)| *number).collect();
+        for number in ready {
+            let Some(Stage::Attaching(party, early)) = self.links.remove(&number) else { continue };
             self.linked.insert(party.session, number);
             self.links.insert(number, Stage::Open(Box::new(OuchLink::begin(&self.venue, party))));
             self.step(number, SoupServerInput::Received(&early));
