@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use fairnet::{
-    EdgeEffect, EdgeInput, EdgeNode, EdgePlace, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder, OrderClass,
-    ROOT_MEMBER, Seat,
+    EdgeEffect, EdgeInput, EdgeNode, EdgePlace, FairnessEvent, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder,
+    OrderClass, ROOT_MEMBER, Seat,
 };
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
@@ -257,6 +257,9 @@ impl Station {
         if let Some(door) = &mut self.participants {
             with(door, &mut said);
         }
+        if let Some(packets) = self.participants.as_mut().and_then(|door| door.flooded(now)) {
+            self.step(now, EdgeInput::Noted(FairnessEvent::Flooded(self.member, packets)));
+        }
         for body in said {
             self.step(now, EdgeInput::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
         }
@@ -373,6 +376,10 @@ impl Station {
                     stream.into_iter().for_each(|open| open.stream.say(&message));
                 }
                 EdgeEffect::Parent(parent) => self.change_parent(now, parent),
+                EdgeEffect::End(end) => {
+                    let number = self.ends.get(&end).copied();
+                    number.into_iter().for_each(|number| self.close(now, number));
+                }
                 EdgeEffect::Report(report) => self.hear(now, |door, said| door.told(&report, said)),
                 EdgeEffect::Show(packet) if !packet.payload.is_empty() => self.pass_on(packet.payload),
                 _ => {}

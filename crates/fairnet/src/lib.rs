@@ -71,7 +71,7 @@ pub use link::{
 pub use loq::{Loq, QueuePolicy, lateness};
 pub use merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
 pub use node::{
-    EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder,
+    EdgeCounters, EdgeEffect, EdgeInput, EdgeLie, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder,
     ProxyNode, RootNode, ShownPacket,
 };
 pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};

@@ -152,6 +152,9 @@ impl GatewayNode {
             // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
             EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
+            EdgeInput::Noted(event) => {
+                out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
+            }
             EdgeInput::Publish(_) | EdgeInput::Ready(_) | EdgeInput::Report(..) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),
         }
@@ -380,10 +383,11 @@ impl GatewayNode {
         let key = MergeKey { mid: self.mid, stamp, source: self.presence.member as u32, sub: 0 };
         let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
         let item = EdgeOrder { participant, session, token, md_seq, body };
-        let order = Sequenced { class: order.class, key, restamped: None, item };
-        self.unacknowledged.insert(token.reference, order.clone());
+        let mut order = Sequenced { class: order.class, key, restamped: None, item };
+        self.rules.lie.iter().for_each(|lie| lie.tell(&mut order.key, Some(&mut order.item)));
         self.counters.orders += 1;
-        out.push(EdgeEffect::Stamped(token.reference, stamp));
+        self.unacknowledged.insert(token.reference, order.clone());
+        out.push(EdgeEffect::Stamped(token.reference, order.key.stamp));
         self.climb(now, HopInput::Child(MergeInput::Order(OWN, order)), out);
     }
 
@@ -398,7 +402,7 @@ impl GatewayNode {
                 HopEffect::Watermark(class, key) => LinkMessage::Watermark(class, key),
                 HopEffect::Event(MergeEffect::Restamped(_, key)) => {
                     self.counters.restamped += 1;
-                    let event = FairnessEvent::Restamped(key.source.into(), key.stamp);
+                    let event = FairnessEvent::Restamped(self.presence.member, key.stamp);
                     out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
                     continue;
                 }
@@ -418,7 +422,8 @@ impl GatewayNode {
         }
         if now >= self.next_watermark && self.is_parent_open {
             self.next_watermark = now.saturating_add(self.rules.watermark);
-            let promise = MergeKey::at(self.mid, self.stamps.promise(now));
+            let mut promise = MergeKey::at(self.mid, self.stamps.promise(now));
+            self.rules.lie.iter().for_each(|lie| lie.tell(&mut promise, None));
             for class in OrderClass::ALL {
                 self.climb(now, HopInput::Child(MergeInput::Watermark(OWN, class, promise)), out);
             }

@@ -13,7 +13,7 @@ use crate::link::{EdgeOrder, LinkMessage, LinkPurpose};
 use crate::merge::Sequenced;
 use crate::packet::{PacketKey, RewindRequest};
 use crate::relay::{Relay, RelayEffect, RelayInput};
-use crate::roster::MemberRole;
+use crate::roster::{FairnessEvent, MemberRole};
 use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating};
 
 /// A proxy's state.
@@ -213,6 +213,7 @@ impl ProxyNode {
             (LinkPurpose::Orders, LinkMessage::Order(order)) => {
                 let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(end.member, &order));
                 if !is_own {
+                    self.upward.refused(end.member);
                     self.counters.orders_refused += 1;
                     return;
                 }
@@ -278,6 +279,12 @@ impl ProxyNode {
                 UpwardEffect::Hop(HopEffect::Watermark(class, key)) => LinkMessage::Watermark(class, key),
                 UpwardEffect::Hop(HopEffect::Event(_)) => continue,
                 UpwardEffect::Delay(delay) => LinkMessage::Delay(delay),
+                UpwardEffect::Cheat(child, by) => {
+                    let event = FairnessEvent::Implausible(child, by);
+                    out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
+                    out.push(EdgeEffect::End(LinkEnd::orders(child)));
+                    continue;
+                }
                 UpwardEffect::Event(event) => {
                     self.counters.count(&event);
                     out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::facts::FeedFacts;
 use super::proxy::{Seatings, relay_datagram, tick_period};
 use super::upward::{Upward, UpwardEffect};
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd};
@@ -49,6 +50,7 @@ pub struct RootNode {
     deadlines: Deadlines,
     sequence: u64,
     published: Nanos,
+    facts: FeedFacts,
     upward: Upward,
     duplicates: Duplicates,
     /// The last two sessions of each gateway.
@@ -85,6 +87,7 @@ impl RootNode {
             deadlines: Deadlines::new(rules.deadlines),
             sequence: 0,
             published: now,
+            facts: FeedFacts::new(now),
             upward: Upward::new(now, &rules),
             duplicates: Duplicates::new(REFERENCES),
             sessions: BTreeMap::new(),
@@ -157,13 +160,7 @@ impl RootNode {
             EdgeInput::Message(end, message) if end.purpose == LinkPurpose::Control => {
                 self.on_control(now, end.member, message, out);
             }
-            EdgeInput::Message(end, LinkMessage::Order(order)) => {
-                let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(end.member, &order));
-                match is_own {
-                    true => self.upward.order(now, end.member, *order, &mut self.counters, &mut up),
-                    false => self.counters.orders_refused += 1,
-                }
-            }
+            EdgeInput::Message(end, LinkMessage::Order(order)) => self.on_order(now, end.member, *order, &mut up, out),
             EdgeInput::Message(end, message) => {
                 self.counters.misplaced += u64::from(!self.upward.message(now, end.member, message, &mut up));
             }
@@ -178,6 +175,32 @@ impl RootNode {
         self.arrive(now, up, out);
     }
 
+    /// An order of a child, if it is one that it may send and that can be.
+    fn on_order(
+        &mut self,
+        now: Nanos,
+        child: MemberId,
+        order: Sequenced<EdgeOrder>,
+        up: &mut Vec<UpwardEffect>,
+        out: &mut Vec<EdgeEffect>,
+    ) {
+        let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(child, &order));
+        let is_blind = self.rules.mistake == Some(EdgeMistake::LiesBelieved);
+        let lie = self.facts.contradiction(&order).filter(|_| !is_blind);
+        match lie {
+            None if is_own => return self.upward.order(now, child, order, &mut self.counters, up),
+            Some(by) if is_own => self.expel(now, order.item.participant, by, out),
+            _ => {}
+        }
+        self.upward.refused(child);
+        self.counters.orders_refused += 1;
+    }
+
+    /// A gateway is found out. A proxy between that sent its order on did what it had to.
+    fn expel(&mut self, now: Nanos, member: MemberId, by: u64, out: &mut Vec<EdgeEffect>) {
+        self.manage(now, RosterInput::Expel(FairnessEvent::Implausible(member, by)), out);
+    }
+
     /// Seals a packet and sends it to the first layer.
     fn publish(&mut self, now: Nanos, payload: &[u8], out: &mut Vec<EdgeEffect>) {
         let Some((relay, seatings)) = &mut self.relay else { return };
@@ -186,6 +209,7 @@ impl RootNode {
         self.published = now;
         let (session, sequence) = (self.session, self.sequence);
         let deadline = self.deadlines.next(now);
+        self.facts.sent(sequence, deadline);
         let header = PacketHeader { epoch, session, tree: 0, sequence, deadline, sent: now, is_unfair: false };
         let mut bytes = Vec::with_capacity(crate::ENVELOPE_BYTES + payload.len());
         header.seal(&PacketKey::of_epoch(&self.secret, epoch), payload, &mut bytes);
@@ -229,6 +253,16 @@ impl RootNode {
                     next.ready.insert(member);
                 }
                 RosterInput::Heartbeat(member, epoch)
+            }
+            // Whoever was evicted fills no log.
+            LinkMessage::Event(_) if !self.roster.has(member) => return,
+            // A parent says that its child cheats.
+            LinkMessage::Event(event @ FairnessEvent::Implausible(child, _)) => {
+                let parent = self.seating().and_then(|tree| tree.parent(child)).map(|seat| seat.member);
+                if parent != Some(member) {
+                    return;
+                }
+                RosterInput::Expel(event)
             }
             LinkMessage::Event(event) => RosterInput::Report(event),
             LinkMessage::Shown(sample) => {
@@ -363,6 +397,10 @@ impl RootNode {
                 }
                 UpwardEffect::Hop(HopEffect::Event(_)) => {}
                 UpwardEffect::Delay(delay) => self.deadlines.report(delay),
+                UpwardEffect::Cheat(child, by) => {
+                    self.expel(now, child, by, out);
+                    out.push(EdgeEffect::End(LinkEnd::orders(child)));
+                }
                 UpwardEffect::Event(event) => {
                     self.counters.count(&event);
                     self.manage(now, RosterInput::Report(event), out);

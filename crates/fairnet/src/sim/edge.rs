@@ -14,7 +14,7 @@ use crate::hold::ClockState;
 use crate::link::{LinkMessage, LinkPurpose};
 use crate::merge::OrderClass;
 use crate::node::{
-    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
+    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
 };
 use crate::packet::{PacketHeader, PacketKey, RewindRequest};
 use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat};
@@ -47,6 +47,8 @@ enum Event {
     Engine,
     Die(MemberId),
     Revive(MemberId),
+    /// Opens a stream of orders again, if it is still wanted.
+    Retry(MemberId, MemberId),
 }
 
 /// One end of a stream.
@@ -89,6 +91,11 @@ fn member_at(address: &SocketAddr) -> MemberId {
     MemberId::from(address.port() - 1)
 }
 
+/// A packet as the root has sealed it.
+fn sealed(member: MemberId, bytes: &[u8]) -> Option<PacketHeader> {
+    PacketHeader::open(bytes).ok().map(|(header, _)| header).filter(|_| member == ROOT_MEMBER)
+}
+
 fn place(member: MemberId) -> EdgePlace {
     EdgePlace { datagrams: address(member), streams: address(member) }
 }
@@ -128,7 +135,8 @@ impl World {
 
     /// Starts a machine, and a control stream to the root.
     fn start(&mut self, now: Nanos, member: MemberId) {
-        let (own, rules) = (place(member), self.setup.rules);
+        let lie = self.setup.lie.filter(|_| member == GATEWAY);
+        let (own, rules) = (place(member), EdgeRules { lie, ..self.setup.rules });
         let node = match member {
             ROOT_MEMBER => EdgeNode::Root(RootNode::new(now, own, (SESSION, 0), SECRET, rules)),
             GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, own, SECRET, rules)),
@@ -179,7 +187,10 @@ impl World {
     }
 
     fn finish(mut self, events: u64) -> EdgeReport {
-        let gateways: Vec<MemberId> = self.gateways().collect();
+        if self.setup.lie.is_some() {
+            self.audit.died(GATEWAY);
+        }
+        let gateways: Vec<MemberId> = self.gateways().filter(|gateway| !self.is_liar(*gateway)).collect();
         self.audit.finish(gateways.into_iter());
         let all: Vec<EdgeCounters> = self.machines.values().map(|machine| *machine.node.counters()).collect();
         all.iter().for_each(|counters| add(&mut self.counters, counters));
@@ -190,6 +201,7 @@ impl World {
             counters: self.counters,
             pause: self.pause,
             events,
+            log: root.roster().log().entries().map(|entry| entry.event).collect(),
             trace: self.trace.finalize().into(),
         }
     }
@@ -227,7 +239,18 @@ impl World {
             Event::Engine => self.feed_engine(now),
             Event::Die(member) => self.die(now, member),
             Event::Revive(member) => self.start(now, member),
+            Event::Retry(member, parent) => {
+                let is_wanted = self.machines[&member].parent == Some(parent) && self.machines[&member].is_alive;
+                if is_wanted && self.machines[&parent].is_alive {
+                    self.open(now, member, parent, LinkPurpose::Orders);
+                }
+            }
         }
+    }
+
+    /// Whoever lies is evicted again and again: what it is shown has gaps.
+    fn is_liar(&self, member: MemberId) -> bool {
+        self.setup.lie.is_some() && member == GATEWAY
     }
 
     fn machine(&mut self, member: MemberId) -> &mut Machine {
@@ -263,21 +286,30 @@ impl World {
     fn perform(&mut self, now: Nanos, member: MemberId, effect: EdgeEffect, bytes: Option<&[u8]>) {
         match effect {
             EdgeEffect::Forward(to) => self.send(now, member, &to, bytes.unwrap_or_default()),
-            EdgeEffect::Datagram(to, bytes) => self.send(now, member, &to, &bytes),
+            EdgeEffect::Datagram(to, bytes) => {
+                if let Some(header) = sealed(member, &bytes) {
+                    self.audit.sealed(header.sequence, header.deadline);
+                }
+                self.send(now, member, &to, &bytes);
+            }
             EdgeEffect::Message(end, message) => self.say(now, member, end, message),
             EdgeEffect::Parent(parent) => self.change_parent(now, member, parent),
             EdgeEffect::Show(packet) => {
-                self.audit.shown(now, member, &packet);
+                if !self.is_liar(member) {
+                    self.audit.shown(now, member, &packet);
+                }
                 self.trace.update(&now.to_be_bytes()).update(&member.to_be_bytes()).update(&packet.payload);
                 if !packet.payload.is_empty() {
                     let machine = self.machine(member);
                     let pause = now.saturating_sub(machine.seen.1);
                     machine.seen = (packet.sequence, now);
-                    self.pause = self.pause.max(pause);
+                    self.pause = self.pause.max(if self.is_liar(member) { 0 } else { pause });
                     let mid = payload_number(&packet.payload).unwrap_or(0) / MID_EVERY;
                     self.machine(member).node.step(now, EdgeInput::Mid(mid), &mut Vec::new());
                 }
             }
+            EdgeEffect::Lost(..) | EdgeEffect::Report(_) if self.is_liar(member) => {}
+            EdgeEffect::End(end) => self.end(now, member, end),
             EdgeEffect::Lost(first, count) => self.audit.lost(member, first, count),
             EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
             EdgeEffect::Engine(order) => {
@@ -349,6 +381,15 @@ impl World {
         }
         if let Some(parent) = parent {
             self.open(now, member, parent, LinkPurpose::Orders);
+        }
+    }
+
+    /// A parent that will not hear a child any more; its shell tries again.
+    fn end(&mut self, now: Nanos, member: MemberId, end: LinkEnd) {
+        self.close(now, member, end);
+        self.step(now, member, EdgeInput::Closed(end));
+        if self.machines[&end.member].parent == Some(member) {
+            self.queue.push(now + 20 * MS, Event::Retry(end.member, member));
         }
     }
 

@@ -178,7 +178,7 @@ fn participants(first: SocketAddr, number: u16) -> anyhow::Result<ParticipantDoo
         port => port.checked_add(number).context("there is no such port: choose a lower --ouch")?,
     };
     let at = SocketAddr::new(first.ip(), port);
-    let door = ParticipantDoor::bind(at).with_context(|| format!("--ouch: cannot listen on {at}"))?;
+    let door = ParticipantDoor::bind(at, DoorLimits::default()).with_context(|| format!("--ouch: cannot listen on {at}"))?;
     println!("OUCH on {}", door.address()?);
     Ok(door)
 }
