@@ -14,6 +14,7 @@ use fairnet::{
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
+use crate::clock::EdgeClock;
 use crate::datagrams::DatagramSocket;
 use crate::emulator::EmulatedLinks;
 use crate::participants::ParticipantDoor;
@@ -205,9 +206,10 @@ impl Station {
     ///
     /// # Errors
     /// If the member's own sockets are broken.
-    pub(crate) fn ready(&mut self, now: Nanos, source: Source) -> io::Result<()> {
+    pub(crate) fn ready(&mut self, clock: &mut EdgeClock, source: Source) -> io::Result<()> {
+        let now = clock.now();
         match source {
-            Source::Datagrams => self.receive(now),
+            Source::Datagrams => self.receive(clock),
             Source::Listener => self.accept(now),
             Source::Stream(number) => {
                 self.read(now, number);
@@ -224,9 +226,12 @@ impl Station {
         }
     }
 
-    fn receive(&mut self, now: Nanos) -> io::Result<()> {
+    /// The time is that after a batch was received: a datagram that came meanwhile would seem to have come too early,
+    /// and delays and probes of clocks must not be less than true.
+    fn receive(&mut self, clock: &mut EdgeClock) -> io::Result<()> {
         for _ in 0..BATCHES {
             let count = self.sockets.datagrams.receive()?;
+            let now = clock.now();
             for number in 0..count {
                 let (from, bytes) = self.sockets.datagrams.datagram(number);
                 self.node.step(now, EdgeInput::Datagram(from, bytes), &mut self.effects);
@@ -347,12 +352,12 @@ impl Station {
             EdgeCommand::Report(gateway, bytes) => self.step(now, EdgeInput::Report(gateway, bytes)),
             EdgeCommand::Ready(orders) => self.step(now, EdgeInput::Ready(orders)),
             // Whoever asked may be gone.
-            EdgeCommand::Status(sender) => drop(sender.send(self.status())),
+            EdgeCommand::Status(sender) => drop(sender.send(self.status(now))),
         }
     }
 
-    fn status(&self) -> EdgeStatus {
-        EdgeStatus::of(self.member, &self.node, self.sockets.datagrams.losses(), self.ends.len())
+    fn status(&self, now: Nanos) -> EdgeStatus {
+        EdgeStatus::of(now, self.member, &self.node, self.sockets.datagrams.losses(), self.ends.len())
     }
 
     /// A step of the node, and what it does.

@@ -1,5 +1,6 @@
 //! Participants who flood a gateway's door, or hold its places: refused, logged, and nobody else's concern.
 
+#[allow(dead_code)]
 mod support;
 
 use std::io::{Read, Write};

@@ -1,5 +1,6 @@
 //! The edge on loopback: what the simulator checks, on sockets. What the clock decides here is only how long it takes.
 
+#[allow(dead_code)]
 mod support;
 
 use std::net::UdpSocket;

@@ -26,6 +26,8 @@
 //!    it says its participant was shown. A member that says what cannot be is not heard any more, and is evicted. A
 //!    gateway that is only slow, or stamps low without saying that it saw more, gains nothing: see [`crate::Merge`].
 //!
+//! 8. Members probe each other's clocks, and the root keeps what they say ([`ClockMesh`]).
+//!
 //! # Properties
 //!
 //! - While one path is left, every packet is shown once, in sequence, and not before its deadline, or reported lost.
@@ -35,8 +37,10 @@
 mod facts;
 mod gateway;
 mod presence;
+mod probes;
 mod proxy;
 mod root;
+mod sessions;
 mod upward;
 
 use std::net::SocketAddr;
@@ -55,6 +59,7 @@ use crate::roster::{FairnessEntry, FairnessEvent, RosterRules};
 use crate::seating::{MemberId, Seat, SeatingShape};
 
 pub use gateway::GatewayNode;
+pub use probes::{ClockMesh, ProbeRules};
 pub use proxy::ProxyNode;
 pub use root::RootNode;
 
@@ -140,6 +145,8 @@ pub struct EdgeRules {
     pub children: usize,
     /// Gateways report every so many packets when they showed it.
     pub sample: u64,
+    /// Of probes of each other's clocks.
+    pub probes: ProbeRules,
     /// At the root: orders are for the batch market, and are collected in bundles.
     pub bundles: Option<BundleRules>,
     /// How far a member's stamps may be ahead of the clock of whoever gets them, ns: more than the clocks' errors and
@@ -173,6 +180,7 @@ impl Default for EdgeRules {
             settle: 5_000_000,
             children: 64,
             sample: 16,
+            probes: ProbeRules::default(),
             bundles: None,
             ahead: 5_000_000,
             mistake: None,
@@ -193,6 +201,7 @@ impl EdgeRules {
             merge: MergeRules { max_wait: 40 * MS, short_wait: 20 * MS, patience: 400 * MS, ..rules.merge },
             heartbeat: 10 * MS,
             watermark: 5 * MS,
+            probes: ProbeRules { period: 50 * MS, ..rules.probes }.with_tolerance(50_000),
             ..rules
         }
     }

@@ -1,5 +1,4 @@
 //! An edge on loopback, one thread a member, with an audit of everything that comes out.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -63,6 +62,8 @@ pub struct Edge {
     lie: Option<EdgeLie>,
     /// What doors of gateways take, if there are any; then their participants make all orders.
     doors: Option<DoorLimits>,
+    /// By how much clocks are ahead, ns.
+    ahead: BTreeMap<MemberId, i64>,
     root: SocketAddr,
     members: BTreeMap<MemberId, Running>,
     published: u64,
@@ -111,9 +112,25 @@ impl Edge {
         Edge::begin((proxies, gateways), Edge { doors: Some(doors), ..Edge::none(rules, EdgeFaults::default()) })
     }
 
+    /// The same, with clocks that are ahead by so much, ns.
+    pub fn with_clocks((proxies, gateways): (u64, u64), rules: EdgeRules, ahead: &[(MemberId, i64)]) -> Edge {
+        let ahead = ahead.iter().copied().collect();
+        Edge::begin((proxies, gateways), Edge { ahead, ..Edge::none(rules, EdgeFaults::default()) })
+    }
+
     fn none(rules: EdgeRules, faults: EdgeFaults) -> Edge {
         let watch = Arc::new(Watch { seen: Mutex::new(Seen::default()), changed: Condvar::new() });
-        Edge { watch, rules, faults, lie: None, doors: None, root: any(), members: BTreeMap::new(), published: 0 }
+        Edge {
+            watch,
+            rules,
+            faults,
+            lie: None,
+            doors: None,
+            ahead: BTreeMap::new(),
+            root: any(),
+            members: BTreeMap::new(),
+            published: 0,
+        }
     }
 
     fn begin((proxies, gateways): (u64, u64), mut edge: Edge) -> Edge {
@@ -138,7 +155,8 @@ impl Edge {
     pub fn start(&mut self, member: MemberId) {
         let sockets = EdgeSockets::bind(any(), any()).expect("free ports");
         let place = sockets.place().expect("bound");
-        let mut clock = EdgeClock::system(Some(0));
+        let ahead = self.ahead.get(&member).copied().unwrap_or(0);
+        let mut clock = EdgeClock::system(Some(0)).ahead_by(ahead);
         let lie = self.lie.filter(|_| member == GATEWAY);
         let (now, rules) = (clock.now(), EdgeRules { lie, ..self.rules });
         let node = match member {

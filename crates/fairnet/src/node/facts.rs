@@ -1,11 +1,13 @@
 //! What the root has sent, by which it finds out who lies about what it was shown.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::EdgeLie;
 use crate::Nanos;
 use crate::link::EdgeOrder;
 use crate::merge::{MergeKey, Sequenced};
+use crate::packet::{PacketHeader, PacketKey};
 
 /// Packets whose deadlines are remembered: eight seconds of heartbeats.
 const PACKETS: usize = 1 << 13;
@@ -61,4 +63,15 @@ impl EdgeLie {
             (EdgeLie::Unseen(_), None) => {}
         }
     }
+}
+
+/// A packet of an earlier epoch under the key of this one: whoever was away has neither tree nor key of that time.
+pub(super) fn resealed(bytes: &[u8], epoch: u32, secret: &[u8; 32]) -> Option<Arc<[u8]>> {
+    let (header, payload) = PacketHeader::open(bytes).ok()?;
+    if header.epoch == epoch {
+        return None;
+    }
+    let mut again = Vec::with_capacity(bytes.len());
+    PacketHeader { epoch, ..header }.seal(&PacketKey::of_epoch(secret, epoch), payload, &mut again);
+    Some(again.into())
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::presence::Presence;
+use super::probes::Prober;
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, NewEdgeOrder, ShownPacket};
 use crate::Nanos;
 use crate::classes::Stamps;
@@ -50,6 +51,7 @@ pub struct GatewayNode {
     rules: EdgeRules,
     secret: [u8; 32],
     presence: Presence,
+    prober: Prober,
     clock: ClockState,
     feed: Option<GatewayFeed>,
     hold: Hold<Arrived>,
@@ -89,6 +91,7 @@ impl GatewayNode {
             rules,
             secret,
             presence: Presence::new(member, MemberRole::Gateway, place, rules.beat),
+            prober: Prober::new(now, member, rules.probes),
             clock,
             feed: None,
             hold: Hold::new(now, rules.hold, clock),
@@ -131,7 +134,8 @@ impl GatewayNode {
         let gaps = self.feed.as_ref().and_then(|feed| feed.gaps.as_ref()?.due()).unwrap_or(Nanos::MAX);
         let hold = self.hold.due().unwrap_or(Nanos::MAX);
         let watermark = if self.is_parent_open { self.next_watermark } else { Nanos::MAX };
-        [gaps, hold, watermark, self.presence.due(), self.resend_at].into_iter().min().unwrap_or(Nanos::MAX)
+        let probe = if self.feed.is_some() { self.prober.due() } else { Nanos::MAX };
+        [gaps, hold, watermark, probe, self.presence.due(), self.resend_at].into_iter().min().unwrap_or(Nanos::MAX)
     }
 
     /// One step.
@@ -165,6 +169,9 @@ impl GatewayNode {
             self.counters.stale += 1;
             return;
         };
+        if self.prober.hear_and_tell(now, bytes, (&feed.seating, &self.secret), out) {
+            return;
+        }
         let Ok((header, payload)) = PacketHeader::open(bytes) else {
             self.counters.malformed += 1;
             return;
@@ -328,6 +335,7 @@ impl GatewayNode {
             }
         }
         self.epoch = epoch;
+        self.feed.iter().for_each(|feed| self.prober.configured(&feed.seating));
         self.presence.installed(epoch);
         self.resend_later(now);
         let parent = self.feed.as_ref().and_then(|feed| feed.seating.parent(member)).copied();
@@ -414,6 +422,9 @@ impl GatewayNode {
 
     fn tick(&mut self, now: Nanos, out: &mut Vec<EdgeEffect>) {
         self.presence.tick(now, out);
+        if let Some(feed) = &self.feed {
+            self.prober.tick(now, (&feed.seating, &self.secret), out);
+        }
         self.gaps(now, GapInput::Tick, out);
         self.hold(now, HoldInput::Tick, out);
         self.report_delay(now, None, out);

@@ -1,5 +1,7 @@
 //! The way in at a node with children: streams, credit, sequencer, delays.
 
+use std::collections::BTreeMap;
+
 use super::{EdgeCounters, EdgeEffect, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
 use crate::deadlines::{DelayFold, FoldEffect};
@@ -7,7 +9,7 @@ use crate::hop::{Hop, HopEffect, HopInput};
 use crate::link::{EdgeOrder, LinkMessage};
 use crate::merge::{MergeEffect, MergeInput, MergeKey, Sequenced};
 use crate::roster::FairnessEvent;
-use crate::seating::MemberId;
+use crate::seating::{MemberId, Seating};
 
 /// How many times its credit a child's orders may wait in the sequencer.
 const HELD_BACK: u64 = 16;
@@ -37,10 +39,12 @@ pub(super) struct Upward {
     held: Vec<bool>,
     credit: u64,
     is_hold_forgotten: bool,
+    /// Who cheated, and by how much, until it has a place in a later tree.
+    expelled: BTreeMap<MemberId, u64>,
     /// How far stamps may be ahead of the clock; `Nanos::MAX` if everything is believed.
     ahead: Nanos,
     /// Events since the last tick are reported once each: a burst of restamped orders is one line in the log.
-    restamped: std::collections::BTreeMap<MemberId, Nanos>,
+    restamped: BTreeMap<MemberId, Nanos>,
 }
 
 impl Upward {
@@ -53,8 +57,9 @@ impl Upward {
             held: vec![false; rules.children],
             credit: rules.credit,
             is_hold_forgotten: rules.mistake == Some(EdgeMistake::HoldForgotten),
+            expelled: BTreeMap::new(),
             ahead: if rules.mistake == Some(EdgeMistake::LiesBelieved) { Nanos::MAX } else { rules.ahead },
-            restamped: std::collections::BTreeMap::new(),
+            restamped: BTreeMap::new(),
         }
     }
 
@@ -71,9 +76,13 @@ impl Upward {
         self.slots.iter().position(|slot| *slot == Some(child))
     }
 
-    /// A child's stream begins; false if there are too many.
+    /// A child's stream begins; false if there are too many. Of one that was expelled the root hears again.
     pub(super) fn opened(&mut self, now: Nanos, child: MemberId, out: &mut Vec<UpwardEffect>) -> bool {
         self.closed(now, child, out);
+        if let Some(by) = self.expelled.get(&child) {
+            out.push(UpwardEffect::Cheat(child, *by));
+            return true;
+        }
         let is_free = |slot: &usize| self.slots[*slot].is_none() && self.hop.waiting(*slot as u32) == 0;
         let Some(slot) = (0..self.slots.len()).find(is_free) else { return false };
         (self.slots[slot], self.granted[slot], self.held[slot]) = (Some(child), 0, false);
@@ -159,9 +168,20 @@ impl Upward {
     }
 
     /// A child lies: its stream is over.
-    pub(super) fn cheated(&mut self, now: Nanos, child: MemberId, by: u64, out: &mut Vec<UpwardEffect>) {
-        self.closed(now, child, out);
+    fn cheated(&mut self, now: Nanos, child: MemberId, by: u64, out: &mut Vec<UpwardEffect>) {
+        self.expel(now, child, by, out);
         out.push(UpwardEffect::Cheat(child, by));
+    }
+
+    /// Nobody hears a child any more, nor waits for it, before it has a place in another tree.
+    pub(super) fn expel(&mut self, now: Nanos, child: MemberId, by: u64, out: &mut Vec<UpwardEffect>) {
+        self.expelled.insert(child, by);
+        self.closed(now, child, out);
+    }
+
+    /// There is another tree.
+    pub(super) fn configured(&mut self, seating: &Seating) {
+        self.expelled.retain(|member, _| seating.spot_of(*member).is_none());
     }
 
     /// What else a child says; false if it makes no sense.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Nanos;
 use crate::bundles::{BundledOrder, ClosedBundle};
+use crate::estimator::ClockEstimate;
 use crate::link::EdgeOrder;
 use crate::merge::{MergeKey, OrderClass, Sequenced};
 use crate::node::ShownPacket;
@@ -191,6 +192,18 @@ impl EdgeAudit {
             self.violation(format!("order {id:?} is in a later bundle than one stamped after it"));
         }
         self.last_bundled = place;
+    }
+
+    /// What probes say of clocks that are ahead of the root's by this much, ns: never further off than they say.
+    pub fn clocks(&mut self, found: &BTreeMap<MemberId, ClockEstimate>, ahead: impl Fn(MemberId) -> i64) {
+        for (member, ClockEstimate { offset, bound, .. }) in found {
+            let error = (offset - ahead(*member) as f64).abs();
+            if error > bound + 1.0 {
+                self.violation(format!(
+                    "the clock of {member} is said to be right within {bound} ns: {error} ns wrong"
+                ));
+            }
+        }
     }
 
     /// Orders that were made and not handed on.

@@ -3,6 +3,7 @@
 //! The nodes are those that run on sockets. Datagrams are lost, copied, delayed, reordered, cut, forged and replayed;
 //! strangers ask for packets; proxies and gateways die and come back. [`EdgeAudit`] looks at everything that comes out.
 
+mod places;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -17,8 +18,9 @@ use crate::node::{
     EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
 };
 use crate::packet::{PacketHeader, PacketKey, RewindRequest};
-use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat};
+use crate::seating::{MemberId, ROOT_MEMBER, Seat};
 
+use places::{add, address, member_at, place, sealed};
 pub use setup::{EdgeFaults, EdgeReport, EdgeSetup};
 
 const MS: Nanos = 1_000_000;
@@ -81,23 +83,6 @@ struct World {
     pause: Nanos,
     counters: Vec<(&'static str, u64)>,
     trace: blake3::Hasher,
-}
-
-fn address(member: MemberId) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], member as u16 + 1))
-}
-
-fn member_at(address: &SocketAddr) -> MemberId {
-    MemberId::from(address.port() - 1)
-}
-
-/// A packet as the root has sealed it.
-fn sealed(member: MemberId, bytes: &[u8]) -> Option<PacketHeader> {
-    PacketHeader::open(bytes).ok().map(|(header, _)| header).filter(|_| member == ROOT_MEMBER)
-}
-
-fn place(member: MemberId) -> EdgePlace {
-    EdgePlace { datagrams: address(member), streams: address(member) }
 }
 
 /// Runs one edge until everything has come to rest.
@@ -168,7 +153,7 @@ impl World {
             events += 1;
             self.on_event(now, event);
         }
-        self.finish(events)
+        self.finish(end, events)
     }
 
     fn plan_deaths(&mut self) {
@@ -186,7 +171,7 @@ impl World {
         }
     }
 
-    fn finish(mut self, events: u64) -> EdgeReport {
+    fn finish(mut self, end: Nanos, events: u64) -> EdgeReport {
         if self.setup.lie.is_some() {
             self.audit.died(GATEWAY);
         }
@@ -195,6 +180,8 @@ impl World {
         let all: Vec<EdgeCounters> = self.machines.values().map(|machine| *machine.node.counters()).collect();
         all.iter().for_each(|counters| add(&mut self.counters, counters));
         let EdgeNode::Root(root) = &self.machines[&ROOT_MEMBER].node else { unreachable!("member 0 is the root") };
+        // All machines of this world have one clock.
+        self.audit.clocks(&root.clocks().estimates(end), |_| 0);
         EdgeReport {
             violations: self.audit.violations().to_vec(),
             epoch: root.roster().epoch(),
@@ -491,12 +478,4 @@ impl World {
         }
         self.queue.push(now + AWAY, Event::Revive(member));
     }
-}
-
-fn add(sums: &mut Vec<(&'static str, u64)>, counters: &EdgeCounters) {
-    let named = counters.named();
-    if sums.is_empty() {
-        sums.extend(named.iter().map(|(name, _)| (*name, 0)));
-    }
-    sums.iter_mut().zip(named).for_each(|(sum, (_, count))| sum.1 = sum.1.saturating_add(count));
 }
