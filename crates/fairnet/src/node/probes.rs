@@ -220,7 +220,8 @@ pub struct ClockMesh {
 }
 
 impl ClockMesh {
-    pub(super) fn new(rules: EstimatorRules) -> ClockMesh {
+    /// No probes yet.
+    pub fn new(rules: EstimatorRules) -> ClockMesh {
         ClockMesh { rules, edges: BTreeMap::new() }
     }
 

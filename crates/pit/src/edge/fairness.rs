@@ -27,8 +27,9 @@ fn event(event: &FairnessEvent) -> Value {
         FairnessEvent::Clock(member, bound) => ("clock", member, Some(bound)),
         FairnessEvent::Diverged(participant) => ("diverged", participant, None),
         FairnessEvent::OutsideWindow(participant) => ("outside window", participant, None),
-        FairnessEvent::Implausible(member, by) => ("implausible", member, Some(by)),
-        FairnessEvent::Flooded(member, packets) => ("flooded", member, Some(packets)),
+        // What these say is not always a time.
+        FairnessEvent::Implausible(member, _) => ("implausible", member, None),
+        FairnessEvent::Flooded(member, _) => ("flooded", member, None),
     };
     json!({ "event": name, "member": member, "value_ns": value.map(|value| value.to_string()) })
 }
