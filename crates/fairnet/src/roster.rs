@@ -2,8 +2,8 @@
 //!
 //! Members send heartbeats. One that is silent for [`RosterRules::silence`] is evicted; each change of members begins
 //! an epoch, for which the tree is planned anew. An evicted member may join again, after a wait that doubles if it is
-//! evicted again soon. So is one that cheats ([`RosterInput::Expel`]). Whatever impairs fairness is appended to a log in
-//! which each entry hashes the one before.
+//! evicted again soon. So is one that cheats ([`RosterInput::Expel`]). Whatever impairs fairness is appended to a log
+//! in which each entry hashes the one before.
 //!
 //! # Properties
 //!

@@ -36,8 +36,8 @@ impl FeedFacts {
         self.last = sequence;
     }
 
-    /// By how much an order contradicts what was sent; `None` if it can be. A gateway stamps no order below the deadline
-    /// of the last packet that it has shown, and shows nothing that was not sent.
+    /// By how much an order contradicts what was sent; `None` if it can be. A gateway stamps no order below the
+    /// deadline of the last packet that it has shown, and shows nothing that was not sent.
     pub(super) fn contradiction(&self, order: &Sequenced<EdgeOrder>) -> Option<u64> {
         let (key, seen) = (order.restamped.unwrap_or(order.key), order.item.md_seq);
         if key.stamp < self.since {
