@@ -21,6 +21,7 @@ const edge: Fairness = {
   hold_time: figure,
   one_way_delay: figure,
   clock_error_bound_us: null,
+  clock_offsets: [],
   share_within_1_us: { value: 0.9731, label: "estimated" },
   share_proven_within_1_us: { value: 0, label: "proven" },
   evictions: 0,
@@ -41,7 +42,10 @@ test("no figure is without its label, and what is not known is called so", () =>
   expect(shown.every((row) => row.label !== "")).toBe(true);
   expect(shown[0]).toEqual({ name: "Delivery window", median: "0.5 µs", worst: "12.0 µs", label: "proven" });
   expect(shown[1]?.label).toBe("estimated");
-  expect(shown.map((row) => row.median).slice(4)).toEqual(["97.3 %", "0.0 %", "unknown"]);
+  expect(shown.map((row) => row.median).slice(4)).toEqual(["97.3 %", "0.0 %", "unknown", "unknown"]);
   expect(shown.at(-1)?.label).toBe("unknown");
   expect(micros(null)).toBe("unknown");
+  const clock = { member: 1_000, ahead_us: 2, bound_us: 40, drift_ppm: 0, share_of_pure_probes: 0.5, label: "estimated" as const };
+  const probed = rows({ ...edge, clock_offsets: [clock, { ...clock, member: 1_001, ahead_us: -31.25 }] });
+  expect(probed.at(-1)).toEqual({ name: "Largest clock offset by probes, of member 1,001", median: "-31.3 µs", worst: "± 40.0 µs", label: "estimated" });
 });

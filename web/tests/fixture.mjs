@@ -407,6 +407,7 @@ function answer(exchange, height, url) {
         headroom_us: 1_240.5, packets: 40 * height, orders: 7 * height, orders_restamped: 3, order_copies: 11, bundles: 0, orders_late_for_their_bundle: 0,
         forged_or_malformed_datagrams: 5, sampled_packets: 10 * height, samples_that_some_gateway_missed: 0,
         delivery_window: figure(0.6), lateness: figure(0.9), hold_time: figure(410), one_way_delay: figure(820, "estimated"), clock_error_bound_us: 0.2,
+        clock_offsets: [{ member: 1_001, ahead_us: -0.4, bound_us: 21.5, drift_ppm: 0.1, share_of_pure_probes: 0.4, label: "estimated" }],
         share_within_1_us: { value: 0.973, label: "estimated" }, share_proven_within_1_us: { value: 0.941, label: "proven" }, evictions: 1,
         log: [
           { number: 2, epoch: 12, at_ns: "1767603600000000002", what: { event: "admitted", member: 1_003, value_ns: null } },

@@ -136,8 +136,7 @@ impl EdgeHost {
     /// One turn; false if every handle is gone.
     fn turn(&mut self, ready: &[(usize, Source)]) -> io::Result<bool> {
         for (at, source) in ready {
-            let now = self.options.clock.now();
-            self.stations[*at].ready(now, *source)?;
+            self.stations[*at].ready(&mut self.options.clock, *source)?;
         }
         let is_wanted = self.take_commands();
         for (at, station) in self.stations.iter_mut().enumerate() {

@@ -26,7 +26,7 @@ pub use emulator::EmulatedLinks;
 #[cfg(feature = "etcd")]
 pub use etcd::{EtcdError, EtcdRoots};
 pub use host::{EdgeHost, HostHandle, HostOptions};
-pub use participants::ParticipantDoor;
+pub use participants::{DoorLimits, ParticipantDoor};
 pub use sample::{sample_quotes, sample_quotes_of_packet};
 pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, Station};
 pub use status::{EdgeStatus, RootStatus, WINDOW_TARGET};

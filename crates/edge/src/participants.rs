@@ -8,14 +8,18 @@
 //! - *Nothing is dropped in silence.* While the gateway has too many orders without acknowledgement the door reads
 //!   nothing, so that the participant's own socket fills.
 //! - *Bounded*: connections, bytes of a packet, bytes that wait for a participant; whoever does not read is cut. A
-//!   connection that says nothing at first makes room, or is cut after [`SILENCE`].
+//!   connection that says nothing at first makes room, or is cut ([`DoorLimits::silence`]).
+//! - *A flood ends*: an address that sends more packets than its budget is cut, and the root logs it. It has the same
+//!   budget when it comes back, so a flood of connections is no way around.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use fairnet::{FromParticipant, Nanos, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW, ParticipantEvent, ToParticipant};
+use fairnet::{
+    ByteBudget, FromParticipant, Nanos, PARTICIPANT_PACKET_MAX, PARTICIPANT_WINDOW, ParticipantEvent, ToParticipant,
+};
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
@@ -23,10 +27,10 @@ use crate::wire::is_pending;
 
 /// Connections of a gateway.
 const LINKS: usize = 64;
-/// A connection that was idle for this long makes room for another, ms.
-const PATIENCE_MS: u64 = 5_000;
-/// How long a connection may say nothing at first, ns.
-const SILENCE: Nanos = 15_000_000_000;
+/// Addresses whose budgets are remembered.
+const ADDRESSES: usize = 1_024;
+/// Floods are told to the root this often at most, ns.
+const TOLD: Nanos = 1_000_000_000;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 1 << 14;
 /// The venue hears of bytes that a participant took when they are so many.
@@ -34,8 +38,29 @@ const TAKEN_BYTES: usize = PARTICIPANT_WINDOW / 4;
 /// Messages of a connection to the venue, before the last ones: it then ends, and its participant connects again.
 const MESSAGES: u32 = u32::MAX - 2;
 
+/// What a door takes.
+#[derive(Clone, Copy, Debug)]
+pub struct DoorLimits {
+    /// Packets of an address at once.
+    pub burst: u64,
+    /// Packets of an address in a second, in the long run.
+    pub per_second: u64,
+    /// A connection that was idle for this long makes room for another, ms.
+    pub patience_ms: u64,
+    /// How long a connection may say nothing at first, ns.
+    pub silence: Nanos,
+}
+
+impl Default for DoorLimits {
+    /// For people and programs that quote: what a machine sends that has lost its head is cut within half a second.
+    fn default() -> DoorLimits {
+        DoorLimits { burst: 8_192, per_second: 20_000, patience_ms: 5_000, silence: 15_000_000_000 }
+    }
+}
+
 struct ParticipantLink {
     socket: TcpStream,
+    address: IpAddr,
     place: PlaceId,
     since: Nanos,
     incoming: Vec<u8>,
@@ -54,6 +79,12 @@ pub struct ParticipantDoor {
     places: Places,
     links: BTreeMap<u32, ParticipantLink>,
     last: u32,
+    limits: DoorLimits,
+    /// Of each address: packets that it may send, and when it sent the last one.
+    budgets: BTreeMap<IpAddr, (ByteBudget, Nanos)>,
+    /// A flood of which the root has not heard, and when it may hear of one.
+    flood: Option<u64>,
+    tell_at: Nanos,
 }
 
 impl ParticipantDoor {
@@ -61,11 +92,13 @@ impl ParticipantDoor {
     ///
     /// # Errors
     /// If the address is taken.
-    pub fn bind(address: SocketAddr) -> io::Result<ParticipantDoor> {
+    pub fn bind(address: SocketAddr, limits: DoorLimits) -> io::Result<ParticipantDoor> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
-        let limits = PlaceLimits { total: LINKS, of_address: LINKS, kept: LINKS, patience_ms: PATIENCE_MS };
-        Ok(ParticipantDoor { listener, places: Places::new(limits), links: BTreeMap::new(), last: 0 })
+        let patience_ms = limits.patience_ms;
+        let places = Places::new(PlaceLimits { total: LINKS, of_address: LINKS, kept: LINKS, patience_ms });
+        let (links, budgets) = (BTreeMap::new(), BTreeMap::new());
+        Ok(ParticipantDoor { listener, places, links, last: 0, limits, budgets, flood: None, tell_at: 0 })
     }
 
     /// Where it listens.
@@ -107,6 +140,7 @@ impl ParticipantDoor {
             let (incoming, outgoing) = (Vec::new(), Vec::new());
             let link = ParticipantLink {
                 socket,
+                address: from.ip(),
                 place,
                 since: now,
                 incoming,
@@ -146,6 +180,10 @@ impl ParticipantDoor {
                 return self.cut(number, said);
             }
             let Some(packet) = rest.get(..length) else { break };
+            if !spend(now, &mut self.budgets, link.address, &self.limits) {
+                self.flood = Some(u64::from(link.number));
+                return self.cut(number, said);
+            }
             link.number += 1;
             let what = ParticipantEvent::Packet(packet.to_vec());
             said.push(FromParticipant { link: number, number: link.number, what }.encode());
@@ -155,6 +193,21 @@ impl ParticipantDoor {
         if used > 0 {
             self.places.progress(link.place, now / 1_000_000);
         }
+    }
+
+    /// Packets of a connection that was cut for a flood, if the root shall hear of it now.
+    pub(crate) fn flooded(&mut self, now: Nanos) -> Option<u64> {
+        let flood = self.flood.take_if(|_| now >= self.tell_at)?;
+        self.tell_at = now.saturating_add(TOLD);
+        self.forget_idle(now);
+        Some(flood)
+    }
+
+    /// Forgets the budgets of those who would have a full one by now.
+    fn forget_idle(&mut self, now: Nanos) {
+        let full = self.limits.burst.saturating_mul(1_000_000_000).checked_div(self.limits.per_second);
+        let full = full.unwrap_or(Nanos::MAX);
+        self.budgets.retain(|_, (_, last)| now.saturating_sub(*last) < full);
     }
 
     /// What the venue says.
@@ -203,7 +256,7 @@ impl ParticipantDoor {
             let what = ParticipantEvent::Taken(std::mem::take(&mut link.taken) as u32);
             said.push(FromParticipant { link: number, number: link.number, what }.encode());
         }
-        let is_silent = link.number == 0 && now.saturating_sub(link.since) > SILENCE;
+        let is_silent = link.number == 0 && now.saturating_sub(link.since) > self.limits.silence;
         if is_silent || (link.is_ending && link.outgoing.is_empty()) {
             self.cut(number, said);
         }
@@ -224,4 +277,21 @@ impl ParticipantDoor {
         let numbers: Vec<u32> = self.links.keys().copied().collect();
         numbers.into_iter().for_each(|number| self.cut(number, said));
     }
+}
+
+/// Takes one packet off an address's budget; false if it has none left, or if so many others have begun lately that
+/// there is no room to count.
+fn spend(
+    now: Nanos,
+    budgets: &mut BTreeMap<IpAddr, (ByteBudget, Nanos)>,
+    address: IpAddr,
+    limits: &DoorLimits,
+) -> bool {
+    if budgets.len() >= ADDRESSES && !budgets.contains_key(&address) {
+        return false;
+    }
+    let full = || (ByteBudget::new(now, limits.burst, limits.per_second), now);
+    let (budget, last) = budgets.entry(address).or_insert_with(full);
+    *last = now;
+    budget.spend(now, 1)
 }

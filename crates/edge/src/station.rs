@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use fairnet::{
-    EdgeEffect, EdgeInput, EdgeNode, EdgePlace, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder, OrderClass,
-    ROOT_MEMBER, Seat,
+    EdgeEffect, EdgeInput, EdgeNode, EdgePlace, FairnessEvent, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder,
+    OrderClass, ROOT_MEMBER, Seat,
 };
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
+use crate::clock::EdgeClock;
 use crate::datagrams::DatagramSocket;
 use crate::emulator::EmulatedLinks;
 use crate::participants::ParticipantDoor;
@@ -205,9 +206,10 @@ impl Station {
     ///
     /// # Errors
     /// If the member's own sockets are broken.
-    pub(crate) fn ready(&mut self, now: Nanos, source: Source) -> io::Result<()> {
+    pub(crate) fn ready(&mut self, clock: &mut EdgeClock, source: Source) -> io::Result<()> {
+        let now = clock.now();
         match source {
-            Source::Datagrams => self.receive(now),
+            Source::Datagrams => self.receive(clock),
             Source::Listener => self.accept(now),
             Source::Stream(number) => {
                 self.read(now, number);
@@ -224,9 +226,12 @@ impl Station {
         }
     }
 
-    fn receive(&mut self, now: Nanos) -> io::Result<()> {
+    /// The time is that after a batch was received: a datagram that came meanwhile would seem to have come too early,
+    /// and delays and probes of clocks must not be less than true.
+    fn receive(&mut self, clock: &mut EdgeClock) -> io::Result<()> {
         for _ in 0..BATCHES {
             let count = self.sockets.datagrams.receive()?;
+            let now = clock.now();
             for number in 0..count {
                 let (from, bytes) = self.sockets.datagrams.datagram(number);
                 self.node.step(now, EdgeInput::Datagram(from, bytes), &mut self.effects);
@@ -256,6 +261,9 @@ impl Station {
         let mut said = Vec::new();
         if let Some(door) = &mut self.participants {
             with(door, &mut said);
+        }
+        if let Some(packets) = self.participants.as_mut().and_then(|door| door.flooded(now)) {
+            self.step(now, EdgeInput::Noted(FairnessEvent::Flooded(self.member, packets)));
         }
         for body in said {
             self.step(now, EdgeInput::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
@@ -344,12 +352,12 @@ impl Station {
             EdgeCommand::Report(gateway, bytes) => self.step(now, EdgeInput::Report(gateway, bytes)),
             EdgeCommand::Ready(orders) => self.step(now, EdgeInput::Ready(orders)),
             // Whoever asked may be gone.
-            EdgeCommand::Status(sender) => drop(sender.send(self.status())),
+            EdgeCommand::Status(sender) => drop(sender.send(self.status(now))),
         }
     }
 
-    fn status(&self) -> EdgeStatus {
-        EdgeStatus::of(self.member, &self.node, self.sockets.datagrams.losses(), self.ends.len())
+    fn status(&self, now: Nanos) -> EdgeStatus {
+        EdgeStatus::of(now, self.member, &self.node, self.sockets.datagrams.losses(), self.ends.len())
     }
 
     /// A step of the node, and what it does.
@@ -373,6 +381,10 @@ impl Station {
                     stream.into_iter().for_each(|open| open.stream.say(&message));
                 }
                 EdgeEffect::Parent(parent) => self.change_parent(now, parent),
+                EdgeEffect::End(end) => {
+                    let number = self.ends.get(&end).copied();
+                    number.into_iter().for_each(|number| self.close(now, number));
+                }
                 EdgeEffect::Report(report) => self.hear(now, |door, said| door.told(&report, said)),
                 EdgeEffect::Show(packet) if !packet.payload.is_empty() => self.pass_on(packet.payload),
                 _ => {}

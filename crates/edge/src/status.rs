@@ -1,6 +1,6 @@
 //! How a member is, for whoever asks.
 
-use fairnet::{EdgeCounters, EdgeNode, FairnessEntry, MemberId, MemberRole, Nanos, RootNode, WindowFigures};
+use fairnet::{ClockMesh, EdgeCounters, EdgeNode, FairnessEntry, MemberId, MemberRole, Nanos, RootNode, WindowFigures};
 
 use crate::datagrams::DatagramLosses;
 
@@ -49,6 +49,10 @@ pub struct RootStatus {
     pub windows: WindowFigures,
     /// Delay to the last gateway of each of these windows, ns, oldest first.
     pub delays: Vec<Nanos>,
+    /// The time by the root's clock, and what probes say of the other members' clocks then.
+    pub at: Nanos,
+    /// Estimates are computed by whoever wants them: see [`ClockMesh::estimates`].
+    pub clocks: ClockMesh,
     /// The last entries of the fairness log, oldest first.
     pub log: Vec<FairnessEntry>,
     /// Hash of the whole log.
@@ -57,7 +61,7 @@ pub struct RootStatus {
 
 impl RootStatus {
     /// What a root knows.
-    pub(crate) fn of(root: &RootNode) -> RootStatus {
+    pub(crate) fn of(now: Nanos, root: &RootNode) -> RootStatus {
         let (seating, roster) = (root.seating(), root.roster());
         let entries: Vec<FairnessEntry> = roster.log().entries().copied().collect();
         RootStatus {
@@ -71,6 +75,8 @@ impl RootStatus {
             sequence: root.sequence(),
             windows: root.windows().figures(WINDOW_TARGET),
             delays: root.windows().complete().map(|window| window.delay).collect(),
+            at: now,
+            clocks: root.clocks().clone(),
             log: entries[entries.len().saturating_sub(ENTRIES)..].to_vec(),
             log_head: roster.log().head(),
         }
@@ -79,8 +85,14 @@ impl RootStatus {
 
 impl EdgeStatus {
     /// How a member is whose socket lost so much, and which has so many streams.
-    pub(crate) fn of(member: MemberId, node: &EdgeNode, losses: DatagramLosses, streams: usize) -> EdgeStatus {
-        let root = if let EdgeNode::Root(root) = node { Some(RootStatus::of(root)) } else { None };
+    pub(crate) fn of(
+        now: Nanos,
+        member: MemberId,
+        node: &EdgeNode,
+        losses: DatagramLosses,
+        streams: usize,
+    ) -> EdgeStatus {
+        let root = if let EdgeNode::Root(root) = node { Some(RootStatus::of(now, root)) } else { None };
         let unacknowledged = if let EdgeNode::Gateway(gateway) = node { gateway.unacknowledged() } else { 0 };
         EdgeStatus { member, counters: *node.counters(), losses, streams, unacknowledged, root }
     }

@@ -1,5 +1,6 @@
 //! The edge on loopback: what the simulator checks, on sockets. What the clock decides here is only how long it takes.
 
+#[allow(dead_code)]
 mod support;
 
 use std::net::UdpSocket;
@@ -159,20 +160,24 @@ fn fed(mistake: Option<EdgeMistake>, faults: EdgeFaults) -> Vec<String> {
 }
 
 /// The same nodes with the same mistake, simulated.
-fn simulated(mistake: Option<EdgeMistake>) -> Vec<String> {
-    let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
+fn calm_edge(mistake: Option<EdgeMistake>) -> EdgeSetup {
     let rules = EdgeRules { mistake, shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
-    run_edge(&EdgeSetup {
+    EdgeSetup {
         seed: 1,
         proxies: 6,
         gateways: 8,
         payloads: 800,
         orders: 400,
-        engine: Some(4),
-        faults,
+        engine: None,
+        faults: CALM,
         rules,
-    })
-    .violations
+        lie: None,
+    }
+}
+
+fn simulated(mistake: Option<EdgeMistake>) -> Vec<String> {
+    let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
+    run_edge(&EdgeSetup { engine: Some(4), faults, ..calm_edge(mistake) }).violations
 }
 
 #[test]
@@ -190,4 +195,49 @@ fn same_planted_bug_is_caught_in_the_simulator_and_on_sockets() {
         assert_eq!(!on_sockets.is_empty(), mistake.is_some(), "on sockets, {mistake:?}: {on_sockets:?}");
         assert_eq!(!in_simulator.is_empty(), mistake.is_some(), "simulated, {mistake:?}: {in_simulator:?}");
     }
+}
+
+/// An edge of sockets whose first gateway lies; until it is found out or something is wrong.
+fn lied_to(lie: EdgeLie, mistake: Option<EdgeMistake>) -> Vec<String> {
+    let rules = EdgeRules { mistake, ..patient() };
+    let mut edge = Edge::with_liar((4, 5), rules, CALM, Some(lie));
+    edge.send(0, EdgeCommand::Ready(u64::MAX));
+    let is_found = |edge: &Edge| {
+        let log = edge.root().log;
+        let has = |kind| log.iter().any(|entry| entry.event.words()[..2] == [kind, GATEWAY]);
+        // Found out, and evicted.
+        has(11) && has(0)
+    };
+    let mut number = 0;
+    while !is_found(&edge) && edge.violations().is_empty() {
+        number += 1;
+        edge.gateways().into_iter().for_each(|gateway| edge.order(gateway, number..number + 1));
+        edge.order(GATEWAY, number..number + 1);
+        edge.publish(1);
+        edge.until_shown();
+    }
+    if edge.violations().is_empty() {
+        // The market goes on without it.
+        edge.gateways().into_iter().for_each(|gateway| edge.order(gateway, number + 1..number + 11));
+        edge.publish(10);
+        edge.until_shown();
+        edge.until_taken(4 * (number as usize + 10));
+    }
+    edge.finish()
+}
+
+#[test]
+fn same_lies_about_time_are_found_out_in_the_simulator_and_on_sockets() {
+    const MS: Nanos = 1_000_000;
+    for lie in [EdgeLie::Ahead(1_000 * MS), EdgeLie::Behind(50 * MS), EdgeLie::Unseen(1_000)] {
+        assert_eq!(lied_to(lie, None), FINE, "on sockets, {lie:?}");
+        let simulated = run_edge(&EdgeSetup { lie: Some(lie), ..calm_edge(None) });
+        assert_eq!(simulated.violations, FINE, "simulated, {lie:?}");
+        let events = |kind| simulated.log.iter().filter(|event| event.words()[..2] == [kind, GATEWAY]).count();
+        assert!(events(11) > 0 && events(11) <= events(0), "simulated, {lie:?}: {} times", events(11));
+    }
+    let (lie, mistake) = (EdgeLie::Behind(50 * MS), Some(EdgeMistake::LiesBelieved));
+    assert_ne!(lied_to(lie, mistake), FINE, "believed on sockets");
+    let simulated = run_edge(&EdgeSetup { lie: Some(EdgeLie::Behind(MS)), ..calm_edge(mistake) });
+    assert_ne!(simulated.violations, FINE, "believed in the simulator");
 }

@@ -22,7 +22,7 @@
 //! | [`Roster`] | root | members, epochs, the log of fairness events |
 //! | [`RootSuccession`] | roots | which of several leads |
 //! | [`RootNode`], [`ProxyNode`], [`GatewayNode`] | everywhere | the cores joined to members, with their messages |
-//! | [`Estimator`] | root | clock offsets with bounds, from a mesh of probes |
+//! | [`Estimator`], [`ClockMesh`] | root | clock offsets with bounds, from a mesh of probes |
 //!
 //! Each module restates its part of the paper, its properties, and where it deviates and why.
 //!
@@ -71,8 +71,8 @@ pub use link::{
 pub use loq::{Loq, QueuePolicy, lateness};
 pub use merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
 pub use node::{
-    EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder,
-    ProxyNode, RootNode, ShownPacket,
+    ClockMesh, EdgeCounters, EdgeEffect, EdgeInput, EdgeLie, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd,
+    NewEdgeOrder, ProbeRules, ProxyNode, RootNode, ShownPacket,
 };
 pub use packet::{ENVELOPE_BYTES, EnvelopeError, PacketHeader, PacketKey, REWIND_BYTES, RewindRequest};
 pub use participants::{

@@ -12,6 +12,7 @@
 
 use crate::Nanos;
 use crate::bytes::ByteReader;
+use crate::estimator::ProbePair;
 use crate::merge::{MergeKey, OrderClass, Sequenced};
 use crate::packet::{LINK, PacketKey, is_equal};
 use crate::roster::{FairnessEvent, MemberRole};
@@ -62,12 +63,16 @@ pub enum LinkMessage {
     Event(FairnessEvent),
     /// Up, control: when a sampled packet was shown. See [`ShownSample`].
     Shown(ShownSample),
+    /// Up, control: a pair of probes of this member came.
+    Probed(MemberId, ProbePair),
     /// Down, control: the tree of the next epoch, and the session of the feed.
     Configure(Box<Seating>, [u8; 10]),
     /// Down, control: the tree counts from now on, and a newcomer's first packet is this.
     Begin(u64),
     /// Down, control: not a member; it must join.
     Unknown,
+    /// Down, control: a child of this member cheats, by so much, and is no member any more.
+    Expelled(MemberId, u64),
     /// Down, control: may not join before this time.
     TooSoon(Nanos),
     /// Down, control: the root has these orders of a gateway's session.
@@ -217,6 +222,14 @@ impl LinkMessage {
             }
             LinkMessage::Delay(delay) => put(10, &delay.to_be_bytes(), out),
             LinkMessage::Credit(orders) => put(11, &orders.to_be_bytes(), out),
+            LinkMessage::Expelled(member, by) => {
+                put(16, &member.to_be_bytes(), out);
+                out.extend_from_slice(&by.to_be_bytes());
+            }
+            LinkMessage::Probed(from, ProbePair { sent, received }) => {
+                put(15, &from.to_be_bytes(), out);
+                sent.iter().chain(received).for_each(|time| out.extend_from_slice(&time.to_be_bytes()));
+            }
             LinkMessage::Report(position, bytes) => {
                 put(14, &position.to_be_bytes(), out);
                 out.extend_from_slice(bytes);
@@ -272,6 +285,12 @@ fn read(bytes: &mut ByteReader<'_>) -> Option<LinkMessage> {
         11 => LinkMessage::Credit(bytes.u64()?),
         12 => LinkMessage::Begin(bytes.u64()?),
         13 => LinkMessage::Hello,
+        16 => LinkMessage::Expelled(bytes.u64()?, bytes.u64()?),
+        15 => {
+            let from = bytes.u64()?;
+            let (sent, received) = ([bytes.u64()?, bytes.u64()?], [bytes.u64()?, bytes.u64()?]);
+            LinkMessage::Probed(from, ProbePair { sent, received })
+        }
         14 => LinkMessage::Report(bytes.u64()?, std::mem::take(&mut bytes.0).to_vec()),
         _ => return None,
     })

@@ -453,8 +453,8 @@ impl<T> Merge<T> {
         let fronts = self.classes[class].queues.iter().filter_map(VecDeque::front);
         let oldest = fronts.min_by_key(|first| (first.arrived, first.order.key))?;
         let blockers = (0..self.streams.len()).filter(|stream| self.keeps_back(*stream, class, oldest.order.key));
-        // A stream that was held could speak only since it is free.
-        let since = |stream: usize| self.streams[stream].free_since.max(oldest.arrived);
+        // A stream that was held could speak only since it is free, and nobody can promise what has not come yet.
+        let since = |stream: usize| self.streams[stream].free_since.max(oldest.arrived).max(oldest.order.key.stamp);
         let waits = blockers.map(|stream| Blocked { stream, waited: now.saturating_sub(since(stream)) });
         waits.max_by_key(|blocked| (blocked.waited, std::cmp::Reverse(blocked.stream)))
     }

@@ -22,16 +22,25 @@
 //!    ([`crate::RootSuccession`] says when it may). Members that join it forget the numbers of the one before;
 //!    gateways send it what is not acknowledged, with the first stamps.
 //!
+//! 7. Who gets an order or a promise compares its stamp with its own clock; the root also compares each order with what
+//!    it says its participant was shown. A member that says what cannot be is not heard any more, and is evicted. A
+//!    gateway that is only slow, or stamps low without saying that it saw more, gains nothing: see [`crate::Merge`].
+//!
+//! 8. Members probe each other's clocks, and the root keeps what they say ([`ClockMesh`]).
+//!
 //! # Properties
 //!
 //! - While one path is left, every packet is shown once, in sequence, and not before its deadline, or reported lost.
 //! - Every order of a living gateway reaches the engine once; those that are not restamped in the order of their keys.
 //! - Bytes that no venue machine sealed change nothing but counters.
 
+mod facts;
 mod gateway;
 mod presence;
+mod probes;
 mod proxy;
 mod root;
+mod sessions;
 mod upward;
 
 use std::net::SocketAddr;
@@ -50,6 +59,7 @@ use crate::roster::{FairnessEntry, FairnessEvent, RosterRules};
 use crate::seating::{MemberId, Seat, SeatingShape};
 
 pub use gateway::GatewayNode;
+pub use probes::{ClockMesh, ProbeRules};
 pub use proxy::ProxyNode;
 pub use root::RootNode;
 
@@ -68,18 +78,32 @@ pub enum EdgeMistake {
     HoldForgotten,
     /// The root closes bundles by its clock, whatever may still come.
     BundleCutEarly,
+    /// Whoever gets an order believes what it says of times and of what was seen.
+    LiesBelieved,
 }
 
 impl EdgeMistake {
     /// All of them.
-    pub const ALL: [EdgeMistake; 6] = [
+    pub const ALL: [EdgeMistake; 7] = [
         EdgeMistake::MacUnchecked,
         EdgeMistake::ShownEarly,
         EdgeMistake::ReportedEarly,
         EdgeMistake::CopiesTaken,
         EdgeMistake::HoldForgotten,
         EdgeMistake::BundleCutEarly,
+        EdgeMistake::LiesBelieved,
     ];
+}
+
+/// What a gateway pretends when it is told to: members that lie must be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeLie {
+    /// Stamps and promises are this much ahead, ns.
+    Ahead(Nanos),
+    /// Stamps and promises are this much behind, ns: orders claim to be older than what they react to.
+    Behind(Nanos),
+    /// Orders say that so many more packets were shown.
+    Unseen(u64),
 }
 
 /// Limits and times of an edge; the same at all its members.
@@ -121,10 +145,17 @@ pub struct EdgeRules {
     pub children: usize,
     /// Gateways report every so many packets when they showed it.
     pub sample: u64,
+    /// Of probes of each other's clocks.
+    pub probes: ProbeRules,
     /// At the root: orders are for the batch market, and are collected in bundles.
     pub bundles: Option<BundleRules>,
+    /// How far a member's stamps may be ahead of the clock of whoever gets them, ns: more than the clocks' errors and
+    /// the cost of a strategy's call together. Who goes beyond is evicted.
+    pub ahead: Nanos,
     /// What is done wrong on purpose.
     pub mistake: Option<EdgeMistake>,
+    /// What a gateway pretends on purpose.
+    pub lie: Option<EdgeLie>,
 }
 
 impl Default for EdgeRules {
@@ -149,8 +180,11 @@ impl Default for EdgeRules {
             settle: 5_000_000,
             children: 64,
             sample: 16,
+            probes: ProbeRules::default(),
             bundles: None,
+            ahead: 5_000_000,
             mistake: None,
+            lie: None,
         }
     }
 }
@@ -167,6 +201,7 @@ impl EdgeRules {
             merge: MergeRules { max_wait: 40 * MS, short_wait: 20 * MS, patience: 400 * MS, ..rules.merge },
             heartbeat: 10 * MS,
             watermark: 5 * MS,
+            probes: ProbeRules { period: 50 * MS, ..rules.probes }.with_tolerance(50_000),
             ..rules
         }
     }
@@ -221,6 +256,8 @@ pub enum EdgeInput<'a> {
     Order(NewEdgeOrder),
     /// At a gateway: the number of the mid, as of what was shown.
     Mid(u64),
+    /// At a gateway: something that the root shall log.
+    Noted(FairnessEvent),
     /// At the root: a report for the participants of a gateway, of what was published so far.
     Report(MemberId, Vec<u8>),
     /// At the root: the engine can take this many more orders.
@@ -255,6 +292,8 @@ pub enum EdgeEffect {
     Message(LinkEnd, LinkMessage),
     /// From now on orders go to this member: the shell opens a stream, again whenever it ends.
     Parent(Option<Seat>),
+    /// Ends a stream: whoever is at its other end cheats.
+    End(LinkEnd),
     /// At a gateway: a packet is shown.
     Show(Box<ShownPacket>),
     /// At a gateway: these packets are given up; first and count.
@@ -333,7 +372,7 @@ counters! {
     order_copies,
     /// Orders sent again.
     orders_resent,
-    /// Orders beyond credit, or under another member's name.
+    /// Orders beyond credit, under another member's name, or such as cannot be.
     orders_refused,
     /// Streams skipped by the sequencer.
     skips,

@@ -116,6 +116,7 @@ pub(crate) fn is_equal(one: &[u8; 16], two: &[u8]) -> bool {
 /// First bytes of what else is hashed; a packet's is its version.
 const REWIND: u8 = 2;
 pub(crate) const LINK: u8 = 3;
+pub(crate) const PROBE: u8 = 4;
 
 impl PacketHeader {
     fn head(&self) -> [u8; HEAD_BYTES] {

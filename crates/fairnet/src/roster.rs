@@ -2,7 +2,8 @@
 //!
 //! Members send heartbeats. One that is silent for [`RosterRules::silence`] is evicted; each change of members begins
 //! an epoch, for which the tree is planned anew. An evicted member may join again, after a wait that doubles if it is
-//! evicted again soon. Whatever impairs fairness is appended to a log in which each entry hashes the one before.
+//! evicted again soon. So is one that cheats ([`RosterInput::Expel`]). Whatever impairs fairness is appended to a log
+//! in which each entry hashes the one before.
 //!
 //! # Properties
 //!
@@ -53,6 +54,11 @@ pub enum FairnessEvent {
     Diverged(u64),
     /// A participant sent an order outside the action window.
     OutsideWindow(u64),
+    /// A member said what cannot be, by this much: a stamp ahead of the clock of whoever got it or below the deadline
+    /// of what it says it was shown, ns; or packets that nobody has sent.
+    Implausible(u64, u64),
+    /// A participant sent more than the door of this gateway takes, and was cut; packets of its connection.
+    Flooded(u64, u64),
 }
 
 impl FairnessEvent {
@@ -70,6 +76,8 @@ impl FairnessEvent {
             8 => FairnessEvent::Clock(member, value),
             9 => FairnessEvent::Diverged(member),
             10 => FairnessEvent::OutsideWindow(member),
+            11 => FairnessEvent::Implausible(member, value),
+            12 => FairnessEvent::Flooded(member, value),
             _ => return None,
         })
     }
@@ -88,6 +96,8 @@ impl FairnessEvent {
             FairnessEvent::Clock(member, bound) => [8, member, bound],
             FairnessEvent::Diverged(participant) => [9, participant, 0],
             FairnessEvent::OutsideWindow(participant) => [10, participant, 0],
+            FairnessEvent::Implausible(member, by) => [11, member, by],
+            FairnessEvent::Flooded(member, packets) => [12, member, packets],
         }
     }
 }
@@ -193,6 +203,8 @@ pub enum RosterInput {
     Heartbeat(u64, u32),
     /// Something impaired fairness.
     Report(FairnessEvent),
+    /// The member of this event cheated: it is evicted.
+    Expel(FairnessEvent),
     /// Time passed.
     Tick,
 }
@@ -275,6 +287,7 @@ impl Roster {
             }
             RosterInput::Heartbeat(member, epoch) => self.on_heartbeat(now, member, epoch, out),
             RosterInput::Report(event) => self.note(now, event, out),
+            RosterInput::Expel(event) => self.on_cheat(now, event, out),
             RosterInput::Tick => self.on_tick(now, out),
         }
     }
@@ -322,6 +335,17 @@ impl Roster {
         }
         let memory = self.rules.rejoin.saturating_mul(10);
         self.evicted.retain(|_, absent| now < absent.until.saturating_add(absent.wait.saturating_mul(10).max(memory)));
+    }
+
+    /// Whoever is no member any more cheats nobody: what is still on its way from it is not worth a line.
+    fn on_cheat(&mut self, now: Nanos, event: FairnessEvent, out: &mut Vec<RosterEffect>) {
+        let [_, member, _] = event.words();
+        let Some(present) = self.present.remove(&member) else { return };
+        self.note(now, event, out);
+        self.bar(now, member);
+        out.push(RosterEffect::Evicted(member));
+        self.note(now, FairnessEvent::Evicted(member, now.saturating_sub(present.heard)), out);
+        self.begin_epoch(out);
     }
 
     fn bar(&mut self, now: Nanos, member: u64) {

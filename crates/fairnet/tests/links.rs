@@ -38,6 +38,8 @@ fn messages() -> Vec<LinkMessage> {
         LinkMessage::Join(MemberRole::Gateway, seat(5).place),
         LinkMessage::Alive(3),
         LinkMessage::Event(FairnessEvent::Late(5, 1_234)),
+        LinkMessage::Expelled(1_000, 5),
+        LinkMessage::Probed(7, ProbePair { sent: [1, 2], received: [3, u64::MAX] }),
         LinkMessage::Shown(sample),
         LinkMessage::Shown(ShownSample { error_bound: Some(100), ..sample }),
         LinkMessage::Configure(Box::new(seating(6, 20, Some(2), 1).expect("a tree")), *b"0000000001"),

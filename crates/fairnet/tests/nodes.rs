@@ -5,7 +5,7 @@ use fairnet::*;
 
 fn setup(seed: u64, faults: EdgeFaults) -> EdgeSetup {
     let rules = EdgeRules { shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
-    EdgeSetup { seed, proxies: 6, gateways: 12, payloads: 600, orders: 200, engine: None, faults, rules }
+    EdgeSetup { seed, proxies: 6, gateways: 12, payloads: 600, orders: 200, engine: None, faults, rules, lie: None }
 }
 
 fn check(setup: &EdgeSetup) -> EdgeReport {
@@ -119,6 +119,30 @@ fn drawn_edges_hold_under_whatever_faults() {
     }
 }
 
+/// An edge whose first gateway lies.
+fn liar(lie: EdgeLie) -> EdgeSetup {
+    EdgeSetup { lie: Some(lie), payloads: 2_600, orders: 400, ..setup(4, CALM) }
+}
+
+#[test]
+fn gateways_that_lie_about_time_are_evicted_and_logged_and_nobody_else_suffers() {
+    for lie in [EdgeLie::Ahead(40_000_000), EdgeLie::Behind(1_000_000), EdgeLie::Unseen(1_000)] {
+        let report = check(&liar(lie));
+        let count = |wanted: fn(&FairnessEvent) -> bool| report.log.iter().filter(|event| wanted(event)).count();
+        let lies = count(|event| matches!(event, FairnessEvent::Implausible(..)));
+        let evictions = count(|event| matches!(event, FairnessEvent::Evicted(1_000, _)));
+        assert!(lies > 1 && lies == evictions, "{lie:?}: found out {lies} times, evicted {evictions} times");
+        let others = |event: &&FairnessEvent| event.words()[1] != 1_000;
+        let harm = |wanted: fn(&&FairnessEvent) -> bool| report.log.iter().filter(others).filter(wanted).count();
+        assert_eq!(harm(|event| matches!(event, FairnessEvent::Skipped(..))), 0, "{lie:?}");
+        // Of 4,400 orders those that were on their way when the tree changed.
+        let restamped = harm(|event| matches!(event, FairnessEvent::Restamped(..)));
+        assert!(restamped <= 10, "{lie:?}: {restamped} orders of others were stamped anew");
+        // The wait to come back doubles: in 2.6 seconds it comes back once, or twice.
+        assert!(lies <= 3, "{lie:?}: {lies}");
+    }
+}
+
 #[test]
 fn edge_mistakes_are_found() {
     let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
@@ -126,6 +150,7 @@ fn edge_mistakes_are_found() {
         let report = match mistake {
             EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
             EdgeMistake::BundleCutEarly => run_edge(&batches(Some(mistake))),
+            EdgeMistake::LiesBelieved => run_edge(&liar(EdgeLie::Behind(2_000_000)).with(mistake)),
             _ => run_edge(&EdgeSetup { payloads: 1_000, orders: 400, ..setup(1, faults) }.with(mistake)),
         };
         let is_found = match mistake {

@@ -291,13 +291,13 @@ fn mid_rises_only_when_both_classes_have_passed_it() {
 fn late_order_of_a_skipped_stream_is_restamped_and_says_so() {
     let (mut merge, mut out) = (merge(2), Vec::new());
     let critical = OrderClass::Critical;
-    merge.step(0, MergeInput::Order(0, order(critical, 0, 100, 0, 1)), &mut out);
+    merge.step(100, MergeInput::Order(0, order(critical, 0, 100, 0, 1)), &mut out);
     OrderClass::ALL
         .iter()
         .for_each(|class| merge.step(0, MergeInput::Watermark(0, *class, MergeKey::at(0, 900)), &mut out));
     merge.step(2 * MS - 20_000, MergeInput::Tick, &mut out);
     assert!(released(&out).is_empty());
-    merge.step(2 * MS, MergeInput::Tick, &mut out);
+    merge.step(2 * MS + 100, MergeInput::Tick, &mut out);
     assert!(out.contains(&MergeEffect::Skipped(1, 2 * MS)));
     assert_eq!(released(&out).len(), 1);
     out.clear();
@@ -410,4 +410,20 @@ fn held_stream_is_not_skipped_for_a_backlog_that_is_our_doing() {
     merge.step(162 * MS, MergeInput::Tick, &mut out);
     assert!(skipped(&out));
     assert_eq!(released(&out).last().map(|order| order.item), Some(1));
+}
+
+/// Nobody can promise what has not come yet: an order that is stamped ahead of the clock has no stream skipped for it.
+#[test]
+fn order_stamped_ahead_of_the_clock_waits_for_its_own_stamp() {
+    let (mut merge, mut out) = (merge(2), Vec::new());
+    merge.step(0, MergeInput::Order(0, order(OrderClass::Critical, 0, 100 * MS, 0, 1)), &mut out);
+    for now in (0..100).map(|step| step * MS) {
+        for class in OrderClass::ALL {
+            merge.step(now, MergeInput::Watermark(1, class, MergeKey::at(0, now)), &mut out);
+        }
+        merge.step(now, MergeInput::Tick, &mut out);
+        assert!(out.iter().all(|effect| matches!(effect, MergeEffect::Watermark(..))), "{out:?}");
+    }
+    merge.step(102 * MS, MergeInput::Tick, &mut out);
+    assert!(out.iter().any(|effect| matches!(effect, MergeEffect::Skipped(1, _))));
 }

@@ -279,6 +279,9 @@ fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);
     defaults.network.signer = Some(PathBuf::new());
+    let venue = &mut defaults.venue;
+    (venue.edge_listen, venue.edge_secret) = (Some(venue.listen), Some(PathBuf::new()));
+    venue.edge_clock_error_ns = Some(0);
     let http = &mut defaults.http;
     for path in
         [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]
@@ -402,6 +405,23 @@ mod tests {
         assert!(!config.network.accuse);
         assert_eq!((config.blocks.interval_ms, config.blocks.transactions), (8, 9));
         assert_eq!(config.http.listen.port(), 0);
+    }
+
+    /// What the template only shows, since it is unset by default, is a key that a file may set.
+    #[test]
+    fn settings_that_the_template_leaves_out_can_be_set() {
+        let is_setting = |line: &&str| line.split_once(" = ").is_some_and(|(name, _)| !name.contains(' '));
+        let (mut section, mut shown) = (String::new(), 0);
+        for line in TEMPLATE.lines() {
+            if line.starts_with('[') {
+                section = line.into();
+            }
+            let Some(setting) = line.strip_prefix("# ").filter(is_setting) else { continue };
+            let table = format!("{section}\n{setting}\n").parse().expect("TOML");
+            check_keys(&table, "the template").expect(setting);
+            shown += 1;
+        }
+        assert!(shown >= 3, "{shown} settings");
     }
 
     #[test]

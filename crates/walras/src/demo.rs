@@ -142,10 +142,14 @@ impl Demo {
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
         let interval_ms = self.interval_ms.unwrap_or(INTERVAL_MS);
-        let mut network =
-            DemoNetwork::start(&folder, &genesis, count, [self.listen, self.ethereum_listen], interval_ms)?;
+        let secret = self.edge.then(|| DemoEdge::secret(&folder)).transpose()?;
+        let listen = [self.listen, self.ethereum_listen];
+        let mut network = DemoNetwork::start(&folder, &genesis, count, listen, interval_ms, secret.as_deref())?;
         self.greet(&network, &say);
         let mut edge = self.edge.then(|| DemoEdge::start(&folder, self.edge_listen)).transpose()?;
+        if let Some((edge, root)) = edge.as_mut().zip(network.venue_edge()) {
+            edge.add_venue(root, network.venue_addresses().0, &say)?;
+        }
         edge.iter().for_each(|edge| greet_edge(edge, &say));
         let (address, operator) = (network.venue_addresses().0, network.operator());
         let mut venue = DemoVenue::new(address, operator, self.assets.into(), self.seed);

@@ -63,18 +63,21 @@ pub struct DemoNetwork {
     next_height: u64,
     /// Where the first validator's venue takes orders: HTTP, and OUCH.
     venue: (SocketAddr, SocketAddr),
+    /// Where the venue's market edge has its root, if it has one.
+    venue_edge: Option<SocketAddr>,
     operator: VenueOperator,
 }
 
 impl DemoNetwork {
     /// Makes homes under `folder`, and starts a process for each. The first validator serves HTTP and Ethereum's
-    /// JSON-RPC at the addresses in `listen`.
+    /// JSON-RPC at the addresses in `listen`; its venue is the root of a market edge whose secret is in `edge_secret`.
     pub fn start(
         folder: &Path,
         genesis: &Genesis,
         count: usize,
         listen: [SocketAddr; 2],
         interval_ms: u64,
+        edge_secret: Option<&Path>,
     ) -> anyhow::Result<DemoNetwork> {
         let https = door_addresses(listen[0], count)?;
         let ethereums = door_addresses(listen[1], count)?;
@@ -96,6 +99,7 @@ impl DemoNetwork {
         }
         let operator = run::prepare(&homes[0], DEMO_VENUE, 0, &passphrase)?;
         let venue = door_addresses(SocketAddr::from(VENUE_DOORS), 2)?;
+        let venue_edge = edge_secret.map(|_| free_addresses(1, 1).map(|free| free[0])).transpose()?;
         let genesis = &with_venue(with_lane(genesis, &lane_keys, payer, &founders), &operator);
         let lanes = free_addresses(count, HOME_PORTS)?;
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
@@ -112,7 +116,14 @@ impl DemoNetwork {
                 "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n",
                 venue[0], venue[1]
             );
-            let config = if index == 0 { config + &of_venue } else { config };
+            let of_edge = venue_edge.zip(edge_secret).map_or(String::new(), |(root, secret)| {
+                let secret = toml_string(&secret.display().to_string());
+                format!(
+                    "edge_listen = \"{root}\"\nedge_secret = {secret}\nedge_shared_machine = true\n\
+                     edge_clock_error_ns = 0\n"
+                )
+            });
+            let config = if index == 0 { config + &of_venue + &of_edge } else { config };
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
             node::validator::create_votes(&home.join("data"))?;
             let process = spawn(&home)?;
@@ -126,6 +137,7 @@ impl DemoNetwork {
             validators,
             next_height: 1,
             venue: (venue[0], venue[1]),
+            venue_edge,
             operator,
         };
         network.wait_until_ready()?;
@@ -135,6 +147,11 @@ impl DemoNetwork {
     /// Where the venue takes orders: HTTP, and OUCH.
     pub fn venue_addresses(&self) -> (SocketAddr, SocketAddr) {
         self.venue
+    }
+
+    /// Where the venue's market edge has its root.
+    pub fn venue_edge(&self) -> Option<SocketAddr> {
+        self.venue_edge
     }
 
     /// The venue's operator.
@@ -324,6 +341,11 @@ pub fn door_addresses(listen: SocketAddr, count: usize) -> anyhow::Result<Vec<So
 }
 
 /// Addresses on this machine, each with `ports` consecutive free ports.
-fn free_addresses(count: usize, ports: u16) -> anyhow::Result<Vec<SocketAddr>> {
+pub fn free_addresses(count: usize, ports: u16) -> anyhow::Result<Vec<SocketAddr>> {
     (0..count).map(|_| sockets::free_ports(ports).context("no ports are free on this machine")).collect()
+}
+
+/// Text as a string of TOML.
+fn toml_string(text: &str) -> String {
+    toml::Value::from(text).to_string()
 }

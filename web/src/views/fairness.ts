@@ -14,6 +14,8 @@ const ENTRIES = 50;
 /** A figure with its label: proven if every gateway's clock has a bounded error, otherwise estimated. */
 export type Figure = { p50_us: number; p99_us: number; label: Label };
 export type Label = "proven" | "estimated";
+/** How far a member's clock is ahead of the root's, by probes, and how wrong that can be. */
+export type Clock = { member: number; ahead_us: number; bound_us: number; drift_ppm: number; share_of_pure_probes: number; label: Label };
 export type Entry = { number: number; epoch: number; at_ns: string; what: { event: string; member: number; value_ns: string | null } };
 
 /** The answer to `GET v1/fairness`; `null` from a venue without an edge. */
@@ -35,6 +37,7 @@ export type Fairness = {
   hold_time: Figure;
   one_way_delay: Figure;
   clock_error_bound_us: number | null;
+  clock_offsets: Clock[];
   share_within_1_us: { value: number; label: Label };
   share_proven_within_1_us: { value: number; label: Label };
   evictions: number;
@@ -127,7 +130,16 @@ export function rows(edge: Fairness): Row[] {
     part("Shown within 1 µs of each other", edge.share_within_1_us),
     part("Proven to be", edge.share_proven_within_1_us),
     { name: "Largest clock error", median: micros(edge.clock_error_bound_us), worst: "", label: edge.clock_error_bound_us === null ? "unknown" : "declared" },
+    offset(edge.clock_offsets),
   ];
+}
+
+/** The clock that probes find furthest from the root's. */
+function offset(clocks: Clock[]): Row {
+  const name = "Largest clock offset by probes";
+  if (clocks.length === 0) return { name, median: "unknown", worst: "", label: "unknown" };
+  const worst = clocks.reduce((one, two) => (Math.abs(two.ahead_us) > Math.abs(one.ahead_us) ? two : one));
+  return { name: `${name}, of member ${count(worst.member)}`, median: micros(worst.ahead_us), worst: `± ${micros(worst.bound_us)}`, label: worst.label };
 }
 
 function figuresTable() {

@@ -25,6 +25,8 @@ pub struct Seen {
     /// Gateways that have shown a heartbeat or more.
     pub showing: BTreeMap<MemberId, u64>,
     pub acknowledged: BTreeMap<MemberId, u64>,
+    /// What the engine has heard of participants.
+    pub heard: Vec<FromParticipant>,
 }
 
 pub struct Watch {
@@ -49,12 +51,19 @@ struct Running {
     handle: HostHandle,
     thread: JoinHandle<std::io::Result<()>>,
     place: EdgePlace,
+    door: Option<SocketAddr>,
 }
 
 pub struct Edge {
     pub watch: Arc<Watch>,
     rules: EdgeRules,
     faults: EdgeFaults,
+    /// What the first gateway pretends; then nothing is expected of it.
+    lie: Option<EdgeLie>,
+    /// What doors of gateways take, if there are any; then their participants make all orders.
+    doors: Option<DoorLimits>,
+    /// By how much clocks are ahead, ns.
+    ahead: BTreeMap<MemberId, i64>,
     root: SocketAddr,
     members: BTreeMap<MemberId, Running>,
     published: u64,
@@ -85,8 +94,46 @@ pub fn patient() -> EdgeRules {
 impl Edge {
     /// A root, proxies and gateways, all of them in the tree.
     pub fn new(proxies: u64, gateways: u64, rules: EdgeRules, faults: EdgeFaults) -> Edge {
+        Edge::with_liar((proxies, gateways), rules, faults, None)
+    }
+
+    /// The same, with a first gateway that lies.
+    pub fn with_liar(
+        (proxies, gateways): (u64, u64),
+        rules: EdgeRules,
+        faults: EdgeFaults,
+        lie: Option<EdgeLie>,
+    ) -> Edge {
+        Edge::begin((proxies, gateways), Edge { lie, ..Edge::none(rules, faults) })
+    }
+
+    /// The same, with doors for participants.
+    pub fn with_doors((proxies, gateways): (u64, u64), rules: EdgeRules, doors: DoorLimits) -> Edge {
+        Edge::begin((proxies, gateways), Edge { doors: Some(doors), ..Edge::none(rules, EdgeFaults::default()) })
+    }
+
+    /// The same, with clocks that are ahead by so much, ns.
+    pub fn with_clocks((proxies, gateways): (u64, u64), rules: EdgeRules, ahead: &[(MemberId, i64)]) -> Edge {
+        let ahead = ahead.iter().copied().collect();
+        Edge::begin((proxies, gateways), Edge { ahead, ..Edge::none(rules, EdgeFaults::default()) })
+    }
+
+    fn none(rules: EdgeRules, faults: EdgeFaults) -> Edge {
         let watch = Arc::new(Watch { seen: Mutex::new(Seen::default()), changed: Condvar::new() });
-        let mut edge = Edge { watch, rules, faults, root: any(), members: BTreeMap::new(), published: 0 };
+        Edge {
+            watch,
+            rules,
+            faults,
+            lie: None,
+            doors: None,
+            ahead: BTreeMap::new(),
+            root: any(),
+            members: BTreeMap::new(),
+            published: 0,
+        }
+    }
+
+    fn begin((proxies, gateways): (u64, u64), mut edge: Edge) -> Edge {
         edge.start(ROOT_MEMBER);
         edge.root = edge.members[&ROOT_MEMBER].place.streams;
         (1..=proxies).chain(GATEWAY..GATEWAY + gateways).for_each(|member| edge.start(member));
@@ -95,7 +142,8 @@ impl Edge {
     }
 
     pub fn gateways(&self) -> Vec<MemberId> {
-        self.members.range(GATEWAY..).map(|(member, _)| *member).collect()
+        let first = GATEWAY + u64::from(self.lie.is_some());
+        self.members.range(first..).map(|(member, _)| *member).collect()
     }
 
     /// Waits until every gateway shows packets.
@@ -107,21 +155,36 @@ impl Edge {
     pub fn start(&mut self, member: MemberId) {
         let sockets = EdgeSockets::bind(any(), any()).expect("free ports");
         let place = sockets.place().expect("bound");
-        let mut clock = EdgeClock::system(Some(0));
-        let (now, rules) = (clock.now(), self.rules);
+        let ahead = self.ahead.get(&member).copied().unwrap_or(0);
+        let mut clock = EdgeClock::system(Some(0)).ahead_by(ahead);
+        let lie = self.lie.filter(|_| member == GATEWAY);
+        let (now, rules) = (clock.now(), EdgeRules { lie, ..self.rules });
         let node = match member {
             ROOT_MEMBER => EdgeNode::Root(RootNode::new(now, place, (SESSION, 0), SECRET, rules)),
             GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, place, SECRET, rules)),
             _ => EdgeNode::Proxy(ProxyNode::new(now, member, place, SECRET, rules)),
         };
         let root = (member != ROOT_MEMBER).then_some(self.root);
-        let mut station = Station::new(member, SECRET, node, sockets, root, observer(member, self.watch.clone()));
+        let mut station = Station::new(
+            member,
+            SECRET,
+            node,
+            sockets,
+            root,
+            observer(member, self.watch.clone(), lie, self.doors.is_some()),
+        );
+        let mut door = None;
+        if let Some(limits) = self.doors.filter(|_| member >= GATEWAY) {
+            let own = ParticipantDoor::bind(any(), limits).expect("a port");
+            door = own.address().ok();
+            station.serve(own);
+        }
         if self.faults.loss + self.faults.forged > 0.0 && member < GATEWAY {
             station.emulate(EmulatedLinks::new(member, DelayLaw::Exponential(300_000.0), self.faults));
         }
         let (host, handle) = EdgeHost::new(HostOptions { clock, spin: 0 }, vec![station]).expect("a host");
         let thread = std::thread::spawn(move || host.run());
-        self.members.insert(member, Running { handle, thread, place });
+        self.members.insert(member, Running { handle, thread, place, door });
     }
 
     /// Ends a member's thread and closes its sockets, without a word to anybody.
@@ -152,6 +215,11 @@ impl Edge {
 
     pub fn place(&self, member: MemberId) -> EdgePlace {
         self.members[&member].place
+    }
+
+    /// Where the participants of a gateway connect.
+    pub fn door(&self, gateway: MemberId) -> SocketAddr {
+        self.members[&gateway].door.expect("a gateway with a door")
     }
 
     /// The sum of a counter over all members that run.
@@ -201,6 +269,9 @@ impl Edge {
     pub fn finish(self) -> Vec<String> {
         let gateways = self.gateways();
         let mut seen = self.watch.until(|_| true);
+        if self.lie.is_some() {
+            seen.audit.died(GATEWAY);
+        }
         seen.audit.finish(gateways.into_iter());
         seen.audit.violations().to_vec()
     }
@@ -210,13 +281,20 @@ impl Edge {
     }
 }
 
-fn observer(member: MemberId, watch: Arc<Watch>) -> EdgeObserver {
+fn observer(member: MemberId, watch: Arc<Watch>, lie: Option<EdgeLie>, has_doors: bool) -> EdgeObserver {
     Box::new(move |now, effect, _| match effect {
+        // Whoever lies is evicted again and again: what it is shown has gaps.
+        EdgeEffect::Show(_) | EdgeEffect::Lost(..) if lie.is_some() => {}
+        EdgeEffect::Stamped(..) | EdgeEffect::Acknowledged(_) if has_doors => {}
+        EdgeEffect::Engine(order) if has_doors => {
+            watch.change(|seen| seen.heard.extend(FromParticipant::decode(&order.item.body)));
+        }
         EdgeEffect::Datagram(_, bytes) if member == ROOT_MEMBER => {
             let Ok((header, payload)) = PacketHeader::open(bytes) else { return };
             watch.change(|seen| {
                 if header.sequence > seen.sequence {
                     seen.sequence = header.sequence;
+                    seen.audit.sealed(header.sequence, header.deadline);
                     if !payload.is_empty() {
                         seen.audit.published(payload, header.deadline);
                     }

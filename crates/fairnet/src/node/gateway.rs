@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::presence::Presence;
+use super::probes::Prober;
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd, NewEdgeOrder, ShownPacket};
 use crate::Nanos;
 use crate::classes::Stamps;
@@ -50,6 +51,7 @@ pub struct GatewayNode {
     rules: EdgeRules,
     secret: [u8; 32],
     presence: Presence,
+    prober: Prober,
     clock: ClockState,
     feed: Option<GatewayFeed>,
     hold: Hold<Arrived>,
@@ -89,6 +91,7 @@ impl GatewayNode {
             rules,
             secret,
             presence: Presence::new(member, MemberRole::Gateway, place, rules.beat),
+            prober: Prober::new(now, member, rules.probes),
             clock,
             feed: None,
             hold: Hold::new(now, rules.hold, clock),
@@ -131,7 +134,8 @@ impl GatewayNode {
         let gaps = self.feed.as_ref().and_then(|feed| feed.gaps.as_ref()?.due()).unwrap_or(Nanos::MAX);
         let hold = self.hold.due().unwrap_or(Nanos::MAX);
         let watermark = if self.is_parent_open { self.next_watermark } else { Nanos::MAX };
-        [gaps, hold, watermark, self.presence.due(), self.resend_at].into_iter().min().unwrap_or(Nanos::MAX)
+        let probe = if self.feed.is_some() { self.prober.due() } else { Nanos::MAX };
+        [gaps, hold, watermark, probe, self.presence.due(), self.resend_at].into_iter().min().unwrap_or(Nanos::MAX)
     }
 
     /// One step.
@@ -152,6 +156,9 @@ impl GatewayNode {
             // A batch has one price and no mid. Cut-offs are stamps, and of a key only its mid's stamps ascend.
             EdgeInput::Mid(_) if self.rules.bundles.is_some() => {}
             EdgeInput::Mid(number) => self.mid = self.mid.max(number),
+            EdgeInput::Noted(event) => {
+                out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
+            }
             EdgeInput::Publish(_) | EdgeInput::Ready(_) | EdgeInput::Report(..) => self.counters.misplaced += 1,
             EdgeInput::Tick => self.tick(now, out),
         }
@@ -162,6 +169,9 @@ impl GatewayNode {
             self.counters.stale += 1;
             return;
         };
+        if self.prober.hear_and_tell(now, bytes, (&feed.seating, &self.secret), out) {
+            return;
+        }
         let Ok((header, payload)) = PacketHeader::open(bytes) else {
             self.counters.malformed += 1;
             return;
@@ -325,6 +335,7 @@ impl GatewayNode {
             }
         }
         self.epoch = epoch;
+        self.feed.iter().for_each(|feed| self.prober.configured(&feed.seating));
         self.presence.installed(epoch);
         self.resend_later(now);
         let parent = self.feed.as_ref().and_then(|feed| feed.seating.parent(member)).copied();
@@ -380,10 +391,11 @@ impl GatewayNode {
         let key = MergeKey { mid: self.mid, stamp, source: self.presence.member as u32, sub: 0 };
         let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
         let item = EdgeOrder { participant, session, token, md_seq, body };
-        let order = Sequenced { class: order.class, key, restamped: None, item };
-        self.unacknowledged.insert(token.reference, order.clone());
+        let mut order = Sequenced { class: order.class, key, restamped: None, item };
+        self.rules.lie.iter().for_each(|lie| lie.tell(&mut order.key, Some(&mut order.item)));
         self.counters.orders += 1;
-        out.push(EdgeEffect::Stamped(token.reference, stamp));
+        self.unacknowledged.insert(token.reference, order.clone());
+        out.push(EdgeEffect::Stamped(token.reference, order.key.stamp));
         self.climb(now, HopInput::Child(MergeInput::Order(OWN, order)), out);
     }
 
@@ -398,7 +410,7 @@ impl GatewayNode {
                 HopEffect::Watermark(class, key) => LinkMessage::Watermark(class, key),
                 HopEffect::Event(MergeEffect::Restamped(_, key)) => {
                     self.counters.restamped += 1;
-                    let event = FairnessEvent::Restamped(key.source.into(), key.stamp);
+                    let event = FairnessEvent::Restamped(self.presence.member, key.stamp);
                     out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
                     continue;
                 }
@@ -410,6 +422,9 @@ impl GatewayNode {
 
     fn tick(&mut self, now: Nanos, out: &mut Vec<EdgeEffect>) {
         self.presence.tick(now, out);
+        if let Some(feed) = &self.feed {
+            self.prober.tick(now, (&feed.seating, &self.secret), out);
+        }
         self.gaps(now, GapInput::Tick, out);
         self.hold(now, HoldInput::Tick, out);
         self.report_delay(now, None, out);
@@ -418,7 +433,8 @@ impl GatewayNode {
         }
         if now >= self.next_watermark && self.is_parent_open {
             self.next_watermark = now.saturating_add(self.rules.watermark);
-            let promise = MergeKey::at(self.mid, self.stamps.promise(now));
+            let mut promise = MergeKey::at(self.mid, self.stamps.promise(now));
+            self.rules.lie.iter().for_each(|lie| lie.tell(&mut promise, None));
             for class in OrderClass::ALL {
                 self.climb(now, HopInput::Child(MergeInput::Watermark(OWN, class, promise)), out);
             }

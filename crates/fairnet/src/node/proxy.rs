@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use super::presence::Presence;
+use super::probes::Prober;
 use super::upward::{Upward, UpwardEffect};
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeRules, LinkEnd};
 use crate::Nanos;
@@ -13,7 +14,7 @@ use crate::link::{EdgeOrder, LinkMessage, LinkPurpose};
 use crate::merge::Sequenced;
 use crate::packet::{PacketKey, RewindRequest};
 use crate::relay::{Relay, RelayEffect, RelayInput};
-use crate::roster::MemberRole;
+use crate::roster::{FairnessEvent, MemberRole};
 use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating};
 
 /// A proxy's state.
@@ -22,6 +23,7 @@ pub struct ProxyNode {
     rules: EdgeRules,
     secret: [u8; 32],
     presence: Presence,
+    prober: Prober,
     relay: Option<(Relay, Seatings)>,
     upward: Upward,
     parent: Option<Seat>,
@@ -128,6 +130,7 @@ impl ProxyNode {
             rules,
             secret,
             presence: Presence::new(member, MemberRole::Proxy, place, rules.beat),
+            prober: Prober::new(now, member, rules.probes),
             relay: None,
             upward: Upward::new(now, &rules),
             parent: None,
@@ -145,7 +148,8 @@ impl ProxyNode {
 
     /// When the next tick is needed.
     pub fn due(&self) -> Nanos {
-        self.presence.due().min(self.next_tick)
+        let probe = if self.relay.is_some() { self.prober.due() } else { Nanos::MAX };
+        self.presence.due().min(self.next_tick).min(probe)
     }
 
     /// One step.
@@ -170,6 +174,9 @@ impl ProxyNode {
             EdgeInput::Message(end, message) => self.on_message(now, end, message, &mut up, out),
             EdgeInput::Tick => {
                 self.presence.tick(now, out);
+                if let Some((_, seatings)) = &self.relay {
+                    self.prober.tick(now, (seatings.current(), &self.secret), out);
+                }
                 self.next_tick = now.saturating_add(tick_period(&self.rules));
                 self.upward.tick(now, &mut up, out);
             }
@@ -184,6 +191,7 @@ impl ProxyNode {
 
     fn on_datagram(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8], out: &mut Vec<EdgeEffect>) {
         match &mut self.relay {
+            Some((_, seatings)) if self.prober.hear_and_tell(now, bytes, (seatings.current(), &self.secret), out) => {}
             Some((relay, seatings)) => {
                 relay_datagram(now, (relay, seatings), (from, bytes), &mut self.effects, &mut self.counters, out);
             }
@@ -205,6 +213,10 @@ impl ProxyNode {
             }
             // Where to begin matters to gateways alone, and acknowledgements go to them.
             (LinkPurpose::Control, LinkMessage::Begin(_)) => {}
+            (LinkPurpose::Control, LinkMessage::Expelled(child, by)) => {
+                self.upward.expel(now, child, by, up);
+                out.push(EdgeEffect::End(LinkEnd::orders(child)));
+            }
             (LinkPurpose::Control, LinkMessage::Unknown) => self.presence.unknown(),
             (LinkPurpose::Control, LinkMessage::TooSoon(until)) => self.presence.too_soon(until),
             (LinkPurpose::Orders, LinkMessage::Credit(orders)) if self.is_parent(end) => {
@@ -213,6 +225,7 @@ impl ProxyNode {
             (LinkPurpose::Orders, LinkMessage::Order(order)) => {
                 let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(end.member, &order));
                 if !is_own {
+                    self.upward.refused(end.member);
                     self.counters.orders_refused += 1;
                     return;
                 }
@@ -254,6 +267,8 @@ impl ProxyNode {
         }
         if let Some((relay, seatings)) = &mut self.relay {
             seatings.register(now, relay);
+            self.prober.configured(seatings.current());
+            self.upward.configured(seatings.current());
         }
         self.presence.installed(epoch);
         self.change_parent(now, parent, out);
@@ -278,6 +293,12 @@ impl ProxyNode {
                 UpwardEffect::Hop(HopEffect::Watermark(class, key)) => LinkMessage::Watermark(class, key),
                 UpwardEffect::Hop(HopEffect::Event(_)) => continue,
                 UpwardEffect::Delay(delay) => LinkMessage::Delay(delay),
+                UpwardEffect::Cheat(child, by) => {
+                    let event = FairnessEvent::Implausible(child, by);
+                    out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));
+                    out.push(EdgeEffect::End(LinkEnd::orders(child)));
+                    continue;
+                }
                 UpwardEffect::Event(event) => {
                     self.counters.count(&event);
                     out.push(EdgeEffect::Message(LinkEnd::control(ROOT_MEMBER), LinkMessage::Event(event)));

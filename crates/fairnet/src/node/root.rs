@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::facts::{FeedFacts, resealed};
+use super::probes::{ClockMesh, Prober};
 use super::proxy::{Seatings, relay_datagram, tick_period};
+use super::sessions::Sessions;
 use super::upward::{Upward, UpwardEffect};
 use super::{EdgeCounters, EdgeEffect, EdgeInput, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
@@ -19,10 +22,7 @@ use crate::plan::Spot;
 use crate::relay::{Relay, RelayEffect, RelayInput};
 use crate::roster::{FairnessEvent, MemberRole, Roster, RosterEffect, RosterInput};
 use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat, Seating};
-use crate::tokens::{Admission, Duplicates, OrderToken};
-
-/// References of each participant that the root remembers.
-const REFERENCES: usize = 1 << 13;
+use crate::tokens::{Admission, OrderToken};
 
 /// A tree that members were sent.
 #[derive(Debug)]
@@ -49,10 +49,11 @@ pub struct RootNode {
     deadlines: Deadlines,
     sequence: u64,
     published: Nanos,
+    facts: FeedFacts,
+    prober: Prober,
+    mesh: ClockMesh,
     upward: Upward,
-    duplicates: Duplicates,
-    /// The last two sessions of each gateway.
-    sessions: BTreeMap<MemberId, [u32; 2]>,
+    sessions: Sessions,
     taken: BTreeMap<(MemberId, u32), Vec<OrderToken>>,
     /// Orders for the batch market, if there is one.
     collector: Option<Collector>,
@@ -85,9 +86,11 @@ impl RootNode {
             deadlines: Deadlines::new(rules.deadlines),
             sequence: 0,
             published: now,
+            facts: FeedFacts::new(now),
+            prober: Prober::new(now, ROOT_MEMBER, rules.probes),
+            mesh: ClockMesh::new(rules.probes.estimator),
             upward: Upward::new(now, &rules),
-            duplicates: Duplicates::new(REFERENCES),
-            sessions: BTreeMap::new(),
+            sessions: Sessions::new(),
             taken: BTreeMap::new(),
             collector: rules.bundles.map(|bundles| Collector::new(now, &bundles)),
             attended: now,
@@ -110,6 +113,11 @@ impl RootNode {
     /// What gateways said of sampled packets.
     pub fn windows(&self) -> &Windows {
         &self.windows
+    }
+
+    /// What members' probes say of their clocks.
+    pub fn clocks(&self) -> &ClockMesh {
+        &self.mesh
     }
 
     /// The tree that packets are sent by.
@@ -135,7 +143,8 @@ impl RootNode {
     /// When the next tick is needed.
     pub fn due(&self) -> Nanos {
         let heartbeat = if self.relay.is_some() { self.published + self.rules.heartbeat } else { Nanos::MAX };
-        self.next_tick.min(heartbeat)
+        let probe = if self.relay.is_some() { self.prober.due() } else { Nanos::MAX };
+        self.next_tick.min(heartbeat).min(probe)
     }
 
     /// One step.
@@ -157,13 +166,7 @@ impl RootNode {
             EdgeInput::Message(end, message) if end.purpose == LinkPurpose::Control => {
                 self.on_control(now, end.member, message, out);
             }
-            EdgeInput::Message(end, LinkMessage::Order(order)) => {
-                let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(end.member, &order));
-                match is_own {
-                    true => self.upward.order(now, end.member, *order, &mut self.counters, &mut up),
-                    false => self.counters.orders_refused += 1,
-                }
-            }
+            EdgeInput::Message(end, LinkMessage::Order(order)) => self.on_order(now, end.member, *order, &mut up, out),
             EdgeInput::Message(end, message) => {
                 self.counters.misplaced += u64::from(!self.upward.message(now, end.member, message, &mut up));
             }
@@ -178,6 +181,40 @@ impl RootNode {
         self.arrive(now, up, out);
     }
 
+    /// An order of a child, if it is one that it may send and that can be.
+    fn on_order(
+        &mut self,
+        now: Nanos,
+        child: MemberId,
+        order: Sequenced<EdgeOrder>,
+        up: &mut Vec<UpwardEffect>,
+        out: &mut Vec<EdgeEffect>,
+    ) {
+        let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(child, &order));
+        let is_blind = self.rules.mistake == Some(EdgeMistake::LiesBelieved);
+        let lie = self.facts.contradiction(&order).filter(|_| !is_blind);
+        match lie {
+            None if is_own => return self.upward.order(now, child, order, &mut self.counters, up),
+            Some(by) if is_own => self.expel(now, order.item.participant, by, up, out),
+            _ => {}
+        }
+        self.upward.refused(child);
+        self.counters.orders_refused += 1;
+    }
+
+    /// A member is found out: nobody hears it any more, and it is evicted.
+    fn expel(&mut self, now: Nanos, member: MemberId, by: u64, up: &mut Vec<UpwardEffect>, out: &mut Vec<EdgeEffect>) {
+        self.manage(now, RosterInput::Expel(FairnessEvent::Implausible(member, by)), out);
+        match self.seating().and_then(|tree| tree.parent(member)).map(|seat| seat.member) {
+            Some(ROOT_MEMBER) => {
+                self.upward.expel(now, member, by, up);
+                out.push(EdgeEffect::End(LinkEnd::orders(member)));
+            }
+            Some(parent) => self.say(parent, LinkMessage::Expelled(member, by), out),
+            None => {}
+        }
+    }
+
     /// Seals a packet and sends it to the first layer.
     fn publish(&mut self, now: Nanos, payload: &[u8], out: &mut Vec<EdgeEffect>) {
         let Some((relay, seatings)) = &mut self.relay else { return };
@@ -186,6 +223,7 @@ impl RootNode {
         self.published = now;
         let (session, sequence) = (self.session, self.sequence);
         let deadline = self.deadlines.next(now);
+        self.facts.sent(sequence, deadline);
         let header = PacketHeader { epoch, session, tree: 0, sequence, deadline, sent: now, is_unfair: false };
         let mut bytes = Vec::with_capacity(crate::ENVELOPE_BYTES + payload.len());
         header.seal(&PacketKey::of_epoch(&self.secret, epoch), payload, &mut bytes);
@@ -207,6 +245,10 @@ impl RootNode {
     fn on_datagram(&mut self, now: Nanos, from: SocketAddr, bytes: &[u8], out: &mut Vec<EdgeEffect>) {
         // Packets come from the root alone; whatever else claims to be one is a copy or a forgery.
         match &mut self.relay {
+            Some((_, seatings))
+                if self.prober.hear(now, bytes, (seatings.current(), &self.secret), |from, pair| {
+                    self.mesh.add(from, ROOT_MEMBER, pair);
+                }) => {}
             Some((relay, seatings)) => {
                 let before = out.len();
                 relay_datagram(now, (relay, seatings), (from, bytes), &mut Vec::new(), &mut self.counters, out);
@@ -230,7 +272,25 @@ impl RootNode {
                 }
                 RosterInput::Heartbeat(member, epoch)
             }
+            // Whoever was evicted fills no log.
+            LinkMessage::Event(_) if !self.roster.has(member) => return,
+            // A parent says that its child cheats.
+            LinkMessage::Event(event @ FairnessEvent::Implausible(child, _)) => {
+                let parent = self.seating().and_then(|tree| tree.parent(child)).map(|seat| seat.member);
+                if parent != Some(member) {
+                    return;
+                }
+                RosterInput::Expel(event)
+            }
             LinkMessage::Event(event) => RosterInput::Report(event),
+            LinkMessage::Probed(from, pair) => {
+                let is_seated =
+                    self.seating().is_some_and(|tree| [from, member].iter().all(|at| tree.spot_of(*at).is_some()));
+                if is_seated {
+                    self.mesh.add(from, member, pair);
+                }
+                return;
+            }
             LinkMessage::Shown(sample) => {
                 let gateways = self.seating().map_or(0, |seating| seating.gateways().len());
                 return self.windows.add(&sample, gateways);
@@ -285,6 +345,9 @@ impl RootNode {
         self.plan(now, out);
         if now.saturating_sub(self.published) >= self.rules.heartbeat {
             self.publish(now, &[], out);
+        }
+        if let Some((_, seatings)) = &self.relay {
+            self.prober.tick(now, (seatings.current(), &self.secret), out);
         }
         self.upward.tick(now, up, out);
         self.attend(now, out);
@@ -347,6 +410,9 @@ impl RootNode {
         }
         if let Some((relay, seatings)) = &mut self.relay {
             seatings.register(now, relay);
+            self.prober.configured(seatings.current());
+            self.upward.configured(seatings.current());
+            self.mesh.configured(seatings.current());
         }
     }
 
@@ -363,6 +429,10 @@ impl RootNode {
                 }
                 UpwardEffect::Hop(HopEffect::Event(_)) => {}
                 UpwardEffect::Delay(delay) => self.deadlines.report(delay),
+                UpwardEffect::Cheat(child, by) => {
+                    self.expel(now, child, by, &mut Vec::new(), out);
+                    out.push(EdgeEffect::End(LinkEnd::orders(child)));
+                }
                 UpwardEffect::Event(event) => {
                     self.counters.count(&event);
                     self.manage(now, RosterInput::Report(event), out);
@@ -401,7 +471,7 @@ impl RootNode {
         // Not the source in the key: that of an order that was stamped anew is the frontier's.
         let gateway: MemberId = participant;
         let is_blind = self.rules.mistake == Some(EdgeMistake::CopiesTaken);
-        let admission = if is_blind { Admission::First } else { self.admission(gateway, session, token) };
+        let admission = if is_blind { Admission::First } else { self.sessions.admit(gateway, session, token) };
         self.taken.entry((gateway, session)).or_default().push(token);
         match admission {
             Admission::First => {
@@ -416,28 +486,4 @@ impl RootNode {
             }
         }
     }
-
-    /// Whether an order is the first of its reference in this session. Sessions before the last two are over.
-    fn admission(&mut self, gateway: MemberId, session: u32, token: OrderToken) -> Admission {
-        let id = |session: u32| gateway << 32 | u64::from(session);
-        let [before, last] = self.sessions.entry(gateway).or_default();
-        if session > *last {
-            self.duplicates.forget(id(*before));
-            (*before, *last) = (*last, session);
-        } else if session < *before {
-            return Admission::Duplicate;
-        }
-        self.duplicates.admit(id(session), token)
-    }
-}
-
-/// A packet of an earlier epoch under the key of this one: whoever was away has neither tree nor key of that time.
-fn resealed(bytes: &[u8], epoch: u32, secret: &[u8; 32]) -> Option<Arc<[u8]>> {
-    let (header, payload) = PacketHeader::open(bytes).ok()?;
-    if header.epoch == epoch {
-        return None;
-    }
-    let mut again = Vec::with_capacity(bytes.len());
-    PacketHeader { epoch, ..header }.seal(&PacketKey::of_epoch(secret, epoch), payload, &mut again);
-    Some(again.into())
 }

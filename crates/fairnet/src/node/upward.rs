@@ -1,13 +1,15 @@
 //! The way in at a node with children: streams, credit, sequencer, delays.
 
+use std::collections::BTreeMap;
+
 use super::{EdgeCounters, EdgeEffect, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
 use crate::deadlines::{DelayFold, FoldEffect};
 use crate::hop::{Hop, HopEffect, HopInput};
 use crate::link::{EdgeOrder, LinkMessage};
-use crate::merge::{MergeEffect, MergeInput, Sequenced};
+use crate::merge::{MergeEffect, MergeInput, MergeKey, Sequenced};
 use crate::roster::FairnessEvent;
-use crate::seating::MemberId;
+use crate::seating::{MemberId, Seating};
 
 /// How many times its credit a child's orders may wait in the sequencer.
 const HELD_BACK: u64 = 16;
@@ -21,6 +23,8 @@ pub(super) enum UpwardEffect {
     Delay(Nanos),
     /// Something impaired fairness.
     Event(FairnessEvent),
+    /// A child said what cannot be, by this much; its stream counts for nothing any more.
+    Cheat(MemberId, Nanos),
 }
 
 #[derive(Debug)]
@@ -35,8 +39,12 @@ pub(super) struct Upward {
     held: Vec<bool>,
     credit: u64,
     is_hold_forgotten: bool,
+    /// Who cheated, and by how much, until it has a place in a later tree.
+    expelled: BTreeMap<MemberId, u64>,
+    /// How far stamps may be ahead of the clock; `Nanos::MAX` if everything is believed.
+    ahead: Nanos,
     /// Events since the last tick are reported once each: a burst of restamped orders is one line in the log.
-    restamped: std::collections::BTreeMap<MemberId, Nanos>,
+    restamped: BTreeMap<MemberId, Nanos>,
 }
 
 impl Upward {
@@ -49,7 +57,9 @@ impl Upward {
             held: vec![false; rules.children],
             credit: rules.credit,
             is_hold_forgotten: rules.mistake == Some(EdgeMistake::HoldForgotten),
-            restamped: std::collections::BTreeMap::new(),
+            expelled: BTreeMap::new(),
+            ahead: if rules.mistake == Some(EdgeMistake::LiesBelieved) { Nanos::MAX } else { rules.ahead },
+            restamped: BTreeMap::new(),
         }
     }
 
@@ -66,9 +76,13 @@ impl Upward {
         self.slots.iter().position(|slot| *slot == Some(child))
     }
 
-    /// A child's stream begins; false if there are too many.
+    /// A child's stream begins; false if there are too many. Of one that was expelled the root hears again.
     pub(super) fn opened(&mut self, now: Nanos, child: MemberId, out: &mut Vec<UpwardEffect>) -> bool {
         self.closed(now, child, out);
+        if let Some(by) = self.expelled.get(&child) {
+            out.push(UpwardEffect::Cheat(child, *by));
+            return true;
+        }
         let is_free = |slot: &usize| self.slots[*slot].is_none() && self.hop.waiting(*slot as u32) == 0;
         let Some(slot) = (0..self.slots.len()).find(is_free) else { return false };
         (self.slots[slot], self.granted[slot], self.held[slot]) = (Some(child), 0, false);
@@ -91,11 +105,16 @@ impl Upward {
 
     fn step(&mut self, now: Nanos, input: HopInput<EdgeOrder>, out: &mut Vec<UpwardEffect>) {
         let mut effects = Vec::new();
+        // Whose it is: the source in the key of an order that was stamped anew before is the frontier's.
+        let participant = match &input {
+            HopInput::Child(MergeInput::Order(_, order)) => Some(order.item.participant),
+            _ => None,
+        };
         self.hop.step(now, input, &mut effects);
         for effect in effects {
             match effect {
                 HopEffect::Event(MergeEffect::Restamped(_, key)) => {
-                    self.restamped.entry(key.source.into()).or_insert(key.stamp);
+                    self.restamped.entry(participant.unwrap_or(key.source.into())).or_insert(key.stamp);
                 }
                 HopEffect::Event(event) => out.extend(self.event(event).map(UpwardEffect::Event)),
                 effect => out.push(UpwardEffect::Hop(effect)),
@@ -126,7 +145,43 @@ impl Upward {
             return;
         };
         self.granted[slot] -= 1;
+        if self.is_ahead(now, child, order.key, out) {
+            counters.orders_refused += 1;
+            return;
+        }
         self.child(now, MergeInput::Order(slot as u32, order), out);
+    }
+
+    /// An order of a child was refused; the child has spent its credit on it all the same.
+    pub(super) fn refused(&mut self, child: MemberId) {
+        let slot = self.slot(child);
+        slot.into_iter().for_each(|slot| self.granted[slot] = self.granted[slot].saturating_sub(1));
+    }
+
+    /// A stamp that has not come yet: nobody is to wait for whoever promises so, nor believe it.
+    fn is_ahead(&mut self, now: Nanos, child: MemberId, key: MergeKey, out: &mut Vec<UpwardEffect>) -> bool {
+        let by = key.stamp.saturating_sub(now);
+        if by > self.ahead {
+            self.cheated(now, child, by, out);
+        }
+        by > self.ahead
+    }
+
+    /// A child lies: its stream is over.
+    fn cheated(&mut self, now: Nanos, child: MemberId, by: u64, out: &mut Vec<UpwardEffect>) {
+        self.expel(now, child, by, out);
+        out.push(UpwardEffect::Cheat(child, by));
+    }
+
+    /// Nobody hears a child any more, nor waits for it, before it has a place in another tree.
+    pub(super) fn expel(&mut self, now: Nanos, child: MemberId, by: u64, out: &mut Vec<UpwardEffect>) {
+        self.expelled.insert(child, by);
+        self.closed(now, child, out);
+    }
+
+    /// There is another tree.
+    pub(super) fn configured(&mut self, seating: &Seating) {
+        self.expelled.retain(|member, _| seating.spot_of(*member).is_none());
     }
 
     /// What else a child says; false if it makes no sense.
@@ -139,6 +194,7 @@ impl Upward {
     ) -> bool {
         let Some(slot) = self.slot(child) else { return false };
         match message {
+            LinkMessage::Watermark(_, key) if self.is_ahead(now, child, key, out) => {}
             LinkMessage::Watermark(class, key) => {
                 self.child(now, MergeInput::Watermark(slot as u32, class, key), out);
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Nanos;
 use crate::bundles::{BundledOrder, ClosedBundle};
+use crate::estimator::ClockEstimate;
 use crate::link::EdgeOrder;
 use crate::merge::{MergeKey, OrderClass, Sequenced};
 use crate::node::ShownPacket;
@@ -16,6 +17,8 @@ const KEPT: usize = 16;
 #[derive(Debug, Default)]
 pub struct EdgeAudit {
     published: Vec<(Vec<u8>, Nanos)>,
+    /// Deadlines of all packets, heartbeats too, by sequence.
+    sealed: BTreeMap<u64, Nanos>,
     /// By gateway: the number of the last payload that it showed.
     shown: BTreeMap<MemberId, u64>,
     made: BTreeMap<(u64, Nanos), Vec<u8>>,
@@ -53,6 +56,11 @@ impl EdgeAudit {
     /// The root published the next payload, with this deadline.
     pub fn published(&mut self, payload: &[u8], deadline: Nanos) {
         self.published.push((payload.to_vec(), deadline));
+    }
+
+    /// The root sent a packet, a heartbeat perhaps. Copies do not count.
+    pub fn sealed(&mut self, sequence: u64, deadline: Nanos) {
+        self.sealed.entry(sequence).or_insert(deadline);
     }
 
     /// Payloads so far.
@@ -128,11 +136,20 @@ impl EdgeAudit {
         if order.restamped.is_some() {
             self.restamped.insert(id);
         }
+        self.handed_on_after(id, order.item.md_seq);
         let class = order.class as usize;
         if order.key < self.last[class] {
             self.violation(format!("order {id:?} came after later ones of its class"));
         }
         self.last[class] = order.key.above();
+    }
+
+    /// No order is older than what it says that its participant was shown.
+    fn handed_on_after(&mut self, id: (u64, Nanos), md_seq: u64) {
+        let last = self.sealed.last_key_value().map_or(u64::MAX, |(last, _)| *last);
+        if md_seq > last || self.sealed.get(&md_seq).is_some_and(|deadline| id.1 < *deadline) {
+            self.violation(format!("order {id:?} says that it was made after packet {md_seq}, which cannot be"));
+        }
     }
 
     /// The root closed a bundle.
@@ -175,6 +192,18 @@ impl EdgeAudit {
             self.violation(format!("order {id:?} is in a later bundle than one stamped after it"));
         }
         self.last_bundled = place;
+    }
+
+    /// What probes say of clocks that are ahead of the root's by this much, ns: never further off than they say.
+    pub fn clocks(&mut self, found: &BTreeMap<MemberId, ClockEstimate>, ahead: impl Fn(MemberId) -> i64) {
+        for (member, ClockEstimate { offset, bound, .. }) in found {
+            let error = (offset - ahead(*member) as f64).abs();
+            if error > bound + 1.0 {
+                self.violation(format!(
+                    "the clock of {member} is said to be right within {bound} ns: {error} ns wrong"
+                ));
+            }
+        }
     }
 
     /// Orders that were made and not handed on.

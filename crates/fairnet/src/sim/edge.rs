@@ -3,6 +3,7 @@
 //! The nodes are those that run on sockets. Datagrams are lost, copied, delayed, reordered, cut, forged and replayed;
 //! strangers ask for packets; proxies and gateways die and come back. [`EdgeAudit`] looks at everything that comes out.
 
+mod places;
 mod setup;
 
 use std::collections::BTreeMap;
@@ -14,11 +15,12 @@ use crate::hold::ClockState;
 use crate::link::{LinkMessage, LinkPurpose};
 use crate::merge::OrderClass;
 use crate::node::{
-    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
+    EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
 };
 use crate::packet::{PacketHeader, PacketKey, RewindRequest};
-use crate::seating::{EdgePlace, MemberId, ROOT_MEMBER, Seat};
+use crate::seating::{MemberId, ROOT_MEMBER, Seat};
 
+use places::{add, address, member_at, place, sealed};
 pub use setup::{EdgeFaults, EdgeReport, EdgeSetup};
 
 const MS: Nanos = 1_000_000;
@@ -47,6 +49,8 @@ enum Event {
     Engine,
     Die(MemberId),
     Revive(MemberId),
+    /// Opens a stream of orders again, if it is still wanted.
+    Retry(MemberId, MemberId),
 }
 
 /// One end of a stream.
@@ -79,18 +83,6 @@ struct World {
     pause: Nanos,
     counters: Vec<(&'static str, u64)>,
     trace: blake3::Hasher,
-}
-
-fn address(member: MemberId) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], member as u16 + 1))
-}
-
-fn member_at(address: &SocketAddr) -> MemberId {
-    MemberId::from(address.port() - 1)
-}
-
-fn place(member: MemberId) -> EdgePlace {
-    EdgePlace { datagrams: address(member), streams: address(member) }
 }
 
 /// Runs one edge until everything has come to rest.
@@ -128,7 +120,8 @@ impl World {
 
     /// Starts a machine, and a control stream to the root.
     fn start(&mut self, now: Nanos, member: MemberId) {
-        let (own, rules) = (place(member), self.setup.rules);
+        let lie = self.setup.lie.filter(|_| member == GATEWAY);
+        let (own, rules) = (place(member), EdgeRules { lie, ..self.setup.rules });
         let node = match member {
             ROOT_MEMBER => EdgeNode::Root(RootNode::new(now, own, (SESSION, 0), SECRET, rules)),
             GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, own, SECRET, rules)),
@@ -160,7 +153,7 @@ impl World {
             events += 1;
             self.on_event(now, event);
         }
-        self.finish(events)
+        self.finish(end, events)
     }
 
     fn plan_deaths(&mut self) {
@@ -178,18 +171,24 @@ impl World {
         }
     }
 
-    fn finish(mut self, events: u64) -> EdgeReport {
-        let gateways: Vec<MemberId> = self.gateways().collect();
+    fn finish(mut self, end: Nanos, events: u64) -> EdgeReport {
+        if self.setup.lie.is_some() {
+            self.audit.died(GATEWAY);
+        }
+        let gateways: Vec<MemberId> = self.gateways().filter(|gateway| !self.is_liar(*gateway)).collect();
         self.audit.finish(gateways.into_iter());
         let all: Vec<EdgeCounters> = self.machines.values().map(|machine| *machine.node.counters()).collect();
         all.iter().for_each(|counters| add(&mut self.counters, counters));
         let EdgeNode::Root(root) = &self.machines[&ROOT_MEMBER].node else { unreachable!("member 0 is the root") };
+        // All machines of this world have one clock.
+        self.audit.clocks(&root.clocks().estimates(end), |_| 0);
         EdgeReport {
             violations: self.audit.violations().to_vec(),
             epoch: root.roster().epoch(),
             counters: self.counters,
             pause: self.pause,
             events,
+            log: root.roster().log().entries().map(|entry| entry.event).collect(),
             trace: self.trace.finalize().into(),
         }
     }
@@ -227,7 +226,18 @@ impl World {
             Event::Engine => self.feed_engine(now),
             Event::Die(member) => self.die(now, member),
             Event::Revive(member) => self.start(now, member),
+            Event::Retry(member, parent) => {
+                let is_wanted = self.machines[&member].parent == Some(parent) && self.machines[&member].is_alive;
+                if is_wanted && self.machines[&parent].is_alive {
+                    self.open(now, member, parent, LinkPurpose::Orders);
+                }
+            }
         }
+    }
+
+    /// Whoever lies is evicted again and again: what it is shown has gaps.
+    fn is_liar(&self, member: MemberId) -> bool {
+        self.setup.lie.is_some() && member == GATEWAY
     }
 
     fn machine(&mut self, member: MemberId) -> &mut Machine {
@@ -263,21 +273,30 @@ impl World {
     fn perform(&mut self, now: Nanos, member: MemberId, effect: EdgeEffect, bytes: Option<&[u8]>) {
         match effect {
             EdgeEffect::Forward(to) => self.send(now, member, &to, bytes.unwrap_or_default()),
-            EdgeEffect::Datagram(to, bytes) => self.send(now, member, &to, &bytes),
+            EdgeEffect::Datagram(to, bytes) => {
+                if let Some(header) = sealed(member, &bytes) {
+                    self.audit.sealed(header.sequence, header.deadline);
+                }
+                self.send(now, member, &to, &bytes);
+            }
             EdgeEffect::Message(end, message) => self.say(now, member, end, message),
             EdgeEffect::Parent(parent) => self.change_parent(now, member, parent),
             EdgeEffect::Show(packet) => {
-                self.audit.shown(now, member, &packet);
+                if !self.is_liar(member) {
+                    self.audit.shown(now, member, &packet);
+                }
                 self.trace.update(&now.to_be_bytes()).update(&member.to_be_bytes()).update(&packet.payload);
                 if !packet.payload.is_empty() {
                     let machine = self.machine(member);
                     let pause = now.saturating_sub(machine.seen.1);
                     machine.seen = (packet.sequence, now);
-                    self.pause = self.pause.max(pause);
+                    self.pause = self.pause.max(if self.is_liar(member) { 0 } else { pause });
                     let mid = payload_number(&packet.payload).unwrap_or(0) / MID_EVERY;
                     self.machine(member).node.step(now, EdgeInput::Mid(mid), &mut Vec::new());
                 }
             }
+            EdgeEffect::Lost(..) | EdgeEffect::Report(_) if self.is_liar(member) => {}
+            EdgeEffect::End(end) => self.end(now, member, end),
             EdgeEffect::Lost(first, count) => self.audit.lost(member, first, count),
             EdgeEffect::Report(bytes) => self.audit.reported(member, payload_number(&bytes).unwrap_or(u64::MAX)),
             EdgeEffect::Engine(order) => {
@@ -349,6 +368,15 @@ impl World {
         }
         if let Some(parent) = parent {
             self.open(now, member, parent, LinkPurpose::Orders);
+        }
+    }
+
+    /// A parent that will not hear a child any more; its shell tries again.
+    fn end(&mut self, now: Nanos, member: MemberId, end: LinkEnd) {
+        self.close(now, member, end);
+        self.step(now, member, EdgeInput::Closed(end));
+        if self.machines[&end.member].parent == Some(member) {
+            self.queue.push(now + 20 * MS, Event::Retry(end.member, member));
         }
     }
 
@@ -450,12 +478,4 @@ impl World {
         }
         self.queue.push(now + AWAY, Event::Revive(member));
     }
-}
-
-fn add(sums: &mut Vec<(&'static str, u64)>, counters: &EdgeCounters) {
-    let named = counters.named();
-    if sums.is_empty() {
-        sums.extend(named.iter().map(|(name, _)| (*name, 0)));
-    }
-    sums.iter_mut().zip(named).for_each(|(sum, (_, count))| sum.1 = sum.1.saturating_add(count));
 }

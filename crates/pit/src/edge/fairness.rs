@@ -1,7 +1,7 @@
 //! How an edge is, as JSON.
 
-use edge::EdgeStatus;
-use fairnet::{FairnessEvent, MedianAndP99};
+use edge::{EdgeStatus, RootStatus};
+use fairnet::{ClockEstimate, FairnessEvent, MedianAndP99, ROOT_MEMBER};
 use primitives::to_hex;
 use serde_json::{Value, json};
 
@@ -27,8 +27,22 @@ fn event(event: &FairnessEvent) -> Value {
         FairnessEvent::Clock(member, bound) => ("clock", member, Some(bound)),
         FairnessEvent::Diverged(participant) => ("diverged", participant, None),
         FairnessEvent::OutsideWindow(participant) => ("outside window", participant, None),
+        // What these say is not always a time.
+        FairnessEvent::Implausible(member, _) => ("implausible", member, None),
+        FairnessEvent::Flooded(member, _) => ("flooded", member, None),
     };
     json!({ "event": name, "member": member, "value_ns": value.map(|value| value.to_string()) })
+}
+
+/// What probes say of members' clocks: how far each is ahead of the root's, and how wrong that can be.
+fn clocks(root: &RootStatus) -> Vec<Value> {
+    let found = root.clocks.estimates(root.at);
+    let others = found.into_iter().filter(|(member, _)| *member != ROOT_MEMBER);
+    let clock = |(member, clock): (u64, ClockEstimate)| {
+        json!({ "member": member, "ahead_us": clock.offset / 1_000.0, "bound_us": clock.bound / 1_000.0,
+            "drift_ppm": clock.drift_ppm, "share_of_pure_probes": clock.pure, "label": "estimated" })
+    };
+    others.map(clock).collect()
 }
 
 /// What `/v1/fairness` answers: figures of deliveries, each with its label, and the log of fairness events, newest
@@ -67,6 +81,7 @@ pub fn fairness_body(status: &EdgeStatus) -> Value {
         "hold_time": figure(windows.held, true),
         "one_way_delay": figure(windows.delay, is_bounded),
         "clock_error_bound_us": windows.error_bound.map(micros),
+        "clock_offsets": clocks(root),
         "share_within_1_us": { "value": windows.within, "label": "estimated" },
         "share_proven_within_1_us": { "value": windows.proven, "label": "proven" },
         "evictions": counters.evictions,

@@ -137,7 +137,7 @@ impl Tree {
         let mut station = Station::new(member, SECRET, node, sockets, Some(root), observer(member, self.watch.clone()));
         station.encrypt(StreamTls::of_secret(&SECRET).expect("TLS"));
         if member >= GATEWAYS[0] {
-            let door = ParticipantDoor::bind(any).expect("a port");
+            let door = ParticipantDoor::bind(any, edge::DoorLimits::default()).expect("a port");
             self.doors.push(door.address().expect("bound"));
             station.serve(door);
             station.show_to(if member == GATEWAYS[0] { vec![feed_to] } else { Vec::new() });

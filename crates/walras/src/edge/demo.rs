@@ -18,6 +18,8 @@ use primitives::{SecretKey, Transaction, to_hex};
 use serde_json::{Value, json};
 
 use super::bundles::{Boundaries, BundleShelf};
+use crate::demo_network::free_addresses;
+
 use super::{Machines, make_secret, page, prices, read_secret, start};
 
 /// Proxies, and the number of the first gateway.
@@ -26,6 +28,9 @@ const FIRST_GATEWAY: u64 = 1_000;
 /// Processes of gateways, and gateways in each.
 const GATEWAY_PROCESSES: u64 = 2;
 const GATEWAYS_EACH: u64 = 10;
+/// Proxies and gateways of the venue's own edge. Each gateway has a door for OUCH.
+const VENUE_PROXIES: u64 = 2;
+const VENUE_GATEWAYS: u16 = 4;
 /// Pause before a process that ended is started again.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Orders that wait for a process of gateways; more are lost.
@@ -57,12 +62,19 @@ pub struct DemoEdge {
 }
 
 impl DemoEdge {
-    /// Starts the root, the page of fairness at `listen` or another port, and the other members.
-    pub fn start(folder: &Path, listen: SocketAddr) -> anyhow::Result<DemoEdge> {
+    /// The file with the secret of all machines of the demo's edges, which is made if it is not there.
+    pub fn secret(folder: &Path) -> anyhow::Result<PathBuf> {
         let path = folder.join("edge-secret");
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
         if !path.exists() {
             make_secret(&path)?;
         }
+        Ok(path)
+    }
+
+    /// Starts the root, the page of fairness at `listen` or another port, and the other members.
+    pub fn start(folder: &Path, listen: SocketAddr) -> anyhow::Result<DemoEdge> {
+        let path = DemoEdge::secret(folder)?;
         let secret = read_secret(&path)?;
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let sockets = EdgeSockets::bind(any, any).context("the root of the edge cannot listen")?;
@@ -98,22 +110,33 @@ impl DemoEdge {
     }
 
     fn start_members(&mut self, root: SocketAddr, secret: &Path) -> anyhow::Result<()> {
-        let common = |kind: &str, member: u64| {
-            let words = [kind, "--member", &member.to_string(), "--root", &root.to_string(), "--machines", "shared"];
-            let mut arguments: Vec<String> = words.iter().map(ToString::to_string).collect();
-            arguments.extend(["--clock-error-ns".into(), CLOCK_ERROR_NS.to_string()]);
-            arguments.extend(["--secret".into(), secret.display().to_string()]);
-            arguments
-        };
         for member in 1..=PROXIES {
-            self.add(format!("proxy {member}"), common("proxy", member))?;
+            self.add(format!("proxy {member}"), arguments("proxy", member, root, secret))?;
         }
         for process in 0..GATEWAY_PROCESSES {
             let first = FIRST_GATEWAY + process * GATEWAYS_EACH;
-            let mut arguments = common("gateway", first);
+            let mut arguments = arguments("gateway", first, root, secret);
             arguments.extend(["--count".into(), GATEWAYS_EACH.to_string(), "--orders".into()]);
             self.add(format!("gateways {first} to {}", first + GATEWAYS_EACH - 1), arguments)?;
         }
+        Ok(())
+    }
+
+    /// Starts the edge of the venue's continuous markets, whose root is the venue's node: market data reaches all its
+    /// gateways at one deadline, and each takes orders over OUCH.
+    pub fn add_venue(&mut self, root: SocketAddr, venue: SocketAddr, say: &impl Fn(String)) -> anyhow::Result<()> {
+        let (secret, doors) = (DemoEdge::secret(&self.folder)?, free_addresses(1, VENUE_GATEWAYS)?[0]);
+        for member in 1..=VENUE_PROXIES {
+            self.add(format!("venue's proxy {member}"), arguments("proxy", member, root, &secret))?;
+        }
+        let mut words = arguments("gateway", FIRST_GATEWAY, root, &secret);
+        let (count, ouch) = (VENUE_GATEWAYS.to_string(), doors.to_string());
+        words.extend(["--count".into(), count, "--ouch".into(), ouch]);
+        self.add(
+            format!("venue's gateways {FIRST_GATEWAY} to {}", FIRST_GATEWAY + u64::from(VENUE_GATEWAYS) - 1),
+            words,
+        )?;
+        say(format!("The venue's own edge: fairness at http://{venue}/v1/fairness, OUCH at its first gateway {doors}"));
         Ok(())
     }
 
@@ -242,6 +265,15 @@ impl Drop for DemoEdge {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// How a member is started.
+fn arguments(kind: &str, member: u64, root: SocketAddr, secret: &Path) -> Vec<String> {
+    let words = [kind, "--member", &member.to_string(), "--root", &root.to_string(), "--machines", "shared"];
+    let mut arguments: Vec<String> = words.iter().map(ToString::to_string).collect();
+    arguments.extend(["--clock-error-ns".into(), CLOCK_ERROR_NS.to_string()]);
+    arguments.extend(["--secret".into(), secret.display().to_string()]);
+    arguments
 }
 
 /// Writes lines to a process, in a thread of its own: a process that does not read delays nobody else.

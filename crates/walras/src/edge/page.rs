@@ -108,7 +108,7 @@ pub fn metrics(status: &EdgeStatus) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fairnet::{ShownSample, Windows};
+    use fairnet::{ClockMesh, EstimatorRules, ShownSample, Windows};
     use serde_json::json;
 
     use super::*;
@@ -129,6 +129,8 @@ mod tests {
             sequence: 4,
             windows: windows.figures(edge::WINDOW_TARGET),
             delays: Vec::new(),
+            at: 0,
+            clocks: ClockMesh::new(EstimatorRules::default()),
             log: Vec::new(),
             log_head: [0; 32],
         };

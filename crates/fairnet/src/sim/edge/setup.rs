@@ -2,7 +2,8 @@
 
 use crate::Nanos;
 use crate::bundles::BundleRules;
-use crate::node::{EdgeMistake, EdgeRules};
+use crate::node::{EdgeLie, EdgeMistake, EdgeRules};
+use crate::roster::FairnessEvent;
 use crate::sim::SimDice;
 
 const MS: Nanos = 1_000_000;
@@ -45,6 +46,8 @@ pub struct EdgeSetup {
     pub faults: EdgeFaults,
     /// Limits.
     pub rules: EdgeRules,
+    /// What the first gateway pretends.
+    pub lie: Option<EdgeLie>,
 }
 
 impl EdgeSetup {
@@ -75,7 +78,10 @@ impl EdgeSetup {
         // A third of all edges have a batch market.
         let bundles = (seed % 3 == 1).then_some(BundleRules { edge: 1, period: 10 * MS, most: 64 });
         let rules = EdgeRules { shape, bundles, ..EdgeSetup::rules() };
-        EdgeSetup { seed, proxies, gateways, payloads: 3_000, orders: 500, engine, faults, rules }
+        // Of each eight edges one has a gateway that lies.
+        let lies = [EdgeLie::Ahead(40 * MS), EdgeLie::Behind(2 * MS), EdgeLie::Unseen(1_000)];
+        let lie = (seed % 8 == 3).then(|| lies[(seed / 8 % 3) as usize]);
+        EdgeSetup { seed, proxies, gateways, payloads: 3_000, orders: 500, engine, faults, rules, lie }
     }
 }
 
@@ -92,6 +98,8 @@ pub struct EdgeReport {
     pub pause: Nanos,
     /// Events of the queue.
     pub events: u64,
+    /// The last events of the fairness log.
+    pub log: Vec<FairnessEvent>,
     /// Digest of all that was shown and handed on.
     pub trace: [u8; 32],
 }
