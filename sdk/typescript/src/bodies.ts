@@ -87,6 +87,17 @@ export type PastFill = {
   left: Units;
   returned: Units;
 };
+/** Units that left or reached an account: `direction` is `in` or `out`; `kind` `payment`, `issue`, `burn`, `stake`, `lane` or `venue`. */
+export type PastTransfer = {
+  height: number;
+  time_ms: number;
+  id: string;
+  asset: string;
+  amount: Units;
+  direction: string;
+  kind: string;
+  with: string | null;
+};
 /** The definite answer about an order; `pending` and `refused` ones may count until block `until`. */
 export type OrderFate = {
   account: string;

@@ -109,6 +109,10 @@ export class Client {
   fills(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastFill[]; next: string | null }> {
     return this.session.past(address, "fills", models.pastFill, cursor, limit);
   }
+  /** A page of what else left or reached an account, newest first: payments, issues, and what went to lanes and venues. */
+  transfers(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastTransfer[]; next: string | null }> {
+    return this.session.past(address, "transfers", models.pastTransfer, cursor, limit);
+  }
   /** The definite answer about an order, by its number or by the `client` that it was signed with. */
   orderFate(order: { number: bigint } | { client: string }, address = this.address): Promise<models.OrderFate> {
     return this.session.orderFate(address, order);
@@ -120,12 +124,11 @@ export class Client {
   markets(): Promise<models.Market[]> {
     return this.session.markets();
   }
-  /** The resting offers of a market such as `EUR/USD`, by price. */
   /** Last price, best limits, and the 24 hours up to the last block. */
   ticker(market: string): Promise<models.Ticker> {
     return this.session.ticker(market);
   }
-
+  /** The resting offers of a market such as `EUR/USD`, by price. */
   book(market: string, levels?: number): Promise<models.Book> {
     return this.session.book(market, levels);
   }

@@ -115,6 +115,7 @@ export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" |
   amount: string | null;
   left: string | null;
 };
+export type PastTransfer = bodies.PastTransfer;
 export type OrderFate = {
   status: string;
   until: bigint;
@@ -141,6 +142,8 @@ export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Ass
   const amounts = { amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
   return { ...body, ...amounts, sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
+
+export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({ ...body, amount: assets.get(body.asset).amount(body.amount) });
 
 export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => {
   const { status, why, id, known_from } = body;
