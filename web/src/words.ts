@@ -105,6 +105,12 @@ export function orderEnd(status: string, why: string | null): string {
   return `${status.charAt(0).toUpperCase()}${status.slice(1)}${reason ? `: ${reason}` : ""}`;
 }
 
+/** Throws where a transaction's status is none that this page knows: what is unknown is not taken for committed. */
+export function checkStatus(status: string): void {
+  if (status === "pending" || status === "committed") return;
+  throw new Told(`The node tells the status “${stranger(status, 40)}” of a transaction, which this page does not know: reload it, as the node may be newer.`);
+}
+
 /** The decimals of an asset by its symbol. */
 export type Decimals = (symbol: string) => number;
 

@@ -370,6 +370,7 @@ test("every example runs", { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "walras-"));
   const invoice = [OTHER, "EUR", "1.50", "invoice 7", folder];
   const told: Record<string, string> = {
+    "ccxt-bot.mjs": await run("examples/ccxt-bot.mjs"),
     "market-data.mjs": await run("examples/market-data.mjs"),
     "market-maker.mjs": await run("examples/market-maker.mjs", "EUR/USD", "5", "4"),
     "pay-once.mjs": await run("examples/pay-once.mjs", ...invoice),
@@ -377,6 +378,7 @@ test("every example runs", { skip }, async () => {
     "watch.mjs": await run("examples/watch.mjs", client.address, "2"),
   };
   assert.deepEqual(Object.keys(told), readdirSync(join(PACKAGE, "examples")).sort());
+  assert.match(told["ccxt-bot.mjs"]!, /order \d+ is open, 1 remain\nopen: [\d,]+\nfree: [^]*EUR: /);
   assert.match(told["market-data.mjs"]!, /EUR\/USD: last /);
   assert.match(told["market-maker.mjs"]!, /buys .* at .*, sells .* at /);
   assert.deepEqual(await client.offers(), []);

@@ -18,7 +18,6 @@ use utoipa_axum::routes;
 
 use crate::backend::Backend;
 use crate::book_feed::BookFeeds;
-use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::page;
 use crate::roles::{Access, Role};
@@ -46,6 +45,7 @@ mod parameters;
 mod pools;
 mod prepare;
 mod probes;
+mod rate_limits;
 mod record_proof;
 #[cfg(test)]
 mod reference;
@@ -64,6 +64,7 @@ mod venues;
 pub(crate) use accounts::OffersPage;
 pub(crate) use failure::Failure;
 pub(crate) use probes::probes;
+use rate_limits::RateLimits;
 
 /// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
@@ -78,10 +79,8 @@ pub(crate) struct Api {
     pub(crate) settings: Arc<Http>,
     /// Symbols of the assets.
     pub(crate) symbols: Arc<json::Symbols>,
-    /// Requests being served.
-    requests: Shares,
-    /// Bytes of bodies.
-    body_room: Shares,
+    /// What requests share.
+    rates: RateLimits,
     /// Connections of the stream.
     pub(crate) streams: Shares,
     /// Books as they change, for the stream.
@@ -121,8 +120,7 @@ impl Api {
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
-            requests: Shares::new(settings.concurrent_requests as u64),
-            body_room: Shares::new(DoorLimits::new(&settings).body_bytes_waiting as u64),
+            rates: RateLimits::new(&settings),
             streams: Shares::new(settings.stream_connections as u64),
             heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
@@ -144,8 +142,7 @@ impl Api {
     pub(crate) fn for_ethereum(&self) -> Api {
         let Api { settings, .. } = self;
         Api {
-            requests: Shares::new(settings.concurrent_requests as u64),
-            body_room: Shares::new(DoorLimits::new(settings).body_bytes_waiting as u64),
+            rates: RateLimits::new(settings),
             streams: Shares::new(settings.stream_connections as u64),
             ..self.clone()
         }

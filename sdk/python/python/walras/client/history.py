@@ -16,6 +16,16 @@ def _known(assets: Assets, symbol: str) -> Asset | None:
     return assets[symbol] if symbol in assets else None
 
 
+_STATUSES = ("pending", "refused", "resting", "ended", "void")
+
+
+def _status(status: str) -> str:
+    """A status that a later node may tell is not taken for one of these."""
+    if status not in _STATUSES:
+        raise ValueError(f"it tells the status {status!r} of an order; this client knows {', '.join(_STATUSES)}")
+    return status
+
+
 @dataclass(frozen=True, slots=True)
 class PastFill:
     """An execution of an offer in a batch."""
@@ -90,7 +100,7 @@ class PastOrder:
             amount=sell.amount(int(body["amount"])) if sell else None,
             life=body["life"],
             client=body["client"],
-            status=body["status"],
+            status=_status(body["status"]),
             why=body["why"],
             left=sell.amount(int(body["left"])) if sell else None,
         )
@@ -153,7 +163,7 @@ class OrderFate:
         sell = _known(assets, order.sell) if order else None
         buy = _known(assets, order.buy) if order else None
         return OrderFate(
-            status=body["status"],
+            status=_status(body["status"]),
             until=int(body["until"]),
             why=body["why"],
             id=body["id"],
