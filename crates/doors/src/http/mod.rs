@@ -29,6 +29,7 @@ use readers::Sides;
 
 mod accounts;
 mod asyncapi;
+mod batch_news;
 mod blocks;
 mod chain;
 mod channels;
@@ -38,9 +39,11 @@ mod failure;
 pub(crate) mod guard;
 mod history;
 mod lane;
+mod login;
 mod markets;
 mod operations;
 mod operator;
+mod own_orders;
 mod parameters;
 mod pools;
 mod prepare;
@@ -108,7 +111,8 @@ pub(crate) struct Api {
         json::BookChangeBody,
         json::BookSnapshotBody,
         json::MarketCandleBody,
-        json::MarketTradeBody
+        json::MarketTradeBody,
+        json::OwnOrdersBody
     ))
 )]
 struct Description;
