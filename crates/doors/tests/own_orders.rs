@@ -299,3 +299,31 @@ fn an_index_that_falls_behind_is_told_by_a_snapshot_when_it_has_followed() {
         one.refuses(&channel(owner()), "no_history", "[history] keep");
     });
 }
+
+/// Requests that are almost one: each is answered or ignored, and the connection goes on.
+#[test]
+fn requests_that_are_almost_logins_end_no_connection() {
+    with_node(loopback(), node(), |server| {
+        let mut one = Subscriber::new(server);
+        let whole = one.challenge().by(&key(), owner()).to_string();
+        let challenge = json!({"challenge": true}).to_string();
+        let cut = |text: &str| (0..text.len()).step_by(3).map(|end| text[..end].to_string()).collect::<Vec<_>>();
+        let swapped = |text: &str| {
+            let with = |(at, by): (usize, char)| {
+                let mut changed: Vec<char> = text.chars().collect();
+                changed[at] = by;
+                changed.into_iter().collect::<String>()
+            };
+            let places = (0..text.len()).step_by(5);
+            places.flat_map(|at| ['"', '0', '{', '\u{fffd}'].map(|by| (at, by))).map(with).collect::<Vec<_>>()
+        };
+        for text in [cut(&whole), cut(&challenge), swapped(&whole), swapped(&challenge)].concat() {
+            one.0.send(Message::text(text.clone())).expect("sent");
+            one.say(&json!({"unsubscribe": ["the end"]}));
+            let mut answers = (0..3).map(|_| one.hear());
+            let end = answers.find(|answer| answer["code"] == "unknown_channel");
+            assert!(end.is_some(), "the connection goes on after {text}");
+        }
+        one.refuses(&channel(owner()), "login_required", "");
+    });
+}

@@ -39,6 +39,7 @@ from walras.client import (
 )
 from walras.client.amounts import inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
+from walras.client.core import host_of
 from walras.client.encoding import (
     Body,
     Burn,
@@ -503,3 +504,17 @@ def test_a_status_that_this_client_does_not_know_is_an_error_that_names_it(statu
     order = {"status": status, "until": "9", "why": None, "id": body["id"], "sequence": "1", "order": None, "fills": []}
     with pytest.raises(ValueError, match=f"the status {status!r} of an order"):
         OrderFate.of({**order, "known_from": 1}, Assets([]))
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("http://127.0.0.1:8080", "127.0.0.1:8080"),
+        ("http://node.example:80", "node.example"),
+        ("https://Node.Example", "node.example"),
+        ("https://node.example:8443/", "node.example:8443"),
+        ("http://[::1]:8080", "[::1]:8080"),
+    ],
+)
+def test_the_server_of_a_login_is_the_host_of_its_requests(server: str, host: str) -> None:
+    assert host_of(server) == host

@@ -98,6 +98,9 @@ export type PastTransfer = {
   kind: string;
   with: string | null;
 };
+/** An account's own orders on the stream: the newest, or those that changed; `pending` are all that are in no block yet. */
+export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };
+export type PendingOrder = { id: string; sequence: string; until: string };
 /** The definite answer about an order; `pending` and `refused` ones may count until block `until`. */
 export type OrderFate = {
   account: string;

@@ -126,6 +126,9 @@ export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" |
   amount: string | null;
   left: string | null;
 };
+/** An order that the node took and that is in no block yet. */
+export type PendingOrder = { id: string; sequence: bigint; until: bigint };
+export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };
 export type PastTransfer = bodies.PastTransfer;
 export type OrderFate = {
   status: OrderStatus;
@@ -153,6 +156,14 @@ export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Ass
   const amounts = { amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
   return { ...body, ...amounts, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
+
+export const ownOrders = ({ height, account, orders, fills, pending }: bodies.OwnOrders, assets: Assets): OwnOrders => ({
+  height,
+  account,
+  orders: orders.map((one) => pastOrder(one, assets)),
+  fills: fills.map((one) => pastFill(one, assets)),
+  pending: pending.map(({ id, sequence, until }) => ({ id, sequence: BigInt(sequence), until: BigInt(until) })),
+});
 
 export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({ ...body, amount: assets.get(body.asset).amount(body.amount) });
 

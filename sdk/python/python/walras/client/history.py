@@ -175,3 +175,39 @@ class OrderFate:
             returned=sell.amount(int(body["returned"])) if sell else None,
             known_from=int(body["known_from"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOrder:
+    """An order that the node took and that is in no block yet."""
+
+    id: str
+    sequence: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOrders:
+    """An account's own orders on the stream: with `is_snapshot` the newest hundred, else those that changed."""
+
+    account: str
+    height: int
+    is_snapshot: bool
+    orders: tuple[PastOrder, ...]
+    fills: tuple[PastFill, ...]
+    """Newest first."""
+    pending: tuple[PendingOrder, ...]
+    """All that the node took and no block contains."""
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> OwnOrders:
+        return OwnOrders(
+            account=body["account"],
+            height=int(body["height"]),
+            is_snapshot=body["type"] == "snapshot",
+            orders=tuple(PastOrder.of(one, assets) for one in body["orders"]),
+            fills=tuple(PastFill.of(one, assets) for one in body["fills"]),
+            pending=tuple(
+                PendingOrder(one["id"], int(one["sequence"]), int(one["until"])) for one in body["pending"]
+            ),
+        )
