@@ -83,8 +83,10 @@ fn whoever_provides_to_a_pool_that_sleeps_is_told_so_before_signing() {
         let awake = least.and_then(|least| least.parse::<u64>().ok()).expect("units") * ledger::AWAKE;
         assert_eq!(pools["pools"][0]["awake_a"], awake.to_string());
         let says = |class: u8| {
-            let operation = serde_json::json!({"type": "provide", "a": "USD", "b": "EUR", "class": class, "shares": "10",
-                "most_a": "1000", "most_b": "1000"});
+            let mut operation =
+                serde_json::json!({"a": "USD", "b": "EUR", "class": class, "most_a": "1000", "most_b": "1000"});
+            operation["type"] = "provide".into();
+            operation["shares"] = "10".into();
             let body = serde_json::json!({"account": OWNER.address().to_string(), "operation": operation}).to_string();
             let kind = "application/json";
             let (status, answer) = send(server, "POST", "/v1/transactions/prepare", kind, body.as_bytes());

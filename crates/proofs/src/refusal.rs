@@ -9,7 +9,6 @@ use borsh::BorshSerialize;
 use primitives::Malformed;
 
 use crate::account::WindowError;
-use crate::refusals::of_place;
 use crate::root_parts::RootPart;
 
 /// Why a transaction is refused, when it is submitted or by the filter of a block.
@@ -100,12 +99,6 @@ refusals! {
 }
 
 impl Refusal {
-    /// All reasons, by place and number.
-    pub fn all() -> impl Iterator<Item = Refusal> {
-        let of_place = |place: u8| (0..of_place(place).len()).map(move |number| Refusal::of(place, number as u8));
-        (0..=u8::MAX).flat_map(of_place)
-    }
-
     pub(crate) const fn of(place: u8, number: u8) -> Refusal {
         Refusal { place, number }
     }

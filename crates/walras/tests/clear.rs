@@ -400,8 +400,8 @@ fn groups_that_are_not_full_are_named_and_checked() {
     assert_eq!(verify(serde_json::json!([])).0, 0);
     for (short, words) in [
         (serde_json::json!(["EUR"]), "AAA"),
-        (serde_json::json!(["BBB"]), "BBB"),
-        (serde_json::json!(["AAA", "AAA"]), ""),
+        (serde_json::json!(["BBB"]), "name each group once, by its lowest asset"),
+        (serde_json::json!(["AAA", "AAA"]), "name each group once"),
         (serde_json::json!(["XYZ"]), "short: asset XYZ is in none of the offers"),
     ] {
         let (status, told) = verify(short.clone());
