@@ -40,7 +40,8 @@ endif
 build: page ## Build the release binary
 	$(CARGO) build --locked --release -p walras
 
-demo: build ## Start a local exchange with traders and the page
+demo: page ## Start a local exchange with traders and the page
+	$(CARGO) build --locked --release -p walras --no-default-features --features etcd
 	./$(WALRAS) demo
 
 # Checks come first where the tools for them are there: they are the cheapest.

@@ -46,8 +46,8 @@ pub use lane::{
     LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
 pub use markets::{
-    BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves, DayBody, HistoryBody,
-    HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody,
+    BOOK_CHECKED_LEVELS, BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves,
+    DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody, book_checksum,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
@@ -57,7 +57,8 @@ pub use operations::{
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use record_proof::RecordProofBody;
 pub use stream::{
-    AccountEvent, AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody,
+    AccountIncrement, AccountSnapshot, ChannelSnapshot, ChannelState, MarketCandleBody, MarketTradeBody, OwnFillBody,
+    OwnOutcomeBody, StreamMessage,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venues::{

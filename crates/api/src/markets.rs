@@ -208,6 +208,25 @@ pub struct BookSnapshotBody {
     pub checksum: u32,
 }
 
+/// Levels of each side that [`book_checksum`] covers.
+pub const BOOK_CHECKED_LEVELS: usize = 10;
+
+/// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;` each.
+pub fn book_checksum(buys: &[Level], sells: &[Level]) -> u32 {
+    let best = |levels: &[Level]| -> String {
+        let of = |level: &Level| format!("{}:{}:{};", level.price_units, level.amount, level.offers);
+        levels.iter().take(BOOK_CHECKED_LEVELS).map(of).collect()
+    };
+    crc32((best(buys) + &best(sells)).as_bytes())
+}
+
+/// CRC-32 as zip and Ethernet have it.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    })
+}
+
 /// What changed in the best levels of a book: it leads from the state of one height to that of another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct BookChangeBody {
@@ -280,4 +299,24 @@ pub struct DayBody {
     pub quote_volume: String,
     /// Batches in which the market traded.
     pub batches: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_the_usual_one_of_the_ten_best_levels() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        let level = |price: u32, amount: u32| Level {
+            price: price.to_string(),
+            price_units: price.to_string(),
+            amount: amount.to_string(),
+            offers: 1,
+        };
+        let buys = [level(99, 5), level(98, 7)];
+        assert_eq!(book_checksum(&buys, &[level(101, 3)]), crc32(b"99:5:1;98:7:1;101:3:1;"));
+        let sells: Vec<Level> = (0..12).map(|price| level(price, 1)).collect();
+        assert_eq!(book_checksum(&[], &sells), book_checksum(&[], &sells[..10]));
+    }
 }

@@ -14,15 +14,10 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hashbrown::HashMap;
-use ledger::contracts::ethereum::{Address, B256, Bytes, KECCAK_EMPTY, TxKind, U256, hex, keccak256};
-use ledger::contracts::{
-    AccountInfo, BlockEnv, CfgEnv, EvmBlock, EvmCode, EvmContent, EvmContext, EvmJob, EvmOutcome, EvmPlace, EvmProgram,
-    EvmState, EvmStatus, SpecId, TokenFacts, TxEnv, evm_code, evm_tuning, evm_workers, parallel_tuning, token_address,
-};
-use primitives::{AssetId, Price};
+use gas::{EvmFixture, Load, Maps, RICH, SharedMaps, account};
+use ledger::contracts::ethereum::{Address, Bytes, TxKind, U256, keccak256};
+use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, TxEnv, evm_tuning, evm_workers, parallel_tuning};
 use revm::context::{Context, ContextSetters, ContextTr, JournalTr};
-use revm::database_interface::{DBErrorMarker, Database};
 use revm::handler::{EvmTr, ExecuteEvm, MainBuilder, MainContext};
 use serde_json::{Value, json};
 use stm::{Tuning, Workers};
@@ -55,198 +50,10 @@ impl EvmOptions {
 const TOKEN: &str = include_str!("../contracts/Token.hex");
 const POOL: &str = include_str!("../contracts/Pool.hex");
 const EXCHANGE: &str = include_str!("../contracts/Exchange.hex");
-const RICH: u64 = 1_000_000_000_000_000_000;
 /// Number of sub-blocks that a superblock is cut into, to be executed and written one by one.
 const SUB_BLOCKS: usize = 4;
 /// Each way runs repeatedly for this long in each round, and the best block counts.
 const SETTLING: Duration = Duration::from_millis(300);
-
-/// A state in maps.
-#[derive(Clone, Default)]
-struct Maps {
-    accounts: HashMap<Address, AccountInfo>,
-    slots: HashMap<(Address, U256), U256>,
-    codes: HashMap<B256, EvmCode>,
-}
-
-/// Maps cannot fail.
-#[derive(Debug, thiserror::Error)]
-#[error("maps do not fail")]
-struct Never;
-
-impl DBErrorMarker for Never {}
-
-impl Maps {
-    fn set_account(&mut self, address: Address, mut info: AccountInfo) {
-        if let Some(code) = info.code.take().filter(|_| info.code_hash != KECCAK_EMPTY) {
-            self.codes.insert(info.code_hash, code);
-        } else if info.code_hash == KECCAK_EMPTY {
-            info.code = Some(EvmCode::default());
-        }
-        self.accounts.insert(address, info);
-    }
-
-    fn write(&mut self, writes: Vec<(EvmPlace, EvmContent)>) {
-        for (EvmPlace { address, slot, .. }, content) in writes {
-            match (slot, content) {
-                (Some(slot), EvmContent::Slot(value)) => drop(self.slots.insert((address, slot), value)),
-                (None, EvmContent::Account(Some(info))) => self.set_account(address, info),
-                _ => drop(self.accounts.remove(&address)),
-            }
-        }
-    }
-}
-
-impl Database for Maps {
-    type Error = Never;
-
-    fn basic(&mut self, address: Address) -> Result<Option<AccountInfo>, Never> {
-        Ok(self.accounts.get(&address).cloned())
-    }
-
-    fn code_by_hash(&mut self, hash: B256) -> Result<EvmCode, Never> {
-        Ok(self.codes[&hash].clone())
-    }
-
-    fn storage(&mut self, address: Address, slot: U256) -> Result<U256, Never> {
-        Ok(self.slots.get(&(address, slot)).copied().unwrap_or_default())
-    }
-
-    fn block_hash(&mut self, _: u64) -> Result<B256, Never> {
-        Ok(B256::ZERO)
-    }
-}
-
-/// The same, as the executor reads it.
-#[derive(Clone)]
-pub(crate) struct Shared(Arc<Maps>);
-
-impl EvmState for Shared {
-    fn account(&self, _: u32, address: &Address) -> Option<AccountInfo> {
-        let AccountInfo { balance, nonce, code_hash, .. } = *self.0.accounts.get(address)?;
-        Some(AccountInfo { balance, nonce, code_hash, account_id: None, code: None })
-    }
-
-    fn slot(&self, _: u32, address: &Address, slot: &U256) -> U256 {
-        self.0.slots.get(&(*address, *slot)).copied().unwrap_or_default()
-    }
-
-    fn code(&self, _: u32, hash: &B256) -> EvmCode {
-        self.0.codes[hash].clone()
-    }
-
-    fn block_hash(&self, _: u32, _: u64) -> B256 {
-        B256::ZERO
-    }
-
-    /// Two assets, so that tokens and offers can be called.
-    fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
-        let (symbol, valuation) = (format!("A{asset}"), Some(Price::ONE));
-        (asset.0 < 2).then_some(TokenFacts { symbol, decimals: 6, issued: 1 << 62, least_units: 4_096, valuation })
-    }
-}
-
-/// A block over a state.
-pub(crate) struct Load {
-    pub state: Shared,
-    pub jobs: Vec<EvmJob>,
-}
-
-fn context() -> Arc<EvmContext> {
-    let rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA);
-    let mut block = BlockEnv {
-        number: U256::from(1),
-        timestamp: U256::from(1_700_000_000),
-        basefee: 7,
-        gas_limit: 1 << 40,
-        prevrandao: Some(B256::ZERO),
-        ..BlockEnv::default()
-    };
-    block.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
-    Arc::new(EvmContext { block, rules })
-}
-
-fn account(number: u64) -> Address {
-    Address::from_slice(&keccak256(number.to_be_bytes())[12..])
-}
-
-/// A state that is made by transactions, and the nonces of their senders.
-pub(crate) struct EvmFixture {
-    context: Arc<EvmContext>,
-    maps: Maps,
-    nonces: HashMap<Address, u64>,
-}
-
-impl EvmFixture {
-    pub fn new(accounts: usize) -> EvmFixture {
-        let mut maps = Maps::default();
-        for number in 0..accounts as u64 {
-            maps.set_account(account(number), AccountInfo { balance: U256::from(RICH), ..AccountInfo::default() });
-        }
-        EvmFixture { context: context(), maps, nonces: HashMap::new() }
-    }
-
-    pub fn job(&mut self, from: u64, kind: TxKind, data: Bytes, value: u64, gas_limit: u64) -> EvmJob {
-        let caller = account(from);
-        let nonce = self.nonces.entry(caller).or_default();
-        let transaction = TxEnv {
-            caller,
-            kind,
-            data,
-            gas_limit,
-            gas_price: 10,
-            nonce: *nonce,
-            value: U256::from(value),
-            chain_id: Some(1),
-            ..TxEnv::default()
-        };
-        *nonce += 1;
-        EvmJob { space: 0, context: self.context.clone(), transaction: Arc::new(transaction) }
-    }
-
-    /// Puts code at a new address.
-    pub fn place(&mut self, code: Vec<u8>) -> Address {
-        let (code, address) = (evm_code(code.into()), account(u64::MAX));
-        let info = AccountInfo { code_hash: code.hash_slow(), code: Some(code), nonce: 1, ..AccountInfo::default() };
-        self.maps.set_account(address, info);
-        address
-    }
-
-    /// Gives an account units of asset 1.
-    pub fn fund(&mut self, holder: Address, units: u64) {
-        let token = Address::new(token_address(AssetId(1)).0);
-        self.maps.slots.insert((token, holder.into_word().into()), U256::from(units));
-    }
-
-    /// Makes transactions part of the state before the measured block.
-    fn settle(&mut self, jobs: Vec<EvmJob>) {
-        let state = Shared(Arc::new(std::mem::take(&mut self.maps)));
-        let EvmBlock { outcomes, writes } = EvmProgram { state: state.clone(), jobs }.execute_sequentially();
-        outcomes.iter().for_each(must_succeed);
-        self.maps = Arc::unwrap_or_clone(state.0);
-        self.maps.write(writes);
-    }
-
-    fn create(&mut self, code: &str, arguments: &[Address]) -> Address {
-        let mut data = hex::decode(code.trim()).expect("compiled code");
-        arguments.iter().for_each(|argument| data.extend_from_slice(&argument.into_word().0));
-        let nonce = self.nonces.get(&account(0)).copied().unwrap_or(0);
-        let job = self.job(0, TxKind::Create, data.into(), 0, 10_000_000);
-        self.settle(vec![job]);
-        account(0).create(nonce)
-    }
-
-    pub fn load(self, jobs: Vec<EvmJob>) -> Load {
-        Load { state: Shared(Arc::new(self.maps)), jobs }
-    }
-}
-
-fn must_succeed(outcome: &EvmOutcome) {
-    match outcome {
-        EvmOutcome::Executed(execution) if execution.status == EvmStatus::Succeeded => {}
-        other => panic!("a transaction of the workload failed: {other:?}"),
-    }
-}
 
 /// The input of a call.
 fn input(signature: &str, arguments: &[U256]) -> Bytes {
@@ -400,7 +207,7 @@ fn by_sub_blocks(workers: &mut Workers, load: &Load, parts: usize) -> (f64, u64)
         let mut gas = 0;
         for jobs in lanes {
             let tuning = evm_tuning(&jobs);
-            let (block, state, _) = EvmProgram { state: Shared(Arc::new(maps)), jobs }.execute(workers, &tuning);
+            let (block, state, _) = EvmProgram { state: SharedMaps(Arc::new(maps)), jobs }.execute(workers, &tuning);
             maps = Arc::into_inner(state.0).expect("there is no other reference");
             maps.write(block.writes);
             gas += block.outcomes.iter().map(gas_of).sum::<u64>();

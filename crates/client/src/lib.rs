@@ -2,7 +2,8 @@
 //! every error names the server, what it said and what to do ([`ClientError`]).
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
-//! - [`AccountStream`]: an account, as it changes
+//! - [`Stream`]: blocks, batches, trades, books, tickers, candles and accounts, as they change; [`LocalBook`]: a book
+//!   that follows its channel
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
@@ -12,6 +13,7 @@
 //! - [`durable`]: files that are whole after a crash
 
 mod assets;
+mod book;
 pub mod durable;
 mod error;
 pub mod evidence;
@@ -26,7 +28,8 @@ pub mod venues;
 pub mod wallet;
 
 pub use assets::{Assets, Listed};
+pub use book::{BookBroken, LocalBook};
 pub use error::ClientError;
 pub use node::{NodeClient, SigningTerms, Unready};
-pub use stream::{AccountStream, Followed};
+pub use stream::{Channel, Stream, Told};
 pub use ticks::{NoTick, Ticks};

@@ -1,72 +1,158 @@
-//! Streams of a node: an account, as it changes.
+//! The stream of a node: channels about blocks, markets and accounts, each a snapshot and what follows it.
+//!
+//! Messages are numbered: a gap ends the stream, since what was shown may be wrong. A node says something every second,
+//! so a silence of five ends it, too. [`Stream::open`] goes on from heights that the caller has, where the node can.
 
+use std::fmt;
 use std::net::TcpStream;
+use std::time::Duration;
 
-use api::AccountEvent;
+use api::StreamMessage;
 use primitives::Address;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 
 use crate::error::ClientError;
 use crate::node::NodeClient;
 
-/// A node's stream about one account. Nothing that it says is verified.
-pub struct AccountStream {
+/// Seconds without a message after which a stream has ended.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// What a stream can be about. Markets are named `BASE/QUOTE`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Channel {
+    /// Each block.
+    Blocks,
+    /// Each batch.
+    Batches,
+    /// What one market trades, or each.
+    Trades(Option<String>),
+    /// The best levels of a book: see [`LocalBook`](crate::LocalBook).
+    Book(String),
+    /// A market at a glance.
+    Ticker(String),
+    /// The newest candle of a market, and an interval such as `1m`.
+    Candles(String, String),
+    /// An account.
+    Account(Address),
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Channel::Blocks => f.write_str("blocks"),
+            Channel::Batches => f.write_str("batches"),
+            Channel::Trades(None) => f.write_str("trades"),
+            Channel::Trades(Some(market)) => write!(f, "trades:{market}"),
+            Channel::Book(market) => write!(f, "book:{market}"),
+            Channel::Ticker(market) => write!(f, "ticker:{market}"),
+            Channel::Candles(market, interval) => write!(f, "candles:{market}:{interval}"),
+            Channel::Account(account) => write!(f, "account:{account}"),
+        }
+    }
+}
+
+/// A node's stream. Nothing that it says is verified.
+pub struct Stream {
     node: NodeClient,
     socket: WebSocket<MaybeTlsStream<TcpStream>>,
+    /// Number of the next message.
+    next: u64,
 }
 
 /// A message of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Followed {
+pub struct Told {
     /// As the node wrote it.
     pub text: String,
     /// What it says.
-    pub event: AccountEvent,
+    pub event: StreamMessage,
 }
 
-impl AccountStream {
-    /// Begins to follow an account.
+/// The number of a message.
+#[derive(Deserialize)]
+struct Numbered {
+    sequence: u64,
+}
+
+impl Stream {
+    /// Begins channels; one with a height goes on after it, or begins with a snapshot where the node cannot tell what
+    /// was between (an event `Error` with the code `resume_gone` says so).
     ///
     /// # Errors
     /// [`ClientError::NoStream`] if no node answers.
-    pub fn open(node: &NodeClient, account: &Address) -> Result<AccountStream, ClientError> {
+    pub fn open(node: &NodeClient, channels: &[(Channel, Option<u64>)]) -> Result<Stream, ClientError> {
         let url = format!("{}/v1/stream", node.url().replacen("http", "ws", 1));
         let silent = |cause| ClientError::NoStream { server: node.url().into(), cause: Box::new(cause) };
-        let (mut socket, _) = tungstenite::connect(&url).map_err(silent)?;
-        let request = format!("{{\"subscribe\":[\"account:{account}\"]}}");
-        socket.send(Message::text(request)).map_err(silent)?;
-        Ok(AccountStream { node: node.clone(), socket })
+        let (socket, _) = tungstenite::connect(&url).map_err(silent)?;
+        if let MaybeTlsStream::Plain(tcp) = socket.get_ref() {
+            tcp.set_read_timeout(Some(SILENCE)).map_err(|error| silent(error.into()))?;
+        }
+        let mut stream = Stream { node: node.clone(), socket, next: 0 };
+        stream.subscribe(channels)?;
+        Ok(stream)
     }
 
-    /// Waits for the next message: first the account as it is, then what each block does to it, and heartbeats.
+    /// Begins more channels, as [`open`](Self::open) does.
     ///
     /// # Errors
-    /// [`ClientError`]: the stream has ended, or the node refuses the request.
-    pub fn wait(&mut self) -> Result<Followed, ClientError> {
-        let server = || self.node.url().to_string();
+    /// [`ClientError::StreamEnded`].
+    pub fn subscribe(&mut self, channels: &[(Channel, Option<u64>)]) -> Result<(), ClientError> {
+        let names: Vec<String> = channels.iter().map(|(channel, _)| channel.to_string()).collect();
+        let heights = channels.iter().filter_map(|(channel, height)| Some((channel.to_string(), json!((*height)?))));
+        let resume: Map<String, Value> = heights.collect();
+        self.say(&json!({"subscribe": names, "resume": resume}))
+    }
+
+    /// Ends channels. What the node had said before is still to be read.
+    ///
+    /// # Errors
+    /// [`ClientError::StreamEnded`].
+    pub fn unsubscribe(&mut self, channels: &[Channel]) -> Result<(), ClientError> {
+        let names: Vec<String> = channels.iter().map(Channel::to_string).collect();
+        self.say(&json!({ "unsubscribe": names }))
+    }
+
+    fn say(&mut self, request: &Value) -> Result<(), ClientError> {
+        self.socket.send(Message::text(request.to_string())).map_err(|error| self.ended(error.to_string()))
+    }
+
+    /// Waits for the next message: snapshots, what each block does, and a heartbeat every second.
+    ///
+    /// # Errors
+    /// [`ClientError`]: the stream has ended, messages were missed, or one is of another version.
+    pub fn wait(&mut self) -> Result<Told, ClientError> {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => return self.read(text.to_string()),
                 Ok(Message::Close(frame)) => {
-                    let reason = frame.map_or("no reason given".into(), |frame| frame.reason.to_string());
-                    return Err(ClientError::StreamEnded { server: server(), reason });
+                    return Err(self.ended(frame.map_or("no reason given".into(), |frame| frame.reason.to_string())));
                 }
                 Ok(_) => {}
-                Err(error) => {
-                    return Err(ClientError::StreamEnded { server: server(), reason: error.to_string() });
+                Err(tungstenite::Error::Io(error))
+                    if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) =>
+                {
+                    return Err(self.ended(format!("it has been silent for {} seconds", SILENCE.as_secs())));
                 }
+                Err(error) => return Err(self.ended(error.to_string())),
             }
         }
     }
 
-    fn read(&self, text: String) -> Result<Followed, ClientError> {
+    fn read(&mut self, text: String) -> Result<Told, ClientError> {
         let foreign = |error: serde_json::Error| self.node.foreign(&error.to_string());
-        match serde_json::from_str(&text).map_err(foreign)? {
-            AccountEvent::Error { code, message } => {
-                Err(ClientError::Refused { server: self.node.url().into(), status: 400, code, message })
-            }
-            event => Ok(Followed { text, event }),
+        let Numbered { sequence } = serde_json::from_str(&text).map_err(foreign)?;
+        let event = serde_json::from_str(&text).map_err(foreign)?;
+        if sequence != self.next {
+            return Err(self.ended(format!("message {sequence} came instead of message {}", self.next)));
         }
+        self.next += 1;
+        Ok(Told { text, event })
+    }
+
+    fn ended(&self, reason: String) -> ClientError {
+        ClientError::StreamEnded { server: self.node.url().into(), reason }
     }
 }

@@ -56,6 +56,7 @@ fn a_fate_is_what_the_node_says_and_never_guessed_from_silence() {
                 "outcome":{"result":"refused","code":"overdraft","message":"m"}}"#,
         ),
         (503, r#"{"error":{"code":"stopping","message":"the node is stopping"}}"#),
+        (200, r#"{"id":"0x07","status":"parked","height":5,"outcome":{"result":"applied"}}"#),
     ]);
     let fate = || Fate::of(&node, &ID);
     assert_eq!(fate().expect("an answer"), Fate::Unknown(None));
@@ -64,6 +65,8 @@ fn a_fate_is_what_the_node_says_and_never_guessed_from_silence() {
     assert!(matches!(fate().expect("an answer"), Fate::Refused(_)));
     let error = fate().expect_err("it is stopping");
     assert!(error.leaves_doubt() && error.code() == Some("stopping"), "{error}");
+    let error = fate().expect_err("a status of another version");
+    assert!(matches!(error, ClientError::Foreign { .. }) && error.to_string().contains("parked"), "{error}");
     assert!(Fate::of(&NodeClient::at("http://127.0.0.1:9"), &ID).is_err());
 }
 

@@ -17,8 +17,6 @@ use readers::candles::Candles;
 
 /// Levels of each side that a feed shows.
 pub const BOOK_LEVELS: usize = 100;
-/// Levels of each side that the checksum covers.
-const CHECKED_LEVELS: usize = 10;
 /// Changes that a feed keeps.
 const CHANGES_KEPT: usize = 256;
 /// Feeds that are kept although nobody reads them.
@@ -70,14 +68,8 @@ impl BookWindow {
         BookWindow { sells: merged(book.sells), buys: merged(book.buys) }
     }
 
-    /// CRC-32 (IEEE) of the ten best levels of the buys and then of the sells, as text `price_units:amount:offers;`
-    /// each.
-    pub fn checksum(&self) -> u32 {
-        let best = |levels: &[Level]| -> String {
-            let of = |level: &Level| format!("{}:{}:{};", level.price_units, level.amount, level.offers);
-            levels.iter().take(CHECKED_LEVELS).map(of).collect()
-        };
-        crc32((best(&self.buys) + &best(&self.sells)).as_bytes())
+    fn checksum(&self) -> u32 {
+        api::book_checksum(&self.buys, &self.sells)
     }
 }
 
@@ -105,13 +97,6 @@ fn changed(before: &[Level], after: &[Level]) -> Vec<Level> {
     let mut levels: Vec<Level> = after.iter().filter(differs).cloned().collect();
     levels.extend(old.into_values().map(|gone| Level { amount: "0".into(), offers: 0, ..gone.clone() }));
     levels
-}
-
-/// CRC-32 as zip and Ethernet have it.
-fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
-    })
 }
 
 impl BookFeed {
@@ -292,12 +277,5 @@ mod tests {
         let joined = merged(vec![level(5, 1), level(5, 2), level(6, 7)]);
         assert_eq!(joined, [Level { offers: 2, ..level(5, 3) }, level(6, 7)]);
         assert_eq!(merged((0..300).map(|price| level(price, 1)).collect()).len(), BOOK_LEVELS);
-    }
-
-    #[test]
-    fn the_checksum_is_the_usual_one_of_the_ten_best_levels() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
-        let (sells, buys) = (BTreeMap::from([(101, 3)]), BTreeMap::from([(99, 5), (98, 7)]));
-        assert_eq!(window(&sells, &buys).checksum(), crc32(b"99:5:1;98:7:1;101:3:1;"));
     }
 }

@@ -65,6 +65,8 @@ impl Subscriber {
     fn hear(&mut self) -> Value {
         let mut messages = (0..100).map(|_| {
             let text = self.0.read().expect("a message").into_text().expect("text");
+            let event: Result<api::StreamMessage, _> = serde_json::from_str(&text);
+            assert!(event.is_ok(), "clients read {text}: {event:?}");
             serde_json::from_str::<Value>(&text).expect("JSON")
         });
         messages.find(|message| message["type"] != "heartbeat").expect("a message besides heartbeats")

@@ -58,7 +58,9 @@ impl Subscriber {
     /// The next message of whatever kind; its number continues the last one's.
     fn any(&mut self) -> Value {
         let message = self.socket.read().expect("a message").into_text().expect("text");
+        let event: Result<api::StreamMessage, _> = serde_json::from_str(&message);
         let message: Value = serde_json::from_str(&message).expect("JSON");
+        assert!(event.is_ok(), "clients read {message}: {event:?}");
         assert_eq!(message["sequence"], self.next, "{message}");
         self.next += 1;
         message

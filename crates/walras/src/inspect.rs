@@ -3,16 +3,13 @@
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Context;
-use ledger::{BlockReceipts, EvmRecord};
+use ledger::{BlockReceipts, EvmRecord, Ledger};
 use primitives::{Address, Digest};
 use serde_json::json;
 use store::{CheckpointSummary, Inspection, LogSummary, RealDisk, SegmentSummary, StoreError, View};
-
-use crate::export::contracts::evm_accounts;
-
-use std::process::ExitCode;
 
 /// Inspects a node's store, running or stopped, and checks every digest.
 #[derive(clap::Args)]
@@ -233,4 +230,15 @@ fn print(data: &Path, found: &Inspection) {
         [] => println!("\n{}: every record and checkpoint matches its digest", data.display()),
         damage => damage.iter().for_each(|damage| println!("\nDAMAGED: {damage}")),
     }
+}
+
+/// Accounts with Ethereum data beside their balance, by address, with the number of their slots.
+pub fn evm_accounts(ledger: &Ledger) -> Vec<(Address, EvmRecord, u64)> {
+    let slots = ledger.contracts().slots_by_account();
+    let accounts = ledger.accounts().shards().iter().flat_map(|shard| shard.sorted());
+    let known = accounts.map(|account| {
+        let address = account.address();
+        (address, account.evm(), slots.get(&address).copied().unwrap_or(0))
+    });
+    known.filter(|(_, evm, slots)| *evm != EvmRecord::default() || *slots > 0).collect()
 }

@@ -6,11 +6,9 @@ macro_rules! println {
     ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
 }
 
-mod batch;
-mod bench_command;
-mod bench_papers;
+#[cfg(not(feature = "research"))]
+mod absent;
 mod bridge;
-mod clear;
 mod decimal;
 mod demo;
 mod demo_developer;
@@ -20,40 +18,37 @@ mod demo_venue;
 mod developers;
 use client::durable;
 mod edge;
-mod explained;
-mod export;
 mod init;
 mod inspect;
 mod keystore;
 mod lane;
 mod light;
-mod match_file;
 mod node_command;
 mod operator;
 mod output;
-mod parquet_file;
 mod pay;
 mod remedy;
-mod replay;
+#[cfg(feature = "research")]
+mod research;
 mod restart;
 mod restart_lane;
-mod rows;
 mod signer_command;
-mod sim;
 mod snapshot;
-mod statetest;
 mod tables;
 mod traders;
 mod usage;
 mod validator_keys;
 mod venue;
-mod verify;
 mod wallet;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+#[cfg(not(feature = "research"))]
+use absent::Absent as Research;
 use clap::{CommandFactory, Parser, Subcommand};
+#[cfg(feature = "research")]
+use research::Research;
 
 /// One exchange and settlement ledger that several institutions run together: every asset trades with every other at
 /// one price per batch.
@@ -111,12 +106,6 @@ enum Command {
     /// Verify an untrusted node against what the validators signed.
     #[command(subcommand)]
     Light(light::Light),
-    /// Run historical market data through the whole ledger, a batch a day.
-    Replay(replay::ReplayCommand),
-    /// Clear a batch of offers from a file.
-    Clear(clear::ClearArgs),
-    /// Check a clearing independently.
-    Verify(verify::VerifyArgs),
     /// Plan the tree of the market edge, and make its secret.
     #[command(subcommand)]
     Fairnet(edge::Fairnet),
@@ -129,14 +118,8 @@ enum Command {
     Proxy(edge::ProxyCommand),
     /// Run gateways of a venue's market edge.
     Gateway(edge::GatewayCommand),
-    /// Replay a file of orders through the matching engine of continuous markets.
-    Match(match_file::MatchArgs),
-    /// Run measurements, and show the tables and figures of five papers.
-    Bench(bench_command::BenchArgs),
-    /// Run the whole system under seeded faults.
-    Sim(sim::Sim),
-    /// Run Ethereum's published state tests through the contract phase.
-    Statetest(statetest::StateTest),
+    #[command(flatten)]
+    Research(Research),
     /// Inspect a node's store and verify it.
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
@@ -144,8 +127,6 @@ enum Command {
     Snapshot(snapshot::SnapshotCommand),
     /// Restart a network from a snapshot, under a new identity.
     Restart(restart::RestartCommand),
-    /// Write the history of a home as Parquet files.
-    Export(export::Export),
     /// Print a shell's completions.
     #[command(after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
     Completions {
@@ -190,23 +171,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Pay(pay) => pay.run(json),
         Command::Watch(watch) => watch.run(json),
         Command::Audit(audit) => audit.run(json),
-        Command::Clear(clear) => clear::run(&clear, json),
-        Command::Verify(verify) => verify::run(&verify, json),
-        Command::Match(matched) => matched.run(json),
         Command::Fairnet(fairnet) => fairnet.run(json),
         Command::Venue(venue) => venue.run(json),
         Command::Bridge(bridge) => bridge.run(),
         Command::Proxy(proxy) => proxy.run(),
         Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),
-        Command::Replay(replay) => replay.run(json),
-        Command::Bench(bench) => bench.run(json),
-        Command::Sim(sim) => sim.run(json),
-        Command::Statetest(tests) => tests.run(json),
+        Command::Research(command) => command.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
         Command::Restart(restart) => restart.run(json),
-        Command::Export(export) => export.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
@@ -225,7 +199,7 @@ fn start_log(cli: &Cli) {
         // The round logic of the engine tendermint logs every vote.
         (0, Command::Node(_) | Command::Signer(_)) => "info,arc_malachitebft=error",
         // Simulated validators are faulty on purpose and log it.
-        (0, Command::Sim(_)) => "off",
+        (0, Command::Research(command)) if command.is_quiet() => "off",
         (0, _) => "warn,arc_malachitebft=error",
         (1, _) => "debug",
         _ => "trace",

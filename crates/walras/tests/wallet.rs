@@ -149,6 +149,83 @@ fn an_account_is_watched_in_decimals() {
     assert_eq!(node.terminate().code(), Some(0));
 }
 
+/// What the library hears of a running node: every channel, and a book that equals the one that is read.
+#[test]
+fn a_library_follows_blocks_markets_and_an_account() {
+    use api::{BookBody, ChannelState, StreamMessage};
+    use client::{Channel, LocalBook, NodeClient, Stream};
+
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = founded(&folder, &["--supply", "1000000"]);
+    let output = walras().args(["wallet", "address", "--key"]).arg(&key).output().expect("walras runs");
+    let owner = text(&output.stdout).trim().parse().expect("an address");
+    let at = NodeClient::at(node.server.clone());
+    let market = || "EUR/USD".to_string();
+    let channels = [
+        Channel::Blocks,
+        Channel::Batches,
+        Channel::Trades(Some(market())),
+        Channel::Book(market()),
+        Channel::Ticker(market()),
+        Channel::Candles(market(), "1m".into()),
+        Channel::Account(owner),
+    ];
+    let mut stream = Stream::open(&at, &channels.clone().map(|channel| (channel, None))).expect("a stream");
+    let mut book = LocalBook::of(market());
+    let mut begun = Vec::new();
+    while begun.len() < channels.len() {
+        if let StreamMessage::Snapshot(snapshot) = stream.wait().expect("a message").event {
+            begun.push(snapshot.channel);
+            if let ChannelState::Book(levels) = snapshot.state {
+                book.take(levels).expect("whole");
+            }
+        }
+    }
+    assert_eq!(begun, channels.clone().map(|channel| channel.to_string()));
+
+    for (sell, buy, limit) in
+        [("EUR", "USD", "1.09"), ("EUR", "USD", "1.1"), ("USD", "EUR", "0.5"), ("USD", "EUR", "0.92")]
+    {
+        let offer = ["offer", "--sell", sell, "--buy", buy, "--amount", "1000", "--limit", limit];
+        assert_eq!(told(&wallet(&node.server, &offer, Some(&key))).0, Some(0));
+    }
+    let mut heard = std::collections::BTreeSet::new();
+    let all = ["account", "batch", "block", "book", "candle", "ticker", "trade"];
+    while heard.len() < all.len() {
+        match stream.wait().expect("a message").event {
+            StreamMessage::Block(_) => drop(heard.insert("block")),
+            StreamMessage::Batch(_) => drop(heard.insert("batch")),
+            StreamMessage::Trade(_) => drop(heard.insert("trade")),
+            StreamMessage::Ticker(_) => drop(heard.insert("ticker")),
+            StreamMessage::Candle(_) => drop(heard.insert("candle")),
+            StreamMessage::Account(_) => drop(heard.insert("account")),
+            StreamMessage::Book(change) => {
+                book.change(change).expect("it continues the book");
+                heard.insert("book");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(heard.into_iter().collect::<Vec<_>>(), all);
+    let height = book.height();
+    stream.unsubscribe(&channels[..3]).expect("sent");
+    drop(stream);
+    // It goes on from where it was, and is the node's book in the end.
+    let mut stream = Stream::open(&at, &[(Channel::Book(market()), height)]).expect("a stream");
+    let offer = ["offer", "--sell", "EUR", "--buy", "USD", "--amount", "2000", "--limit", "1.2"];
+    assert_eq!(told(&wallet(&node.server, &offer, Some(&key))).0, Some(0));
+    let whole: BookBody = at.get("/v1/markets/EUR/USD/book").expect("a book");
+    while book.sells() != whole.sells {
+        match stream.wait().expect("a message").event {
+            StreamMessage::Book(change) => book.change(change).expect("it continues the book"),
+            StreamMessage::Snapshot(_) => panic!("it could go on"),
+            _ => {}
+        }
+    }
+    assert_eq!(book.buys(), whole.buys);
+    assert_eq!(node.terminate().code(), Some(0));
+}
+
 /// A home of one node with one asset of two decimals, and a fee of one unit.
 fn solo(folder: &TempDir) -> (Process, PathBuf) {
     founded(folder, &["--supply", "1000"])

@@ -35,10 +35,12 @@ impl Fate {
             Err(error) if error.is_absence() => return Ok(Fate::Unknown(None)),
             Err(error) => return Err(error),
         };
-        Ok(match body.outcome {
-            _ if body.status == "pending" => Fate::Waiting(node.status()?.stalled),
-            Some(OutcomeBody::Refused { .. }) => Fate::Refused(Box::new(body)),
-            _ => Fate::Committed(Box::new(body)),
+        Ok(match (&*body.status, &body.outcome) {
+            ("pending", _) => Fate::Waiting(node.status()?.stalled),
+            ("committed", Some(OutcomeBody::Refused { .. })) => Fate::Refused(Box::new(body)),
+            ("committed", _) => Fate::Committed(Box::new(body)),
+            // A status that this version does not know is no result.
+            (other, _) => return Err(node.foreign(&format!("a transaction is {other:?}"))),
         })
     }
 

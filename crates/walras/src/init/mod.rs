@@ -274,7 +274,7 @@ const CONTRACT_SECONDS: f64 = 0.5;
 
 /// The gas of a block by the slowest gas of this machine, which is said.
 fn measured_gas(limits: Limits, committee: u32) -> Limits {
-    let slowest = bench::hostile_evm::slowest_gas();
+    let slowest = gas::slowest_gas();
     let fitting = (CONTRACT_SECONDS * 1e9 / slowest.ns) as u64;
     let limits = limits.with_block_gas(committee, fitting.min(ledger::USUAL_BLOCK_GAS));
     let (gas, seconds) = (limits.block_gas, slowest.ns * limits.block_gas as f64 / 1e9);

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use api::{AccountBody, AccountEvent, AccountIncrement, AccountSnapshot, BalanceBody, OfferBody, OwnFillBody};
-use client::{AccountStream, Assets, Followed};
+use api::{AccountBody, AccountIncrement, BalanceBody, ChannelState, OfferBody, OwnFillBody, StreamMessage};
+use client::{Assets, Channel, Stream, Told};
 use primitives::Address;
 use serde_json::json;
 
@@ -41,21 +41,25 @@ fn limit(offer: &OfferBody) -> String {
 pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Result<ExitCode> {
     let node = server.node();
     let assets = node.assets()?;
-    let mut stream = AccountStream::open(&node, &address)?;
+    let mut stream = Stream::open(&node, &[(Channel::Account(address), None)])?;
     loop {
-        let Followed { text, event } = stream.wait()?;
+        let Told { text, event } = stream.wait()?;
         match event {
-            AccountEvent::Heartbeat { .. } => {}
+            StreamMessage::Error { message, .. } => bail!("{message}"),
+            StreamMessage::Heartbeat { .. } => {}
             _ if json => println!("{text}"),
-            AccountEvent::Snapshot(AccountSnapshot { account, .. }) => {
-                let balances = account.map_or(Vec::new(), |account| account.balances);
-                println!("{} holds {}", address.checked(), held(&balances, &assets));
+            StreamMessage::Snapshot(snapshot) => {
+                if let ChannelState::Account(snapshot) = snapshot.state {
+                    let balances = snapshot.account.map_or(Vec::new(), |account| account.balances);
+                    println!("{} holds {}", address.checked(), held(&balances, &assets));
+                }
             }
-            AccountEvent::Account(block) => {
+            StreamMessage::Account(block) => {
                 let (what, held) = (happened(&block, &assets), held(&block.balances, &assets));
                 println!("block {}: {what}; holds {held}", block.height);
             }
-            AccountEvent::Error { message, .. } => bail!("{message}"),
+            // Nothing else was asked for.
+            _ => {}
         }
         if crate::output::reader_is_gone() {
             return Ok(ExitCode::SUCCESS);

@@ -8,9 +8,9 @@ use bench::paper::exhibit::Paper;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Value;
 
-use crate::bench_papers::{DocumentArgs, PaperArgs, ascending, print_list};
 use crate::init::founding::EngineName;
-use crate::output::print_figures;
+use crate::research::bench_papers::{DocumentArgs, PaperArgs, ascending, print_list};
+use crate::research::figures::print_figures;
 use crate::tables;
 
 /// With TLS, without it, or both.

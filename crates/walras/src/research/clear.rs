@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use primitives::{AssetId, Fraction, Price};
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{BatchFiles, BatchInput, read_batch};
-use crate::explained::{Asked, Explained, explained, explanation_of};
-use crate::parquet_file::Table;
+use crate::research::batch::{BatchFiles, BatchInput, read_batch};
+use crate::research::explained::{Asked, Explained, explained, explanation_of};
+use crate::research::parquet_file::Table;
 
 /// Clears a batch of offers at one price vector.
 #[derive(Debug, Args)]

@@ -38,7 +38,7 @@ use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
-use crate::parquet_file::{Cell, Table};
+use crate::research::parquet_file::{Cell, Table};
 use contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
 
 const DAY_MS: u64 = 86_400_000;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use ledger::Ledger;
 use ledger::contracts::ContractReceipts;
-use ledger::{EvmRecord, Ledger};
-use primitives::{Address, Digest, Superblock, to_hex};
+use primitives::{Digest, Superblock, to_hex};
 
-use crate::export::TIME;
-use crate::parquet_file::{Cell, Table};
+use crate::inspect::evm_accounts;
+use crate::research::export::TIME;
+use crate::research::parquet_file::{Cell, Table};
 
 pub const RECEIPTS: [&str; 11] = [
     "required int64 height",
@@ -86,17 +87,6 @@ pub fn write_receipts(
         }
     }
     Ok(())
-}
-
-/// Accounts with Ethereum data beside their balance, by address, with the number of their slots.
-pub fn evm_accounts(ledger: &Ledger) -> Vec<(Address, EvmRecord, u64)> {
-    let slots = ledger.contracts().slots_by_account();
-    let accounts = ledger.accounts().shards().iter().flat_map(|shard| shard.sorted());
-    let known = accounts.map(|account| {
-        let address = account.address();
-        (address, account.evm(), slots.get(&address).copied().unwrap_or(0))
-    });
-    known.filter(|(_, evm, slots)| *evm != EvmRecord::default() || *slots > 0).collect()
 }
 
 /// Writes the Ethereum data of accounts beside their balances; returns the number of rows.

@@ -8,9 +8,10 @@ use ledger::contracts::{OFFERS, token_address};
 use primitives::{Address, AssetId};
 
 /// The repeated part of a program, for a number of bytes: its opcodes, and the input in memory.
-pub(super) type Kernel = fn(usize) -> (Vec<u8>, Vec<u8>);
+pub type Kernel = fn(usize) -> (Vec<u8>, Vec<u8>);
 
-pub(super) const KERNELS: [(&str, Kernel); 45] = [
+/// All programs with their names.
+pub const KERNELS: [(&str, Kernel); 45] = [
     ("jumps", |_| (Vec::new(), Vec::new())),
     ("mulmod", |_| (vec![0x5f, 0x19, 0x5f, 0x19, 0x5f, 0x19, 0x09, 0x50], Vec::new())),
     ("division", |_| (vec![0x60, 3, 0x5f, 0x19, 0x04, 0x50, 0x60, 7, 0x5f, 0x19, 0x07, 0x50], Vec::new())),

@@ -21,7 +21,7 @@ use protocols::itch::ItchMessage;
 use protocols::lobster::LobsterLine;
 use serde_json::json;
 
-use crate::output::print_figures;
+use crate::research::figures::print_figures;
 use events::{FlowEvent, of_itch, of_lobster};
 use replay::{FlowReplay, ReplayLimits};
 

@@ -6,7 +6,7 @@ use clearing::{Book, Clearing, Explanation, Groups, Params, Rate, explain};
 use primitives::AssetId;
 use serde::{Deserialize, Serialize};
 
-use crate::batch::BatchInput;
+use crate::research::batch::BatchInput;
 
 /// A subject of `--explain`: a row, counted from 1, of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use bench::paper::document;
 use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
 use serde_json::Value;
 
-use crate::output::print_figures;
+use crate::research::figures::print_figures;
 use crate::tables;
 
 /// How thorough a run is.

@@ -12,8 +12,10 @@ use clearing::{
 };
 use primitives::{Amount, AssetId, Fraction, Price};
 
-use crate::batch::{BatchFiles, BatchInput, read_batch};
-use crate::clear::{BuyJson, ClearingJson, DivisionJson, FillJson, PoolJson, ProofJson, TradeJson, listed_fills};
+use crate::research::batch::{BatchFiles, BatchInput, read_batch};
+use crate::research::clear::{
+    BuyJson, ClearingJson, DivisionJson, FillJson, PoolJson, ProofJson, TradeJson, listed_fills,
+};
 
 /// Checks a clearing: every asset is conserved, every limit price is kept in whole units, and a claimed fullness, or a
 /// proof that no clearing is full, is true.

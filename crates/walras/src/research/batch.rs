@@ -8,7 +8,7 @@ use clap::Args;
 use clearing::{Book, BuyOrder, Offer, Pool, SortedOffers};
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 
-use crate::rows::{Problem, RowError, read};
+use crate::research::rows::{Problem, RowError, read};
 
 const OFFERS: [&str; 4] = ["sell", "buy", "amount", "min_price"];
 const POOLS: [&str; 5] = ["a", "b", "reserve_a", "reserve_b", "fee"];
@@ -179,7 +179,7 @@ fn numbered(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::read_csv;
+    use crate::research::rows::read_csv;
     use std::path::Path;
 
     fn read_text(text: &str) -> Result<BatchInput, String> {

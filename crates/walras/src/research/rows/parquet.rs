@@ -13,7 +13,7 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
 
-use crate::rows::{Columns, Problem, RowError};
+use crate::research::rows::{Columns, Problem, RowError};
 
 /// Reads rows from `file`, which errors call `path`.
 pub fn read<T>(
