@@ -1,6 +1,7 @@
 //! The matching engine alone: a steady book of a given depth under a mix of new orders, cancels, replaces and orders
 //! that trade. Clients name orders by their references, so each look-up is part of what is timed.
 
+use std::io::{self, Write};
 use std::time::Instant;
 
 use ::clearing::workload::Seeded;
@@ -9,9 +10,21 @@ use serde_json::{Value, json};
 
 use crate::scaling::median;
 
+/// Where resting orders are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prices {
+    /// Most are near the middle: each doubling of the distance has half as many, so the best levels are long.
+    Near,
+    /// Evenly over as many ticks as there are orders: a level has one order or none, which suits a book whose look-up
+    /// walks along a level.
+    Wide,
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct MatchingOptions {
+    /// Where resting orders are.
+    pub prices: Prices,
     /// Resting orders of the book.
     pub depths: Vec<usize>,
     /// Commands of a run.
@@ -23,6 +36,8 @@ pub struct MatchingOptions {
 /// The middle of the market.
 const MIDDLE: u32 = 30_000;
 const OWNERS: u32 = 64;
+/// Most ticks between a resting order and the middle.
+const WIDEST: u64 = 20_000;
 
 /// Runs everything; `say` is called with each step.
 ///
@@ -87,14 +102,29 @@ impl Sink for Open {
     }
 }
 
-/// A book with its depth, and the commands that keep it there.
-fn flow(depth: usize, commands: usize) -> (Book, Vec<Command>, usize) {
+/// A book of a depth, and the commands that keep it there.
+struct Flow {
+    /// The orders that fill the book.
+    orders: Vec<Command>,
+    book: Book,
+    commands: Vec<Command>,
+    trades: usize,
+}
+
+fn flow(prices: Prices, depth: usize, commands: usize) -> Flow {
+    let most = match prices {
+        Prices::Near => None,
+        Prices::Wide => Some((depth as u64).clamp(1, WIDEST)),
+    };
     let mut random = Seeded::new(depth as u64);
     let mut book = Book::new(limits(depth), 7).expect("sound limits");
     let (mut open, mut all, mut reference) = (Open::default(), Vec::with_capacity(commands), 0);
+    let mut orders = Vec::with_capacity(depth);
     while open.all.len() < depth {
         reference += 1;
-        book.apply(&Command::New(passive(&mut random, reference)), &mut open);
+        let order = Command::New(passive(&mut random, most, reference));
+        book.apply(&order, &mut open);
+        orders.push(order);
     }
     let full = book.clone();
     open.trades = 0;
@@ -102,13 +132,13 @@ fn flow(depth: usize, commands: usize) -> (Book, Vec<Command>, usize) {
         reference += 1;
         let one = |random: &mut Seeded, open: &Open| open.all[random.below(open.all.len() as u64) as usize];
         let command = match random.below(100) {
-            0..4 => Command::New(aggressive(&mut random, reference)),
+            0..4 => Command::New(aggressive(&mut random, most, reference)),
             4..10 => {
                 let (owner, reference) = one(&mut random, &open);
-                let NewOrder { tick, lots, .. } = passive(&mut random, 0);
+                let NewOrder { tick, lots, .. } = passive(&mut random, most, 0);
                 Command::Replace(Replacement { owner, reference, new_reference: reference, tick, lots })
             }
-            _ if open.all.len() < depth => Command::New(passive(&mut random, reference)),
+            _ if open.all.len() < depth => Command::New(passive(&mut random, most, reference)),
             _ => {
                 let (owner, reference) = one(&mut random, &open);
                 Command::Cancel { owner, reference }
@@ -117,14 +147,47 @@ fn flow(depth: usize, commands: usize) -> (Book, Vec<Command>, usize) {
         book.apply(&command, &mut open);
         all.push(command);
     }
-    (full, all, open.trades)
+    Flow { orders, book: full, commands: all, trades: open.trades }
 }
 
-/// Most orders are near the middle: each doubling of the distance has half as many.
-fn passive(random: &mut Seeded, reference: u32) -> NewOrder {
+/// Writes the commands of a depth for another engine: the orders that fill the book, a line `-`, and the commands.
+/// `N owner reference B|S tick lots R|I` is a new order that rests or not, `C owner reference` cancels, and
+/// `R owner reference tick lots` replaces.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_flow(prices: Prices, depth: usize, commands: usize, out: &mut impl Write) -> io::Result<()> {
+    let flow = flow(prices, depth, commands);
+    flow.orders.iter().try_for_each(|command| write_command(command, out))?;
+    writeln!(out, "-")?;
+    flow.commands.iter().try_for_each(|command| write_command(command, out))
+}
+
+fn write_command(command: &Command, out: &mut impl Write) -> io::Result<()> {
+    match command {
+        Command::New(NewOrder { owner, reference, side, tick, lots, time_in_force, .. }) => {
+            let side = if *side == Side::Buy { 'B' } else { 'S' };
+            let rests = if *time_in_force == TimeInForce::ImmediateOrCancel { 'I' } else { 'R' };
+            writeln!(out, "N {owner} {reference} {side} {tick} {lots} {rests}")
+        }
+        Command::Cancel { owner, reference } => writeln!(out, "C {owner} {reference}"),
+        Command::Replace(Replacement { owner, reference, tick, lots, .. }) => {
+            writeln!(out, "R {owner} {reference} {tick} {lots}")
+        }
+        other => unreachable!("a flow has no {other:?}"),
+    }
+}
+
+/// An order that rests: evenly up to `most` ticks from the middle, or mostly near it.
+fn passive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
     let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };
-    let doublings = 1 + random.below(1 << 16).trailing_zeros().min(9);
-    let distance = 1 + random.below(1 << doublings) as u32;
+    let distance = 1 + match most {
+        Some(most) => random.below(most),
+        None => {
+            let doublings = 1 + random.below(1 << 16).trailing_zeros().min(9);
+            random.below(1 << doublings)
+        }
+    } as u32;
     let tick = if side == Side::Buy { MIDDLE - distance } else { MIDDLE + distance };
     NewOrder {
         owner: random.below(OWNERS.into()) as u32,
@@ -138,14 +201,14 @@ fn passive(random: &mut Seeded, reference: u32) -> NewOrder {
     }
 }
 
-fn aggressive(random: &mut Seeded, reference: u32) -> NewOrder {
-    let new = passive(random, reference);
+fn aggressive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
+    let new = passive(random, most, reference);
     let tick = if new.side == Side::Buy { MIDDLE + 16 } else { MIDDLE - 16 };
     NewOrder { tick, time_in_force: TimeInForce::ImmediateOrCancel, ..new }
 }
 
 fn row(depth: usize, options: &MatchingOptions) -> Value {
-    let (book, commands, trades) = flow(depth, options.commands);
+    let Flow { book, commands, trades, .. } = flow(options.prices, depth, options.commands);
     let mut totals = Vec::new();
     for _ in 0..options.runs {
         let mut book = book.clone();
@@ -191,12 +254,33 @@ fn latencies(mut book: Book, commands: &[Command]) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    /// What another engine replays is what ours is timed with.
+    #[test]
+    fn a_written_flow_has_every_command_in_its_order() {
+        let mut text = Vec::new();
+        write_flow(Prices::Near, 50, 200, &mut text).expect("memory");
+        let text = String::from_utf8(text).expect("text");
+        let (orders, commands) = text.split_once("-\n").expect("two parts");
+        let flow = flow(Prices::Near, 50, 200);
+        assert_eq!((orders.lines().count(), commands.lines().count()), (flow.orders.len(), 200));
+        for (line, command) in commands.lines().zip(&flow.commands) {
+            let kind = match command {
+                Command::New(_) => "N ",
+                Command::Cancel { .. } => "C ",
+                _ => "R ",
+            };
+            assert!(line.starts_with(kind), "{line} {command:?}");
+        }
+    }
+
     #[test]
     fn the_matching_bench_keeps_its_depth_and_trades() {
-        let options = MatchingOptions { depths: vec![500], commands: 5_000, runs: 1 };
-        let figures = run(&options, &mut |_| {});
-        let row = &figures["rows"][0];
-        assert!(row["trades_per_command"].as_f64().is_some_and(|trades| trades > 0.01), "{row}");
-        assert!(row["ns_per_command"].as_f64().is_some_and(|ns| ns > 0.0), "{row}");
+        for prices in [Prices::Near, Prices::Wide] {
+            let options = MatchingOptions { prices, depths: vec![500], commands: 5_000, runs: 1 };
+            let figures = run(&options, &mut |_| {});
+            let row = &figures["rows"][0];
+            assert!(row["trades_per_command"].as_f64().is_some_and(|trades| trades > 0.01), "{row}");
+            assert!(row["ns_per_command"].as_f64().is_some_and(|ns| ns > 0.0), "{row}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use fairnet::{
 };
 use serde_json::Value;
 
-use crate::matching::MatchingOptions;
+use crate::matching::{MatchingOptions, Prices};
 use crate::paper::chart::{Chart, rounded};
 use crate::paper::exhibit::PaperOptions;
 use crate::scaling::median;
@@ -59,7 +59,10 @@ pub(crate) fn sequencer_rate(options: &PaperOptions) -> Chart {
                   after each 100 orders; the engine alone at a book of 1,000 orders (`walras bench match`), the same run";
     let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
     let commands = options.of(500_000) as usize;
-    let engine = crate::matching::run(&MatchingOptions { depths: vec![1_000], commands, runs: RUNS }, &mut |_| {});
+    let engine = crate::matching::run(
+        &MatchingOptions { prices: Prices::Near, depths: vec![1_000], commands, runs: RUNS },
+        &mut |_| {},
+    );
     let engine = engine["rows"][0]["commands_per_second"].as_f64().unwrap_or(f64::NAN);
     for (name, policy) in [("by stamp", QueuePolicy::ByStamp), ("by class", QueuePolicy::ByClass)] {
         let rate = median((0..RUNS).map(|_| hop_rate(policy, options.of(1_000_000))).collect());

@@ -21,6 +21,22 @@ pub enum TlsRuns {
     Both,
 }
 
+/// Where resting orders are.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum PricesName {
+    Near,
+    Wide,
+}
+
+impl From<PricesName> for bench::matching::Prices {
+    fn from(name: PricesName) -> bench::matching::Prices {
+        match name {
+            PricesName::Near => bench::matching::Prices::Near,
+            PricesName::Wide => bench::matching::Prices::Wide,
+        }
+    }
+}
+
 /// What attacks the payment lane.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum AttackName {
@@ -296,6 +312,12 @@ pub enum Bench {
         /// Runs of each depth.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         runs: u32,
+        /// Where resting orders are: `near` the middle, or evenly over a `wide` range, with short levels.
+        #[arg(long, value_enum, default_value = "near")]
+        prices: PricesName,
+        /// Write the commands of each depth into this folder for another engine, and measure nothing.
+        #[arg(long)]
+        flow: Option<PathBuf>,
     },
     /// Settles of continuous markets on the ledger, against their signatures, payments, checkpoints, and no venue.
     #[command(after_help = "Example:\n  walras bench settle --json")]
@@ -651,8 +673,17 @@ impl Bench {
                 };
                 print_figures(&bench::diablo::run(&options, &mut say)?, json);
             }
-            Bench::Matching { depths, commands, runs } => {
-                let options = bench::matching::MatchingOptions { depths, commands, runs: runs as usize };
+            Bench::Matching { depths, commands, prices, flow: Some(folder), .. } => {
+                for depth in depths {
+                    let path = folder.join(format!("flow-{depth}.txt"));
+                    let file = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
+                    bench::matching::write_flow(prices.into(), depth, commands, &mut std::io::BufWriter::new(file))?;
+                    println!("{}", path.display());
+                }
+            }
+            Bench::Matching { depths, commands, runs, prices, flow: None } => {
+                let prices = prices.into();
+                let options = bench::matching::MatchingOptions { prices, depths, commands, runs: runs as usize };
                 print_figures(&bench::matching::run(&options, &mut say), json);
             }
             Bench::Settle { traders, fills, runs } => {
