@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test check api-reference bench bench-papers soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -51,7 +51,7 @@ HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --
 # tests is not built again.
 test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
-	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript
+	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-dist test-docs
 
 test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
@@ -135,6 +135,37 @@ test-python: python
 	  $(CARGO) build --locked --quiet -p protocols --example fix_acceptor && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
+
+# A static binary where its target and its C compiler are there: C code is linked, too.
+MUSL = $(shell rustc -vV | sed -n 's/^host: \(.*\)-gnu$$/\1-musl/p')
+HAS_MUSL = $(shell [ -d "$$(rustc --print sysroot)/lib/rustlib/$(MUSL)" ] && command -v musl-gcc >/dev/null && echo yes)
+PACKAGES ?= target/packages
+
+dist: page ## The binary as archive, Debian package and image, with bill of materials and checksums, into target/packages
+ifeq ($(HAS_MUSL),yes)
+	$(CARGO) build --locked --profile dist -p walras --target $(MUSL)
+	$(PYTHON) deploy/package/dist.py target/$(MUSL)/dist/walras --out $(PACKAGES)
+else
+	@echo "The musl target of Rust or musl-gcc is missing (rustup target add $(MUSL); apt-get install musl-tools): the" \
+	  "binary will ask for this machine's glibc."
+	$(CARGO) build --locked --profile dist -p walras
+	$(PYTHON) deploy/package/dist.py target/dist/walras --out $(PACKAGES)
+endif
+
+# The packages of the binary that the Rust tests run: how they are made, not how fast it is.
+test-dist:
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) $(PYTHON) deploy/package/test_dist.py target/debug/walras; \
+	else echo "Python 3.11 or later is missing: the packages are not tested."; fi
+
+# `cargo install --locked mdbook` makes the tool.
+book: ## The documents as a site, into target/book
+	@command -v mdbook >/dev/null || { echo "mdbook is missing: cargo install --locked mdbook"; exit 1; }
+	mdbook build && $(PYTHON) docs/outside.py copy target/book && $(PYTHON) docs/test_docs.py target/book
+
+test-docs:
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then $(PYTHON) docs/test_docs.py; \
+	else echo "Python 3.10 or later is missing: links of the documents are not tested."; fi
 
 net-test: page ## Networks of validators on real sockets, seven processes among them
 	WALRAS_NET_VALIDATORS=7 $(CARGO) test --locked --release -p walras --test founding -p node --test validators --test epochs \

@@ -1,11 +1,15 @@
 /** One way to ask the node that serves the page. The shapes of its answers are those of `@walras/client/bodies`. */
 
+import { retryAfterMs } from "@walras/client/http";
+
 /** An answer that is no success: what the node said, or that it said nothing (status 0). */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     readonly code: string,
     message: string,
+    /** The pause that the node asked for before the next try; null where it asked for none. */
+    readonly retryAfterMs: number | null = null,
   ) {
     super(message);
   }
@@ -53,5 +57,6 @@ async function refusal(response: Response): Promise<ApiError> {
     response.status,
     body?.error?.code ?? "unknown",
     body?.error?.message ?? `The node answered with status ${response.status}.`,
+    response.headers.has("retry-after") ? retryAfterMs(response.headers.get("retry-after"), Date.now()) : null,
   );
 }

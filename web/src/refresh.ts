@@ -1,4 +1,8 @@
 /** Repeated loading that never overlaps, never hurries and stops when its view closes. */
+import { ApiError } from "./api";
+
+/** A node that asks for a longer pause is asked again after this one. */
+const LONGEST_PAUSE_MS = 60_000;
 
 export type Refresh = {
   /** Loads soon: at once, or when the running load has ended and the pause after the last has passed. */
@@ -39,10 +43,21 @@ export function refresh(
     try {
       await load(abort.signal);
     } catch (error) {
-      if (!abort.signal.aborted) failed(error);
+      if (!abort.signal.aborted) {
+        failed(error);
+        later(error);
+      }
     }
     running = false;
     schedule();
+  }
+
+  /** A node that asked for a pause is asked again after it, without another request. */
+  function later(error: unknown): void {
+    const pause = error instanceof ApiError ? error.retryAfterMs : null;
+    if (pause === null) return;
+    wanted = true;
+    earliest = Math.max(earliest, Date.now() + Math.min(pause, LONGEST_PAUSE_MS));
   }
 
   return {

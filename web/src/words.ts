@@ -82,6 +82,35 @@ const WHY: Record<string, string> = {
 
 export const why = (code: string): string => WHY[code] ?? code.replaceAll("_", " ");
 
+const ENDS: Record<string, string> = {
+  filled: "Filled",
+  returned: "Ended: the rest returned",
+  cancelled: "Cancelled",
+  replaced: "Replaced by another order",
+  expired: "Expired at its last block",
+  one_batch: "Ended after its one batch",
+  superseded: "Void: another operation of its block counted",
+  ended: "Void: no block can contain it any more",
+  number_used: "Void: another transaction has its number",
+};
+
+/** How an order of the history stands, and why. */
+export function orderEnd(status: string, why: string | null): string {
+  if (status === "resting") return "Rests";
+  if (status === "pending") return "Pending: in no block yet";
+  const reason = why === null ? "" : why.replaceAll("_", " ");
+  if (status === "refused") return `Refused: ${reason}`;
+  const known = why === null ? undefined : ENDS[why];
+  if (known !== undefined) return known;
+  return `${status.charAt(0).toUpperCase()}${status.slice(1)}${reason ? `: ${reason}` : ""}`;
+}
+
+/** Throws where a transaction's status is none that this page knows: what is unknown is not taken for committed. */
+export function checkStatus(status: string): void {
+  if (status === "pending" || status === "committed") return;
+  throw new Told(`The node tells the status “${stranger(status, 40)}” of a transaction, which this page does not know: reload it, as the node may be newer.`);
+}
+
 /** The decimals of an asset by its symbol. */
 export type Decimals = (symbol: string) => number;
 

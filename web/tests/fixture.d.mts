@@ -9,6 +9,7 @@ export type Fixture = {
   cut: () => void;
   skip: () => void;
   mute: () => void;
+  lose: (history: "off" | "gone") => void;
   mend: () => void;
   close: () => Promise<void>;
 };

@@ -315,6 +315,59 @@ function fillsOf(height) {
 }
 
 class NotFound extends Error {}
+/** A refusal with a status and code of its own. */
+class Refused extends Error {
+  constructor(status, code, message) {
+    super(message);
+    Object.assign(this, { status, code });
+  }
+}
+
+/** How the orders of the history stand, in turns. */
+const STANDINGS = [
+  ["resting", null],
+  ["ended", "filled"],
+  ["ended", "expired"],
+  ["refused", "ends_crowded"],
+];
+const PAST_ORDERS = 120;
+
+/** The order of the account with a number, in a block of its own. */
+function pastOrder(number) {
+  const [status, why] = STANDINGS[number % STANDINGS.length];
+  const outcome = status === "refused" ? { result: "refused", code: why, message: "too many offers end at this height" } : { result: "offered", sold: "0", bought: "0", left: "1250050", returned: "0", why: "not_taken" };
+  return {
+    height: number, time_ms: EPOCH_MS + 1000 * number, id: hex(32, "past order", number), sequence: String(number), until: String(number + 64), sell: "EUR", buy: "USD",
+    limit: "1.105", amount: "1250050", life: "rests", client: null, replaces: null, outcome, status, why, left: status === "resting" ? "250050" : "0", changed_height: number,
+  };
+}
+
+/** Its fill of 10,000.00 at 1.1 USD per EUR, one block later. */
+function pastFill(number) {
+  return { height: number + 1, time_ms: EPOCH_MS + 1000 * (number + 1), sell: "EUR", buy: "USD", limit: "1.105", offer: String(number), sold: "1000000", bought: "1100000", left: "250050", returned: "0" };
+}
+
+function pastTransfer(number) {
+  const direction = number % 2 === 0 ? "in" : "out";
+  return { height: number, time_ms: EPOCH_MS + 1000 * number, id: hex(32, "past transfer", number), asset: "EUR", amount: String(number), direction, kind: "payment", with: CONTRACT };
+}
+
+/** A page of a part of the history, by cursors that name the row before. */
+function history(height, address, what, { cursor, limit }) {
+  const row = { orders: pastOrder, fills: pastFill, transfers: pastTransfer }[what];
+  const first = address === ACCOUNT ? (cursor === null ? PAST_ORDERS : Number(cursor.split(".")[0]) - 1) : 0;
+  const numbers = Array.from({ length: Math.min(limit, first) }, (_, at) => first - at);
+  const last = numbers.at(-1) ?? 0;
+  return { height, known_from: 1, [what]: numbers.map(row), next: last > 1 ? `${last}.0` : null };
+}
+
+function orderFate(height, address, number) {
+  const order = pastOrder(number);
+  const { id, sequence, until, status, why } = order;
+  const isFilled = order.outcome.result === "offered";
+  const fills = isFilled ? [pastFill(number)] : [];
+  return { account: address, height, known_from: 1, status, until, why, id, sequence, order, sold: isFilled ? "1000000" : "0", bought: isFilled ? "1100000" : "0", returned: "0", fills, others: [] };
+}
 
 const RECEIPT = { sender: ACCOUNT, result: "succeeded", gas_used: "91234", gas_price: "5000000000", logs: [] };
 const ASKS = { type: 2, sender: ACCOUNT, nonce: "7", value: "0", gas_limit: "200000", max_fee: "20000000000" };
@@ -365,7 +418,7 @@ function swindle() {
   return { hash: ETHEREUM.swindle, result: "reverted", output, output_bytes: (output.length - 2) / 2 };
 }
 
-function answer(exchange, height, url) {
+function answer(exchange, faults, height, url) {
   const parts = url.pathname.split("/").slice(2).map(decodeURIComponent);
   const number = (name, otherwise) => Number(url.searchParams.get(name) ?? otherwise);
   const pair = () => {
@@ -465,8 +518,16 @@ function answer(exchange, height, url) {
     case "accounts":
       if (!/^0x[0-9a-f]{40}$/.test(parts[1] ?? "")) break;
       if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false, next: null };
+      if (["orders", "fills", "transfers"].includes(parts[2])) {
+        if (faults.history === "off") throw new Refused(404, "no_history", "this node keeps no history of accounts");
+        const cursor = url.searchParams.get("cursor");
+        if (faults.history === "gone" && cursor !== null) throw new Refused(410, "history_gone", "the history of this node begins at block 200: begin again without `cursor`");
+        return parts[3] === undefined ? history(height, parts[1], parts[2], { cursor, limit: number("limit", 100) }) : orderFate(height, parts[1], Number(parts[3]));
+      }
       if (parts[1] === EMPTY_ACCOUNT) throw new NotFound("there is no account at this address");
       return account(height, parts[1]);
+    case "limits":
+      return { fee: "1000", fee_asset: "USD" };
     case "ethereum":
       if (parts[2] === "output") return swindle();
       return ethereumStatus(height, parts[1]);
@@ -529,7 +590,7 @@ function increments(exchange, height, channel) {
 export async function startFixture({ port = 0, height: start = 260, interval_ms = 500 } = {}) {
   const exchange = new Exchange();
   exchange.grow(start);
-  const faults = { hold: false, mute: false };
+  const faults = { hold: false, mute: false, history: null };
   const held = [];
   const clients = new Map();
   let height = start;
@@ -538,10 +599,10 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
     const url = new URL(request.url, "http://fixture");
     if (!url.pathname.startsWith("/v1/")) return serveFile(url, response);
     try {
-      respond(response, 200, answer(exchange, height, url));
+      respond(response, 200, answer(exchange, faults, height, url));
     } catch (error) {
-      if (!(error instanceof NotFound)) throw error;
-      respond(response, 404, { error: { code: "not_found", message: error.message } });
+      if (!(error instanceof NotFound || error instanceof Refused)) throw error;
+      respond(response, error.status ?? 404, { error: { code: error.code ?? "not_found", message: error.message } });
     }
   });
 
@@ -596,8 +657,13 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
     mute() {
       faults.hold = faults.mute = true;
     },
+    /** No history is kept (`off`), or the older pages of it are gone (`gone`). */
+    lose(history) {
+      faults.history = history;
+    },
     mend() {
       faults.hold = faults.mute = false;
+      faults.history = null;
       for (const socket of held.splice(0)) socket.destroy();
     },
     async close() {

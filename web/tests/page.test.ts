@@ -470,6 +470,15 @@ describe.runIf(given)("orders from the page", () => {
     await says(`3 ${base} rest`);
     await row(`3 ${base} rest`).locator("button", { hasText: "Cancel" }).click();
     await says("Cancelled");
+    // The node has the history: another browser would show the same.
+    const market = page.url();
+    await page.locator("[data-history]").click();
+    await page.locator(".history tbody tr", { hasText: "Ended after its one batch" }).first().waitFor();
+    await page.locator(".history tbody tr", { hasText: "Filled" }).first().getByRole("button", { name: "What became of order" }).click();
+    await until("the average price is told", async () => /^[\d,]+\.\d+$/.test(await page.innerText(".order-detail [data-fact=price] dd")));
+    expect(await page.innerText(".order-detail [data-fact=fee] dd")).toMatch(/^[\d,.]+ [A-Z]+$/);
+    expect(await page.locator(".order-detail tbody tr").count()).toBeGreaterThan(0);
+    await page.goto(market);
     // What cannot be paid is refused with amounts.
     await order("sell", "900000000", price);
     await says("Refused:");
@@ -665,5 +674,64 @@ describe.skipIf(given)("the page before a node that fails", () => {
     const fills = page.locator("section[aria-label^=Fills] tbody tr");
     await until("fills come", async () => (await fills.count()) >= 2);
     expect((await texts(".balances tbody tr:first-child td"))[1]).toMatch(/^1,2\d\d,\d{3}\.\d\d$/);
+  });
+
+  const past = (kind: string) => page.locator(`.history [aria-label^='${kind},'] tbody tr`);
+  const part = (kind: string) => page.locator(`.history input[value=${kind}]`).check({ force: true });
+
+  it("pages through an account's history, and tells the story of an order", async () => {
+    await open(`#/account/${ACCOUNT}`);
+    await until("the orders are there", async () => (await past("Orders").count()) === 50);
+    const states = await past("Orders").locator("td:nth-child(7)").allInnerTexts();
+    expect(states.slice(0, 4)).toEqual(["Rests", "Refused: ends crowded", "Expired at its last block", "Filled"]);
+    const newer = page.getByRole("button", { name: "Newer" });
+    const older = page.getByRole("button", { name: "Older" });
+    expect(await newer.isDisabled()).toBe(true);
+    const blocks = () => past("Orders").locator("td:nth-child(2)").allInnerTexts();
+    for (const [first, last] of [["70", "21"], ["20", "1"]]) {
+      await older.click();
+      await until(`the page from ${first} is there`, async () => (await blocks())[0] === first);
+      expect((await blocks()).at(-1)).toBe(last);
+    }
+    expect(await older.isDisabled()).toBe(true);
+    await newer.click();
+    await until("the page before is there", async () => (await blocks())[0] === "70");
+    await page.getByRole("button", { name: "What became of order 69" }).click();
+    await page.locator(".order-detail").waitFor();
+    await until("its price is told", async () => (await fact("price")) === "1.100000");
+    expect([await fact("state"), await fact("sold"), await fact("bought"), await fact("fee")]).toEqual(["Filled", "10,000.00 EUR", "11,000.00 USD", "10.00 USD"]);
+    expect(await page.locator(".order-detail tbody tr").count()).toBe(1);
+    await picture("history");
+    await page.getByRole("button", { name: "What became of order 67" }).click();
+    await until("a refusal is told", async () => (await fact("fee")) === "none: it had no effect");
+    expect([await fact("state"), await fact("until")]).toEqual(["Refused: ends crowded", "131"]);
+
+    await part("fills");
+    await until("the fills are there", async () => (await past("Fills").count()) === 50);
+    expect(await past("Fills").first().locator("td").allInnerTexts()).toEqual(["09:02:01", "121", "10,000.00 EUR", "11,000.00 USD", "1.100000", "2,500.50 EUR", "Details"]);
+    await part("transfers");
+    await until("the transfers are there", async () => (await past("Transfers").count()) === 50);
+    const amounts = await past("Transfers").locator("td:nth-child(4)").allInnerTexts();
+    expect(amounts.slice(0, 2)).toEqual(["+1.20 EUR", "−1.19 EUR"]);
+    expect(await page.locator(".order-detail").isVisible()).toBe(false);
+    await page.evaluate(axe.source);
+    const findings = await page.evaluate(() => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }));
+    expect(findings.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)).toEqual([]);
+    expect(await page.evaluate(paleTexts)).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+    expect(complaints).toEqual([]);
+  });
+
+  it("goes back to the newest page when older ones are gone, and says where no history is kept", async () => {
+    await open(`#/account/${ACCOUNT}`);
+    await until("the orders are there", async () => (await past("Orders").count()) === 50);
+    fixture!.lose("gone");
+    await page.getByRole("button", { name: "Older" }).click();
+    await until("the newest page is shown", async () => (await past("Orders").locator("td:nth-child(2)").first().innerText()) === "120");
+    await page.reload();
+    fixture!.lose("off");
+    await part("fills");
+    await until("it is told", async () => (await texts(".history .notice")).some((text) => text.includes("keeps no history")));
   });
 });

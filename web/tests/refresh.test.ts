@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { ApiError } from "../src/api";
 import { refresh } from "../src/refresh";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -57,4 +58,21 @@ it("aborts and stays silent when closed", async () => {
   one.request();
   expect(errors).toEqual([]);
   expect(ends).toHaveLength(1);
+});
+
+it("comes again by itself after the pause that a busy node asks for, a minute at most", async () => {
+  const times: number[] = [];
+  const pauses = [3_000, 3_600_000, null];
+  const start = Date.now();
+  const load = async () => {
+    times.push(Date.now() - start);
+    const pause = pauses.shift();
+    if (pause !== undefined) throw new ApiError(429, "too_many_requests", "later", pause);
+  };
+  const one = refresh(load, () => undefined, 1000);
+  one.request();
+  await vi.advanceTimersByTimeAsync(200_000);
+  // A refusal that asks for no pause waits for the next request.
+  expect(times).toEqual([0, 3_000, 63_000]);
+  one.close();
 });

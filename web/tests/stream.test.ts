@@ -201,3 +201,57 @@ describe("the pauses between tries", () => {
     expect(sockets).toHaveLength(1);
   });
 });
+
+describe("channels of own orders", () => {
+  const challenge = { type: "challenge", nonce: "0x11", server: "here", network: "0x22" };
+  const login = { account: "0xa1", signature: "0x33" };
+  let answers: { resolve: (login: { account: string; signature: string }) => void; reject: (error: Error) => void }[];
+
+  beforeEach(() => {
+    answers = [];
+    const connect = () => {
+      sockets.push(new FakeSocket());
+      return last();
+    };
+    const sign = () => new Promise<typeof login>((resolve, reject) => answers.push({ resolve, reject }));
+    stream = new Stream(connect, (connection) => states.push(connection), (message) => messages.push(message), () => 0, () => ({}), sign);
+    stream.subscribe("blocks", () => undefined);
+    stream.subscribe("orders:0xa1", () => undefined);
+  });
+
+  it("are begun after the login, on each connection anew", async () => {
+    for (const connection of [0, 1]) {
+      stream.open();
+      last().accept();
+      expect(last().sent).toEqual([{ subscribe: ["blocks"] }, { challenge: true }]);
+      last().say({ ...challenge, sequence: 0 });
+      answers[connection]!.resolve(login);
+      await vi.advanceTimersByTimeAsync(0);
+      last().say({ type: "login", account: "0xa1", sequence: 1 });
+      expect(last().sent.slice(2)).toEqual([{ login }, { subscribe: ["orders:0xa1"] }]);
+      expect(messages).toEqual([]);
+      last().fall();
+    }
+  });
+  it("send no signature to another connection than the one whose challenge was signed", async () => {
+    stream.open();
+    last().accept();
+    last().say({ ...challenge, sequence: 0 });
+    last().fall();
+    stream.open();
+    last().accept();
+    answers[0]!.resolve(login);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(last().sent).toEqual([{ subscribe: ["blocks"] }, { challenge: true }]);
+  });
+  it("say why a login failed, and try again", async () => {
+    stream.open();
+    last().accept();
+    last().say({ ...challenge, sequence: 0 });
+    answers[0]!.reject(new Error("the wallet is locked"));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(state()).toMatchObject({ state: "waiting", reason: "The login failed: the wallet is locked" });
+    await vi.advanceTimersByTimeAsync(PAUSE_MS_MIN);
+    expect(sockets).toHaveLength(2);
+  });
+});

@@ -1,7 +1,7 @@
 /** Amounts of transactions stand in the decimals of their assets. */
 import { describe, expect, it } from "vitest";
 import type { Operation, Outcome } from "@walras/client/bodies";
-import { metText, operationText } from "../src/words";
+import { checkStatus, metText, operationText, orderEnd } from "../src/words";
 
 const decimals = (symbol: string): number => ({ USD: 2, BTC: 8, JPY: 0 })[symbol] ?? 0;
 
@@ -21,5 +21,22 @@ describe("transactions in words", () => {
     expect(metText(offer, met, "bought", decimals)).toBe("77,052.00 USD");
     expect(metText(offer, met, "left", decimals)).toBe("0.30000000 BTC");
     expect(metText(offer, { result: "applied" }, "sold", decimals)).toBe("");
+  });
+});
+
+describe("what became of it", () => {
+  it("says how an order ended and why, and what it does not know as it stands", () => {
+    expect(orderEnd("ended", "filled")).toBe("Filled");
+    expect(orderEnd("ended", "expired")).toBe("Expired at its last block");
+    expect(orderEnd("refused", "sells_too_little")).toBe("Refused: sells too little");
+    expect(orderEnd("void", "ended")).toBe("Void: no block can contain it any more");
+    expect(orderEnd("paused", "by_the_venue")).toBe("Paused: by the venue");
+  });
+
+  it("takes no unknown status for committed", () => {
+    checkStatus("pending");
+    checkStatus("committed");
+    expect(() => checkStatus("reverted")).toThrow("“reverted”");
+    expect(() => checkStatus("a".repeat(500) + "\u202e")).toThrow("…”");
   });
 });

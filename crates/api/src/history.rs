@@ -201,3 +201,30 @@ pub struct HeldBody {
     /// Units locked in its offers; null if they were not known at this height.
     pub locked: Option<String>,
 }
+
+/// An account's own orders, on the stream: the newest, or those that changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OwnOrdersBody {
+    /// Height of the last block that is told.
+    pub height: u64,
+    /// The account.
+    pub account: String,
+    /// Orders of blocks as they stand, the highest numbers first. An order that was refused and sent again is there
+    /// once for each block.
+    pub orders: Vec<PlacedOrderBody>,
+    /// Fills, the newest first.
+    pub fills: Vec<HistoryFillBody>,
+    /// All orders that this node took and that are in no block yet, at most 100.
+    pub pending: Vec<PendingOrderBody>,
+}
+
+/// An order that a node took and that is in no block yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PendingOrderBody {
+    /// The transaction.
+    pub id: String,
+    /// The account's number of it.
+    pub sequence: String,
+    /// The last height at which it may count.
+    pub until: String,
+}

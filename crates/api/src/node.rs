@@ -85,6 +85,13 @@ pub struct LimitsBody {
     pub ends_max: u32,
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
+    /// Requests that one address can have under way, if it shares the node with nobody; `RateLimit` of each answer says
+    /// how many it may begin beside those.
+    pub requests_of_one: usize,
+    /// Bytes of request bodies that one address can have under way, likewise.
+    pub body_bytes_of_one: usize,
+    /// Requests of one address that may wait for a turn, of those that execute contracts or scan.
+    pub waiting_of_one: usize,
     /// Maximum number of transactions in one batch call.
     pub batch_transactions: usize,
     /// Maximum number of transactions in a block.
@@ -95,6 +102,8 @@ pub struct LimitsBody {
     pub mempool_transactions: usize,
     /// Maximum number of stream connections.
     pub stream_connections: usize,
+    /// Stream connections that one address can have, if it shares the node with nobody.
+    pub streams_of_one: usize,
     /// Maximum number of channels of a stream connection.
     pub stream_channels: usize,
     /// The most levels of a side in a channel of a book.

@@ -31,6 +31,10 @@ pub struct PoolBody {
     pub shares: String,
     /// Whether it is too small to trade.
     pub asleep: bool,
+    /// Units of `a` from which on it trades, if it has those of `b`, too.
+    pub awake_a: String,
+    /// Units of `b` from which on it trades.
+    pub awake_b: String,
 }
 
 /// The holdings of an account in pools.

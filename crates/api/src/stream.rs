@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     AccountBody, BalanceBody, BatchBody, BlockBody, BookChangeBody, BookSnapshotBody, CandleBody, EndedOfferBody,
-    OfferBody, OutcomeBody, TickerBody,
+    OfferBody, OutcomeBody, OwnOrdersBody, TickerBody,
 };
 
 /// A message of the stream.
@@ -36,6 +36,22 @@ pub enum StreamMessage {
     Candle(MarketCandleBody),
     /// What a block did to an account.
     Account(AccountIncrement),
+    /// What changed of an account's own orders.
+    Orders(OwnOrdersBody),
+    /// What a login signs; it counts once, on this connection.
+    Challenge {
+        /// 32 bytes in hexadecimal.
+        nonce: String,
+        /// The server as the client called it; whoever signs takes it from his own call.
+        server: String,
+        /// The identity of the network.
+        network: String,
+    },
+    /// The connection may have the account's own channels.
+    Login {
+        /// The account.
+        account: String,
+    },
     /// A second has passed.
     Heartbeat {
         /// Height of the last block.
@@ -81,6 +97,8 @@ pub enum ChannelState {
     Candles(Vec<CandleBody>),
     /// An account.
     Account(Box<AccountSnapshot>),
+    /// An account's own orders.
+    Orders(Box<OwnOrdersBody>),
 }
 
 /// A snapshot before its fields are read, which depend on its channel.
@@ -109,6 +127,10 @@ impl TryFrom<SnapshotFields> for ChannelSnapshot {
             "book" => {
                 fields.insert("height".into(), height.into());
                 ChannelState::Book(serde_json::from_value(Value::Object(fields))?)
+            }
+            "orders" => {
+                fields.insert("height".into(), height.into());
+                ChannelState::Orders(serde_json::from_value(Value::Object(fields))?)
             }
             "account" => ChannelState::Account(serde_json::from_value(Value::Object(fields))?),
             _ => return Err(serde::de::Error::custom(format!("no channel {channel:?}"))),

@@ -160,6 +160,41 @@ fn a_trusted_proxy_may_name_its_client_by_a_header_of_the_proxy_protocol() {
     });
 }
 
+/// The value of a header field of an answer.
+fn field<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let head = answer.split("\r\n\r\n").next()?;
+    head.lines()
+        .filter_map(|line| line.split_once(": "))
+        .find(|(is, _)| is.eq_ignore_ascii_case(name))
+        .map(|(_, is)| is)
+}
+
+#[test]
+fn every_answer_says_how_much_may_be_asked_at_once() {
+    let settings = Http { concurrent_requests: 8, origins: vec!["https://desk.example".into()], ..loopback() };
+    with_doors(settings, |server| {
+        for path in ["/v1/status", "/v1/nothing", "/v1/blocks?limit=x", "/"] {
+            let (_, answer) = call(server, "GET", path, &[]);
+            let policy = r#""requests";q=4;qu="concurrent-requests", "bytes";q=134217728;qu="content-bytes""#;
+            assert_eq!(field(&answer, "ratelimit-policy"), Some(policy), "{path}");
+            assert_eq!(field(&answer, "ratelimit"), Some(r#""requests";r=4, "bytes";r=134217728"#), "{path}");
+        }
+        let (_, answer) = call(server, "GET", "/v1/limits", &[]);
+        for told in [r#""requests_of_one":4,"#, r#""body_bytes_of_one":134217728,"#, r#""streams_of_one":512,"#] {
+            assert!(answer.contains(told), "{told} is not in {answer}");
+        }
+        let (_, answer) = call(server, "GET", "/v1/status", &[("Origin", "https://desk.example")]);
+        let exposed = field(&answer, "access-control-expose-headers");
+        assert_eq!(exposed, Some("ratelimit, ratelimit-policy, retry-after"));
+    });
+    // Nothing is left: a refusal says when to come again.
+    with_doors(Http { concurrent_requests: 0, ..loopback() }, |server| {
+        let (status, answer) = call(server, "GET", "/v1/status", &[]);
+        assert_eq!((status, field(&answer, "retry-after")), (429, Some("1")), "{answer}");
+        assert_eq!(field(&answer, "ratelimit"), Some(r#""requests";r=0, "bytes";r=134217728"#));
+    });
+}
+
 #[test]
 fn a_setting_that_is_no_network_is_named() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");

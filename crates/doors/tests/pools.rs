@@ -76,6 +76,31 @@ fn pools_holdings_and_trades_are_told_and_proved() {
 }
 
 #[test]
+fn whoever_provides_to_a_pool_that_sleeps_is_told_so_before_signing() {
+    with_node(loopback(), node(), |server| {
+        let pools = get(server, "/v1/pools");
+        let least = get(server, "/v1/assets")["assets"][0]["least_units"].as_str().map(str::to_owned);
+        let awake = least.and_then(|least| least.parse::<u64>().ok()).expect("units") * ledger::AWAKE;
+        assert_eq!(pools["pools"][0]["awake_a"], awake.to_string());
+        let says = |class: u8| {
+            let mut operation =
+                serde_json::json!({"a": "USD", "b": "EUR", "class": class, "most_a": "1000", "most_b": "1000"});
+            operation["type"] = "provide".into();
+            operation["shares"] = "10".into();
+            let body = serde_json::json!({"account": OWNER.address().to_string(), "operation": operation}).to_string();
+            let kind = "application/json";
+            let (status, answer) = send(server, "POST", "/v1/transactions/prepare", kind, body.as_bytes());
+            assert_eq!(status, 200, "{answer}");
+            answer["says"].as_str().expect("words").to_owned()
+        };
+        let words = says(0);
+        assert!(words.contains("The pool sleeps: with 40.96 USD and "), "{words}");
+        assert!(words.contains("its shares earn nothing until it has 163.84 USD and "), "{words}");
+        assert!(!says(1).contains("sleeps"), "{}", says(1));
+    });
+}
+
+#[test]
 fn a_chain_without_pools_says_so() {
     with_doors(loopback(), |server| {
         for path in

@@ -259,3 +259,38 @@ fn a_refused_transaction_is_remembered_with_its_reason() {
         assert_eq!((status, told(&answer).0), (429, "mempool_full"));
     });
 }
+
+/// Who chose a height at which too many offers end already learns what to do.
+#[test]
+fn an_offer_that_ends_in_a_crowd_is_refused_with_the_limit_and_the_remedy() {
+    let node = std::sync::Arc::new(Fake::new());
+    node.answers([doors::Answer::Refused(ledger::Refusal::ENDS_CROWDED)]);
+    open::with_node(loopback(), node, |server| {
+        let limit = primitives::Price::parse_rounding_up("1.1").expect("a price");
+        let mut operation = Operation::offer(AssetId(0), AssetId(1), 100_000, limit);
+        if let Operation::CreateOffer { life, .. } = &mut operation {
+            *life = primitives::Life::Until(49_000);
+        }
+        let body = Body { chain: 1, account: OWNER.address(), sequence: 1, until: 40_000, operation };
+        let transaction = Transaction::by_key(body, OWNER, Signature([0; 64]));
+        let bytes = replica::encode(&transaction);
+        let (status, answer) = send(server, "POST", "/v1/transactions", BYTES, &bytes);
+        assert_eq!((status, told(&answer).0), (422, "ends_crowded"), "{answer}");
+        let (_, limits) = send(server, "GET", "/v1/limits", "", &[]);
+        let most = limits["ends_max"].as_u64().expect("a number");
+        for words in
+            [format!("{most} offers end at that height already"), "another height, such as the next one".into()]
+        {
+            assert!(told(&answer).1.contains(&words), "{answer} lacks {words:?}");
+        }
+        // Whoever asks later is told the same.
+        let (status, asked) = send(server, "GET", &format!("/v1/transactions/{}", transaction.id()), "", &[]);
+        assert_eq!((status, told(&asked).0), (404, "refused"), "{asked}");
+        assert!(told(&asked).1.contains("(ends_crowded)"), "{asked}");
+        let described = open::get(server, "/v1/openapi.json");
+        let codes = described["components"]["schemas"]["Refusal"]["enum"].as_array().expect("codes");
+        assert!(codes.len() > 50 && codes.contains(&"ends_crowded".into()), "{codes:?}");
+        let unique: std::collections::BTreeSet<_> = codes.iter().filter_map(Value::as_str).collect();
+        assert_eq!(unique.len(), codes.len(), "each code is one reason");
+    });
+}

@@ -194,7 +194,7 @@ fn a_request_that_is_none_is_answered_and_the_stream_goes_on() {
         let mut subscriber = Subscriber::new(server);
         let cases = [
             (json!("blocks"), "malformed", "send {\"subscribe\":[\"blocks\"]}"),
-            (json!({"subscribe": "blocks"}), "malformed", "this is neither"),
+            (json!({"subscribe": "blocks"}), "malformed", "this is none"),
             (json!({"subscribe": [], "follow": []}), "malformed", "unknown field `follow`"),
             (json!({"subscribe": ["books"]}), "unknown_channel", "no channel \"books\"; there are blocks, batches"),
             (json!({"subscribe": ["trades:EURUSD"]}), "unknown_channel", "is not a market such as EUR/USD"),

@@ -9,6 +9,12 @@ use crate::refusal::{Reason, Refusal};
 use crate::refusals::of_place;
 
 impl Refusal {
+    /// All reasons, by place and number.
+    pub fn all() -> impl Iterator<Item = Refusal> {
+        let numbers = |place: u8| (0..of_place(place).len()).map(move |number| Refusal::of(place, number as u8));
+        (0..=u8::MAX).flat_map(numbers)
+    }
+
     fn reason(self) -> &'static Reason {
         self.known().expect("reasons are made from the tables, and others are not decoded")
     }

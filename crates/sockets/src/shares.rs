@@ -38,6 +38,14 @@ impl Divided {
         is_fair
     }
 
+    /// What a holder may take at once now.
+    fn left_for(&self, holder: Holder) -> u64 {
+        match self.held.get(&holder) {
+            None => self.free,
+            Some(held) => self.free.saturating_sub(*held) / 2,
+        }
+    }
+
     fn give_back(&mut self, holder: Holder, units: u64) {
         self.free += units;
         if let Some(held) = self.held.get_mut(&holder) {
@@ -68,6 +76,11 @@ impl Shares {
     pub fn take(&self, address: IpAddr, units: u64) -> Option<Share> {
         let holder = Holder::at(address);
         self.divided().take(holder, units).then(|| Share { of: self.clone(), holder, units })
+    }
+
+    /// Units that [`Shares::take`] would give the holder at an address now.
+    pub fn left_for(&self, address: IpAddr) -> u64 {
+        self.divided().left_for(Holder::at(address))
     }
 
     /// Units that nobody holds.

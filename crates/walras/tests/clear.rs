@@ -374,3 +374,37 @@ fn a_reader_that_goes_away_causes_no_panic() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && !said.contains("panicked"), "{:?} {said}", output.status);
 }
+
+/// Two groups of assets, in one of which no whole units are a full clearing.
+#[test]
+fn groups_that_are_not_full_are_named_and_checked() {
+    let folder = TempDir::new().expect("a folder");
+    let rows = "AAA,BBB,5,0.7\nBBB,AAA,2,0.7\nBBB,AAA,3,0.5\nAAA,BBB,4,0.7\n";
+    let offers = write(&folder, "offers.csv", &format!("{OFFERS}{rows}"));
+    let clearing = cleared(&offers, &[]);
+    assert_eq!((&clearing["full"], &clearing["short"]), (&false.into(), &serde_json::json!(["AAA"])), "{clearing}");
+    let told = walras(&["clear", "--offers", text(&offers)]);
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(told.contains("groups that are not full, each by its first asset: AAA; all others are"), "{told}");
+
+    let verify = |short: Value| {
+        let claim = write(&folder, "clearing.json", &{
+            let mut claim = clearing.clone();
+            claim["short"] = short;
+            claim.to_string()
+        });
+        verified(&offers, &claim)
+    };
+    assert_eq!(verify(serde_json::json!(["AAA"])).0, 0);
+    // One that names no group claims nothing of any.
+    assert_eq!(verify(serde_json::json!([])).0, 0);
+    for (short, words) in [
+        (serde_json::json!(["EUR"]), "AAA"),
+        (serde_json::json!(["BBB"]), "name each group once, by its lowest asset"),
+        (serde_json::json!(["AAA", "AAA"]), "name each group once"),
+        (serde_json::json!(["XYZ"]), "short: asset XYZ is in none of the offers"),
+    ] {
+        let (status, told) = verify(short.clone());
+        assert!(status == 1 && told.contains(words), "{short}: {told}");
+    }
+}

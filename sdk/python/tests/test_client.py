@@ -42,6 +42,7 @@ from walras.client import (
     RefusedError,
     SentBeforeError,
     StoreError,
+    StreamError,
     TransactionRefusedError,
     UndecidedError,
     UnknownAssetError,
@@ -544,6 +545,43 @@ def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(clien
     with pytest.raises(NotFoundError, match="order_unknown|no order"):
         client.order_fate(999_999)
     client.cancel_all()
+
+
+@pytest.mark.parametrize("kind", [EthereumKey, Ed25519Key])
+def test_own_orders_are_followed_after_a_login_and_nobody_elses(client: Client, made: Made, kind: Any) -> None:
+    key = kind.generate()
+    for asset in ("USD", "EUR"):
+        client.pay(key.address, asset, "20")
+    own = made(key=key)
+    followed = own.follow_orders()
+    first = next(followed)
+    assert (first.is_snapshot, first.orders, first.pending, first.account) == (True, (), (), key.address)
+
+    def state(number: int | None) -> tuple[str, str | None, Decimal | None]:
+        """The next state of an order."""
+        return next(
+            (one.status, one.why, one.left) for told in followed for one in told.orders if one.sequence == number
+        )
+
+    placed = own.sell("EUR/USD", "2", "500")
+    assert state(placed.sequence) == ("resting", None, Decimal(2))
+    own.cancel(placed.sequence)
+    assert state(placed.sequence) == ("ended", "cancelled", Decimal(0))
+    followed.close()
+    for stranger, kind_of, words in [(own, StreamError, "login_required"), (made(), ClientError, "no key")]:
+        with pytest.raises(kind_of, match=words):
+            for event in stranger.stream(f"orders:{OTHER}"):
+                assert isinstance(event, Heartbeat)
+
+
+def test_own_orders_are_followed_on_an_event_loop(demo: Demo) -> None:
+    async def follow() -> None:
+        async with AsyncClient(demo.url, key=EthereumKey(KEYS[0])) as own:
+            async for told in own.follow_orders():
+                assert told.is_snapshot and told.account == own.address
+                break
+
+    asyncio.run(follow())
 
 
 def test_a_balance_is_proved_and_a_changed_proof_proves_nothing(demo: Demo, client: Client) -> None:

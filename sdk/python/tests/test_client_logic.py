@@ -28,6 +28,7 @@ from walras.client import (
     Level,
     MemoryStore,
     Missed,
+    OrderFate,
     SentBeforeError,
     StoreError,
     StreamError,
@@ -38,6 +39,7 @@ from walras.client import (
 )
 from walras.client.amounts import inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
+from walras.client.core import host_of
 from walras.client.encoding import (
     Body,
     Burn,
@@ -60,7 +62,7 @@ from walras.client.encoding import (
     checked_address,
     raw,
 )
-from walras.client.fate import fate_of
+from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
@@ -490,3 +492,29 @@ def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() 
     assert fate(highest=2, used=1) == ("unknown", None)
     # The node began from a later snapshot: it may have forgotten that the transaction was executed.
     assert fate(highest=1, used=1, kept=1001) == ("unknown", None)
+
+
+@pytest.mark.parametrize("status", ["reverted", "Committed", ""])
+def test_a_status_that_this_client_does_not_know_is_an_error_that_names_it(status: str) -> None:
+    session = Session("http://here", None)
+    body = {"id": "0x" + "11" * 32, "height": 7, "outcome": {"result": "applied"}}
+    assert told(session, {**body, "status": "committed"}, None).state == "executed"
+    with pytest.raises(ForeignAnswerError, match=f"the status {status!r} of a transaction"):
+        told(session, {**body, "status": status}, None)
+    order = {"status": status, "until": "9", "why": None, "id": body["id"], "sequence": "1", "order": None, "fills": []}
+    with pytest.raises(ValueError, match=f"the status {status!r} of an order"):
+        OrderFate.of({**order, "known_from": 1}, Assets([]))
+
+
+@pytest.mark.parametrize(
+    ("server", "host"),
+    [
+        ("http://127.0.0.1:8080", "127.0.0.1:8080"),
+        ("http://node.example:80", "node.example"),
+        ("https://Node.Example", "node.example"),
+        ("https://node.example:8443/", "node.example:8443"),
+        ("http://[::1]:8080", "[::1]:8080"),
+    ],
+)
+def test_the_server_of_a_login_is_the_host_of_its_requests(server: str, host: str) -> None:
+    assert host_of(server) == host

@@ -87,6 +87,20 @@ export type PastFill = {
   left: Units;
   returned: Units;
 };
+/** Units that left or reached an account: `direction` is `in` or `out`; `kind` `payment`, `issue`, `burn`, `stake`, `lane` or `venue`. */
+export type PastTransfer = {
+  height: number;
+  time_ms: number;
+  id: string;
+  asset: string;
+  amount: Units;
+  direction: string;
+  kind: string;
+  with: string | null;
+};
+/** An account's own orders on the stream: the newest, or those that changed; `pending` are all that are in no block yet. */
+export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };
+export type PendingOrder = { id: string; sequence: string; until: string };
 /** The definite answer about an order; `pending` and `refused` ones may count until block `until`. */
 export type OrderFate = {
   account: string;

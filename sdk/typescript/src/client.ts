@@ -5,7 +5,7 @@ import type { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
 import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
-import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, TransactionRefusedError } from "./errors.js";
+import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
 import { Http, type Fetch } from "./http.js";
@@ -14,7 +14,7 @@ import * as models from "./models.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { MemoryStore, type Store } from "./store.js";
-import { Stream, type Message, type Socket } from "./stream.js";
+import { Stream, type Challenge, type Login, type Message, type Socket } from "./stream.js";
 
 export type Options = {
   /** Needed for sending. */
@@ -109,6 +109,10 @@ export class Client {
   fills(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastFill[]; next: string | null }> {
     return this.session.past(address, "fills", models.pastFill, cursor, limit);
   }
+  /** A page of what else left or reached an account, newest first: payments, issues, and what went to lanes and venues. */
+  transfers(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastTransfer[]; next: string | null }> {
+    return this.session.past(address, "transfers", models.pastTransfer, cursor, limit);
+  }
   /** The definite answer about an order, by its number or by the `client` that it was signed with. */
   orderFate(order: { number: bigint } | { client: string }, address = this.address): Promise<models.OrderFate> {
     return this.session.orderFate(address, order);
@@ -120,12 +124,11 @@ export class Client {
   markets(): Promise<models.Market[]> {
     return this.session.markets();
   }
-  /** The resting offers of a market such as `EUR/USD`, by price. */
   /** Last price, best limits, and the 24 hours up to the last block. */
   ticker(market: string): Promise<models.Ticker> {
     return this.session.ticker(market);
   }
-
+  /** The resting offers of a market such as `EUR/USD`, by price. */
   book(market: string, levels?: number): Promise<models.Book> {
     return this.session.book(market, levels);
   }
@@ -249,7 +252,8 @@ export class Client {
 
   /**
    * The events of some channels, without end: `blocks`, `batches`, `trades:EUR/USD`, `book:EUR/USD`, `ticker:EUR/USD`,
-   * `candles:EUR/USD:1m`, `account:0x…`. A broken connection is made again, and what was missed is asked for.
+   * `candles:EUR/USD:1m`, `account:0x…`, and `orders:0x…` of the client's own account, for which its key logs in. A broken
+   * connection is made again, and what was missed is asked for.
    */
   async *stream(channels: string[], { fromHeight }: { fromHeight?: number } = {}): AsyncGenerator<Event, void, undefined> {
     const feed = new Feed(this.session, channels, fromHeight ?? null);
@@ -262,7 +266,7 @@ export class Client {
     const connected = (state: { state: string; reason?: string; retry_ms?: number }) => {
       if (state.state === "waiting") arrive({ type: "disconnected", reason: state.reason ?? "", retry_ms: state.retry_ms ?? 0 });
     };
-    const stream = new Stream(() => this.open(), connected, arrive, Math.random, () => feed.heights());
+    const stream = new Stream(() => this.open(), connected, arrive, Math.random, () => feed.heights(), (challenge) => this.login(challenge));
     for (const channel of feed.channels) stream.subscribe(channel, () => undefined);
     stream.open();
     try {
@@ -282,6 +286,24 @@ export class Client {
     } finally {
       stream.close();
     }
+  }
+
+  /** The signature of a challenge; only of this network, and for the server that was called. */
+  private async login({ nonce, network }: Challenge): Promise<Login> {
+    const key = this.options.key;
+    if (!key?.login) throw new ClientError("own orders need a key that signs logins: give the client one");
+    const limits = await this.session.limits();
+    if (network !== limits.network) throw new OtherNetworkError(this.server, network, limits.network);
+    const terms = { account: this.address, nonce, server: new URL(this.server).host, chain: limits.chain, network };
+    return { account: this.address, ...(await key.login(terms)) };
+  }
+
+  /**
+   * The own orders and fills as they happen: first the newest hundred, then what each block changed, and what the node has
+   * taken and no block contains yet. Another connection begins with a snapshot.
+   */
+  async *followOrders(): AsyncGenerator<models.OwnOrders & { isSnapshot: boolean }, void, undefined> {
+    for await (const event of this.stream([`orders:${this.address}`])) if (event.type === "orders") yield event;
   }
 
   /** The events of a message, or why the connection is of no use: the node does not answer what was missed. */

@@ -40,6 +40,9 @@ export async function told(session: Session, body: TransactionBody, signed: Sign
     if (signed && body.id !== signed.id) throw new Error(`it names the transaction ${signed.id} as ${body.id}`);
     const own = signed ? { sequence: signed.sequence, until: signed.until } : {};
     if (body.status === "pending") return { id: body.id, state: "pending", ...own };
+    // A status that a later node may tell is not taken for one of these: money may hang on it.
+    if (body.status !== "committed") throw new Error(`it tells the status ${JSON.stringify(body.status)} of a transaction; this client knows pending and committed`);
+    if (!body.outcome) throw new Error("it tells a committed transaction without its outcome");
     const known = body.sequence === undefined || body.sequence === null ? own : { sequence: BigInt(body.sequence), until: BigInt(body.until ?? 0) };
     const { operation } = body;
     let pair: [string, string] | null = operation?.type === "create_offer" ? [operation.sell, operation.buy] : null;
@@ -49,7 +52,7 @@ export async function told(session: Session, body: TransactionBody, signed: Sign
     }
     const height = Number(body.height);
     session.saw(height);
-    const outcome = models.outcome(body.outcome ?? { result: "applied" }, assets, pair);
+    const outcome = models.outcome(body.outcome, assets, pair);
     const place = { id: body.id, ...known, height };
     if (outcome.result === "refused") return { ...place, state: "refused", code: outcome.code, message: outcome.message };
     // What is void at a venue has its number and its fee: it is executed, to no effect.

@@ -24,6 +24,7 @@ export type Event =
   | { type: "candle"; market: string; interval: string; candle: models.Candle }
   | { type: "snapshot"; address: string; height: number; account: models.Account | null; offers: models.Offer[]; more: boolean }
   | { type: "account"; address: string; height: number; outcomes: Record<string, models.Outcome>; fills: models.Fill[]; balances: models.Balance[] }
+  | ({ type: "orders"; isSnapshot: boolean } & models.OwnOrders)
   | { type: "heartbeat"; height: number; time_ms: number }
   | { type: "disconnected"; reason: string; retry_ms: number }
   | { type: "missed"; channel: string; first: number; last: number };
@@ -46,7 +47,7 @@ export class Feed {
     fromHeight: number | null,
   ) {
     // The node names addresses in lower case.
-    const named = channels.map((one) => (one.startsWith("account:") ? one.toLowerCase() : one));
+    const named = channels.map((one) => (/^(account|orders):/.test(one) ? one.toLowerCase() : one));
     this.channels = named.filter((one) => !(named.includes("trades") && one.startsWith("trades:")));
     if (fromHeight !== null) for (const channel of this.channels) this.last.set(channel, fromHeight - 1);
   }
@@ -67,6 +68,11 @@ export class Feed {
     if (message.type === "heartbeat") {
       this.session.saw(message.height);
       return [{ type: "heartbeat", height: message.height, time_ms: message.time_ms }];
+    }
+    if (message.type === "orders" || (message.type === "snapshot" && message.channel.startsWith("orders:"))) {
+      const orders = models.ownOrders(message as unknown as bodies.OwnOrders, assets);
+      this.session.saw(orders.height);
+      return [{ type: "orders", isSnapshot: message.type === "snapshot", ...orders }];
     }
     if (message.type === "book") return this.book(`book:${message.market}`, (book) => book.change(message, assets), message.market);
     if (message.type === "ticker") return [{ type: "ticker", ticker: models.ticker(message, assets) }];

@@ -11,6 +11,14 @@ const BUSY_MS_MAX = 5_000;
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The pause that `Retry-After` asks for: seconds or a date (RFC 9110 §10.2.3); a second where it is absent or says nothing. */
+export function retryAfterMs(text: string | null, now_ms: number): number {
+  const given = text?.trim() ?? "";
+  if (/^\d{1,9}$/.test(given)) return 1000 * Number(given);
+  const until_ms = /^[A-Z][a-z]{2}, /.test(given) ? Date.parse(given) : Number.NaN;
+  return Number.isNaN(until_ms) ? 1000 : Math.max(0, until_ms - now_ms);
+}
+
 export class Http {
   readonly server: string;
 
@@ -73,8 +81,7 @@ export class Http {
     const said = String(error.message);
     if (status === 404) throw new NotFoundError(this.server, status, error.code, said);
     if (status === 429) {
-      const seconds = Number(response.headers.get("retry-after") ?? "1");
-      throw new BusyError(this.server, status, error.code, said, 1000 * (Number.isFinite(seconds) ? seconds : 1));
+      throw new BusyError(this.server, status, error.code, said, retryAfterMs(response.headers.get("retry-after"), Date.now()));
     }
     throw new RefusedError(this.server, status, error.code, said);
   }

@@ -6,7 +6,7 @@ export { Client, type Options } from "./client.js";
 export { Signed, checkedAddress, type Body, type Operation } from "./encoding.js";
 export * from "./errors.js";
 export type { Event } from "./feed.js";
-export { Ed25519Key, EthereumKey, WalletKey, type Key, type Provider } from "./keys.js";
+export { Ed25519Key, EthereumKey, WalletKey, type Key, type LoginSignature, type LoginTerms, type Provider } from "./keys.js";
 export type {
   Account,
   Balance,
@@ -20,9 +20,13 @@ export type {
   Market,
   Offer,
   OrderFate,
+  OrderStatus,
+  OwnOrders,
   Outcome,
   PastFill,
   PastOrder,
+  PastTransfer,
+  PendingOrder,
   PricePoint,
   Ticker,
   Trade,

@@ -1,16 +1,38 @@
 /** What signs: keys of the ledger's own kind, keys of Ethereum wallets, and wallets of browsers. */
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { Signed, derived, signingBytes, typedDataOf, type Body } from "./encoding.js";
+import { Signed, derived, signingBytes, structure, typedDataOf, type Body } from "./encoding.js";
 import { KeyError } from "./errors.js";
 import { addressOf, signTyped } from "./ethereum.js";
-import { fromHex, toHex } from "./typed.js";
+import { fromHex, toHex, type TypedData } from "./typed.js";
+
+/** What a login on the stream signs: the nonce of a connection's challenge, and the server as the client called it. */
+export type LoginTerms = { account: string; nonce: string; server: string; chain: bigint; network: string };
+/** The signature of a login; with `key` it is that of an ed25519 key. */
+export type LoginSignature = { key?: string; signature: string };
+
+const LOGIN_TAG = new TextEncoder().encode("walras stream login v1\0");
+
+/** What an ed25519 key signs to log in: the tag, network, account, nonce, and the server. */
+export function loginBytes({ account, nonce, server, network }: LoginTerms): Uint8Array {
+  const parts = [LOGIN_TAG, fromHex(network), fromHex(account), fromHex(nonce), new TextEncoder().encode(server)];
+  return Uint8Array.from(parts.flatMap((part) => [...part]));
+}
+
+/** What a wallet signs to log in. */
+export function loginTyped({ account, nonce, server, chain, network }: LoginTerms): TypedData {
+  const fields = { account: "address", nonce: "bytes32", server: "string" };
+  const types = { StreamLogin: Object.entries(fields).map(([name, type]) => ({ name, type })) };
+  return structure("StreamLogin", types, { account, nonce, server }, { chain, network });
+}
 
 export interface Key {
   /** The address of the account that it controls from the start. */
   readonly address: string;
   /** A body, signed for a network. */
   sign(body: Body, network: string): Promise<Signed>;
+  /** A login on the stream; a key without it has no channels of its own orders. */
+  login?(terms: LoginTerms): Promise<LoginSignature>;
 }
 
 /** A key of the ledger's own kind: the 32 bytes of its seed. */
@@ -33,6 +55,10 @@ export class Ed25519Key implements Key {
   async sign(body: Body, network: string): Promise<Signed> {
     return Signed.byKey(body, fromHex(this.public), ed25519.sign(signingBytes(body, network), this.#seed));
   }
+
+  async login(terms: LoginTerms): Promise<LoginSignature> {
+    return { key: this.public, signature: toHex(ed25519.sign(loginBytes(terms), this.#seed)) };
+  }
 }
 
 /** A key of an Ethereum wallet. */
@@ -52,6 +78,10 @@ export class EthereumKey implements Key {
 
   async sign(body: Body, network: string): Promise<Signed> {
     return Signed.byWallet(body, network, fromHex(signTyped(this.#key, typedDataOf(body, network))));
+  }
+
+  async login(terms: LoginTerms): Promise<LoginSignature> {
+    return { signature: signTyped(this.#key, loginTyped(terms)) };
   }
 }
 
@@ -73,9 +103,15 @@ export class WalletKey implements Key {
   }
 
   async sign(body: Body, network: string): Promise<Signed> {
-    const params = [this.address, JSON.stringify(typedDataOf(body, network))];
-    const signature = (await this.provider.request({ method: "eth_signTypedData_v4", params })) as string;
-    return Signed.byWallet(body, network, fromHex(signature));
+    return Signed.byWallet(body, network, fromHex(await this.signTyped(typedDataOf(body, network))));
+  }
+
+  async login(terms: LoginTerms): Promise<LoginSignature> {
+    return { signature: await this.signTyped(loginTyped(terms)) };
+  }
+
+  private async signTyped(data: TypedData): Promise<string> {
+    return (await this.provider.request({ method: "eth_signTypedData_v4", params: [this.address, JSON.stringify(data)] })) as string;
   }
 }
 

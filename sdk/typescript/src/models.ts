@@ -107,16 +107,31 @@ export const market = (body: bodies.Market, assets: Assets): Market => ({
   offers: body.offers,
 });
 
+/** How an order stands; see `OrderFate`. */
+export type OrderStatus = "pending" | "refused" | "resting" | "ended" | "void";
+const ORDER_STATUSES: readonly string[] = ["pending", "refused", "resting", "ended", "void"];
+
+/** A status that a later node may tell is not taken for one of these. */
+function orderStatus(status: string): OrderStatus {
+  if (ORDER_STATUSES.includes(status)) return status as OrderStatus;
+  throw new Error(`it tells the status ${JSON.stringify(status)} of an order; this client knows ${ORDER_STATUSES.join(", ")}`);
+}
+
 export type PastFill = Omit<bodies.PastFill, "offer"> & { offer: bigint };
 /** An order in a block; amounts are null where it names an asset that there is not. */
-export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome"> & {
+export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome" | "status"> & {
+  status: OrderStatus;
   sequence: bigint;
   until: bigint;
   amount: string | null;
   left: string | null;
 };
+/** An order that the node took and that is in no block yet. */
+export type PendingOrder = { id: string; sequence: bigint; until: bigint };
+export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };
+export type PastTransfer = bodies.PastTransfer;
 export type OrderFate = {
-  status: string;
+  status: OrderStatus;
   until: bigint;
   why: string | null;
   id: string;
@@ -139,8 +154,18 @@ export const pastFill = (body: bodies.PastFill, assets: Assets): PastFill => {
 export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Assets): PastOrder => {
   const sell = assets.symbols.includes(body.sell) ? assets.get(body.sell) : null;
   const amounts = { amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
-  return { ...body, ...amounts, sequence: BigInt(body.sequence), until: BigInt(body.until) };
+  return { ...body, ...amounts, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
+
+export const ownOrders = ({ height, account, orders, fills, pending }: bodies.OwnOrders, assets: Assets): OwnOrders => ({
+  height,
+  account,
+  orders: orders.map((one) => pastOrder(one, assets)),
+  fills: fills.map((one) => pastFill(one, assets)),
+  pending: pending.map(({ id, sequence, until }) => ({ id, sequence: BigInt(sequence), until: BigInt(until) })),
+});
+
+export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({ ...body, amount: assets.get(body.asset).amount(body.amount) });
 
 export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => {
   const { status, why, id, known_from } = body;
@@ -149,7 +174,7 @@ export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => 
     symbol !== undefined && units !== null && assets.symbols.includes(symbol) ? assets.get(symbol).amount(units) : null;
   const sums = { sold: amount(order?.sell, body.sold), bought: amount(order?.buy, body.bought), returned: amount(order?.sell, body.returned) };
   const fills = body.fills.map((one) => pastFill(one, assets));
-  return { status, why, id, known_from, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
+  return { status: orderStatus(status), why, id, known_from, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
 };
 
 export type Ticker = bodies.Ticker;

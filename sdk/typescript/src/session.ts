@@ -150,7 +150,7 @@ export class Session {
   }
 
   /** A page of a history, newest first, and the cursor of the next one. */
-  async past<B, T>(address: string, what: "orders" | "fills", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100): Promise<{ rows: T[]; next: string | null }> {
+  async past<B, T>(address: string, what: "orders" | "fills" | "transfers", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100): Promise<{ rows: T[]; next: string | null }> {
     type Page = { next: string | null } & Record<string, B[]>;
     const page = (body: Page, assets: Assets) => ({ rows: (body[what] ?? []).map((one) => read(one, assets)), next: body.next });
     return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, { cursor, limit });

@@ -5,8 +5,11 @@
  * carries a sequence number one above the last. A gap, a message that is no JSON, or more than five seconds of silence
  * means that what is shown may be wrong: the connection is closed and made again, after a pause that doubles from half a
  * second to fifteen seconds until a message arrives, and the fresh snapshots replace what was known.
+ *
+ * Channels of an account's own orders are subscribed to after a login: the node's challenge goes to `login`, and its answer to
+ * the node.
  */
-import type { Account, Balance, Batch, Block, IdOutcome, Offer, Ticker } from "./bodies.js";
+import type { Account, Balance, Batch, Block, IdOutcome, Offer, OwnOrders, Ticker } from "./bodies.js";
 import type { BookChange } from "./book.js";
 
 export const SILENCE_MS = 5_000;
@@ -48,8 +51,17 @@ export type Message =
   | AccountMessage
   | ({ type: "book" } & BookChange)
   | ({ type: "ticker" } & Ticker)
+  | ({ type: "orders" } & OwnOrders)
+  | Challenge
+  | { type: "login"; account: string }
   | { type: "heartbeat"; height: number; time_ms: number }
   | { type: "error"; code: string; message: string };
+
+/** What a login signs; it counts once, on its connection. */
+export type Challenge = { type: "challenge"; nonce: string; server: string; network: string };
+export type Login = { account: string; key?: string; signature: string };
+
+const isOwn = (channel: string): boolean => channel.startsWith("orders:");
 
 /** `connecting` is the first try; `waiting` says why the last connection ended and when the next try is. */
 export type Connection =
@@ -77,6 +89,8 @@ export class Stream {
     private readonly random: () => number = Math.random,
     /** The last heights of channels that go on where they were. */
     private readonly heights: () => Record<string, number> = () => ({}),
+    /** Signs a challenge; needed for channels of own orders. What it rejects with ends the connection. */
+    private readonly login: (challenge: Challenge) => Promise<Login> = () => Promise.reject(new Error("nobody signs logins here")),
   ) {}
 
   /** Connects, or tries again at once where a pause is running. */
@@ -106,7 +120,7 @@ export class Stream {
   /** Subscribes to `channel`; the returned function ends it. Messages of that channel go to `listener`. */
   subscribe(channel: string, listener: (message: Message) => void): () => void {
     const listeners = this.channels.get(channel) ?? new Set();
-    if (listeners.size === 0) this.send({ subscribe: [channel] });
+    if (listeners.size === 0) this.send(isOwn(channel) ? { challenge: true } : { subscribe: [channel] });
     this.channels.set(channel, listeners.add(listener));
     return () => this.unsubscribe(channel, listener);
   }
@@ -124,7 +138,10 @@ export class Stream {
     socket.onopen = () => {
       this.opened = true;
       const resume = this.heights();
-      this.send({ subscribe: [...this.channels.keys()], ...(Object.keys(resume).length > 0 ? { resume } : {}) });
+      const channels = [...this.channels.keys()];
+      const open = channels.filter((channel) => !isOwn(channel));
+      this.send({ subscribe: open, ...(Object.keys(resume).length > 0 ? { resume } : {}) });
+      if (open.length < channels.length) this.send({ challenge: true });
     };
     socket.onmessage = (event) => this.receive(event.data);
     socket.onclose = () => this.lost(this.opened ? "The node closed the stream." : "The node does not answer.");
@@ -156,8 +173,20 @@ export class Stream {
   }
 
   private deliver(message: Message): void {
+    if (message.type === "challenge") return void this.answer(message);
+    if (message.type === "login") return this.send({ subscribe: [...this.channels.keys()].filter(isOwn) });
     this.onMessage(message);
     for (const channel of channelsOf(message)) this.channels.get(channel)?.forEach((listener) => listener(message));
+  }
+
+  private async answer(challenge: Challenge): Promise<void> {
+    const { socket } = this;
+    try {
+      const login = await this.login(challenge);
+      if (this.socket === socket) this.send({ login });
+    } catch (error) {
+      if (this.socket === socket) this.lost(`The login failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
 
   private listenForSilence(): void {
@@ -181,7 +210,7 @@ export class Stream {
     this.onConnection(connection);
   }
 
-  private send(request: { subscribe: string[]; resume?: Record<string, number> } | { unsubscribe: string[] }): void {
+  private send(request: { subscribe: string[]; resume?: Record<string, number> } | { unsubscribe: string[] } | { challenge: true } | { login: Login }): void {
     if (this.socket && this.opened) this.socket.send(JSON.stringify(request));
   }
 }
@@ -215,6 +244,8 @@ function channelsOf(message: Message): string[] {
       return [`${message.type}:${message.market}`];
     case "account":
       return [`account:${message.address}`];
+    case "orders":
+      return [`orders:${message.account}`];
     default:
       return [];
   }

@@ -22,6 +22,7 @@ import {
   OtherNetworkError,
   ProofError,
   RefusedError,
+  StreamError,
   TransactionRefusedError,
   TradingKey,
   UndecidedError,
@@ -364,12 +365,51 @@ async function tradingFile(folder: string): Promise<string> {
   return file;
 }
 
+test("own orders are followed after a login, and nobody else's", { skip }, async () => {
+  for (const key of [EthereumKey.generate(), Ed25519Key.generate()]) {
+    await funded(key);
+    const own = made(key);
+    const followed = own.followOrders();
+    const first = (await followed.next()).value!;
+    assert.deepEqual([first.isSnapshot, first.orders, first.pending, first.account], [true, [], [], key.address.toLowerCase()]);
+    /** The next state of an order. */
+    const state = async (number: bigint) => {
+      for (;;) {
+        const found = (await followed.next()).value!.orders.find((one) => one.sequence === number);
+        if (found) return [found.status, found.why, found.left];
+      }
+    };
+    const placed = await own.sell("EUR/USD", "2", "500");
+    assert.deepEqual(await state(placed.sequence!), ["resting", null, "2"]);
+    await own.cancel(placed.sequence!);
+    assert.deepEqual(await state(placed.sequence!), ["ended", "cancelled", "0"]);
+    await followed.return();
+    const refused = (error: Error) => error instanceof StreamError && error.code === "login_required";
+    const others = async () => {
+      for await (const event of own.stream([`orders:${OTHER}`])) assert.equal(event.type, "heartbeat");
+    };
+    await assert.rejects(others(), refused);
+  }
+  const keyless = new Client(SERVER, { socket });
+  const events = keyless.stream([`orders:${OTHER}`]);
+  // Without a key nobody signs: the connection is given up, with the reason.
+  for (;;) {
+    const event = (await events.next()).value!;
+    if (event.type === "disconnected") {
+      assert.match(event.reason, /own orders need a key/);
+      break;
+    }
+  }
+  await events.return();
+});
+
 test("every example runs", { skip }, async () => {
   await client.sell("EUR/USD", "20", "2.5");
   await client.buy("EUR/USD", "1", "3");
   const folder = mkdtempSync(join(tmpdir(), "walras-"));
   const invoice = [OTHER, "EUR", "1.50", "invoice 7", folder];
   const told: Record<string, string> = {
+    "ccxt-bot.mjs": await run("examples/ccxt-bot.mjs"),
     "market-data.mjs": await run("examples/market-data.mjs"),
     "market-maker.mjs": await run("examples/market-maker.mjs", "EUR/USD", "5", "4"),
     "pay-once.mjs": await run("examples/pay-once.mjs", ...invoice),
@@ -377,6 +417,7 @@ test("every example runs", { skip }, async () => {
     "watch.mjs": await run("examples/watch.mjs", client.address, "2"),
   };
   assert.deepEqual(Object.keys(told), readdirSync(join(PACKAGE, "examples")).sort());
+  assert.match(told["ccxt-bot.mjs"]!, /order \d+ is open, 1 remain\nopen: [\d,]+\nfree: [^]*EUR: /);
   assert.match(told["market-data.mjs"]!, /EUR\/USD: last /);
   assert.match(told["market-maker.mjs"]!, /buys .* at .*, sells .* at /);
   assert.deepEqual(await client.offers(), []);

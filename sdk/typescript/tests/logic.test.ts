@@ -9,13 +9,14 @@ import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
 import { crc32 } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
 import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation, type Life } from "../src/encoding.js";
-import { fateOf } from "../src/fate.js";
+import { fateOf, told } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
-import { Http, type Fetch } from "../src/http.js";
-import { AddressError, AmountError, Ed25519Key, EthereumKey, KeyError, MemoryStore, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { Http, retryAfterMs, type Fetch } from "../src/http.js";
+import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey, KeyError, MemoryStore, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { isFree, windowOf } from "../src/proof.js";
+import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
 import type { Message } from "../src/stream.js";
@@ -368,4 +369,37 @@ test("orders at venues have the published bytes, and their keys sign them", () =
     const signed = key.order(order, { network: told.network, venue: told.venue, incarnation: 2 });
     assert.ok(ed25519.verify(fromHex(signed.signature), fromHex(signing_bytes), fromHex(key.public)));
   }
+});
+
+test("a status that this client does not know is an error that names it", async () => {
+  const { signed } = await sender(new MemoryStore()).sign(burn, null);
+  const body = (more: object) => ({ id: signed.id, height: 7, outcome: { result: "applied" }, ...more }) as unknown as Parameters<typeof told>[1];
+  assert.equal((await told(session(), body({ status: "committed" }), signed)).state, "executed");
+  assert.equal((await told(session(), body({ status: "pending" }), signed)).state, "pending");
+  for (const status of ["reverted", "Committed", "", undefined]) {
+    const named = (error: Error) => error instanceof ForeignAnswerError && error.message.includes(`the status ${JSON.stringify(status)} of a transaction`);
+    await assert.rejects(told(session(), body({ status }), signed), named, String(status));
+  }
+  await assert.rejects(told(session(), body({ status: "committed", outcome: undefined }), signed), /without its outcome/);
+  const assets = await session().assets();
+  const fate = { account: KEY.address, height: 7, known_from: 1, until: "9", why: null, id: signed.id, sequence: "1", order: null, sold: "0", bought: "0", returned: "0", fills: [], others: [] };
+  assert.equal(orderFate({ ...fate, status: "pending" }, assets).status, "pending");
+  assert.throws(() => orderFate({ ...fate, status: "paused" }, assets), /the status "paused" of an order/);
+});
+
+test("the pause that a busy node asks for is kept, in seconds or until a date", async () => {
+  const now = Date.parse("Fri, 02 Jan 2026 03:04:05 GMT");
+  assert.equal(retryAfterMs("3", now), 3000);
+  assert.equal(retryAfterMs("Fri, 02 Jan 2026 03:04:15 GMT", now), 10_000);
+  assert.equal(retryAfterMs("Fri, 02 Jan 2026 03:04:00 GMT", now), 0);
+  for (const nothing of [null, "", "-5", "soon", "1e9", "9".repeat(40)]) assert.equal(retryAfterMs(nothing, now), 1000, String(nothing));
+  // A question is asked again after the pause, and no sooner.
+  const asked: number[] = [];
+  const fetch: Fetch = async () => {
+    asked.push(performance.now());
+    if (asked.length > 1) return Response.json({ height: 1 });
+    return Response.json({ error: { code: "too_many_requests", message: "later" } }, { status: 429, headers: { "retry-after": "1" } });
+  };
+  assert.deepEqual(await new Http("http://here", null, fetch).get("/v1/status"), { height: 1 });
+  assert.ok(asked.length === 2 && asked[1]! - asked[0]! >= 990);
 });

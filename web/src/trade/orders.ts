@@ -9,6 +9,7 @@ import type { Order, Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, path, post } from "../api";
 import type { Trader } from "./keys";
+import { checkStatus } from "../words";
 import { Told } from "./told";
 
 export type OrderState =
@@ -169,6 +170,7 @@ export class OrderBook {
       const places = some.map(({ sell, buy, limit, id }) => ({ sell, buy, limit, offer: id }));
       const { transaction, signature } = await signed(trader, { type: "cancel", offers: places }, assets, height);
       const answer = await post<TransactionStatus>("transactions?wait=committed", { transaction, signature });
+      checkStatus(answer.status);
       // Where some had gone meanwhile the next look tells of each what became of it.
       if (answer.status !== "committed" || answer.outcome.result !== "cancelled" || answer.outcome.missing > 0) continue;
       const ids = new Set(some.map((offer) => offer.id));
@@ -192,6 +194,7 @@ export class OrderBook {
 async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): Promise<OrderState | null> {
   try {
     const status = await get<TransactionStatus>(path("transactions", order.id ?? ""), signal);
+    checkStatus(status.status);
     if (status.status === "pending") return null;
     const { outcome } = status;
     if (outcome.result === "refused") return { is: "refused", why: outcome.message };

@@ -10,6 +10,7 @@ import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/ty
 import { TradingKey, type OrderLife, type OrderNumber, type SignedOrder, type VenueAsk, type VenueScope, type VenueSide } from "@walras/client/venue";
 import { ApiError, get, path, post } from "../api";
 import type { Trader } from "./keys";
+import { checkStatus } from "../words";
 import { Told } from "./told";
 
 /** How the venue stands, as `GET v1/venue` says. */
@@ -210,6 +211,7 @@ export class VenueDesk {
     if (toHex(hashTypedData(data)) !== told.hash) throw new Told("The node laid out another transaction than was asked for: nothing was signed.");
     const signature = await this.trader.sign(data);
     const answer = await post<TransactionStatus>("transactions?wait=committed", { transaction: told.unsigned, signature });
+    checkStatus(answer.status);
     if (answer.status === "committed" && answer.outcome.result === "refused") throw new Told(answer.outcome.message);
   }
 

@@ -1,4 +1,4 @@
-/** One account: balances, resting offers, and fills as they happen. */
+/** One account: balances, resting offers, fills as they happen, and its history. */
 import type { View } from "./view";
 import { parseDecimal, roundSignificant, trimZeros } from "@walras/client/decimal";
 import { format, formatAmount, humanPrice } from "../amount";
@@ -12,6 +12,7 @@ import { find, href } from "../router";
 import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
+import { historyPanel } from "./history";
 import { numeraire } from "../value";
 import { brief, count, explain, outcomeText } from "../words";
 
@@ -113,6 +114,7 @@ function accountPanels(live: Live, address: string) {
   const offers = offersTable(live);
   const fills = fillsTable(live);
   const outcomes = outcomesTable();
+  const history = historyPanel(live, address.toLowerCase());
   let account: Account | null = null;
   let resting: Offer[] = [];
   let filled: (Fill & { height: number })[] = [];
@@ -158,6 +160,7 @@ function accountPanels(live: Live, address: string) {
     done = [...message.outcomes.map((outcome) => ({ ...outcome, height })), ...done].slice(0, ROWS_KEPT);
     // New and cancelled offers do not stand in the message, so the list is asked for again.
     if (message.fills.length + message.outcomes.length > 0 || !account) loading.request();
+    history.request();
     update();
   }
 
@@ -174,6 +177,7 @@ function accountPanels(live: Live, address: string) {
     }
     fills.show(filled);
     outcomes.show(done);
+    history.update();
   }
 
   return {
@@ -189,11 +193,13 @@ function accountPanels(live: Live, address: string) {
         panel("Fills since this view opened", { class: "tall" }, fills.element),
         panel("Transactions since this view opened", { class: "tall" }, outcomes.element),
       ),
+      history.element,
     ],
     update,
     close() {
       stop();
       loading.close();
+      history.close();
     },
   };
 }

@@ -8,7 +8,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { addressText, bytesText, contractName, gasPriceText, reasonText, valueText, weiText } from "../tokens";
-import { brief, count, explain, stranger } from "../words";
+import { brief, checkStatus, count, explain, stranger } from "../words";
 
 const LOGS_SHOWN = 100;
 const HALT_MAX = 100;
@@ -101,6 +101,7 @@ function summaryFacts(live: Live) {
   list.element.classList.add("summary");
 
   function show({ status, transaction, receipt }: EthereumStatus, output: EthereumOutput | null): void {
+    checkStatus(status);
     const isSettlement = receipt !== undefined && receipt.position === undefined;
     const present = { to: transaction?.to, created: receipt?.contract, value: transaction, gas: receipt, price: receipt, fee: receipt, nonce: transaction, type: transaction };
     for (const [name, what] of Object.entries(present)) list.show(name as keyof typeof present, what !== undefined && !(isSettlement && name !== "to"));

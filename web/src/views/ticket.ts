@@ -35,7 +35,8 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
-  const ownPanel = panel("Your orders", { class: "own-orders", aside: all }, orders.element);
+  const history = h("a", { href: href.accounts, hidden: true, "data-history": "" }, "All your orders, fills and transfers");
+  const ownPanel = panel("Your orders", { class: "own-orders", aside: all }, orders.element, history);
 
   let book: Book | null = null;
   let own: OrderBook | null = null;
@@ -60,6 +61,9 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   function changed(): void {
     own = null;
     available = new Map();
+    const trader = current();
+    history.hidden = trader === null;
+    if (trader) history.href = href.account(trader.address);
     choice.draw();
     draw();
     loading.request();

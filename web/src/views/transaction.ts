@@ -6,7 +6,7 @@ import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { brief, count, explain, metText, operationText, outcomeText } from "../words";
+import { brief, checkStatus, count, explain, metText, operationText, outcomeText } from "../words";
 
 export function transactionView(live: Live, id: string): View {
   const problem = notice();
@@ -26,6 +26,7 @@ export function transactionView(live: Live, id: string): View {
   async function load(signal: AbortSignal): Promise<void> {
     const answer = await find(signal);
     if (!answer) return;
+    checkStatus(answer.status);
     problem.say(null);
     done = answer.status === "committed";
     list.set("status", done ? "Committed: final and durable" : "Pending: waits in the mempool for a block");

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// Each kind of channel: its form, what its snapshot has besides `type`, `channel` and `height`, and the type and the
 /// schema of its increments.
-const CHANNELS: [(&str, &str, &str, &str); 8] = [
+const CHANNELS: [(&str, &str, &str, &str); 9] = [
     ("blocks", "`blocks`: the last 20", "block", "BlockBody"),
     ("batches", "`batch`: the last one", "batch", "BatchBody"),
     ("trades", "`trades` of the last batch, of all markets", "trade", "MarketTradeBody"),
@@ -13,7 +13,14 @@ const CHANNELS: [(&str, &str, &str, &str); 8] = [
     ("ticker:BASE/QUOTE", "`ticker`: a TickerBody", "ticker", "TickerBody"),
     ("candles:BASE/QUOTE:INTERVAL", "`candles`: the last 500", "candle", "MarketCandleBody"),
     ("account:ADDRESS", "the fields of an AccountSnapshot", "account", "AccountIncrement"),
+    ("orders:ADDRESS", "the fields of an OwnOrdersBody, after a login", "orders", "OwnOrdersBody"),
 ];
+
+/// The bodies that the stream tells.
+#[cfg(test)]
+pub(super) fn bodies() -> impl Iterator<Item = &'static str> {
+    CHANNELS.into_iter().map(|(.., schema)| schema).chain(["BookSnapshotBody", "AccountSnapshot"])
+}
 
 /// The document, with these schemas.
 pub(super) fn document(openapi: &Value) -> Value {
@@ -28,6 +35,12 @@ pub(super) fn document(openapi: &Value) -> Value {
         ("snapshot", json!({"channel": text, "height": number}), "What a channel begins with."),
         ("resumed", json!({"channel": text, "height": number}), "A channel goes on from this height."),
         ("heartbeat", json!({"height": number, "time_ms": number}), "Every second."),
+        (
+            "challenge",
+            json!({"nonce": text, "server": text, "network": text}),
+            "What a login signs; it counts once, on this connection.",
+        ),
+        ("login", json!({"account": text}), "The connection may have the account's own channels."),
         ("error", json!({"code": text, "message": text}), "A request is refused; the stream goes on."),
     ];
     for (kind, properties, says) in fixed {
@@ -72,9 +85,16 @@ fn message(kind: &str, mut all: Value) -> Value {
 fn request(channels: &[&str]) -> Value {
     let names = json!({"type": "array", "items": {"type": "string"}, "description": channels.join(", ")});
     let heights = json!({"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}});
-    let properties = json!({"subscribe": names, "unsubscribe": names, "resume": heights});
+    let text = json!({"type": "string"});
+    let login = json!({
+        "type": "object", "additionalProperties": false, "required": ["account", "signature"],
+        "properties": {"account": text, "key": text, "signature": text},
+    });
+    let asks = json!({"type": "boolean", "description": "whether a challenge is asked for"});
+    let properties =
+        json!({"subscribe": names, "unsubscribe": names, "resume": heights, "challenge": asks, "login": login});
     let payload = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    json!({"name": "request", "summary": "Begins and ends channels.", "payload": payload})
+    json!({"name": "request", "summary": "Begins and ends channels, and logs in.", "payload": payload})
 }
 
 fn described() -> String {

@@ -6,7 +6,8 @@ use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::AssetId;
 
 use super::failure::Answered;
-use super::{Api, stream};
+use super::rate_limits::most_of_one;
+use super::{Api, HEAVY_WAITING_OF_ONE, stream};
 use crate::book_feed::BOOK_LEVELS;
 use crate::{ethereum, json};
 
@@ -58,11 +59,15 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         life_max: LIFE_MAX,
         ends_max: ENDS_MAX,
         body_bytes: api.settings.body_bytes,
+        requests_of_one: api.rates.requests_of_one as usize,
+        body_bytes_of_one: api.rates.bytes_of_one as usize,
+        waiting_of_one: HEAVY_WAITING_OF_ONE,
         batch_transactions: api.settings.batch_transactions,
         block_transactions: node.block_transactions,
         block_interval_ms: node.block_interval_ms,
         mempool_transactions: node.mempool_transactions,
         stream_connections: api.settings.stream_connections,
+        streams_of_one: most_of_one(api.settings.stream_connections as u64) as usize,
         stream_channels: stream::CHANNELS,
         stream_book_levels: BOOK_LEVELS,
         stream_message_bytes: stream::MESSAGE_BYTES,

@@ -19,6 +19,8 @@ pub(super) enum Channel {
     /// One market at a glance.
     Ticker(String, String),
     Account(Address),
+    /// An account's own orders, for who has logged in.
+    Orders(Address),
 }
 
 /// The channel with a name, or why there is none.
@@ -36,10 +38,11 @@ pub(super) fn parse(api: &Api, name: &str) -> Result<Channel, String> {
             let (base, quote) = sides_of(api, Some(market).filter(|market| market.contains('/')).ok_or_else(wrong)?)?;
             Ok(Channel::Candles(base, quote, interval.parse()?))
         }
+        Some(("orders", address)) => address.parse().map(Channel::Orders).map_err(|error| error.to_string()),
         Some(("account", address)) => address.parse().map(Channel::Account).map_err(|error| error.to_string()),
         _ => Err(format!(
             "no channel {name:?}; there are blocks, batches, trades, trades:BASE/QUOTE, book:BASE/QUOTE, \
-             ticker:BASE/QUOTE, candles:BASE/QUOTE:1m and account:0x…"
+             ticker:BASE/QUOTE, candles:BASE/QUOTE:1m, account:0x… and orders:0x…"
         )),
     }
 }
@@ -62,5 +65,6 @@ pub(super) fn name(channel: &Channel) -> String {
         Channel::Ticker(base, quote) => format!("ticker:{base}/{quote}"),
         Channel::Candles(base, quote, interval) => format!("candles:{base}/{quote}:{}", interval.name()),
         Channel::Account(address) => format!("account:{address}"),
+        Channel::Orders(address) => format!("orders:{address}"),
     }
 }

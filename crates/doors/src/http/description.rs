@@ -1,5 +1,6 @@
 //! The OpenAPI document: generated from the handlers, and completed here with what applies to all of them.
 
+use ledger::Refusal;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
@@ -35,12 +36,22 @@ pub(super) fn document(description: &OpenApi) -> Value {
         "operator": {"type": "http", "scheme": "bearer", "description": "the token of [http] operator_token_file"},
         "submit": {"type": "http", "scheme": "bearer", "description": "the token of [http] submit_token_file, if set"},
     });
+    document["components"]["schemas"]["Refusal"] = refusals();
     for (path, item) in document["paths"].as_object_mut().expect("there are paths") {
         for (method, operation) in item.as_object_mut().expect("a path has operations") {
             complete(path, method, operation);
         }
     }
     document
+}
+
+/// The codes of refusals by the ledger, with what each says.
+fn refusals() -> Value {
+    let all = || Refusal::all().map(|refusal| (refusal.code(), refusal.to_string()));
+    let lines: String = all().map(|(code, text)| format!("- `{code}`: {text}\n")).collect();
+    let codes: Vec<&str> = all().map(|(code, _)| code).collect();
+    let description = format!("Why the ledger refuses a transaction; `code` of an error or outcome.\n\n{lines}");
+    json!({"type": "string", "enum": codes, "description": description})
 }
 
 fn complete(path: &str, method: &str, operation: &mut Value) {

@@ -12,6 +12,7 @@ use sockets::{Share, Shares};
 
 use super::Api;
 use super::failure::Failure;
+use super::rate_limits;
 use crate::door::Visitor;
 use crate::roles::{Role, role_of};
 
@@ -89,6 +90,8 @@ pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -
         let allowed = HeaderValue::from_static("authorization, content-type");
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    } else {
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(rate_limits::EXPOSED));
     }
     response
 }
@@ -101,14 +104,20 @@ pub(crate) async fn guard(
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(failure) = check_page(&api, request.headers()) {
+    let mut response = guarded(&api, &visitor, request, next).await;
+    api.rates.tell(visitor.address, &mut response);
+    response
+}
+
+async fn guarded(api: &Api, visitor: &Visitor, request: Request, next: Next) -> Response {
+    if let Err(failure) = check_page(api, request.headers()) {
         return failure.into_response();
     }
-    let (request, _room) = match read_body(&api, &visitor, request).await {
+    let (request, _room) = match read_body(api, visitor, request).await {
         Ok(read) => read,
         Err(failure) => return failure.into_response(),
     };
-    let Some(_share) = api.requests.take(visitor.address, 1) else {
+    let Some(_share) = api.rates.requests.take(visitor.address, 1) else {
         let message = "too many requests at once, of all or of this address; try again shortly";
         return Failure::busy("too_many_requests", message).into_response();
     };
@@ -128,7 +137,7 @@ async fn read_body(api: &Api, visitor: &Visitor, request: Request) -> Result<(Re
             if bytes.len() + part.len() > http.body_bytes {
                 return Err(Failure::too_large());
             }
-            if !take_more(&api.body_room, visitor, &mut room, part.len() as u64) {
+            if !take_more(&api.rates.bytes, visitor, &mut room, part.len() as u64) {
                 let message = "too many bytes at once, of all or of this address; try again shortly";
                 return Err(Failure::busy("too_many_bytes", message));
             }

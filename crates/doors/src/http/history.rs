@@ -42,7 +42,7 @@ pub(super) struct AskedPart {
 }
 
 /// A row and its place.
-type Placed<T> = (HistoryPlace, T);
+pub(super) type Placed<T> = (HistoryPlace, T);
 
 /// Rows of a page, and the cursor of the next one.
 type Rows<T> = (Vec<Placed<T>>, Option<String>);
@@ -88,6 +88,16 @@ impl Api {
         rows.iter().map(read_row).collect::<Result<_, _>>().map_err(undecodable)
     }
 
+    /// Orders of a range, the newest first.
+    pub(super) fn order_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<Placed<OrderRow>>, Failure> {
+        self.rows(range, count)
+    }
+
+    /// Fills of a range, the newest first.
+    pub(super) fn fill_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<Placed<FillRow>>, Failure> {
+        self.rows(range, count)
+    }
+
     /// A page of rows.
     fn page_of<T: BorshDeserialize>(&self, range: &HistoryRange, asked: &AskedPart) -> Result<Rows<T>, Failure> {
         let count = asked.limit.unwrap_or(100).min(PAGE);
@@ -102,7 +112,12 @@ impl Api {
         Ok(self.rows(&HistoryRange::changes(account, offer, HistoryPart::WHOLE), 1)?.pop())
     }
 
-    fn standing_of(&self, account: &Address, order: &Placed<OrderRow>, at: Height) -> Result<OfferStanding, Failure> {
+    pub(super) fn standing_of(
+        &self,
+        account: &Address,
+        order: &Placed<OrderRow>,
+        at: Height,
+    ) -> Result<OfferStanding, Failure> {
         Ok(standing(at, order, self.newest_change(account, order.1.sequence)?.as_ref()))
     }
 
@@ -154,7 +169,7 @@ impl Api {
     }
 
     /// The orders at the places of a range, newest first.
-    fn orders_at(&self, account: &Address, places: &HistoryRange) -> Result<Vec<Placed<OrderRow>>, Failure> {
+    pub(super) fn orders_at(&self, account: &Address, places: &HistoryRange) -> Result<Vec<Placed<OrderRow>>, Failure> {
         let places: Vec<Placed<()>> = self.rows(places, OF_CLIENT)?;
         let order = |(place, ()): &Placed<()>| self.rows(&HistoryRange::order_at(account, *place), 1);
         Ok(places.iter().map(order).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())

@@ -18,7 +18,6 @@ use utoipa_axum::routes;
 
 use crate::backend::Backend;
 use crate::book_feed::BookFeeds;
-use crate::door::DoorLimits;
 use crate::json::{self, ErrorBody};
 use crate::page;
 use crate::roles::{Access, Role};
@@ -30,6 +29,7 @@ use readers::Sides;
 
 mod accounts;
 mod asyncapi;
+mod batch_news;
 mod blocks;
 mod chain;
 mod channels;
@@ -39,13 +39,16 @@ mod failure;
 pub(crate) mod guard;
 mod history;
 mod lane;
+mod login;
 mod markets;
 mod operations;
 mod operator;
+mod own_orders;
 mod parameters;
 mod pools;
 mod prepare;
 mod probes;
+mod rate_limits;
 mod record_proof;
 #[cfg(test)]
 mod reference;
@@ -64,6 +67,7 @@ mod venues;
 pub(crate) use accounts::OffersPage;
 pub(crate) use failure::Failure;
 pub(crate) use probes::probes;
+use rate_limits::RateLimits;
 
 /// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
@@ -78,10 +82,8 @@ pub(crate) struct Api {
     pub(crate) settings: Arc<Http>,
     /// Symbols of the assets.
     pub(crate) symbols: Arc<json::Symbols>,
-    /// Requests being served.
-    requests: Shares,
-    /// Bytes of bodies.
-    body_room: Shares,
+    /// What requests share.
+    rates: RateLimits,
     /// Connections of the stream.
     pub(crate) streams: Shares,
     /// Books as they change, for the stream.
@@ -109,7 +111,8 @@ pub(crate) struct Api {
         json::BookChangeBody,
         json::BookSnapshotBody,
         json::MarketCandleBody,
-        json::MarketTradeBody
+        json::MarketTradeBody,
+        json::OwnOrdersBody
     ))
 )]
 struct Description;
@@ -121,8 +124,7 @@ impl Api {
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
         Api {
             symbols: Arc::new(symbols),
-            requests: Shares::new(settings.concurrent_requests as u64),
-            body_room: Shares::new(DoorLimits::new(&settings).body_bytes_waiting as u64),
+            rates: RateLimits::new(&settings),
             streams: Shares::new(settings.stream_connections as u64),
             heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
             settings: Arc::new(settings),
@@ -144,8 +146,7 @@ impl Api {
     pub(crate) fn for_ethereum(&self) -> Api {
         let Api { settings, .. } = self;
         Api {
-            requests: Shares::new(settings.concurrent_requests as u64),
-            body_room: Shares::new(DoorLimits::new(settings).body_bytes_waiting as u64),
+            rates: RateLimits::new(settings),
             streams: Shares::new(settings.stream_connections as u64),
             ..self.clone()
         }

@@ -47,7 +47,7 @@ fn body(api: &Api) -> json::DoorsBody {
         hosts: http.hosts.clone(),
         origins: http.origins.clone(),
         draining: api.drains.load(Ordering::Acquire),
-        requests: http.concurrent_requests.saturating_sub(api.requests.free() as usize),
+        requests: http.concurrent_requests.saturating_sub(api.rates.requests.free() as usize),
         streams: http.stream_connections.saturating_sub(api.streams.free() as usize),
     }
 }

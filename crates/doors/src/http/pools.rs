@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use ledger::{PoolRecord, PoolRecordId, is_asleep, pool_pays};
-use primitives::{Address, Amount, PoolKey};
+use ledger::{AWAKE, PoolRecord, PoolRecordId, is_asleep, pool_pays};
+use primitives::{Address, Amount, Operation, PoolKey};
 
 use super::accounts::AskedProof;
 use super::failure::{Answered, Failure};
@@ -37,7 +37,24 @@ impl Api {
             reserve_b: pool.b.to_string(),
             shares: pool.shares.to_string(),
             asleep: is_asleep(pool, least),
+            awake_a: least[0].saturating_mul(AWAKE).to_string(),
+            awake_b: least[1].saturating_mul(AWAKE).to_string(),
         }
+    }
+
+    /// Of an operation on a pool that sleeps: that it trades nothing now, and from when on it does.
+    pub(super) fn sleep_in_words(&self, operation: &Operation) -> Option<String> {
+        let Operation::Pool(operation) = operation else { return None };
+        let (key, PoolsRead { pools, least_units, .. }) = (operation.pool(), self.backend.pools()?);
+        let least = [key.a, key.b].map(|asset| least_units.get(asset.0 as usize).copied());
+        let [Some(least_a), Some(least_b)] = least else { return None };
+        let pool = pools.get(&key).filter(|pool| is_asleep(pool, [least_a, least_b]))?;
+        let both = |a, b| format!("{} and {}", self.symbols.money(key.a, a), self.symbols.money(key.b, b));
+        let awake = both(least_a.saturating_mul(AWAKE), least_b.saturating_mul(AWAKE));
+        Some(format!(
+            "The pool sleeps: with {} it is too small to trade, and its shares earn nothing until it has {awake}.",
+            both(pool.a, pool.b)
+        ))
     }
 
     async fn pool_proof(&self, id: PoolRecordId, asked: &AskedProof) -> Answered<json::RecordProofBody> {

@@ -31,8 +31,10 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
     api.blocking(move |api| {
         let key: Option<PublicKey> = asked.key.as_deref().map(|key| parse("key", key)).transpose()?;
         let (body, network) = api.wanted_body(asked)?;
+        let sleeps = api.sleep_in_words(&body.operation);
         let views = api.published().views();
-        let says = in_words(&body, views.outline().fee, &api.symbols);
+        let mut says = in_words(&body, views.outline().fee, &api.symbols);
+        says.extend(sleeps.map(|sleeps| format!(" {sleeps}")));
         let typed = key.is_none().then(|| described(&body, network));
         let signing_bytes = key.map(|_| format!("0x{}", to_hex(&body.signing_bytes(&network))));
         let signed_by = match key {

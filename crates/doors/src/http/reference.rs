@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{described, description};
+use super::{asyncapi, described, description};
 
 /// Where the reference begins and ends in the page.
 const BEGIN: &str = "<!-- From here on made from the interface's description: `make api-reference` renews it. -->\n";
@@ -18,6 +18,11 @@ fn reference(document: &Value) -> String {
     for (path, item) in object(&document["paths"]) {
         for (method, operation) in object(item) {
             call(&mut text, path, method, operation, &mut named);
+        }
+    }
+    for body in asyncapi::bodies() {
+        if !named.iter().any(|name| name == body) {
+            named.push(body.into());
         }
     }
     text.push_str("\n## Bodies\n");

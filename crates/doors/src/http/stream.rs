@@ -2,15 +2,14 @@
 //! disconnected.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{
-    AccountIncrement, AccountSnapshot, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody, TickerBody,
-};
+use api::{AccountIncrement, AccountSnapshot, OwnFillBody, OwnOutcomeBody, TickerBody};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
+use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use futures_util::{SinkExt, StreamExt};
 use primitives::{Address, Height};
@@ -18,13 +17,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
+use super::batch_news::{candle, trades};
 use super::channels::{Channel, name, parse};
+use super::login::{Login, Logins};
+use super::own_orders::{OrdersNews, ToldOrders};
 use super::{Api, Failure, OffersPage};
 use crate::book_feed::BookNews;
 use crate::door::{DISPLACED, Visitor};
 use crate::json::{self, Offers};
-use readers::Sides;
-use readers::candles::Interval;
 use readers::views::CommittedBlock;
 
 /// Maximum number of channels of one connection.
@@ -34,7 +34,8 @@ pub(crate) const MESSAGE_BYTES: usize = 16 << 10;
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
 /// Said of a message that is no request.
-const REQUEST: &str = r#"send {"subscribe":["blocks"]} or {"unsubscribe":["blocks"]}; this is neither"#;
+const REQUEST: &str =
+    r#"send {"subscribe":["blocks"]}, {"unsubscribe":["blocks"]}, {"challenge":true} or {"login":{…}}; this is none"#;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,6 +54,10 @@ struct Request {
     /// The last height that the client has of a channel: it goes on from there if it can.
     #[serde(default)]
     resume: BTreeMap<String, u64>,
+    /// Whether a challenge is asked for.
+    #[serde(default)]
+    challenge: bool,
+    login: Option<Login>,
 }
 
 /// How far a connection has told a channel.
@@ -62,6 +67,8 @@ struct Progress {
     height: Height,
     /// Of a ticker: what was told last.
     ticker: Option<TickerBody>,
+    /// Of an account's own orders.
+    orders: ToldOrders,
 }
 
 /// Messages of a channel, and how far it is told after them.
@@ -71,6 +78,7 @@ type Told = (Vec<Value>, Progress);
 pub(crate) async fn open(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
+    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let Some(share) = api.streams.take(visitor.address, 1) else {
@@ -79,7 +87,7 @@ pub(crate) async fn open(
     };
     upgrade.max_message_size(MESSAGE_BYTES).max_frame_size(MESSAGE_BYTES).on_upgrade(async move |socket| {
         api.backend.metrics().streams.inc();
-        serve(&api, &visitor, socket).await;
+        serve(&api, &visitor, Logins::of(&headers), socket).await;
         api.backend.metrics().streams.dec();
         drop(share);
     })
@@ -90,6 +98,7 @@ struct Connection<'a> {
     api: &'a Api,
     socket: futures_util::stream::SplitSink<WebSocket, Message>,
     channels: BTreeMap<Channel, Progress>,
+    logins: Logins,
     /// Number of the next message.
     sequence: u64,
 }
@@ -108,9 +117,9 @@ pub(crate) fn ended_by(error: axum::Error, limit: usize) -> Option<(u16, Cow<'st
     }
 }
 
-async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
+async fn serve(api: &Api, visitor: &Visitor, logins: Logins, socket: WebSocket) {
     let (sink, mut source) = socket.split();
-    let mut connection = Connection { api, socket: sink, channels: BTreeMap::new(), sequence: 0 };
+    let mut connection = Connection { api, socket: sink, channels: BTreeMap::new(), logins, sequence: 0 };
     let mut events = api.published().subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -188,6 +197,16 @@ impl Connection<'_> {
             Ok(request) => request,
             Err(error) => return self.error("malformed", &format!("{REQUEST}: {error}")).await,
         };
+        if let Some(login) = &request.login {
+            match self.logins.login(self.api, login) {
+                Ok(answer) => self.send(answer).await?,
+                Err((code, message)) => self.error(code, &message).await?,
+            }
+        }
+        if request.challenge {
+            let challenge = self.logins.challenge(self.api);
+            self.send(challenge).await?;
+        }
         for name in &request.unsubscribe {
             match parse(self.api, name) {
                 Ok(channel) => drop(self.channels.remove(&channel)),
@@ -206,8 +225,11 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// Begins a channel: with what follows the height that the client has, or with a snapshot.
+    /// Begins a channel, or says why not: with what follows the height that the client has, or with a snapshot.
     async fn subscribe(&mut self, channel: Channel, resume: Option<Height>) -> Delivered {
+        if let Some((code, message)) = self.logins.refuses(self.api, &channel) {
+            return self.error(code, &message).await;
+        }
         let of = channel.clone();
         let begun = self.api.blocking(move |api| match resume {
             None => Ok((true, None)),
@@ -263,7 +285,7 @@ fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
 
 fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
     let published = api.published();
-    let mut progress = Progress { height: published.views().height(), ticker: None };
+    let mut progress = Progress { height: published.views().height(), ..Progress::default() };
     let mut message = match channel {
         Channel::Blocks => {
             let views = published.views();
@@ -289,13 +311,20 @@ fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
         }
         Channel::Ticker(base, quote) => {
             let ticker = api.ticker(base, quote)?;
-            progress = Progress { height: ticker.height, ticker: Some(ticker.clone()) };
+            progress.height = ticker.height;
+            progress.ticker = Some(ticker.clone());
             json!({ "ticker": ticker })
         }
         Channel::Account(address) => {
             let account = api.account_body(address)?;
             let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
             serde_json::to_value(AccountSnapshot { account, offers, more, next }).expect("plain data")
+        }
+        Channel::Orders(address) => {
+            let (body, told) = api.orders_snapshot(address)?;
+            progress.height = body.height;
+            progress.orders = told;
+            serde_json::to_value(body).expect("plain data")
         }
     };
     message["type"] = "snapshot".into();
@@ -310,7 +339,7 @@ fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>,
         let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, height);
         let begin = |mut messages: Vec<Value>, at| {
             messages.insert(0, json!({"type": "resumed", "channel": name(channel), "height": height}));
-            Some((messages, Progress { height: at, ticker: None }))
+            Some((messages, Progress { height: at, ..Progress::default() }))
         };
         return Ok(match news {
             BookNews::Same(at) => begin(Vec::new(), at),
@@ -349,7 +378,7 @@ fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>,
         // Their snapshots are whole.
         _ => return Ok(None),
     }
-    Ok(Some((messages, Progress { height: last, ticker: None })))
+    Ok(Some((messages, Progress { height: last, ..Progress::default() })))
 }
 
 fn increments(
@@ -365,7 +394,8 @@ fn increments(
             trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect()
         }
         Channel::Candles(base, quote, interval) => {
-            candle(api, base, quote, *interval, &committed.batch).into_iter().collect()
+            let changed = candle(api, base, quote, *interval, &committed.batch);
+            changed.map(|candle| tagged("candle", candle)).into_iter().collect()
         }
         Channel::Book(base, quote) => {
             match api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height) {
@@ -390,6 +420,19 @@ fn increments(
             messages
         }
         Channel::Account(address) => account_increment(api, address, committed)?.into_iter().collect(),
+        Channel::Orders(address) => {
+            let (news, told) = api.orders_news(address, progress.orders, committed)?;
+            progress.orders = told;
+            match news {
+                OrdersNews::Nothing => Vec::new(),
+                OrdersNews::Changes(body) => vec![tagged("orders", body)],
+                OrdersNews::Snapshot(body) => {
+                    let mut message = tagged("snapshot", body);
+                    message["channel"] = name(channel).into();
+                    vec![message]
+                }
+            }
+        }
     };
     Ok((messages, progress))
 }
@@ -397,50 +440,6 @@ fn increments(
 /// Whether tickers of two heights tell something else.
 fn differs(told: &TickerBody, now: &TickerBody) -> bool {
     TickerBody { height: told.height, time_ms: told.time_ms, ..now.clone() } != *told
-}
-
-/// The trades of each market in a batch; of one market, or of all.
-fn trades(api: &Api, market: &Option<(String, String)>, batch: &readers::views::BatchSummary) -> Vec<MarketTradeBody> {
-    let chosen: Vec<Sides> = match market {
-        Some((base, quote)) => api.sides(base, quote).into_iter().collect(),
-        None => {
-            let all = batch.batch.trades.iter().map(|trade| Sides::of(trade.pair));
-            let unique: BTreeSet<_> = all.map(|sides| (sides.base, sides.quote)).collect();
-            unique.into_iter().map(|(base, quote)| Sides { base, quote }).collect()
-        }
-    };
-    let trade = |sides: Sides| {
-        let (base_volume, quote_volume) = readers::sides::volumes(&batch.batch, sides);
-        let valuation = |asset: primitives::AssetId| batch.batch.valuations[asset.0 as usize];
-        (base_volume > 0 || quote_volume > 0).then(|| {
-            let price_units = json::price(valuation(sides.base), valuation(sides.quote));
-            MarketTradeBody {
-                height: batch.height,
-                market: api.symbols.market(sides.base, sides.quote),
-                price: api.symbols.whole_price(&price_units, sides.base, sides.quote),
-                price_units,
-                base_volume: base_volume.to_string(),
-                quote_volume: quote_volume.to_string(),
-            }
-        })
-    };
-    chosen.into_iter().filter_map(trade).collect()
-}
-
-/// The candle of one market that a batch has changed.
-fn candle(
-    api: &Api,
-    base: &str,
-    quote: &str,
-    interval: Interval,
-    batch: &readers::views::BatchSummary,
-) -> Option<Value> {
-    let sides = api.sides(base, quote).ok()?;
-    let traded = readers::sides::volumes(&batch.batch, sides) != (0, 0);
-    let last = traded.then(|| api.candles_body(sides, interval, u64::MAX, 1))?;
-    let (market, interval) = (last.market, last.interval.to_string());
-    let candle = last.candles.into_iter().next()?;
-    Some(tagged("candle", MarketCandleBody { height: batch.height, market, interval, candle }))
 }
 
 fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -> Result<Option<Value>, Failure> {

@@ -1,7 +1,7 @@
 //! Orders that this node took lately, so that it can answer about one that is in no block yet, and keeps two orders of
 //! an account from having one client id at the same time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::StatusCode;
@@ -30,7 +30,7 @@ pub(super) struct Submitted(Mutex<Taken>);
 
 #[derive(Default)]
 struct Taken {
-    orders: HashMap<(Address, Sequence), PlacedOrder>,
+    orders: BTreeMap<(Address, Sequence), PlacedOrder>,
     clients: HashMap<(Address, ClientId), Sequence>,
     oldest_first: VecDeque<(Address, Sequence)>,
 }
@@ -91,6 +91,15 @@ impl Submitted {
     /// The order with a number.
     pub(super) fn with_number(&self, account: &Address, number: Sequence) -> Option<PlacedOrder> {
         self.taken().orders.get(&(*account, number)).copied()
+    }
+
+    /// The orders of an account with the highest numbers, by number.
+    pub(super) fn of(&self, account: &Address, count: usize) -> Vec<PlacedOrder> {
+        let taken = self.taken();
+        let all = taken.orders.range((*account, 0)..=(*account, Sequence::MAX));
+        let mut orders: Vec<PlacedOrder> = all.rev().take(count).map(|(_, order)| *order).collect();
+        orders.reverse();
+        orders
     }
 
     /// The order with a client's name.
@@ -188,5 +197,9 @@ mod tests {
         }
         assert_eq!(submitted.with_number(&account(), 1), None);
         assert!(submitted.with_number(&account(), 2).is_some());
+        let newest = REMEMBERED as u64 + 1;
+        let numbers: Vec<Sequence> = submitted.of(&account(), 2).iter().map(|order| order.sequence).collect();
+        assert_eq!(numbers, [newest - 1, newest]);
+        assert_eq!(submitted.of(&PublicKey([2; 32]).address(), 2), []);
     }
 }

@@ -42,8 +42,9 @@ pub struct Fake {
     /// The rows of the history, and the first height that it has.
     history: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
     known_from: AtomicU64,
-    /// The last block that the index follows.
+    /// The last block that the index follows, and the rows of the blocks above it.
     indexed_to: AtomicU64,
+    behind: Mutex<Vec<(Height, Vec<HistoryRow>)>>,
 }
 
 impl Fake {
@@ -69,7 +70,7 @@ impl Fake {
         let (metrics, archive, answers) = (Metrics::new(), RwLock::default(), Mutex::default());
         let (ledger, history, known_from) = (RwLock::new(ledger), RwLock::default(), AtomicU64::new(1));
         let indexed_to = AtomicU64::new(Height::MAX);
-        Fake { ledger, published, metrics, archive, answers, history, known_from, indexed_to }
+        Fake { ledger, published, metrics, archive, answers, history, known_from, indexed_to, behind: Mutex::default() }
     }
 
     /// What the intake answers to the next transactions, one after another; after these it is full again.
@@ -92,10 +93,8 @@ impl Fake {
         let outline = Outline::of(&ledger);
         let committed = CommittedBlock::new(&block, &applied, &ids, proven.root, outline, Vec::new());
         drop(ledger);
-        if height <= self.indexed_to.load(Ordering::Relaxed) {
-            let rows = rows_of(&block, &proven.receipts);
-            self.history.write().expect("no test panics with it").extend(rows);
-        }
+        self.behind.lock().expect("no test panics with it").push((height, rows_of(&block, &proven.receipts)));
+        self.index();
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
         self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
         self.published.announce(Arc::new(committed));
@@ -107,10 +106,19 @@ impl Fake {
         self.known_from.store(below, Ordering::Relaxed);
     }
 
-    /// The index falls behind: it has no block above a height.
+    /// The index falls behind, and has no block above a height; or follows up to it.
     #[allow(dead_code, reason = "not every test has a history")]
     pub fn stop_index(&self, at: Height) {
         self.indexed_to.store(at, Ordering::Relaxed);
+        self.index();
+    }
+
+    /// Adds the rows of the blocks up to where the index goes.
+    fn index(&self) {
+        let last = self.indexed_to.load(Ordering::Relaxed);
+        let mut behind = self.behind.lock().expect("no test panics with it");
+        let mut history = self.history.write().expect("no test panics with it");
+        history.extend(behind.extract_if(.., |(height, _)| *height <= last).flat_map(|(_, rows)| rows));
     }
 
     fn archived(&self, height: Height) -> Option<ArchivedBlock> {

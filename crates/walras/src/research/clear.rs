@@ -79,6 +79,10 @@ pub struct ClearingJson {
     pub mu: String,
     /// Whether every offer that must execute does.
     pub full: bool,
+    /// The groups in which some does not, each by the symbol of its lowest asset, in the order of the offers' file. A
+    /// clearing that is not full and names none claims nothing of any group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub short: Vec<String>,
     /// Unrealized utility divided by realized utility; null when nothing is realized.
     pub unrealized_utility_ratio: Option<f64>,
     /// The obstacle to a full clearing.
@@ -299,6 +303,7 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
         epsilon: params.epsilon.to_string(),
         mu: params.mu.to_string(),
         full: clearing.full,
+        short: clearing.short.iter().map(|asset| symbol(*asset)).collect(),
         unrealized_utility_ratio: ratio.is_finite().then_some(ratio),
         explanations: Vec::new(),
         notes: Vec::new(),
@@ -397,6 +402,9 @@ fn print_tables(result: &ClearingJson) {
         println!("interior-point method: {interior_parts} parts of the market");
     }
     result.obstacle.iter().for_each(|obstacle| println!("not full: {obstacle}"));
+    if !result.short.is_empty() {
+        println!("groups that are not full, each by its first asset: {}; all others are", result.short.join(", "));
+    }
     result.explanations.iter().for_each(|explained| println!("row {}: {}", explained.row, explained.text));
     result.notes.iter().for_each(|note| println!("{note}"));
 }

@@ -71,7 +71,7 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
         pools: pools(batch, &claim.pools)?,
         buys: buys(&claim.buys)?,
         full: claim.full,
-        short: if claim.full { Vec::new() } else { Groups::of_book(&book).lowest() },
+        short: short(batch, &book, claim)?,
         report: Report { obstacles: proofs(batch, &claim.proofs)?, ..Report::default() },
     };
     let verified = match clearing::verify(&book, &params, &clearing) {
@@ -82,6 +82,17 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
     claimed.sort_by_key(|fill| fill.row);
     same_fills(&claimed, &listed_fills(batch, &book, &params, &clearing))?;
     Ok(verified.executed)
+}
+
+/// The groups that are not claimed to be full.
+fn short(batch: &BatchInput, book: &Book, claim: &ClearingJson) -> Result<Vec<AssetId>> {
+    if claim.short.is_empty() {
+        return Ok(if claim.full { Vec::new() } else { Groups::of_book(book).lowest() });
+    }
+    let mut short: Vec<AssetId> =
+        claim.short.iter().map(|symbol| asset(batch, "short", symbol)).collect::<Result<_>>()?;
+    short.sort_unstable();
+    Ok(short)
 }
 
 /// A valuation for every asset. Assets to which no chain of offers leads back have no price and need none.

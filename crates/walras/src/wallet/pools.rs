@@ -209,7 +209,8 @@ impl PoolCommand {
 
 fn pool_in_words(pool: &PoolBody, assets: &Assets) -> String {
     let (a, b) = (assets.money(&pool.reserve_a, &pool.a), assets.money(&pool.reserve_b, &pool.b));
-    let asleep = if pool.asleep { "; too small to trade" } else { "" };
+    let awake = || format!("{} and {}", assets.money(&pool.awake_a, &pool.a), assets.money(&pool.awake_b, &pool.b));
+    let asleep = if pool.asleep { format!("; asleep: too small to trade until it has {}", awake()) } else { "".into() };
     format!("{}/{} class {}: {a} and {b}, {} shares{asleep}", pool.a, pool.b, pool.class, pool.shares)
 }
 

@@ -46,7 +46,7 @@ try:
         VoidError,
     )
     from walras.client.frames import to_pandas, to_polars
-    from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
+    from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, PendingOrder, Transfer
     from walras.client.keys import Ed25519Key, EthereumKey, Key
     from walras.client.models import (
         Account,
@@ -123,10 +123,12 @@ __all__ = [
     "NumbersError",
     "Offer",
     "OrderFate",
+    "OwnOrders",
     "OtherNetworkError",
     "Outcome",
     "PastFill",
     "PastOrder",
+    "PendingOrder",
     "PricePoint",
     "RefusedError",
     "SentBeforeError",

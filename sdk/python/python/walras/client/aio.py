@@ -20,7 +20,7 @@ from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
-from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
+from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
 from walras.client.keys import Key
 from walras.client.models import (
     Account,
@@ -253,9 +253,9 @@ class AsyncClient:
 
     async def stream(self, *channels: str, from_height: int | None = None) -> AsyncIterator[Event]:
         """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
-        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again,
-        and what was missed is asked for."""
-        feed = Feed(self._core.session, channels, from_height)
+        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``, and ``orders:0x…`` of the own account,
+        for which the key logs in. A broken connection is made again, and what was missed is asked for."""
+        feed = Feed(self._core.session, channels, from_height, login=self._core.login)
         while True:
             try:
                 async with connect(
@@ -265,6 +265,8 @@ class AsyncClient:
                     await socket.send(feed.connected())
                     while True:
                         text = await asyncio.wait_for(socket.recv(), SILENCE_S)
+                        if (reply := await self.run(feed.reply(str(text)))) is not None:
+                            await socket.send(reply)
                         for event in await self.run(feed.receive(str(text))):
                             yield event
             except (TimeoutError, asyncio.TimeoutError):
@@ -282,6 +284,13 @@ class AsyncClient:
         async for event in self.stream(f"book:{market}"):
             if isinstance(event, BookUpdate):
                 yield event.book
+
+    async def follow_orders(self) -> AsyncIterator[OwnOrders]:
+        """The own orders and fills as they happen: first the newest hundred, then what each block changed, and what the
+        node took and no block contains yet. Another connection begins with a snapshot."""
+        async for event in self.stream(f"orders:{self._core.sender.account}"):
+            if isinstance(event, OwnOrders):
+                yield event
 
     def stored(self) -> Sequence[str]:
         """The ids of the stored transactions."""

@@ -5,15 +5,23 @@ from __future__ import annotations
 import os
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
 from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, OfferPlace, Pay, Replace, address_bytes, raw
-from walras.client.errors import AmountError, ClientError, ForeignAnswerError, NotFoundError, TransactionRefusedError
+from walras.client.errors import (
+    AmountError,
+    ClientError,
+    ForeignAnswerError,
+    NotFoundError,
+    OtherNetworkError,
+    TransactionRefusedError,
+)
 from walras.client.fate import LASTS_MAX, fate_of, told
 from walras.client.flow import Answer, Flow
-from walras.client.keys import Key
+from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
 from walras.client.proof import ProofError, prove_account
@@ -22,6 +30,14 @@ from walras.client.sending import Sender
 __all__ = ["Core", "T"]
 
 T = TypeVar("T")
+
+
+def host_of(server: str) -> str:
+    """A server's name and port as a request's `Host` has them: a port that goes without saying is left out."""
+    parts = urlsplit(server)
+    usual = {"http": 80, "https": 443}.get(parts.scheme)
+    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+    return name if parts.port in (None, usual) else f"{name}:{parts.port}"
 
 
 class Core:
@@ -68,6 +84,16 @@ class Core:
 
     def stream_url(self) -> str:
         return self.session.server.replace("http", "ws", 1) + "/v1/stream"
+
+    def login(self, nonce: str, network: str) -> Flow[dict[str, str]]:
+        """The login of the own account on the stream: only for this network, and for the server that was called."""
+        sender = self.sender
+        limits = yield from self.session.limits()
+        if network != limits.network:
+            raise OtherNetworkError(self.session.server, network, limits.network)
+        server = host_of(self.session.server)
+        terms = LoginTerms(sender.account, nonce, server, limits.chain, network)
+        return {"account": sender.account, **sender.key.login(terms)}
 
     def fate(self, id: str) -> Flow[Fate]:
         return (yield from fate_of(self.session, id, self._store.get(id)))

@@ -36,6 +36,9 @@ def _told(session: Session, body: Any, signed: Signed | None) -> Fate:
     numbers: tuple[int | None, int | None] = (signed.sequence, signed.until) if signed else (None, None)
     if body["status"] == "pending":
         return Fate(id, "pending", *numbers)
+    if body["status"] != "committed":
+        # A status that a later node may tell is not taken for one of these: money may hang on it.
+        raise ValueError(f"it tells the status {body['status']!r} of a transaction; this client knows pending and committed")
     pair = None
     assets = session.known_assets
     if assets is not None and (operation := body.get("operation")) is not None:

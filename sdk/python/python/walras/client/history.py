@@ -16,6 +16,16 @@ def _known(assets: Assets, symbol: str) -> Asset | None:
     return assets[symbol] if symbol in assets else None
 
 
+_STATUSES = ("pending", "refused", "resting", "ended", "void")
+
+
+def _status(status: str) -> str:
+    """A status that a later node may tell is not taken for one of these."""
+    if status not in _STATUSES:
+        raise ValueError(f"it tells the status {status!r} of an order; this client knows {', '.join(_STATUSES)}")
+    return status
+
+
 @dataclass(frozen=True, slots=True)
 class PastFill:
     """An execution of an offer in a batch."""
@@ -90,7 +100,7 @@ class PastOrder:
             amount=sell.amount(int(body["amount"])) if sell else None,
             life=body["life"],
             client=body["client"],
-            status=body["status"],
+            status=_status(body["status"]),
             why=body["why"],
             left=sell.amount(int(body["left"])) if sell else None,
         )
@@ -153,7 +163,7 @@ class OrderFate:
         sell = _known(assets, order.sell) if order else None
         buy = _known(assets, order.buy) if order else None
         return OrderFate(
-            status=body["status"],
+            status=_status(body["status"]),
             until=int(body["until"]),
             why=body["why"],
             id=body["id"],
@@ -164,4 +174,40 @@ class OrderFate:
             bought=buy.amount(int(body["bought"])) if buy and body["bought"] is not None else None,
             returned=sell.amount(int(body["returned"])) if sell else None,
             known_from=int(body["known_from"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOrder:
+    """An order that the node took and that is in no block yet."""
+
+    id: str
+    sequence: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOrders:
+    """An account's own orders on the stream: with `is_snapshot` the newest hundred, else those that changed."""
+
+    account: str
+    height: int
+    is_snapshot: bool
+    orders: tuple[PastOrder, ...]
+    fills: tuple[PastFill, ...]
+    """Newest first."""
+    pending: tuple[PendingOrder, ...]
+    """All that the node took and no block contains."""
+
+    @staticmethod
+    def of(body: Any, assets: Assets) -> OwnOrders:
+        return OwnOrders(
+            account=body["account"],
+            height=int(body["height"]),
+            is_snapshot=body["type"] == "snapshot",
+            orders=tuple(PastOrder.of(one, assets) for one in body["orders"]),
+            fills=tuple(PastFill.of(one, assets) for one in body["fills"]),
+            pending=tuple(
+                PendingOrder(one["id"], int(one["sequence"]), int(one["until"])) for one in body["pending"]
+            ),
         )

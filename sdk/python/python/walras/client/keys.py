@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,11 +18,12 @@ from nacl import bindings, exceptions, pwhash
 from nacl.signing import SigningKey
 from nacl.utils import random
 
-from walras.client.encoding import SIGNED_TAG, Body, Signed, derived, keccak256, raw
+from walras.client.encoding import SIGNED_TAG, Body, Fields, Signed, derived, hash_struct, keccak256, raw
 from walras.client.errors import KeyFileError
 
-__all__ = ["Ed25519Key", "EthereumKey", "Key"]
+__all__ = ["Ed25519Key", "EthereumKey", "Key", "LoginTerms"]
 
+_LOGIN_TAG = b"walras stream login v1\0"
 _MEMORY_KIB, _PASSES = 64 << 10, 3
 _MEMORY_KIB_MAX, _PASSES_MAX = 1 << 20, 16
 """The most that a file may request, so that none makes a program use gigabytes."""
@@ -36,6 +38,34 @@ class Key(Protocol):
 
     def sign(self, body: Body, network: str) -> Signed:
         """A body, signed for a network."""
+
+    def login(self, terms: LoginTerms) -> dict[str, str]:
+        """What a login on the stream says beside the account: `signature`, and the `key` of an ed25519 key."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginTerms:
+    """What a login on the stream signs: the nonce of a connection's challenge, and the server as the client called it."""
+
+    account: str
+    nonce: str
+    server: str
+    chain: int
+    network: str
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """What an ed25519 key signs."""
+        return _LOGIN_TAG + raw(self.network) + raw(self.account) + raw(self.nonce) + self.server.encode()
+
+    @property
+    def typed_hash(self) -> bytes:
+        """What a wallet signs: typed data (EIP-712)."""
+        names: Fields = [("name", "string", "Walras"), ("version", "string", "1")]
+        domain: Fields = [*names, ("chainId", "uint256", str(self.chain)), ("salt", "bytes32", self.network)]
+        message: Fields = [("account", "address", self.account), ("nonce", "bytes32", self.nonce)]
+        message.append(("server", "string", self.server))
+        return keccak256(b"\x19\x01" + hash_struct("EIP712Domain", domain) + hash_struct("StreamLogin", message))
 
 
 class Ed25519Key:
@@ -117,6 +147,10 @@ class Ed25519Key:
         signature = self._key.sign(SIGNED_TAG + raw(network) + made).signature
         return Signed(made + b"\0" + raw(self.public) + signature)
 
+    def login(self, terms: LoginTerms) -> dict[str, str]:
+        signature = self._key.sign(terms.signed_bytes).signature
+        return {"key": self.public, "signature": "0x" + signature.hex()}
+
     def __repr__(self) -> str:
         return f"Ed25519Key({self.address})"
 
@@ -140,11 +174,17 @@ class EthereumKey:
         return "0x" + keccak256(self._key.public_key.format(compressed=False)[1:])[12:].hex()
 
     def sign(self, body: Body, network: str) -> Signed:
-        full = self._key.sign_recoverable(body.typed_hash(network), hasher=None)
-        # The compact form of EIP-2098: the parity of the point is the highest bit of s.
+        return Signed(body.encode() + b"\1" + raw(network) + self._compact(body.typed_hash(network)))
+
+    def login(self, terms: LoginTerms) -> dict[str, str]:
+        return {"signature": "0x" + self._compact(terms.typed_hash).hex()}
+
+    def _compact(self, hash: bytes) -> bytes:
+        """A signature in the form of EIP-2098: the parity of the point is the highest bit of s."""
+        full = self._key.sign_recoverable(hash, hasher=None)
         compact = bytearray(full[:64])
         compact[32] |= full[64] << 7
-        return Signed(body.encode() + b"\1" + raw(network) + bytes(compact))
+        return bytes(compact)
 
     def __repr__(self) -> str:
         return f"EthereumKey({self.address})"

@@ -21,8 +21,9 @@ from typing import Any, TypeAlias
 from walras.client.amounts import Assets
 from walras.client.book import BookUpdate, LocalBook
 from walras.client.calls import PAGE, Session
-from walras.client.errors import ForeignAnswerError, NotFoundError, StreamError
+from walras.client.errors import ClientError, ForeignAnswerError, NotFoundError, StreamError
 from walras.client.flow import Flow
+from walras.client.history import OwnOrders
 from walras.client.models import Account, Balance, Batch, Block, Candle, Fill, Offer, Outcome, Ticker, Trade
 
 __all__ = [
@@ -92,8 +93,8 @@ class AccountUpdate:
 
 
 Event: TypeAlias = (
-    "Block | Batch | Trade | Candle | Ticker | BookUpdate | AccountSnapshot | AccountUpdate | Heartbeat | Disconnected | "
-    "Missed"
+    "Block | Batch | Trade | Candle | Ticker | BookUpdate | AccountSnapshot | AccountUpdate | OwnOrders | Heartbeat | "
+    "Disconnected | Missed"
 )
 
 
@@ -114,6 +115,8 @@ def channel_of_message(message: Any) -> str | None:
             return f"{kind}:{message['market']}"
         case "account":
             return f"account:{message['address']}"
+        case "orders":
+            return f"orders:{message['account']}"
     return None
 
 
@@ -131,20 +134,40 @@ class Feed:
     _books: dict[str, LocalBook] = field(default_factory=dict)
     _sequence: int | None = None
     _tries: int = 0
+    login: Callable[[str, str], Flow[dict[str, str]]] | None = None
+    """Signs a challenge's nonce for a network; needed for channels of own orders."""
 
     def __post_init__(self) -> None:
         # The node names addresses in lower case.
-        named = [one.lower() if one.startswith("account:") else one for one in self.channels]
+        named = [one.lower() if one.startswith(("account:", "orders:")) else one for one in self.channels]
         every = "trades" in named
         self.channels = tuple(one for one in named if not (every and one.startswith("trades:")))
         if self.from_height is not None:
             self._last = {channel: self.from_height - 1 for channel in self.channels}
 
     def connected(self) -> str:
-        """The first message to a new connection."""
+        """The first message to a new connection. Channels of own orders wait for the login."""
         self._sequence = None
         known = {channel: book.height for channel, book in self._books.items() if book.height >= 0}
-        return json.dumps({"subscribe": list(self.channels), **({"resume": known} if known else {})})
+        channels = [channel for channel in self.channels if not channel.startswith("orders:")]
+        asks = {"challenge": True} if len(channels) < len(self.channels) else {}
+        return json.dumps({"subscribe": channels, **({"resume": known} if known else {}), **asks})
+
+    def reply(self, text: str) -> Flow[str | None]:
+        """What the node is told upon a message: the login upon its challenge, and after it the channels of own orders.
+        Call it before `receive` with each message."""
+        try:
+            message = json.loads(text)
+            kind, nonce, network = message["type"], message.get("nonce"), message.get("network")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            # `receive` says what is wrong with it.
+            return None
+        if kind == "challenge":
+            if self.login is None:
+                raise ClientError("own orders need a key: give the client one")
+            return json.dumps({"login": (yield from self.login(str(nonce), str(network)))})
+        own = [channel for channel in self.channels if channel.startswith("orders:")]
+        return json.dumps({"subscribe": own}) if kind == "login" else None
 
     def broken(self, reason: str, random: Callable[[], float]) -> Disconnected:
         """The connection broke: when to make it again."""
@@ -185,6 +208,10 @@ class Feed:
             return []
         if channel.startswith("book:"):
             return self._book(channel, message, assets)
+        if channel.startswith("orders:"):
+            orders = OwnOrders.of(message, assets)
+            self.session.saw(orders.height)
+            return [orders]
         if channel.startswith("ticker:"):
             return [Ticker.of(message["ticker"] if message["type"] == "snapshot" else message, assets)]
         if message["type"] != "snapshot":

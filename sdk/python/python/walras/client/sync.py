@@ -19,7 +19,7 @@ from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
-from walras.client.history import OrderFate, PastFill, PastOrder, Transfer
+from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
 from walras.client.keys import Key
 from walras.client.models import (
     Account,
@@ -285,15 +285,18 @@ class Client:
 
     def stream(self, *channels: str, from_height: int | None = None) -> Iterator[Event]:
         """The events of some channels, without end: ``blocks``, ``batches``, ``trades:EUR/USD``,
-        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``. A broken connection is made again,
-        and what was missed is asked for."""
-        feed = Feed(self._core.session, channels, from_height)
+        ``book:EUR/USD``, ``ticker:EUR/USD``, ``candles:EUR/USD:1m``, ``account:0x…``, and ``orders:0x…`` of the own account,
+        for which the key logs in. A broken connection is made again, and what was missed is asked for."""
+        feed = Feed(self._core.session, channels, from_height, login=self._core.login)
         while True:
             try:
                 with connect(self._core.stream_url(), additional_headers=self._core.headers(self._token)) as socket:
                     socket.send(feed.connected())
                     while True:
-                        yield from self.run(feed.receive(str(socket.recv(timeout=SILENCE_S))))
+                        text = str(socket.recv(timeout=SILENCE_S))
+                        if (reply := self.run(feed.reply(text))) is not None:
+                            socket.send(reply)
+                        yield from self.run(feed.receive(text))
             except TimeoutError:
                 lost = feed.broken(f"the node has been silent for {SILENCE_S:.0f} seconds", random.random)
             except (OSError, WebSocketException, ForeignAnswerError, NoAnswerError) as error:
@@ -307,6 +310,13 @@ class Client:
         for event in self.stream(f"book:{market}"):
             if isinstance(event, BookUpdate):
                 yield event.book
+
+    def follow_orders(self) -> Iterator[OwnOrders]:
+        """The own orders and fills as they happen: first the newest hundred, then what each block changed, and what the
+        node took and no block contains yet. Another connection begins with a snapshot."""
+        for event in self.stream(f"orders:{self._core.sender.account}"):
+            if isinstance(event, OwnOrders):
+                yield event
 
     def stored(self) -> Sequence[str]:
         """The ids of the stored transactions."""

@@ -1,0 +1,164 @@
+//! Logins on the stream: a client proves that it has an account's key, by a signature over a challenge.
+//!
+//! `{"challenge": true}` is answered with a nonce of this connection, which counts once. `{"login": {…}}` brings the
+//! signature: by an ed25519 key over the bytes of [`signed_bytes`], or by an Ethereum wallet over typed data
+//! `StreamLogin(address account,bytes32 nonce,string server)` in the domain of the network's transactions. The keys are
+//! those that sign for the account: its own, or the one that it registered.
+//!
+//! *Properties.* A signature is of use on one connection, once. It names the server as the client called it, so that a
+//! node that a client was led to cannot log in at another one with what it was given. It is no transaction and no
+//! order: their bytes and structures begin otherwise. A connection has at most [`LOGINS`] tries.
+//!
+//! What the chain says of an account is public. A login is needed for what this node alone knows: orders that it took
+//! and that are in no block yet.
+
+use std::collections::BTreeSet;
+
+use axum::http::{HeaderMap, header};
+use primitives::{Address, Digest, PublicKey, Signature, TypedData, TypedValue, WalletSignature, to_hex};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Api;
+use super::channels::{Channel, name};
+use super::unsigned::bytes_of_hex;
+
+/// Tries of a connection, failed ones included.
+pub(crate) const LOGINS: usize = 16;
+const SIGNING_TAG: &[u8] = b"walras stream login v1\0";
+/// A longer name of a server is none.
+const SERVER_BYTES: usize = 255;
+
+/// A client's request.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Login {
+    account: String,
+    /// The ed25519 key that signs; without it the signature is over typed data.
+    key: Option<String>,
+    signature: String,
+}
+
+/// The logins of a connection.
+pub(super) struct Logins {
+    /// The server as the client called it.
+    server: String,
+    nonce: Option<[u8; 32]>,
+    tries: usize,
+    accounts: BTreeSet<Address>,
+}
+
+/// A code and its sentence.
+type Refused = (&'static str, String);
+
+impl Logins {
+    /// Of a connection whose request had these headers.
+    pub(super) fn of(headers: &HeaderMap) -> Logins {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let server = host.filter(|host| host.len() <= SERVER_BYTES).unwrap_or_default().to_string();
+        Logins { server, nonce: None, tries: 0, accounts: BTreeSet::new() }
+    }
+
+    /// A new challenge; the one before counts no more.
+    pub(super) fn challenge(&mut self, api: &Api) -> Value {
+        let mut nonce = [0; 32];
+        getrandom::fill(&mut nonce).expect("the system gives random numbers");
+        self.nonce = Some(nonce);
+        let network = network_of(api).1;
+        json!({
+            "type": "challenge", "nonce": format!("0x{}", to_hex(&nonce)), "server": self.server,
+            "network": network.to_string(),
+        })
+    }
+
+    /// Takes a login; returns the answer.
+    pub(super) fn login(&mut self, api: &Api, login: &Login) -> Result<Value, Refused> {
+        self.tries += 1;
+        if self.tries > LOGINS {
+            let message = format!("a connection has {LOGINS} logins: connect again");
+            return Err(("too_many_logins", message));
+        }
+        let Some(nonce) = self.nonce.take() else {
+            let message = r#"send {"challenge":true} first: each challenge counts for one login"#;
+            return Err(("no_challenge", message.into()));
+        };
+        let account = self.checked(api, login, nonce).map_err(|why| ("login_refused", why))?;
+        self.accounts.insert(account);
+        Ok(json!({"type": "login", "account": account.to_string()}))
+    }
+
+    /// The account of a login whose signature is its owner's.
+    fn checked(&self, api: &Api, login: &Login, nonce: [u8; 32]) -> Result<Address, String> {
+        let account: Address = login.account.parse().map_err(|error| format!("account: {error}"))?;
+        let key = login.key.as_ref().map(|key| key.parse::<PublicKey>());
+        let key = key.transpose().map_err(|error| format!("key: {error}"))?;
+        let signature = bytes_of_hex("signature", &login.signature).map_err(|failure| failure.1.message)?;
+        let (chain, network) = network_of(api);
+        let is_signed = match key {
+            Some(key) => {
+                let signature =
+                    <[u8; 64]>::try_from(signature).map_err(|_| "signature: an ed25519 signature has 64 bytes")?;
+                is_key_of(api, &account, &key)?;
+                key.verify(&signed_bytes(&network, &account, &nonce, &self.server), &Signature(signature))
+            }
+            None => {
+                let signature =
+                    WalletSignature::from_bytes(&signature).map_err(|error| format!("signature: {error}"))?;
+                let hash = typed(account, nonce, &self.server).hash(chain, &network);
+                signature.recover(&hash) == Some(account)
+            }
+        };
+        let wrong = || {
+            format!(
+                "the signature is not {account}'s over this challenge: it names network {network}, the account, the \
+                 nonce, and the server {:?}",
+                self.server
+            )
+        };
+        is_signed.then_some(account).ok_or_else(wrong)
+    }
+
+    /// Why this connection may not have a channel.
+    pub(super) fn refuses(&self, api: &Api, channel: &Channel) -> Option<Refused> {
+        let Channel::Orders(address) = channel else { return None };
+        if !self.accounts.contains(address) {
+            let message = format!(
+                r#"{}: log in as this account first: send {{"challenge":true}}, sign it, and send {{"login":…}}"#,
+                name(channel)
+            );
+            return Some(("login_required", message));
+        }
+        api.backend.history().err().map(|none| ("no_history", none.to_string()))
+    }
+}
+
+/// The key that an account registered signs for it; without one that of its address.
+fn is_key_of(api: &Api, account: &Address, key: &PublicKey) -> Result<(), String> {
+    let registered = api.backend.account(account).account.and_then(|state| state.key);
+    match registered {
+        Some(registered) if registered == *key => Ok(()),
+        None if key.address() == *account => Ok(()),
+        Some(_) => Err(format!("key: {account} has registered another one")),
+        None => Err(format!("key: it is that of {}, not of {account}", key.address())),
+    }
+}
+
+fn network_of(api: &Api) -> (u64, Digest) {
+    let views = api.published().views();
+    let outline = views.outline();
+    (outline.chain, outline.validators.terms.network)
+}
+
+/// What an ed25519 key signs: the tag, the network (32 bytes), the account (20), the nonce (32), and the server.
+fn signed_bytes(network: &Digest, account: &Address, nonce: &[u8; 32], server: &str) -> Vec<u8> {
+    [SIGNING_TAG, &network.0, &account.0, nonce, server.as_bytes()].concat()
+}
+
+fn typed(account: Address, nonce: [u8; 32], server: &str) -> TypedData {
+    let fields = vec![
+        ("account", TypedValue::Address(account)),
+        ("nonce", TypedValue::Bytes32(nonce)),
+        ("server", TypedValue::Text(server.into())),
+    ];
+    TypedData { primary: "StreamLogin", fields }
+}

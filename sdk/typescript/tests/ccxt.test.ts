@@ -1,0 +1,159 @@
+/** The ccxt class: its shape, and against a running exchange, whose address is in WALRAS_HTTP. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as ccxt from "ccxt";
+import WebSocket from "ws";
+import { walras } from "../src/ccxt.js";
+
+const SERVER = process.env["WALRAS_HTTP"] ?? "";
+const skip = SERVER === "" ? "WALRAS_HTTP is not set: run `make test-typescript`" : false;
+// A public account of the demo that no other test uses.
+const SECRET = "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e";
+const options = { socket: (url: string) => new WebSocket(url) };
+const exchange = new walras({ privateKey: SECRET, urls: { api: SERVER }, options });
+
+type Kind = new (message: string) => Error;
+
+test("has every method that it declares, as ccxt's own description requires", () => {
+  const { has, timeframes, id, name, urls, requiredCredentials, fees } = new walras();
+  assert.deepEqual([id, name, Object.keys(timeframes)], ["walras", "Walras", ["1m", "5m", "15m", "1h", "4h", "1d"]]);
+  assert.ok(urls["api"] && fees && requiredCredentials["privateKey"] && !requiredCredentials["apiKey"]);
+  const own = walras.prototype as unknown as Record<string, unknown>;
+  const base = ccxt.Exchange.prototype as unknown as Record<string, unknown>;
+  // What is declared and is a method: those that the base derives from others are its own.
+  const derived = ["createLimitOrder"];
+  const usual = new ccxt.Exchange().has;
+  const declared = Object.entries(has).filter(([method, is]) => is === true && usual[method] !== true && typeof base[method] === "function");
+  assert.ok(declared.length >= 14);
+  const needed = "fetchTicker fetchOrderBook fetchTrades fetchOHLCV createOrder cancelOrder fetchOrder fetchOpenOrders fetchMyTrades fetchBalance watchOrderBook";
+  for (const method of needed.split(" ")) assert.ok(has[method] === true && Object.hasOwn(own, method), `${method} is needed by bots`);
+  for (const [method] of declared) {
+    assert.ok(derived.includes(method) || Object.hasOwn(own, method), `${method} is declared and not here`);
+  }
+  // And what is here is declared; the compiler holds its arguments against the base's.
+  for (const method of Object.getOwnPropertyNames(own).filter((one) => /^(fetch|create|cancel|watch)[A-Z]/.test(one))) {
+    assert.equal(has[method], true, `${method} is here and not declared`);
+  }
+});
+
+test("errors are those that bots know", { skip }, async () => {
+  const nobody = new walras({ urls: { api: "http://127.0.0.1:1" } });
+  const keyless = new walras({ urls: { api: SERVER } });
+  const badKey = new walras({ privateKey: "0x12", urls: { api: SERVER } });
+  const order = (...more: unknown[]) => exchange.createOrder(...(["EUR/USD", ...more] as Parameters<walras["createOrder"]>));
+  const mistakes: [Kind, () => Promise<unknown>][] = [
+    [ccxt.InsufficientFunds, () => order("limit", "sell", 1e9, 1)],
+    [ccxt.InvalidOrder, () => order("market", "sell", 1)],
+    [ccxt.InvalidOrder, () => order("limit", "hold", 1, 1)],
+    [ccxt.InvalidOrder, () => order("limit", "sell", 0.0000001, 1)],
+    [ccxt.InvalidOrder, () => order("limit", "sell", 0.001, 1)],
+    [ccxt.InvalidOrder, () => order("limit", "sell", 1, -1)],
+    [ccxt.ArgumentsRequired, () => order("limit", "sell", 1)],
+    [ccxt.NotSupported, () => order("limit", "sell", 1, 1, { postOnly: true })],
+    [ccxt.BadSymbol, () => exchange.fetchTicker("XYZ/USD")],
+    [ccxt.BadRequest, () => exchange.fetchOHLCV("EUR/USD", "7m")],
+    [ccxt.OrderNotFound, () => exchange.fetchOrder("99999")],
+    [ccxt.OrderNotFound, () => exchange.fetchOrder("my order")],
+    [ccxt.OrderNotFound, () => exchange.cancelOrder("99999")],
+    [ccxt.ExchangeNotAvailable, () => nobody.fetchTime()],
+    [ccxt.AuthenticationError, () => keyless.fetchBalance()],
+    [ccxt.AuthenticationError, () => badKey.fetchBalance()],
+  ];
+  for (const [kind, mistake] of mistakes) await assert.rejects(mistake(), kind, `${kind.name}: ${String(mistake)}`);
+});
+
+test("markets and their data have the structures of ccxt", { skip }, async () => {
+  const markets = await exchange.loadMarkets();
+  assert.deepEqual(Object.keys(markets), ["EUR/USD"]);
+  const market = markets["EUR/USD"] as unknown as Record<string, unknown>;
+  const parts = { id: "EUR/USD", base: "EUR", quote: "USD", type: "spot", spot: true, active: true, contract: false, maker: 0, taker: 0 };
+  for (const [name, is] of Object.entries(parts)) assert.equal(market[name], is, name);
+  assert.equal((market["precision"] as { amount: number }).amount, 1e-6);
+  assert.equal((exchange.currencies["EUR"] as unknown as { precision: number }).precision, 1e-6);
+  assert.equal((await exchange.fetchStatus())["status"], "ok");
+
+  await exchange.createOrder("EUR/USD", "limit", "sell", 20, 2.5);
+  await exchange.createOrder("EUR/USD", "limit", "buy", 2, 3);
+  await exchange.cancelAllOrders();
+  const trades = await exchange.fetchTrades("EUR/USD");
+  const last = trades.at(-1)!;
+  assert.ok(last.amount! > 0 && last.price! > 0 && last.timestamp! <= (await exchange.fetchTime())! && last.datetime === exchange.iso8601(last.timestamp));
+  assert.ok((await exchange.fetchTrades("EUR/USD", last.timestamp)).every((one) => one.timestamp! >= last.timestamp!));
+  const ticker = await exchange.fetchTicker("EUR/USD");
+  assert.ok(ticker.low! <= ticker.last! && ticker.last! <= ticker.high! && ticker.baseVolume! > 0 && ticker.symbol === "EUR/USD");
+  assert.deepEqual(Object.keys(await exchange.fetchTickers()), ["EUR/USD"]);
+  const book = await exchange.fetchOrderBook("EUR/USD", 5);
+  const prices = (side: [unknown, unknown][]) => side.map(([price]) => Number(price));
+  assert.ok(book.asks.length <= 5 && book.nonce! > 0);
+  assert.deepEqual(prices(book.asks as [unknown, unknown][]), prices(book.asks as [unknown, unknown][]).sort((a, b) => a - b));
+  assert.deepEqual(prices(book.bids as [unknown, unknown][]), prices(book.bids as [unknown, unknown][]).sort((a, b) => b - a));
+  const candles = await exchange.fetchOHLCV("EUR/USD", "1m");
+  assert.ok(candles.length > 0 && candles.every((row) => row.length === 6 && row[3]! <= row[4]! && row[4]! <= row[2]!));
+  const newest = candles.at(-1)![0]!;
+  assert.equal((await exchange.fetchOHLCV("EUR/USD", "1m", newest, 1))[0]![0], newest);
+});
+
+test("orders rest, are found, and are cancelled", { skip }, async () => {
+  const before = (await exchange.fetchBalance())["EUR"] as { total: number };
+  const placed = await exchange.createOrder("EUR/USD", "limit", "sell", 2.5, 500);
+  assert.deepEqual([placed.status, placed.remaining, placed.filled, placed.price], ["open", 2.5, 0, 500]);
+  const held = (await exchange.fetchBalance())["EUR"] as { total: number; used: number };
+  assert.deepEqual([held.used, held.total], [2.5, before.total]);
+  const transaction = (placed.info as { transaction: string }).transaction;
+  for (const id of [placed.id!, transaction]) {
+    const found = await exchange.fetchOrder(id);
+    assert.deepEqual([found.side, found.price, found.remaining, found.status], ["sell", 500, 2.5, "open"]);
+  }
+  assert.deepEqual((await exchange.fetchOpenOrders("EUR/USD")).map((order) => order.id), [placed.id]);
+  assert.equal((await exchange.cancelOrder(transaction)).status, "canceled");
+  const ended = await exchange.fetchOrder(placed.id!);
+  assert.deepEqual([ended.status, ended.filled, ended.amount, ended.price], ["canceled", 0, 2.5, 500]);
+  await assert.rejects(exchange.cancelOrder(placed.id!), ccxt.OrderNotFound);
+  const bid = await exchange.createLimitBuyOrder("EUR/USD", 10, 0.5);
+  const found = await exchange.fetchOrder(bid.id!);
+  assert.deepEqual([found.side, found.price, found.amount, found.remaining], ["buy", 0.5, 10, 10]);
+  await exchange.createOrder("EUR/USD", "limit", "sell", 1, 500, { clientOrderId: "mine" });
+  const again = await exchange.createOrder("EUR/USD", "limit", "sell", 1, 500, { clientOrderId: "mine" });
+  assert.equal(again.clientOrderId, "mine");
+  assert.equal((await exchange.fetchOpenOrders()).length, 2);
+  assert.deepEqual((await exchange.cancelAllOrders()).map((order) => order.status), ["canceled", "canceled"]);
+  assert.deepEqual(await exchange.fetchOpenOrders(), []);
+  // Bots store what they are told.
+  JSON.stringify([placed, found, ended, again]);
+});
+
+test("orders that cross are filled at the price or better", { skip }, async () => {
+  await exchange.createOrder("EUR/USD", "limit", "sell", 20, 2.5);
+  const filled = await exchange.createOrder("EUR/USD", "limit", "buy", 2, 3);
+  const about = (value: number | undefined, wanted: number) => assert.ok(Math.abs(Number(value) - wanted) < 1e-6, `${value} is not ${wanted}`);
+  assert.ok(filled.status === "closed" && filled.filled! >= 2 && filled.average! <= 3);
+  about(filled.cost, 6);
+  const bought = (await exchange.fetchMyTrades("EUR/USD")).filter((one) => one.order === filled.id!);
+  about(bought.reduce((sum, one) => sum + one.cost!, 0), 6);
+  assert.ok(bought.every((one) => one.side === "buy" && one.symbol === "EUR/USD" && one.price! <= 3));
+  assert.deepEqual(await exchange.fetchOrderTrades(filled.id!), bought);
+  const again = await exchange.fetchOrder(filled.id!);
+  assert.deepEqual([again.status, again.side], ["closed", "buy"]);
+  about(again.cost, 6);
+  about(again.filled, filled.filled!);
+  assert.ok((await exchange.fetchClosedOrders("EUR/USD")).some((order) => order.id === filled.id!));
+  assert.ok((await exchange.fetchOrders("EUR/USD", undefined, 5)).length <= 5);
+  await exchange.cancelAllOrders("EUR/USD");
+});
+
+test("books and tickers are watched", { skip }, async () => {
+  const watcher = new walras({ privateKey: SECRET, urls: { api: SERVER }, options });
+  try {
+    await watcher.watchOrderBook("EUR/USD");
+    const placed = await watcher.createOrder("EUR/USD", "limit", "sell", 3, 490);
+    for (;;) {
+      const { asks } = await watcher.watchOrderBook("EUR/USD");
+      if (asks.some(([price, amount]) => price === 490 && amount === 3) || asks.length === 100) break;
+    }
+    const ticker = await watcher.watchTicker("EUR/USD");
+    assert.ok(ticker.last! > 0 && ticker.symbol === "EUR/USD");
+    await watcher.cancelOrder(placed.id!);
+  } finally {
+    await watcher.close();
+  }
+});

@@ -1,0 +1,296 @@
+/**
+ * The past of an account, as the index of the page's node has it: orders, fills and transfers, the newest first, page by page.
+ * It is asked for again upon each event of the account, and is there after a reload.
+ */
+import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walras/client/bodies";
+import { divide, fromUnits, roundSignificant, trimZeros } from "@walras/client/decimal";
+import { format, formatAmount, formatPrice, humanPrice } from "../amount";
+import { ApiError, get, path } from "../api";
+import { facts, h, notice, panel } from "../dom";
+import type { Live } from "../live";
+import { refresh } from "../refresh";
+import { href } from "../router";
+import { table, type Column } from "../table";
+import { brief, clock, count, dateAndClock, explain, orderEnd } from "../words";
+
+const PAGE = 50;
+const PAUSE_MS = 2_000;
+
+type Page<Row> = { known_from: number; next: string | null; rows: Row[] };
+type Part = { element: HTMLElement; request: () => void; update: () => void; close: () => void };
+type Kind = "orders" | "fills" | "transfers";
+
+export function historyPanel(live: Live, address: string) {
+  const detail = orderDetail(live, address);
+  const order = (number: string) => detail.open(number);
+  const parts: Record<Kind, Part> = {
+    orders: pages<PastOrder>(address, "orders", ordersTable(live, order)),
+    fills: pages<PastFill>(address, "fills", fillsTable(live, order)),
+    transfers: pages<PastTransfer>(address, "transfers", transfersTable(live)),
+  };
+  let shown: Kind = "orders";
+  const choices = (["orders", "fills", "transfers"] as const).map((kind) => {
+    const input = h("input", { type: "radio", name: "history", value: kind, checked: kind === shown, change: () => choose(kind) });
+    return h("label", {}, input, h("span", {}, kind[0]!.toUpperCase() + kind.slice(1)));
+  });
+  const choice = h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, "Part of the history"), ...choices);
+  const element = panel("History", { class: "history", aside: choice }, ...Object.values(parts).map((part) => part.element), detail.element);
+  choose(shown);
+
+  function choose(kind: Kind): void {
+    shown = kind;
+    for (const [name, part] of Object.entries(parts)) part.element.hidden = name !== kind;
+    detail.show(kind !== "transfers");
+    parts[kind].request();
+  }
+
+  return {
+    element,
+    /** Something of the account has changed. */
+    request(): void {
+      parts[shown].request();
+      detail.request();
+    },
+    update(): void {
+      for (const part of Object.values(parts)) part.update();
+      detail.update();
+    },
+    close(): void {
+      for (const part of Object.values(parts)) part.close();
+      detail.close();
+    },
+  };
+}
+
+/** One part, a page at a time: the cursors of the newer pages are kept for the way back. */
+function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; show: (rows: Row[]) => void }): Part {
+  const problem = notice();
+  const begins = h("p", { class: "caption" });
+  const newer = h("button", { type: "button", class: "plain", click: () => turn(cursors.slice(0, -1)) }, "Newer");
+  const older = h("button", { type: "button", class: "plain", click: () => turn([...cursors, page?.next ?? null]) }, "Older");
+  const turns = h("nav", { class: "pages", "aria-label": `Pages of ${kind}`, hidden: true }, newer, older);
+  const element = h("div", {}, problem.element, shown.element, turns, begins);
+  let cursors: (string | null)[] = [null];
+  let page: Page<Row> | null = null;
+  const loading = refresh(load, failed, PAUSE_MS);
+  const closing = new AbortController();
+  let off = false;
+
+  /** Whoever turns the page does not wait for the pause between refreshes. */
+  function turn(to: (string | null)[]): void {
+    cursors = to;
+    newer.disabled = older.disabled = true;
+    void load(closing.signal).catch((error) => {
+      if (!closing.signal.aborted) failed(error);
+    });
+  }
+
+  async function load(signal: AbortSignal): Promise<void> {
+    const asked = cursors;
+    const cursor = asked.at(-1);
+    const query = `limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`;
+    const answer = await get<Omit<Page<Row>, "rows"> & Record<Kind, Row[]>>(`${path("accounts", address, kind)}?${query}`, signal);
+    if (asked !== cursors) return;
+    page = { known_from: answer.known_from, next: answer.next ?? null, rows: answer[kind] };
+    problem.say(null);
+    draw();
+  }
+
+  function failed(error: unknown): void {
+    if (error instanceof ApiError && error.code === "no_history") {
+      // The operator's choice; nothing that comes later changes it.
+      off = true;
+      problem.say("This node keeps no history of accounts. Nodes with `[history]` in their configuration do.");
+      return;
+    }
+    // The page that was looked at is gone, or is of another node: the newest one is there.
+    if (error instanceof ApiError && (error.code === "history_gone" || error.code === "cursor_ahead") && cursors.length > 1) {
+      cursors = [null];
+      loading.request();
+    }
+    problem.say(explain(error));
+    draw();
+  }
+
+  function draw(): void {
+    if (page === null) return;
+    shown.show(page.rows);
+    newer.disabled = cursors.length === 1;
+    older.disabled = page.next === null;
+    turns.hidden = newer.disabled && older.disabled;
+    begins.hidden = page.next !== null || page.known_from <= 1;
+    begins.textContent = `The history of this node begins at block ${count(page.known_from)}.`;
+  }
+
+  return {
+    element,
+    request: () => (off ? undefined : loading.request()),
+    update: draw,
+    close() {
+      closing.abort();
+      loading.close();
+    },
+  };
+}
+
+const money = (live: Live, units: Units, symbol: string): string => `${formatAmount(units, live.decimals(symbol))} ${symbol}`;
+
+/** A limit as people count the two assets, to ten digits; what was signed is in the title. */
+function limitCell(live: Live, { sell, buy, limit }: { sell: string; buy: string; limit: string }) {
+  const price = humanPrice(limit, live.decimals(sell), live.decimals(buy));
+  return { text: price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–", title: `${buy} per ${sell}; signed as ${limit} units per unit` };
+}
+
+/** The average price of what was sold, in what was bought for one. */
+function average(live: Live, sell: string, buy: string, sold: Units, bought: Units): string {
+  const [given, got] = [fromUnits(sold, live.decimals(sell)), fromUnits(bought, live.decimals(buy))];
+  return given && got && given.digits > 0n ? formatPrice(divide(got, given)) : "–";
+}
+
+const placeColumns = <Row extends { height: number; time_ms: number }>(): Column<Row>[] => [
+  { name: "Time", class: "number first", cell: (row) => ({ text: clock(row.time_ms), title: dateAndClock(row.time_ms) }) },
+  { name: "Block", class: "number wide", cell: (row) => ({ text: count(row.height), href: href.block(row.height) }) },
+];
+
+/** A button that opens an order's story; kept, so that the focus stays while rows change. */
+function openers(open: (number: string) => void) {
+  const kept = new Map<string, HTMLElement>();
+  return (key: string, number: string): HTMLElement => {
+    const known = kept.get(key);
+    if (known) return known;
+    const made = h("button", { type: "button", class: "plain", "aria-label": `What became of order ${number}`, click: () => open(number) }, "Details");
+    kept.set(key, made);
+    return made;
+  };
+}
+
+function ordersTable(live: Live, open: (number: string) => void) {
+  const opener = openers(open);
+  return table<PastOrder>({
+    caption: "Orders, the newest first",
+    key: (order) => order.id,
+    empty: "No orders in the blocks that this node has indexed.",
+    columns: [
+      ...placeColumns<PastOrder>(),
+      { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
+      { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
+      { name: "Limit price", class: "number wide", cell: (o) => limitCell(live, o) },
+      { name: "Left", class: "number wide", cell: (o) => ({ text: formatAmount(o.left, live.decimals(o.sell)), title: o.sell }) },
+      { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why), href: href.transaction(o.id) }) },
+      { name: "Story", cell: (o) => opener(o.id, o.sequence) },
+    ],
+  });
+}
+
+function fillsTable(live: Live, open: (number: string) => void) {
+  const opener = openers(open);
+  const key = (fill: PastFill) => `${fill.height}/${fill.offer}`;
+  return table<PastFill>({
+    caption: "Fills, the newest first",
+    key,
+    empty: "No fills in the blocks that this node has indexed.",
+    columns: [...fillColumns(live), { name: "Story", cell: (f) => opener(key(f), f.offer) }],
+  });
+}
+
+const fillColumns = (live: Live): Column<PastFill>[] => [
+  ...placeColumns<PastFill>(),
+  { name: "Sold", class: "number", cell: (f) => money(live, f.sold, f.sell) },
+  { name: "Bought", class: "number", cell: (f) => money(live, f.bought, f.buy) },
+  { name: "Price", class: "number", cell: (f) => ({ text: average(live, f.sell, f.buy, f.sold, f.bought), title: `${f.buy} per ${f.sell}` }) },
+  { name: "Left", class: "number wide", cell: (f) => money(live, f.left, f.sell) },
+];
+
+function transfersTable(live: Live) {
+  return table<PastTransfer>({
+    caption: "Transfers, the newest first",
+    // A payment to oneself leaves and arrives.
+    key: (transfer) => `${transfer.id}/${transfer.direction}/${transfer.asset}/${transfer.kind}`,
+    empty: "No transfers in the blocks that this node has indexed.",
+    columns: [
+      ...placeColumns<PastTransfer>(),
+      { name: "Kind", cell: (t) => ({ text: `${t.kind}, ${t.direction}`, href: href.transaction(t.id) }) },
+      { name: "Amount", class: "number", cell: (t) => `${t.direction === "in" ? "+" : "−"}${money(live, t.amount, t.asset)}` },
+      { name: "With", class: "hex", cell: (t) => (t.with === null ? "–" : { text: brief(t.with, 4), title: t.with, href: href.account(t.with) }) },
+    ],
+  });
+}
+
+/** What became of one order: state and reason, average price, fee, and each of its fills. */
+function orderDetail(live: Live, address: string) {
+  const problem = notice();
+  const names = { state: "State", price: "Average price", sold: "Sold", bought: "Bought", returned: "Returned", fee: "Fee", until: "May count up to block", others: "Others with its number or name" };
+  const list = facts(names);
+  list.element.classList.add("summary");
+  const fills = table<PastFill>({ caption: "Fills of the order", key: (fill) => String(fill.height), empty: "No fills.", columns: fillColumns(live) });
+  const heading = h("h3", { tabindex: -1 }, "Order");
+  const close = h("button", { type: "button", class: "plain", click: () => become(null) }, "Close");
+  const element = h("section", { class: "order-detail", "aria-label": "What became of an order", hidden: true }, h("header", { class: "panel-head" }, heading, close), problem.element, list.element, fills.element);
+  let number: string | null = null;
+  let fate: OrderFate | null = null;
+  let fee: { units: Units; asset: string } | null = null;
+  let isWanted = true;
+  const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
+
+  function become(to: string | null): void {
+    number = to;
+    fate = null;
+    element.hidden = number === null || !isWanted;
+    problem.say(null);
+    for (const name of Object.keys(names) as (keyof typeof names)[]) list.set(name, "–");
+    fills.show([]);
+    if (number === null) return;
+    heading.textContent = `Order ${number}`;
+    void load(new AbortController().signal).catch((error) => problem.say(explain(error)));
+  }
+
+  async function load(signal: AbortSignal): Promise<void> {
+    const asked = number;
+    if (asked === null) return;
+    const [answer, limits] = await Promise.all([
+      get<OrderFate>(path("accounts", address, "orders", asked), signal),
+      fee ? null : get<{ fee: Units; fee_asset: string }>("limits", signal),
+    ]);
+    if (limits) fee = { units: limits.fee, asset: limits.fee_asset };
+    if (asked !== number) return;
+    fate = answer;
+    problem.say(null);
+    update();
+  }
+
+  /** What needs the decimals of assets, which may come later. */
+  function update(): void {
+    if (!fate || live.assets.size === 0) return;
+    const { order, status, why, sold, bought, returned } = fate;
+    list.set("state", orderEnd(status, why));
+    list.set("until", count(fate.until));
+    list.show("until", status === "pending" || status === "refused");
+    list.set("others", fate.others.join(", "));
+    list.show("others", fate.others.length > 0);
+    fills.show(fate.fills);
+    if (!order) return;
+    heading.textContent = `Order ${fate.sequence}: sell ${money(live, order.amount, order.sell)} for ${order.buy}, limit ${limitCell(live, order).text}`;
+    list.set("price", bought === null ? "–" : `${average(live, order.sell, order.buy, sold, bought)}`, `${order.buy} per ${order.sell}`);
+    list.set("sold", money(live, sold, order.sell));
+    list.set("bought", bought === null ? "more fills than are listed" : money(live, bought, order.buy));
+    list.set("returned", money(live, returned, order.sell));
+    // A refused transaction uses nothing: neither its number nor its fee.
+    const isPaid = order.outcome.result !== "refused";
+    list.set("fee", !isPaid ? "none: it had no effect" : fee ? money(live, fee.units, fee.asset) : "–", "for its transaction; the batch's commission is in the price");
+  }
+
+  return {
+    element,
+    open(wanted: string): void {
+      become(wanted);
+      heading.focus();
+    },
+    show(wanted: boolean): void {
+      isWanted = wanted;
+      element.hidden = number === null || !wanted;
+    },
+    request: () => (number === null ? undefined : loading.request()),
+    update,
+    close: () => loading.close(),
+  };
+}
