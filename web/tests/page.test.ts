@@ -242,7 +242,7 @@ describe("the page", () => {
       await until("it says that there is none", async () => (await page.locator("main").innerText()).includes("runs no market edge"));
       return expect(complaints).toEqual([]);
     }
-    await until("the figures are listed", async () => (await page.locator("tbody").first().locator("tr").count()) === 7);
+    await until("the figures are listed", async () => (await page.locator("tbody").first().locator("tr").count()) === 8);
     const labels = await page.locator("table").first().locator("tbody td:last-child").allInnerTexts();
     expect(labels.every((label) => ["proven", "estimated", "declared", "unknown"].includes(label))).toBe(true);
     await until("the tree is told", async () => (await page.locator("main").innerText()).includes("gateways"));

@@ -12,7 +12,7 @@ use crate::scaling::median;
 
 /// Where resting orders are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prices {
+pub enum FlowPrices {
     /// Most are near the middle: each doubling of the distance has half as many, so the best levels are long.
     Near,
     /// Evenly over as many ticks as there are orders: a level has one order or none, which suits a book whose look-up
@@ -24,7 +24,7 @@ pub enum Prices {
 #[derive(Clone, Debug)]
 pub struct MatchingOptions {
     /// Where resting orders are.
-    pub prices: Prices,
+    pub prices: FlowPrices,
     /// Resting orders of the book.
     pub depths: Vec<usize>,
     /// Commands of a run.
@@ -111,10 +111,10 @@ struct Flow {
     trades: usize,
 }
 
-fn flow(prices: Prices, depth: usize, commands: usize) -> Flow {
+fn flow(prices: FlowPrices, depth: usize, commands: usize) -> Flow {
     let most = match prices {
-        Prices::Near => None,
-        Prices::Wide => Some((depth as u64).clamp(1, WIDEST)),
+        FlowPrices::Near => None,
+        FlowPrices::Wide => Some((depth as u64).clamp(1, WIDEST)),
     };
     let mut random = Seeded::new(depth as u64);
     let mut book = Book::new(limits(depth), 7).expect("sound limits");
@@ -156,7 +156,7 @@ fn flow(prices: Prices, depth: usize, commands: usize) -> Flow {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_flow(prices: Prices, depth: usize, commands: usize, out: &mut impl Write) -> io::Result<()> {
+pub fn write_flow(prices: FlowPrices, depth: usize, commands: usize, out: &mut impl Write) -> io::Result<()> {
     let flow = flow(prices, depth, commands);
     flow.orders.iter().try_for_each(|command| write_command(command, out))?;
     writeln!(out, "-")?;
@@ -258,10 +258,10 @@ mod tests {
     #[test]
     fn a_written_flow_has_every_command_in_its_order() {
         let mut text = Vec::new();
-        write_flow(Prices::Near, 50, 200, &mut text).expect("memory");
+        write_flow(FlowPrices::Near, 50, 200, &mut text).expect("memory");
         let text = String::from_utf8(text).expect("text");
         let (orders, commands) = text.split_once("-\n").expect("two parts");
-        let flow = flow(Prices::Near, 50, 200);
+        let flow = flow(FlowPrices::Near, 50, 200);
         assert_eq!((orders.lines().count(), commands.lines().count()), (flow.orders.len(), 200));
         for (line, command) in commands.lines().zip(&flow.commands) {
             let kind = match command {
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_matching_bench_keeps_its_depth_and_trades() {
-        for prices in [Prices::Near, Prices::Wide] {
+        for prices in [FlowPrices::Near, FlowPrices::Wide] {
             let options = MatchingOptions { prices, depths: vec![500], commands: 5_000, runs: 1 };
             let figures = run(&options, &mut |_| {});
             let row = &figures["rows"][0];

@@ -488,8 +488,9 @@ fn lies(
             (6, _) => lie.short.clear(),
             (7, _) if !lie.valuations.is_empty() => {
                 // Far from the market but still conserving: only μ can detect it.
-                let price = lie.valuations[asset].to_f64() * rng.random_range(2.0..3.0);
-                lie.valuations[asset] = Price::from_f64(price).expect("in range");
+                let (price, far) = (lie.valuations[asset].to_f64(), rng.random_range(2.0..3.0));
+                let other = Price::from_f64(price * far).or(Price::from_f64(price / far));
+                lie.valuations[asset] = other.expect("one of them is in range");
                 lie.trades.clear();
             }
             (8, _) => drop(lie.valuations.pop()),

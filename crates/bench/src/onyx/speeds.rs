@@ -10,7 +10,7 @@ use fairnet::{
 };
 use serde_json::Value;
 
-use crate::matching::{MatchingOptions, Prices};
+use crate::matching::{FlowPrices, MatchingOptions};
 use crate::paper::chart::{Chart, rounded};
 use crate::paper::exhibit::PaperOptions;
 use crate::scaling::median;
@@ -60,7 +60,7 @@ pub(crate) fn sequencer_rate(options: &PaperOptions) -> Chart {
     let mut chart = Chart { method: method.into(), columns, holds: Some(true), ..Chart::default() };
     let commands = options.of(500_000) as usize;
     let engine = crate::matching::run(
-        &MatchingOptions { prices: Prices::Near, depths: vec![1_000], commands, runs: RUNS },
+        &MatchingOptions { prices: FlowPrices::Near, depths: vec![1_000], commands, runs: RUNS },
         &mut |_| {},
     );
     let engine = engine["rows"][0]["commands_per_second"].as_f64().unwrap_or(f64::NAN);

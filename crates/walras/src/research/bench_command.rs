@@ -28,11 +28,11 @@ pub enum PricesName {
     Wide,
 }
 
-impl From<PricesName> for bench::matching::Prices {
-    fn from(name: PricesName) -> bench::matching::Prices {
+impl From<PricesName> for bench::matching::FlowPrices {
+    fn from(name: PricesName) -> bench::matching::FlowPrices {
         match name {
-            PricesName::Near => bench::matching::Prices::Near,
-            PricesName::Wide => bench::matching::Prices::Wide,
+            PricesName::Near => bench::matching::FlowPrices::Near,
+            PricesName::Wide => bench::matching::FlowPrices::Wide,
         }
     }
 }
