@@ -35,6 +35,7 @@ pub struct MatchingOptions {
 
 /// The middle of the market.
 const MIDDLE: u32 = 30_000;
+/// Half of them buy and half sell: nobody meets an order of their own, which engines treat differently.
 const OWNERS: u32 = 64;
 /// Most ticks between a resting order and the middle.
 const WIDEST: u64 = 20_000;
@@ -190,7 +191,7 @@ fn passive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
     } as u32;
     let tick = if side == Side::Buy { MIDDLE - distance } else { MIDDLE + distance };
     NewOrder {
-        owner: random.below(OWNERS.into()) as u32,
+        owner: 2 * random.below(u64::from(OWNERS) / 2) as u32 + u32::from(side == Side::Sell),
         reference,
         side,
         tick,
