@@ -21,10 +21,11 @@ import java.util.List;
 
 /**
  * Replays a flow of `walras bench matching --flow` through the order book of exchange-core, its faster one. A replacement is a
- * cancel and a new order, since its move keeps the size. One command object is used again and again. The first runs warm the compiler up and do not count.
+ * cancel and a new order, since its move keeps the size. One command object is used again and again. The first runs, five million commands at
+ * least, warm the compiler up and do not count.
  */
 public final class Replay {
-  private static final int WARM = 3;
+  private static final int WARM_COMMANDS = 5_000_000;
 
   private record Command(char kind, long id, boolean isBuy, long tick, long lots, boolean rests) {}
 
@@ -102,7 +103,8 @@ public final class Replay {
     int runs = Integer.parseInt(arguments[1]);
     double[] times = new double[runs];
     int resting = 0;
-    for (int run = -WARM; run < runs; run++) {
+    int warm = Math.max(3, WARM_COMMANDS / Math.max(1, parts.get(1).size()));
+    for (int run = -warm; run < runs; run++) {
       Engine engine = new Engine();
       parts.get(0).forEach(engine::apply);
       List<Command> commands = parts.get(1);

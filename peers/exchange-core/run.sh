@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-mvn -q -f "$here/pom.xml" -DbuildDirectory="$work" dependency:copy-dependencies -DoutputDirectory="$work/lib"
+mvn -q -f "$here/pom.xml" dependency:copy-dependencies -DoutputDirectory="$work/lib"
 javac -cp "$work/lib/*" -d "$work/classes" "$here/Replay.java"
 theirs() { java -Xms2g -Xmx4g -cp "$work/classes:$work/lib/*" Replay "$1" 3 2>/dev/null; }
 . "$here/../turns.sh" exchange_core "$@"
