@@ -1,6 +1,7 @@
 //! Tables and figures that are measured on sockets, on loopback of this machine.
 
 mod measure;
+mod resume;
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles, rounded};
 use crate::paper::exhibit::PaperOptions;
 use measure::{CHILDREN, DATAGRAM, EmulatedEdge, direct_and_tree, proxy_rate, release_span};
+use resume::{Resumed, resume};
 
 /// A chart that says why there is nothing to show.
 fn without(error: &std::io::Error) -> Chart {
@@ -70,6 +72,27 @@ pub(crate) fn figure_5(options: &PaperOptions) -> Chart {
         }
         Err(error) => without(&error),
     }
+}
+
+/// A proxy and a gateway are killed while an edge trades.
+pub(crate) fn resumes(options: &PaperOptions) -> Chart {
+    let columns = vec!["run", "orders again after, ms", "market data again after, ms", "at most 1,000"];
+    let method = "six proxies in two layers and eight gateways, a thread each, a packet and an order of each gateway \
+                  every 2 ms; a proxy of the first layer and a gateway are killed at once; from then until the last \
+                  gateway that lives has had an order executed that it made afterwards, and was shown a packet that \
+                  was published afterwards";
+    let mut chart =
+        Chart { method: method.into(), columns, axes: ("run", "ms"), holds: Some(true), ..Chart::default() };
+    for run in 1..=options.of(10).max(2) {
+        let Resumed { orders_ms, data_ms } = match resume() {
+            Ok(resumed) => resumed,
+            Err(error) => return without(&error),
+        };
+        let is_soon = orders_ms.max(data_ms) <= 1_000.0;
+        chart.holds = Some(chart.holds == Some(true) && is_soon);
+        chart.table.push(vec![run.into(), rounded(orders_ms), rounded(data_ms), is_soon.into()]);
+    }
+    chart
 }
 
 /// Link law of validation (d): so slow that what a scheduler adds is small beside it.
