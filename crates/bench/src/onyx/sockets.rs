@@ -128,9 +128,9 @@ pub(crate) fn validation_d(options: &PaperOptions) -> Chart {
         "allowed, %",
         "holds",
     ];
-    let method = "log-normal links; the whole edge in two threads of this machine, which add about a millisecond for 100 \
-                  receivers, so that links are slower there; simulated with the same plan and law, nothing else. Beyond \
-                  what is allowed, simulated latencies are withdrawn";
+    let method = "log-normal links; the whole edge in two threads of this machine, which add a millisecond or two \
+                  for 100 receivers, so that links are slower there; simulated with the same plan and law, nothing \
+                  else. Beyond what is allowed, simulated latencies are withdrawn";
     let mut chart = Chart { method: method.into(), columns, axes: ("", ""), holds: Some(true), ..Chart::default() };
     // A packet to 100 receivers wakes the thread of all members some 400 times, so there are fewer of them: links have
     // no queue, and latencies do not depend on the rate.
