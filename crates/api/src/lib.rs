@@ -26,8 +26,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, OutcomeBody, PreparedBody,
-    ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, ExactTradeBody, OutcomeBody,
+    PreparedBody, ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,

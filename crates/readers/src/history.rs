@@ -407,7 +407,9 @@ pub fn touched(
     };
     for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
         note(transaction.body.account, &[]);
-        if let Operation::CreateOffer { sell, buy, .. } = transaction.body.operation {
+        if let Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } =
+            transaction.body.operation
+        {
             note(transaction.body.account, &[sell, buy]);
         }
         for (account, row) in transfers_of(&transaction.body, TransactionId::default(), 0) {

@@ -46,6 +46,7 @@ export type Outcome =
   | { result: "replaced"; remained?: string; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "pooled"; a: string; b: string; shares: string }
+  | { result: "exact"; sold: string; bought: string; returned: string; why: string }
   | { result: "refused"; code: string; message: string };
 
 /**

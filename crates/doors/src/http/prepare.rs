@@ -5,8 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey, Signature,
-    SignedBy, Transaction, WalletSignature, to_hex,
+    Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey,
+    Signature, SignedBy, Transaction, WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -102,6 +102,19 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
                 symbol(old.buy),
                 life_in_words(life),
             )
+        }
+        &Operation::Exact { sell, buy, side, units, bound, .. } => {
+            let (does, least) = match side {
+                ExactSide::Buy => (
+                    format!("buys exactly {} for at most {}", symbols.money(buy, units), symbols.money(sell, bound)),
+                    "",
+                ),
+                ExactSide::Sell => (
+                    format!("sells exactly {} for at least {}", symbols.money(sell, units), symbols.money(buy, bound)),
+                    " all of it",
+                ),
+            };
+            format!("{does}, at the rate of the batch of its block; or nothing happens and{least} returns")
         }
         Operation::Cancel(places) => {
             let named = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {

@@ -3,10 +3,11 @@
 use clearing::workload::hostile::{Hostile, within_minimum};
 use clearing::{Params, clear};
 use ledger::{
-    Attached, AttachedTrade, AttachedViolation, Fault, Genesis, Ledger, Listing, Pair, Place, PoolFill, Signatures,
+    Attached, AttachedTrade, AttachedViolation, ExactTrade, Fault, Genesis, Ledger, Listing, Pair, Place, PoolFill,
+    Signatures,
 };
 use primitives::{
-    Address, AssetId, Body, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock, Superblock,
+    Address, AssetId, Body, ExactSide, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock, Superblock,
     Transaction,
 };
 use proptest::prelude::*;
@@ -37,10 +38,22 @@ fn attached() -> impl Strategy<Value = Attached> {
         bought,
     });
     let pools = prop::collection::vec(fill, 0..2);
-    (valuations, trades, pools, short).prop_map(|(valuations, trades, pools, short)| Attached {
+    let side = any::<bool>().prop_map(|buys| if buys { ExactSide::Buy } else { ExactSide::Sell });
+    let exact = ((0..4u32, 0..4u32), side, 0..4u8, 0..4u64, any::<(u64, u64)>());
+    let exact = exact.prop_map(|((sell, buy), side, account, id, (sold, bought))| ExactTrade {
+        pair: Pair { sell: AssetId(sell), buy: AssetId(buy) },
+        side,
+        account: Address([account; 20]),
+        id,
+        sold,
+        bought,
+    });
+    let exacts = prop::collection::vec(exact, 0..2);
+    (valuations, trades, pools, exacts, short).prop_map(|(valuations, trades, pools, exacts, short)| Attached {
         valuations,
         trades,
         pools,
+        exacts,
         short,
     })
 }

@@ -458,9 +458,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a block did with a transaction. The amounts are those of an offer in its first batch."""
+    """What a block did with a transaction. The amounts are those of an offer in its first batch, or of
+    an exact order."""
 
-    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
