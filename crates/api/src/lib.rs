@@ -39,8 +39,8 @@ pub use ethereum::{
     EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
 pub use history::{
-    BalancesAtBody, BalancesBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody, OwnOrdersBody,
-    PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
+    BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
+    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

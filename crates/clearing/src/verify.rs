@@ -79,8 +79,8 @@ pub enum Violation {
     /// A clearing that claims fullness sells less of a pool than the pool's marginal price requires.
     #[error("pool {0} has a marginal price below (1-mu) of the rate and must sell up to there, but sells less")]
     PoolNotFull(u32),
-    /// A fill of an exact order is repeated or out of order, moves other units than the rate says, is beyond the order's
-    /// bound, or comes before offers are filled.
+    /// A fill of an exact order is repeated or out of order, moves other units than the rate says, is beyond the bound,
+    /// or is in a group where offers are not filled.
     #[error("exact order {0} cannot be filled like this: it is repeated, out of order, or has another cost")]
     ExactOrder(u32),
     /// More of an asset is paid out than was sold.

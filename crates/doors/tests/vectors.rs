@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, OfferReplacement,
-    Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope,
-    SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
+    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue,
+    RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 

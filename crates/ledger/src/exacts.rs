@@ -5,8 +5,8 @@
 //! units of a sale. It takes part in the batch of its own block and in no other. After prices and amounts are found for
 //! offers and pools, the exact orders of each group of assets that is full are filled as far as there is room between
 //! what offers must and what they may trade. An order that is filled pays or receives the rate of the batch, commission
-//! and whole units included; the rest of what it locks returns. An order that is not filled gets all of it back. Its fee
-//! is paid either way, and is that of four transactions.
+//! and whole units included; the rest of what it locks returns. An order that is not filled gets all of it back. It
+//! costs the fees of four transactions either way.
 //!
 //! Orders are tried by pair, then by the most units offered for each unit asked for, then by account and number
 //! ([`proofs::ExactRequest`]). A sub-block has at most [`crate::EXACTS_PER_SUB_BLOCK`].
@@ -18,15 +18,15 @@
 //!   every offer that must trade does.
 //! - *Any order of a block's transactions has one result*: the order above reads bodies alone.
 //! - Nothing is left of it after its block. It is in no book and no trie; the receipts prove what became of it.
-//! - A replay with the batch at hand ([`crate::Attached`]) checks that each fill belongs to an order of the block, moves
-//!   what the rate says, is within its bound and in a full group, and that assets are conserved; it solves nothing, and
-//!   believes which orders found no room, as it believes which offers of equal right traded.
+//! - A replay with the batch at hand ([`crate::Attached`]) checks that each fill belongs to an order of the block,
+//!   moves what the rate says, is within its bound and in a full group, and that assets are conserved; it solves
+//!   nothing, and believes which orders found no room, as it believes which offers of equal right traded.
 //!
 //! **Attacks.**
 //!
 //! - *Orders that cannot fit*, to use up the tries of others: one that asks for more than can be had of its asset is
-//!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset lacks
-//!   do use up tries. They need a pair before, or a bound more generous than, those whom they disturb; each pays four
+//!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset
+//!   lacks do use up tries. They need a pair before, or a bound more generous than, those whom they disturb; each pays four
 //!   fees in each block, and whoever is disturbed sends an offer instead.
 //! - *A group that is not full*, made so by dust offers: it costs exact orders of that group their fill, of no other.
 //! - *A bound far beyond the rate* is first in its pair at no cost, since all pay the rate. It needs the units, which
@@ -39,7 +39,9 @@
 //! - *Many orders*: a sub-block has a quota, and tries cost at most one more amount step of a group.
 //!
 //! **Deviations from the paper.** §8 leaves open which orders are filled and for how long they stand; here by one
-//! order, in one batch: one that rests would be tried in each block for one fee. §8 has no order to sell all or nothing.
+//! order, in one batch: one that rests would be tried in each block for one fee. §8 has no order to sell all or
+//! nothing. The room for an order counts what offers that buy its asset need not get, beside what offers that sell it
+//! may sell: with the latter alone no order to buy the scarcer asset of a pair would ever be filled.
 //! Whether an order found no room or was not tried any more is not told apart, since a replay cannot tell.
 
 use std::collections::BTreeMap;

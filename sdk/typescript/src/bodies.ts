@@ -69,6 +69,8 @@ export type PastOrder = {
   life: string;
   client: string | null;
   replaces: string | null;
+  /** Of an exact order; `limit` is the least rate that it means, `amount` what it locks. */
+  exact?: { side: "buy" | "sell"; units: Units; bound: Units };
   outcome: Outcome;
   status: string;
   why: string | null;

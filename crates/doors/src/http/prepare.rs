@@ -104,17 +104,15 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             )
         }
         &Operation::Exact { sell, buy, side, units, bound, .. } => {
-            let (does, least) = match side {
-                ExactSide::Buy => (
-                    format!("buys exactly {} for at most {}", symbols.money(buy, units), symbols.money(sell, bound)),
-                    "",
-                ),
-                ExactSide::Sell => (
-                    format!("sells exactly {} for at least {}", symbols.money(sell, units), symbols.money(buy, bound)),
-                    " all of it",
-                ),
+            let does = match side {
+                ExactSide::Buy => ("buys", symbols.money(buy, units), "most", symbols.money(sell, bound)),
+                ExactSide::Sell => ("sells", symbols.money(sell, units), "least", symbols.money(buy, bound)),
             };
-            format!("{does}, at the rate of the batch of its block; or nothing happens and{least} returns")
+            let (verb, units, end, bound) = does;
+            format!(
+                "{verb} exactly {units} for at {end} {bound}, at the rate of the batch of its block; or nothing happens, \
+                 and what it locked returns"
+            )
         }
         Operation::Cancel(places) => {
             let named = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {

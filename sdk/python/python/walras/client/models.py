@@ -490,6 +490,15 @@ class Outcome:
                     returned=sell.amount(int(body["returned"])),
                     why=body["why"],
                 )
+            case "exact" if pair is not None:
+                sell, buy = pair
+                return Outcome(
+                    "exact",
+                    sold=sell.amount(int(body["sold"])),
+                    bought=buy.amount(int(body["bought"])),
+                    returned=sell.amount(int(body["returned"])),
+                    why=body["why"],
+                )
             case "refused":
                 return Outcome("refused", code=body["code"], message=body["message"])
             case "cancelled":
