@@ -441,7 +441,6 @@ pub(crate) fn verify_batch(
         full: batch.full(),
         short: batch.short.clone(),
         report,
-        ..Default::default()
     };
     let verified = clearing::verify(&book, &ledger.clearing_params(), &claimed).map_err(|error| error.to_string())?;
     for (asset, surplus) in verified.surplus.iter().enumerate() {
