@@ -26,8 +26,8 @@
 //!
 //! - *Orders that cannot fit*, to use up the tries of others: one that asks for more than can be had of its asset is
 //!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset
-//!   lacks do use up tries. They need a pair before, or a bound more generous than, those whom they disturb; each pays four
-//!   fees in each block, and whoever is disturbed sends an offer instead.
+//!   lacks do use up tries. They need a pair before, or a bound more generous than, those whom they disturb; each pays
+//!   four fees in each block, and whoever is disturbed sends an offer instead.
 //! - *A group that is not full*, made so by dust offers: it costs exact orders of that group their fill, of no other.
 //! - *A bound far beyond the rate* is first in its pair at no cost, since all pay the rate. It needs the units, which
 //!   are locked for the block.
