@@ -215,7 +215,7 @@ const MARKET: [Row; 22] = [
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
-    of_market(MarketMistake::OrdersUnverified, 141, "that nobody signed"),
+    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 31, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
