@@ -121,6 +121,11 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Register an account";
     case "create_offer":
       return `Sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
+    case "exact": {
+      const { side, sell, buy, units } = operation;
+      const exactly = side === "buy" ? money(units, buy, decimals(buy)) : money(units, sell, decimals(sell));
+      return side === "buy" ? `Buy exactly ${exactly} for ${sell}` : `Sell exactly ${exactly} for ${buy}`;
+    }
     case "replace":
       return `Replace offer ${operation.offer}: sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
     case "cancel":
@@ -150,6 +155,14 @@ export function operationText(operation: Operation, decimals: Decimals): string 
   }
 }
 
+/** Why an exact order was not filled. */
+const EXACT_WHY: Record<string, string> = {
+  no_price: "there is no price between the two assets",
+  beyond_bound: "the rate was beyond its bound",
+  group_not_full: "not all offers that had to trade could",
+  no_room: "there was no room for it beside the offers",
+};
+
 /** What became of a transaction, in a sentence. */
 export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "applied") return "Applied";
@@ -157,6 +170,7 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "cancelled") return outcome.missing ? `Cancelled ${outcome.found}; ${outcome.missing} had traded or ended` : `Cancelled ${outcome.found}`;
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
+  if (outcome.result === "exact") return outcome.why === "filled" ? "Filled exactly" : `Not filled: ${EXACT_WHY[outcome.why] ?? outcome.why}`;
   if (outcome.result === "pooled") return `${outcome.shares} shares of the pool`;
   if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";
@@ -164,6 +178,10 @@ export function outcomeText(outcome: Outcome): string {
 
 /** A part of what an offer met in its batch, as people count its asset; nothing for what is no offer. */
 export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", decimals: Decimals): string {
+  if (outcome.result === "exact" && operation.type === "exact") {
+    const symbol = part === "bought" ? operation.buy : operation.sell;
+    return money(part === "left" ? "0" : outcome[part], symbol, decimals(symbol));
+  }
   const isOffer = operation.type === "create_offer" || operation.type === "replace";
   if ((outcome.result !== "offered" && outcome.result !== "replaced") || !isOffer) return "";
   const symbol = part === "bought" ? operation.buy : operation.sell;

@@ -171,6 +171,17 @@ pub enum OutcomeBody {
         /// Shares received, or given back.
         shares: String,
     },
+    /// It was an exact order in this block's batch.
+    Exact {
+        /// Units sold; 0 if it was not filled.
+        sold: String,
+        /// Units received.
+        bought: String,
+        /// Units of the asset sold that it locked and that returned.
+        returned: String,
+        /// The reason: `filled`, `no_price`, `beyond_bound`, `group_not_full` or `no_room`.
+        why: Cow<'static, str>,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.
@@ -196,6 +207,12 @@ pub struct BatchBody {
     /// What pools traded.
     #[serde(default)]
     pub pools: Vec<PoolFillBody>,
+    /// Exact orders that were filled, in the order in which they were tried: the first hundred.
+    #[serde(default)]
+    pub exacts: Vec<ExactTradeBody>,
+    /// How many there are; the outcomes of the block list all.
+    #[serde(default)]
+    pub exacts_count: usize,
     /// The groups of assets in which not every offer that had to fill was filled, each by a symbol.
     #[serde(default)]
     pub short: Vec<String>,
@@ -207,6 +224,25 @@ pub struct BatchBody {
     pub ended_count: usize,
     /// The solver's report, for batches since the start.
     pub solver: Option<SolverBody>,
+}
+
+/// An exact order that was filled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExactTradeBody {
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// Which of the two amounts is exact: `buy` or `sell`.
+    pub side: Cow<'static, str>,
+    /// Its account.
+    pub account: String,
+    /// The number of its transaction.
+    pub id: String,
+    /// Units sold.
+    pub sold: String,
+    /// Units received.
+    pub bought: String,
 }
 
 /// An offer that left the book otherwise than by trading.

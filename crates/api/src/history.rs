@@ -20,7 +20,18 @@ pub struct OrdersBody {
     pub next: Option<String>,
 }
 
-/// An order: a transaction that places or replaces an offer, and how its offer stands.
+/// What an exact order asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ExactTermsBody {
+    /// `buy` or `sell`: which amount is exact.
+    pub side: Cow<'static, str>,
+    /// Units to buy or to sell.
+    pub units: String,
+    /// The most units to pay, or the fewest to receive.
+    pub bound: String,
+}
+
+/// An order: a transaction that places or replaces an offer, or an exact order, and how it stands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PlacedOrderBody {
     /// Height of its block.
@@ -47,12 +58,15 @@ pub struct PlacedOrderBody {
     pub client: Option<String>,
     /// The id of the offer whose place it takes.
     pub replaces: Option<String>,
+    /// Of an exact order, what it asks for; `limit` is the least rate that this means, and `amount` what it locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exact: Option<ExactTermsBody>,
     /// The outcome in its block.
     pub outcome: OutcomeBody,
     /// `refused` (it may come back until `until`), `resting`, `ended` or `void`.
     pub status: Cow<'static, str>,
     /// Of one that ended: `filled`, `returned` (too little was left for an offer), `cancelled`, `replaced`, `expired`
-    /// or `one_batch`; of a refused one the code.
+    /// or `one_batch`; of an exact order the reason of its outcome; of a refused one the code.
     pub why: Option<Cow<'static, str>>,
     /// Units that rest.
     pub left: String,

@@ -26,8 +26,8 @@ pub use accounts::{
     Offers, RestingOffer, RestingOffers, SequenceBody,
 };
 pub use blocks::{
-    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, OutcomeBody, PreparedBody,
-    ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
+    BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, ExactTradeBody, OutcomeBody,
+    PreparedBody, ResultBody, Results, SolverBody, TradeBody, TransactionBody, TransactionOutcome, TypedDataBody,
 };
 pub use committees::{
     CertificateBody, CommitteeBody, HandoverBody, HandoversBody, MemberBody, UnbondingBody, ValidatorBody,
@@ -39,8 +39,8 @@ pub use ethereum::{
     EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
 pub use history::{
-    BalancesAtBody, BalancesBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody, OwnOrdersBody,
-    PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
+    BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
+    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

@@ -63,6 +63,22 @@ pub enum OperationBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         client: Option<String>,
     },
+    /// In the batch of its block, buys or sells exactly so many units within its bound; otherwise nothing happens.
+    Exact {
+        /// Symbol sold.
+        sell: String,
+        /// Symbol bought.
+        buy: String,
+        /// `buy`: exactly `units` of `buy` are bought; `sell`: exactly `units` of `sell` are sold.
+        side: Cow<'static, str>,
+        /// Units to buy or to sell.
+        units: String,
+        /// The most units of `sell` to pay, which it locks for the block, or the fewest of `buy` to receive.
+        bound: String,
+        /// What its client calls it: 16 bytes in hexadecimal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
+    },
     /// Moves units to another account.
     Pay {
         /// Receiving account.
@@ -429,6 +445,7 @@ impl OperationBody {
             OperationBody::CreateOffer { .. } => "create_offer",
             OperationBody::Cancel { .. } => "cancel",
             OperationBody::Replace { .. } => "replace",
+            OperationBody::Exact { .. } => "exact",
             OperationBody::Pay { .. } => "pay",
             OperationBody::Issue { .. } => "issue",
             OperationBody::Burn { .. } => "burn",

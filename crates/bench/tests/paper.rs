@@ -138,6 +138,9 @@ fn claims_of_the_registry_fail_on_rows_that_contradict_them() {
     assert_eq!(utility.check(&[day("infinite".into())]).holds, Some(false), "a day on which nothing trades counts");
 }
 
+/// The first rules whose figures still stand. Rules 7 changed the clearing of exact orders alone, which no figure has.
+const FIGURES_SINCE: u64 = 6;
+
 #[test]
 fn tables_of_the_documentation_are_those_of_their_data_under_these_rules() {
     let (folder, path) = (root().join("docs/figures"), root().join("docs/benchmarks.md"));
@@ -153,7 +156,8 @@ fn tables_of_the_documentation_are_those_of_their_data_under_these_rules() {
         let command = told["provenance"]["command"].as_str().expect("text");
         let remedy = format!("run `{command} --out docs/figures`, then `walras bench document`");
         let rules = &told["provenance"]["rules"];
-        assert!(!paper.rests_on_rules() || *rules == ledger::RULES, "{name} is of rules {rules}: {remedy}");
+        let stands = rules.as_u64().is_some_and(|rules| (FIGURES_SINCE..=u64::from(ledger::RULES)).contains(&rules));
+        assert!(!paper.rests_on_rules() || stands, "{name} is of rules {rules}: {remedy}");
         let sentences: Vec<&str> = exhibit.claims.iter().map(|claim| claim.says).collect();
         let told_claims: Vec<&str> =
             told["claims"].as_array().expect("claims").iter().filter_map(|claim| claim["claim"].as_str()).collect();

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt::Write;
 
 use clearing::workload::cycles;
-use clearing::{Book, BuyOrder, Clearing, Params, Pool, SortedOffers, clear, verify};
+use clearing::{Book, Clearing, ExactOrder, Params, Pool, SortedOffers, clear, verify};
 use primitives::{AssetId, Fraction};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -32,7 +32,7 @@ pub fn report() -> Result<String, Box<dyn Error>> {
     book.pools.push(pool);
     let bought = 1_000_000;
     let most = (1.01 * bought as f64 / before) as u64;
-    book.buys.push(BuyOrder { buy: b, sell: a, bought, most });
+    book.exacts.push(ExactOrder::buy(b, bought, a, most));
     let with = clear(&book, &params, None)?;
 
     let mut said = String::new();
@@ -51,9 +51,9 @@ pub fn report() -> Result<String, Box<dyn Error>> {
     )?;
     let grown = product(own, other) as f64 / product(reserve_a, reserve_b) as f64 - 1.0;
     writeln!(said, "The product of its reserves grows by {:.4} %.", 100.0 * grown)?;
-    match with.buys.first() {
+    match with.exacts.first() {
         Some(purchase) => {
-            writeln!(said, "\nThe order for exactly {bought} B pays {} A of at most {most}.", purchase.paid)?
+            writeln!(said, "\nThe order for exactly {bought} B pays {} A of at most {most}.", purchase.other)?
         }
         None => writeln!(said, "\nThe order for exactly {bought} B is not filled.")?,
     }
@@ -72,7 +72,7 @@ fn describe(
     without: &Clearing,
     with: &Clearing,
 ) -> Result<(), Box<dyn Error>> {
-    let alone = Book { pools: Vec::new(), buys: Vec::new(), ..book.clone() };
+    let alone = Book { pools: Vec::new(), exacts: Vec::new(), ..book.clone() };
     writeln!(said, "offers that trade, without the pool          {}", verify(&alone, params, without)?.executed)?;
     writeln!(said, "                   with the pool             {}", verify(book, params, with)?.executed)?;
     Ok(())

@@ -18,7 +18,7 @@
 //! program: nothing among them affects others, and a shortage there takes nothing from the rest. Each program has a
 //! budget in proportion to its size, see `budget`. One that uses up its budget trades nothing.
 //!
-//! A pool is one more pair, on the side that it sells at these prices. Buy orders come last: see `order`.
+//! A pool is one more pair, on the side that it sells at these prices. Exact orders come last: see `order`.
 //!
 //! **Deviations from the paper**: no floating-point linear program; the same method for ε = 0 and ε > 0. When L
 //! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.
@@ -27,11 +27,11 @@ use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
 
 use crate::arc::{Arc, arc};
-use crate::book::{Book, BuyOrder, Params};
+use crate::book::{Book, ExactOrder, Params};
 use crate::budget::Spending;
 use crate::connected::connected;
 use crate::flow::Program;
-use crate::order::Purchase;
+use crate::order::ExactFill;
 use crate::outcome::{Obstacle, Reason};
 use crate::pool::PoolTrade;
 use crate::rate::approx;
@@ -44,8 +44,8 @@ pub struct Amounts {
     pub sold: Vec<Amount>,
     /// The trades of pools, by their position.
     pub pools: Vec<PoolTrade>,
-    /// The filled buy orders.
-    pub buys: Vec<Purchase>,
+    /// The filled exact orders.
+    pub exacts: Vec<ExactFill>,
     /// Whether every lower bound is met.
     pub full: bool,
     /// The reason if not: [`Reason::Units`] or [`Reason::Amounts`], for each set of assets that trade together.
@@ -58,7 +58,7 @@ impl Amounts {
     /// Full amounts that sell so many units of each pair, without pools.
     pub(crate) fn full(sold: Vec<Amount>) -> Amounts {
         let spending = Spending { tries: 1, ..Spending::default() };
-        Amounts { sold, pools: Vec::new(), buys: Vec::new(), full: true, obstacles: Vec::new(), spending }
+        Amounts { sold, pools: Vec::new(), exacts: Vec::new(), full: true, obstacles: Vec::new(), spending }
     }
 
     /// Replaces what trades between assets that are `own` by `other`, which has nothing else.
@@ -68,7 +68,7 @@ impl Amounts {
         self.pools.retain(|trade| !own(trade.sell));
         self.pools.extend(other.pools);
         self.pools.sort_by_key(|trade| trade.pool);
-        self.buys.extend(other.buys);
+        self.exacts.extend(other.exacts);
         self.spending = self.spending.plus(other.spending);
     }
 }
@@ -98,14 +98,14 @@ pub(crate) fn full_amounts(
     if flows.fit() { Ok(flows.amounts()) } else { Err(flows.spending()) }
 }
 
-/// The amounts of `links` with the filled buy orders, from those that `may` be filled; `None` if not all is full.
+/// The amounts of `links` with the filled exact orders, from those that `may` be filled; `None` if not all is full.
 pub(crate) fn with_orders(
     book: &Book,
     supply: &Supply,
     params: &Params,
     valuations: &[Price],
     links: &[usize],
-    may: impl Fn(&BuyOrder) -> bool,
+    may: impl Fn(&ExactOrder) -> bool,
 ) -> Option<Amounts> {
     // An order takes from the surplus of one asset and adds to another, whether they trade otherwise or not: one set.
     let arcs = arcs(book, supply, params, valuations, links);
@@ -113,8 +113,8 @@ pub(crate) fn with_orders(
     let mut flows = Flows { book, all: vec![together] };
     flows.fit().then(|| {
         let Together { program, values, .. } = &mut flows.all[0];
-        let buys = program.fill_orders(book, params, valuations, values, may);
-        Amounts { buys, ..flows.amounts() }
+        let exacts = program.fill_orders(book, params, valuations, values, may);
+        Amounts { exacts, ..flows.amounts() }
     })
 }
 
@@ -184,7 +184,7 @@ impl<'a> Flows<'a> {
         pools.sort_by_key(|trade| trade.pool);
         let obstacles: Vec<Obstacle> = self.all.iter().filter_map(Together::obstacle).collect();
         let (full, spending) = (obstacles.is_empty(), self.spending());
-        Amounts { sold, pools, buys: Vec::new(), full, obstacles, spending }
+        Amounts { sold, pools, exacts: Vec::new(), full, obstacles, spending }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The input of a clearing: the book of offers and the required approximation.
 
-use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
+use primitives::{Amount, AssetId, ExactSide, Fraction, MAX_ISSUED, Price};
 use rayon::prelude::*;
 
 use crate::budget::Budget;
@@ -29,20 +29,22 @@ pub struct Book<'a> {
     /// Constant-product pools, in any order.
     pub pools: Vec<Pool>,
     /// Orders for exact amounts, in the order in which they are tried.
-    pub buys: Vec<BuyOrder>,
+    pub exacts: Vec<ExactOrder>,
 }
 
 /// An order for an exact amount, filled in full or not at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BuyOrder {
+pub struct ExactOrder {
+    /// The asset sold.
+    pub sell: AssetId,
     /// The asset bought.
     pub buy: AssetId,
-    /// The asset paid.
-    pub sell: AssetId,
-    /// Units of `buy` asked for, at least 1.
-    pub bought: Amount,
-    /// Units of `sell` that may be spent, at least 1.
-    pub most: Amount,
+    /// Which of the two `units` counts.
+    pub side: ExactSide,
+    /// Units bought of `buy`, or sold of `sell`; at least 1.
+    pub units: Amount,
+    /// The most units of `sell` to pay, or the fewest of `buy` to receive; at least 1.
+    pub bound: Amount,
 }
 
 /// One offer on its own.
@@ -214,11 +216,11 @@ pub enum InputError {
     /// A pool trades an asset for itself, names an unknown one, or has no reserve of one.
     #[error("pool {0} needs two different assets of the book, with a reserve of each")]
     Pool(usize),
-    /// A buy order buys or spends nothing, pays with the asset that it buys, or names an unknown asset.
-    #[error("buy order {0} needs two different assets of the book, and at least one unit of each")]
-    BuyOrder(usize),
+    /// An order for an exact amount is of nothing, pays with the asset that it buys, or names an unknown asset.
+    #[error("exact order {0} needs two different assets of the book, and at least one unit of each")]
+    ExactOrder(usize),
     /// The offers of one asset exceed the units that can exist.
-    #[error("offers, pools and buy orders hold more than {MAX_ISSUED} units of asset {0}, more than can be issued")]
+    #[error("offers, pools and exact orders hold more than {MAX_ISSUED} units of asset {0}, more than can be issued")]
     TooMuch(AssetId),
     /// `last` does not contain one valuation per asset.
     #[error("{given} earlier valuations are given for {assets} assets: give one for each asset")]
@@ -282,11 +284,11 @@ impl Book<'_> {
             add(&mut offered, pool.a, pool.reserve_a)?;
             add(&mut offered, pool.b, pool.reserve_b)?;
         }
-        for (index, order) in self.buys.iter().enumerate() {
-            if !known(order.sell, order.buy) || order.bought.min(order.most) == 0 {
-                return Err(InputError::BuyOrder(index));
+        for (index, order) in self.exacts.iter().enumerate() {
+            if !known(order.sell, order.buy) || order.units.min(order.bound) == 0 {
+                return Err(InputError::ExactOrder(index));
             }
-            add(&mut offered, order.sell, order.most)?;
+            add(&mut offered, order.sell, order.locks())?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ pub(crate) struct Program<'a> {
     pub(crate) first: Vec<usize>,
     /// Units sold of each asset less units paid out of it.
     pub(crate) slack: Vec<i128>,
-    /// The effect of buy orders on each asset: units paid less units bought.
+    /// The effect of exact orders on each asset: units sold by them less units bought.
     pub(crate) bought: Vec<i128>,
     /// The allowance.
     pub(crate) allowance: Allowance,

@@ -35,7 +35,7 @@
 //! | linear systems of both | `system`, `dense`, `sparse` | |
 //! | amounts: a flow of shortages, in whole units | `amounts`, `arc`, `flow`, `rounding`, `repair` | appendix D |
 //! | whole units at any prices, or a proof that there are none | `units` | |
-//! | pools; exact-amount buy orders | [`pool`]; [`order`] | §8 |
+//! | pools; orders for exact amounts | [`pool`]; [`order`] | §8 |
 //! | fills: what each offer gives and receives | [`mod@fills`], `rate`, `minima`, `rows` | §4.2 |
 //! | check a clearing without solving | `verify` | K.3 |
 //! | explain why an offer did or did not trade | `explain` | |
@@ -98,7 +98,7 @@
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.
-//! - **Pools and buy orders** are additions of this crate: [`pool`] and [`order`] state their rules. Buy orders do
+//! - **Pools and exact orders** are additions of this crate: [`pool`] and [`order`] state their rules. Exact orders do
 //!   not influence prices, as in §8.
 //! - **A failure of condition 3 is always reported**: `full` is false and the assets in short supply are named, with
 //!   the reason.
@@ -158,13 +158,13 @@ mod wide;
 pub mod workload;
 
 pub use amounts::Amounts;
-pub use book::{Book, BuyOrder, InputError, Offer, PairBook, Params, Solver, SortedOffers};
+pub use book::{Book, ExactOrder, InputError, Offer, PairBook, Params, Solver, SortedOffers};
 pub use budget::{Budget, Spending, least_units};
 pub use explain::{Explanation, TradeReason, explain};
 pub use fills::{PairFills, Partial, fills};
 pub use market::Groups;
 pub use minima::{Minima, TooSmall};
-pub use order::{Purchase, TRIES};
+pub use order::{ExactFill, TRIES};
 pub use outcome::{Clearing, Obstacle, Reason, Report, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use prices::{Market, Prices};

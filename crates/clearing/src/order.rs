@@ -1,55 +1,101 @@
-//! Orders to buy an exact amount (SPEEDEX §8).
+//! Orders for an exact amount, filled in full or not at all (SPEEDEX §8).
 //!
 //! # The rule
 //!
-//! A buy order asks for exactly `bought` units of one asset and spends at most `most` of another. Sell offers alone
-//! determine the prices. At those prices an order costs the fewest units whose net pay-out is at least what it asks
-//! for, so that its trader pays the batch rate and commission, rounded up to a whole unit, and receives exactly what
-//! was asked for. An order that costs more than its maximum is not filled, nor is one between assets of different
-//! groups, between which there is no price. The others are filled in the amount step, each in full or not at all, as
-//! long as a full clearing stays full:
+//! An exact order *buys* exactly `units` of one asset for at most `bound` of another, or *sells* exactly `units` for at
+//! least `bound`. Offers and pools alone determine the prices. At those prices an order that buys costs the fewest
+//! units whose net pay-out is at least what it asks for, so that its trader pays the batch rate and commission, rounded
+//! up to a whole unit; an order that sells receives the net pay-out of its units. An order beyond its bound is not
+//! filled, nor is one between assets of different groups, between which there is no price.
 //!
-//! 1. if the clearing with all of them is full, all are filled;
-//! 2. otherwise the same is done with the first half of them, in the order of the book, and then with the second
-//!    half, given what was filled of the first; a single order that does not fit is not filled;
-//! 3. after [`TRIES`] tries in a group, orders not accepted yet are not filled.
+//! The others are filled in the amount step of their group, each in full or not at all, as long as a full clearing
+//! stays full: they take what is left between L, what offers must execute, and U, what they may execute. In the order
+//! of the book:
 //!
-//! This is done for each group of assets alone, and a group that is not full fills no buy order: the units are owed to
-//! offers.
+//! 1. an order that asks for more of an asset than can ever be had of it is skipped without a try: all that may be sold
+//!    of it, less what must be paid of it to offers, less what orders filled so far take, and with what they pay;
+//! 2. the others are tried together; if the clearing is full with them, all are filled;
+//! 3. otherwise the same is done with the first half, and then with the second half, given what was filled of the
+//!    first; a set that asks together for more than 1 permits is divided without a try;
+//! 4. after [`TRIES`] tries, or when all tries of the group have spent the budget of one amount step, no more orders
+//!    of the group are filled.
 //!
-//! Units: `bought`, `most` and `paid` are units of the assets. Errors: an order of nothing, within one asset or of an
-//! unknown one is rejected as [`crate::InputError::BuyOrder`]; a [`Purchase`] that this rule does not allow at the
-//! clearing's rates is [`crate::Violation::Purchase`].
+//! A group that is not full fills no exact order: the units are owed to offers. Exact orders of other groups do not
+//! notice it.
+//!
+//! Units: `units`, `bound` and [`ExactFill::other`] are units of the assets. Errors: an order of nothing, within one
+//! asset or of an unknown one is rejected as [`crate::InputError::ExactOrder`]; a fill that this rule does not allow at
+//! the clearing's rates is [`crate::Violation::ExactOrder`].
+//!
+//! # Properties
+//!
+//! - Valuations, and whether a group is full, are the same without exact orders.
+//! - Tries cost at most one more amount step of each group, however many orders there are.
 //!
 //! **Deviations from the paper**: §8 leaves open which set of orders that fit together is chosen. Finding the largest
-//! set is a hard problem; the halving above is bounded, and the order of the book decides.
+//! set is a hard problem; the halving above is bounded, and the order of the book decides. §8 has no order to sell all
+//! or nothing.
 
-use primitives::{Amount, AssetId, MAX_ISSUED, Price};
+use primitives::{Amount, AssetId, ExactSide, MAX_ISSUED, Price};
 
-use crate::book::{Book, BuyOrder, Params};
+use crate::book::{Book, ExactOrder, Params};
 use crate::flow::Program;
 use crate::rate::Rate;
 
-/// Maximum number of sets of buy orders of one group for which amounts are sought.
+/// Maximum number of sets of exact orders of one group for which amounts are sought.
 pub const TRIES: u32 = 64;
 
-/// A buy order that is filled.
+/// An exact order that is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Purchase {
-    /// Position in [`crate::Book::buys`].
+pub struct ExactFill {
+    /// Position in [`crate::Book::exacts`].
     pub order: u32,
-    /// Units paid.
-    pub paid: Amount,
+    /// Units paid by an order that buys, or received by one that sells.
+    pub other: Amount,
 }
 
-impl BuyOrder {
-    /// The cost of the order at `rate`, the rate of its pair `sell`/`buy`; `None` if that is more than it may spend.
-    pub fn cost(&self, rate: &Rate) -> Option<Amount> {
-        let enough = |sold: Amount| rate.payout(sold).is_none_or(|paid| paid >= self.bought);
-        if self.bought > MAX_ISSUED || !enough(self.most) {
+impl ExactOrder {
+    /// An order to buy exactly so many units for at most `bound`.
+    pub fn buy(buy: AssetId, units: Amount, sell: AssetId, bound: Amount) -> ExactOrder {
+        ExactOrder { sell, buy, side: ExactSide::Buy, units, bound }
+    }
+
+    /// An order to sell exactly so many units for at least `bound`.
+    pub fn sell(sell: AssetId, units: Amount, buy: AssetId, bound: Amount) -> ExactOrder {
+        ExactOrder { sell, buy, side: ExactSide::Sell, units, bound }
+    }
+
+    /// The most units of `sell` that it may give.
+    pub fn locks(&self) -> Amount {
+        match self.side {
+            ExactSide::Buy => self.bound,
+            ExactSide::Sell => self.units,
+        }
+    }
+
+    /// What it pays or receives beside its `units` at `rate`, the rate of its pair `sell`/`buy`; `None` if that is
+    /// beyond its bound.
+    pub fn other(&self, rate: &Rate) -> Option<Amount> {
+        match self.side {
+            ExactSide::Buy => self.cost(rate),
+            ExactSide::Sell => rate.payout(self.units).filter(|paid| *paid >= self.bound),
+        }
+    }
+
+    /// Units sold and units bought by a fill.
+    pub fn moves(&self, other: Amount) -> (Amount, Amount) {
+        match self.side {
+            ExactSide::Buy => (other, self.units),
+            ExactSide::Sell => (self.units, other),
+        }
+    }
+
+    fn cost(&self, rate: &Rate) -> Option<Amount> {
+        let enough = |sold: Amount| rate.payout(sold).is_none_or(|paid| paid >= self.units);
+        if self.units > MAX_ISSUED || !enough(self.bound) {
             return None;
         }
-        let (mut low, mut high) = (0, self.most);
+        let (mut low, mut high) = (0, self.bound);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if enough(middle) { high = middle } else { low = middle }
@@ -58,60 +104,110 @@ impl BuyOrder {
     }
 }
 
+/// A fill, with the places of its assets and the units that it moves.
+#[derive(Clone, Copy)]
+struct Wanted {
+    fill: ExactFill,
+    sell: usize,
+    buy: usize,
+    sold: i128,
+    bought: i128,
+}
+
+/// For each asset the most units that may still be had of it, as far as one asset alone tells.
+struct Room(Vec<i128>);
+
+impl Room {
+    /// The room if no exact order is filled.
+    fn new(program: &Program) -> Room {
+        let mut room = vec![0; program.slack.len()];
+        for arc in &program.arcs {
+            room[arc.sell] += i128::from(arc.high);
+            room[arc.buy] -= arc.paid_at(arc.low) as i128;
+        }
+        Room(room)
+    }
+
+    fn has(&self, one: &Wanted) -> bool {
+        one.bought <= self.0[one.buy]
+    }
+
+    /// Whether there is room for all of them together.
+    fn has_all(&self, all: &[Wanted]) -> bool {
+        let mut room = self.0.clone();
+        all.iter().for_each(|one| one.put(&mut room, 1));
+        all.iter().all(|one| room[one.buy] >= 0)
+    }
+}
+
+impl Wanted {
+    /// Adds its effect to units of assets, or removes it.
+    fn put(&self, units: &mut [i128], sign: i128) {
+        units[self.sell] += sign * self.sold;
+        units[self.buy] -= sign * self.bought;
+    }
+}
+
 impl Program<'_> {
-    /// Fills buy orders among those that `may` be filled, given amounts that meet every bound, and computes the final
-    /// amounts.
+    /// Fills exact orders among those that `may` be filled, given amounts that meet every bound, and computes the final
+    /// amounts. The program has all assets of the book.
     pub(crate) fn fill_orders(
         &mut self,
         book: &Book,
         params: &Params,
         valuations: &[Price],
         values: &[f64],
-        may: impl Fn(&BuyOrder) -> bool,
-    ) -> Vec<Purchase> {
-        let cost = |order: &BuyOrder| {
-            let value = |asset: AssetId| valuations[asset.0 as usize];
-            order.cost(&Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu))
-        };
-        let costs = book.buys.iter().enumerate().filter(|(_, order)| may(order));
-        let costs = costs.filter_map(|(at, order)| Some((at as u32, cost(order)?)));
-        let wanted: Vec<Purchase> = costs.map(|(order, paid)| Purchase { order, paid }).collect();
-        let mut filled = Vec::new();
+        may: impl Fn(&ExactOrder) -> bool,
+    ) -> Vec<ExactFill> {
+        let wanted = (0..).zip(&book.exacts).filter(|(_, order)| may(order));
+        let wanted: Vec<Wanted> = wanted.filter_map(|(at, order)| want(at, order, params, valuations)).collect();
+        self.renew_allowance();
+        let mut room = Room::new(self);
+        let (mut filled, mut tries) = (Vec::new(), 0);
+        let mut amounts = self.sold();
         // The sets still to be tried, the next one last.
-        let mut open = vec![&wanted[..]];
-        let mut settled = true;
-        for _ in 0..TRIES {
-            let Some(next) = open.pop() else { break };
+        let mut open = vec![wanted];
+        while let Some(mut next) = open.pop() {
+            next.retain(|one| room.has(one));
             if next.is_empty() {
                 continue;
             }
-            self.renew_allowance();
-            self.purchase(book, next, 1);
-            settled = self.try_bounds(values).is_empty();
-            if settled {
-                filled.extend_from_slice(next);
-                continue;
+            if room.has_all(&next) {
+                if tries == TRIES || self.allowance.is_spent() {
+                    break;
+                }
+                tries += 1;
+                next.iter().for_each(|one| one.put(&mut self.bought, 1));
+                if self.try_bounds(values).is_empty() {
+                    amounts = self.sold();
+                    next.iter().for_each(|one| one.put(&mut room.0, 1));
+                    filled.extend(next.iter().map(|one| one.fill));
+                    continue;
+                }
+                next.iter().for_each(|one| one.put(&mut self.bought, -1));
             }
-            self.purchase(book, next, -1);
             if next.len() > 1 {
-                let (first, second) = next.split_at(next.len() / 2);
-                open.extend([second, first]);
+                let second = next.split_off(next.len() / 2);
+                open.extend([second, next]);
             }
         }
-        if !settled {
-            self.renew_allowance();
-            let short = self.try_bounds(values);
-            debug_assert!(short.is_empty(), "the same amounts as before");
-        }
+        self.arcs.iter_mut().zip(amounts).for_each(|(arc, sold)| arc.sold = sold);
+        self.count_slack();
         filled
     }
 
-    /// Adds purchases, or removes them.
-    fn purchase(&mut self, book: &Book, purchases: &[Purchase], sign: i128) {
-        for Purchase { order, paid } in purchases {
-            let order = &book.buys[*order as usize];
-            self.bought[order.sell.0 as usize] += sign * i128::from(*paid);
-            self.bought[order.buy.0 as usize] -= sign * i128::from(order.bought);
-        }
+    /// Units sold of every arc.
+    fn sold(&self) -> Vec<Amount> {
+        self.arcs.iter().map(|arc| arc.sold).collect()
     }
+}
+
+/// What an order moves at these valuations, if it is within its bound.
+fn want(at: u32, order: &ExactOrder, params: &Params, valuations: &[Price]) -> Option<Wanted> {
+    let value = |asset: AssetId| valuations[asset.0 as usize];
+    let rate = Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu);
+    let other = order.other(&rate)?;
+    let (sold, bought) = order.moves(other);
+    let (sell, buy) = (order.sell.0 as usize, order.buy.0 as usize);
+    Some(Wanted { fill: ExactFill { order: at, other }, sell, buy, sold: sold.into(), bought: bought.into() })
 }

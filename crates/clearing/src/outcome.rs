@@ -7,7 +7,7 @@ use primitives::{Amount, AssetId, Price};
 use crate::book::{Book, Solver};
 use crate::budget::Spending;
 use crate::market::Groups;
-use crate::order::Purchase;
+use crate::order::ExactFill;
 use crate::pool::PoolTrade;
 use crate::units::UnitsProof;
 
@@ -32,8 +32,8 @@ pub struct Clearing {
     pub trades: Vec<Trade>,
     /// The trades of pools, by their position; only of those that trade.
     pub pools: Vec<PoolTrade>,
-    /// The filled buy orders, by their position.
-    pub buys: Vec<Purchase>,
+    /// The filled exact orders, by their position.
+    pub exacts: Vec<ExactFill>,
     /// Whether every offer for which [`crate::Rate::must_fill`] is true, on pairs inside a group, executes in full.
     pub full: bool,
     /// The groups in which some does not, each by its lowest asset, ascending; none if and only if the clearing is

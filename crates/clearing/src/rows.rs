@@ -52,7 +52,7 @@ impl Clearing {
     }
 
     /// The offers that trade, pair by pair, and in execution order on each. `book` is that of `offers`, with or
-    /// without pools and buy orders. Lazy; iterating costs time for what trades, not for what rests.
+    /// without pools and exact orders. Lazy; iterating costs time for what trades, not for what rests.
     ///
     /// Assumes a correct clearing; [`crate::verify`] checks it. Trades of pairs that the book does not have are left
     /// out.
@@ -75,7 +75,7 @@ impl Clearing {
     }
 
     /// The outcome of each row of `offers`, in the order of the list. `book` is that of `offers`, with or without
-    /// pools and buy orders. `least` gives the minimum units of an asset, 0 if there is no minimum. Linear in the
+    /// pools and exact orders. `least` gives the minimum units of an asset, 0 if there is no minimum. Linear in the
     /// number of offers. `None` if the clearing does not have an asset of the book.
     ///
     /// Assumes a correct clearing; [`crate::verify`] checks it.

@@ -13,7 +13,7 @@ use crate::units::seek_units;
 
 /// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
 /// some book other prices or amounts. Nodes that must agree on clearings must have the same version.
-pub const RULES: u32 = 6;
+pub const RULES: u32 = 7;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the previous batch, if there was one.
 ///
@@ -94,14 +94,14 @@ impl Market<'_> {
         };
         let trades = self.book.pairs.iter().zip(amounts.sold).filter(|(_, sold)| *sold > 0);
         let trades = trades.map(|(pair, sold)| Trade { sell: pair.sell, buy: pair.buy, sold });
-        let (trades, pools, buys) = (trades.collect(), amounts.pools, amounts.buys);
-        Clearing { trades, pools, buys, valuations, full: amounts.full, short, report }
+        let (trades, pools, exacts) = (trades.collect(), amounts.pools, amounts.exacts);
+        Clearing { trades, pools, exacts, valuations, full: amounts.full, short, report }
     }
 
-    /// Fills buy orders in every group that is full, as long as it stays full.
+    /// Fills exact orders in every group that is full, as long as it stays full.
     fn fill_orders(&self, params: &Params, valuations: &[Price], amounts: &mut Amounts) {
         let Market { book, supply, split } = self;
-        let pairs = book.buys.iter().map(|order| (order.sell, order.buy));
+        let pairs = book.exacts.iter().map(|order| (order.sell, order.buy));
         let mut groups: Vec<usize> =
             pairs.filter(|pair| split.is_within(*pair)).map(|pair| split.group(pair.0)).collect();
         groups.sort_unstable();
@@ -112,11 +112,12 @@ impl Market<'_> {
             let links: Vec<usize> = split.links.iter().copied().filter(|link| is_own(book.link(*link).0)).collect();
             let with =
                 with_orders(book, supply, params, valuations, &links, |order| is_own(order.sell) && is_own(order.buy));
-            if let Some(with) = with {
+            // Without a fill, offers keep the amounts that they have.
+            if let Some(with) = with.filter(|with| !with.exacts.is_empty()) {
                 amounts.replace(book, with, is_own);
             }
         }
-        amounts.buys.sort_by_key(|purchase| purchase.order);
+        amounts.exacts.sort_by_key(|fill| fill.order);
     }
 
     fn check_length(&self, valuations: &[Price]) -> Result<(), InputError> {

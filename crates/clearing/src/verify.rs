@@ -79,9 +79,10 @@ pub enum Violation {
     /// A clearing that claims fullness sells less of a pool than the pool's marginal price requires.
     #[error("pool {0} has a marginal price below (1-mu) of the rate and must sell up to there, but sells less")]
     PoolNotFull(u32),
-    /// A purchase is repeated or out of order, has the wrong cost or costs too much, or is filled before offers are.
-    #[error("buy order {0} cannot be filled like this: it is repeated, out of order, or has another cost")]
-    Purchase(u32),
+    /// A fill of an exact order is repeated or out of order, moves other units than the rate says, is beyond the bound,
+    /// or is in a group where offers are not filled.
+    #[error("exact order {0} cannot be filled like this: it is repeated, out of order, or has another cost")]
+    ExactOrder(u32),
     /// More of an asset is paid out than was sold.
     #[error("asset {asset} is not conserved: {sold} units sold, {paid} units paid out")]
     Conservation {
@@ -118,7 +119,7 @@ pub enum Violation {
 
 impl Violation {
     /// The violation in one sentence. `name` gives the name of an asset, and `offer` that of an offer, from the
-    /// assets that it sells and buys and its position in their pair. Pools and buy orders are named by their rows,
+    /// assets that it sells and buys and its position in their pair. Pools and exact orders are named by their rows,
     /// counted from 1.
     pub fn in_words(
         &self,
@@ -141,7 +142,7 @@ impl Violation {
             ),
             Violation::Pool(pool) => format!("pools, row {}: does not trade as the rule of pools says", pool + 1),
             Violation::PoolNotFull(pool) => format!("pools, row {}: trades less than a full clearing must", pool + 1),
-            Violation::Purchase(order) => format!("buys, row {}: does not cost what the list says", order + 1),
+            Violation::ExactOrder(order) => format!("buys, row {}: does not cost what the list says", order + 1),
             Violation::Conservation { asset, sold, paid } => {
                 format!("asset {} is not conserved: {sold} units sold, {paid} units paid out", name(*asset))
             }
@@ -185,7 +186,7 @@ pub fn verify(book: &Book, params: &Params, clearing: &Clearing) -> Result<Verif
     let exempt = exempt(&groups, clearing)?;
     check_pools(&book.pools, params, &clearing.valuations, &clearing.pools, &exempt)?;
     let short = short_groups(book, params, &groups, clearing, &all);
-    check_purchases(book, params, &groups, clearing, &short)?;
+    check_exact_fills(book, params, &groups, clearing, &short)?;
     let surplus = conserved(book, &all, clearing)?;
     let is_full = |pair: &PairBook| groups.are_one(pair.sell, pair.buy) && !exempt[pair.sell.0 as usize];
     let checks = book.pairs.par_iter().zip(&all).filter(|(pair, _)| is_full(pair));
@@ -264,10 +265,10 @@ pub fn check_pools(
 }
 
 /// For the group of each asset by its number, whether some offer or pool in it executes less than it must; only where
-/// it matters: if there are purchases, and the clearing does not claim to be full.
+/// it matters: if there are exact fills, and the clearing does not claim to be full.
 fn short_groups(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing, all: &[PairFills]) -> Vec<bool> {
     let mut short = vec![false; book.assets as usize];
-    if clearing.full || clearing.buys.is_empty() {
+    if clearing.full || clearing.exacts.is_empty() {
         return short;
     }
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
@@ -286,8 +287,8 @@ fn short_groups(book: &Book, params: &Params, groups: &Groups, clearing: &Cleari
     short
 }
 
-/// Checks that every purchase has the right cost at the rate, and no more than its order allows, in a full group.
-fn check_purchases(
+/// Checks that every exact order pays or receives what the rate says, within its bound, in a full group.
+fn check_exact_fills(
     book: &Book,
     params: &Params,
     groups: &Groups,
@@ -296,16 +297,16 @@ fn check_purchases(
 ) -> Result<(), Violation> {
     let value = |asset: AssetId| clearing.valuations[asset.0 as usize];
     let mut before = None;
-    for purchase in &clearing.buys {
-        let order = book.buys.get(purchase.order as usize).ok_or(Violation::Purchase(purchase.order))?;
+    for fill in &clearing.exacts {
+        let order = book.exacts.get(fill.order as usize).ok_or(Violation::ExactOrder(fill.order))?;
         let rate = Rate::new(value(order.sell), value(order.buy), params.epsilon, params.mu);
-        let in_order = before.replace(purchase.order) < Some(purchase.order);
+        let in_order = before.replace(fill.order) < Some(fill.order);
         if short[groups.number(order.sell)]
             || !in_order
             || !groups.are_one(order.sell, order.buy)
-            || order.cost(&rate) != Some(purchase.paid)
+            || order.other(&rate) != Some(fill.other)
         {
-            return Err(Violation::Purchase(purchase.order));
+            return Err(Violation::ExactOrder(fill.order));
         }
     }
     Ok(())
@@ -322,10 +323,11 @@ fn conserved(book: &Book, all: &[PairFills], clearing: &Clearing) -> Result<Vec<
         totals[trade.sell.0 as usize].0 += u128::from(trade.sold);
         totals[trade.buy.0 as usize].1 += u128::from(trade.bought);
     }
-    for purchase in &clearing.buys {
-        let order = &book.buys[purchase.order as usize];
-        totals[order.sell.0 as usize].0 += u128::from(purchase.paid);
-        totals[order.buy.0 as usize].1 += u128::from(order.bought);
+    for fill in &clearing.exacts {
+        let order = &book.exacts[fill.order as usize];
+        let (sold, bought) = order.moves(fill.other);
+        totals[order.sell.0 as usize].0 += u128::from(sold);
+        totals[order.buy.0 as usize].1 += u128::from(bought);
     }
     let surplus = totals.iter().enumerate().map(|(id, &(sold, paid))| {
         let rest = sold.checked_sub(paid).ok_or(Violation::Conservation { asset: AssetId(id as u32), sold, paid })?;

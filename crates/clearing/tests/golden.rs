@@ -2,7 +2,7 @@
 //! runs this in debug and in release. A change of these values requires a higher [`clearing::RULES`].
 
 use clearing::workload::{self, Seeded, hostile, thin};
-use clearing::{Book, Budget, BuyOrder, Clearing, Offer, Params, Pool, Solver, SortedOffers, clear};
+use clearing::{Book, Budget, Clearing, ExactOrder, Offer, Params, Pool, Solver, SortedOffers, clear};
 use primitives::{AssetId, Fraction, Price};
 
 /// FNV-1a of every number of a clearing.
@@ -10,7 +10,7 @@ fn digest(clearing: &Clearing) -> u64 {
     let valuations = clearing.valuations.iter().map(|value| value.to_bits());
     let trades = clearing.trades.iter().flat_map(|t| [u64::from(t.sell.0), u64::from(t.buy.0), t.sold]);
     let pools = clearing.pools.iter().flat_map(|t| [u64::from(t.pool), u64::from(t.sell.0), t.sold, t.bought]);
-    let buys = clearing.buys.iter().flat_map(|purchase| [u64::from(purchase.order), purchase.paid]);
+    let buys = clearing.exacts.iter().flat_map(|fill| [u64::from(fill.order), fill.other]);
     let report = [
         u64::from(clearing.full),
         u64::from(clearing.report.iterations),
@@ -95,8 +95,8 @@ fn with_pools(sorted: &SortedOffers) -> Book<'_> {
         let (reserve_a, reserve_b) = (reserve(), reserve());
         Pool { a: AssetId(a), b: AssetId((a + 7) % 20), reserve_a, reserve_b, fee: Fraction::power_of_two(9) }
     };
-    let buy = |a: u32| BuyOrder { buy: AssetId(a), sell: AssetId((a + 3) % 20), bought: 10_000 << a, most: 1 << 40 };
-    Book { pools: (0..20).map(pool).collect(), buys: (0..20).map(buy).collect(), ..sorted.book() }
+    let buy = |a: u32| ExactOrder::buy(AssetId(a), 10_000 << a, AssetId((a + 3) % 20), 1 << 40);
+    Book { pools: (0..20).map(pool).collect(), exacts: (0..20).map(buy).collect(), ..sorted.book() }
 }
 
 /// A market too large for elimination.

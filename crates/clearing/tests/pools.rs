@@ -2,10 +2,10 @@
 
 use clearing::workload::{self, Seeded};
 use clearing::{
-    Book, BuyOrder, Clearing, InputError, Offer, Params, Pool, Purchase, Rate, Solver, SortedOffers, Violation, clear,
-    verify,
+    Book, Clearing, ExactFill, ExactOrder, InputError, Offer, Params, Pool, Rate, Solver, SortedOffers, Violation,
+    clear, verify,
 };
-use primitives::{Amount, AssetId, Fraction, Price};
+use primitives::{Amount, AssetId, ExactSide, Fraction, Price};
 use proptest::prelude::*;
 
 fn pool(a: u32, b: u32, reserve_a: Amount, reserve_b: Amount) -> Pool {
@@ -16,8 +16,8 @@ fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
     Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
 }
 
-fn buy(bought: (u32, Amount), most: (u32, Amount)) -> BuyOrder {
-    BuyOrder { buy: AssetId(bought.0), sell: AssetId(most.0), bought: bought.1, most: most.1 }
+fn buy(bought: (u32, Amount), most: (u32, Amount)) -> ExactOrder {
+    ExactOrder::buy(AssetId(bought.0), bought.1, AssetId(most.0), most.1)
 }
 
 fn cleared(book: &Book, params: &Params) -> Clearing {
@@ -98,10 +98,10 @@ fn books_with_pools_are_solved() {
 #[test]
 fn what_is_wrong_with_pools_and_purchases_is_found() {
     let (sorted, pools) = with_pools(10, 2_000, 2);
-    let book = Book { pools, buys: vec![buy((1, 1_000), (2, 1 << 40)); 3], ..sorted.book() };
+    let book = Book { pools, exacts: vec![buy((1, 1_000), (2, 1 << 40)); 3], ..sorted.book() };
     let params = Params::default();
     let good = cleared(&book, &params);
-    assert_eq!(good.buys.len(), 3);
+    assert_eq!(good.exacts.len(), 3);
     let check = |change: &dyn Fn(&mut Clearing)| {
         let mut bad = good.clone();
         change(&mut bad);
@@ -113,14 +113,14 @@ fn what_is_wrong_with_pools_and_purchases_is_found() {
     assert!(matches!(check(&|c| c.pools.swap(0, 1)), Violation::PoolNotFull(_) | Violation::Pool(_)));
     assert!(matches!(check(&|c| c.pools[0].pool = 99), Violation::PoolNotFull(_) | Violation::Pool(_)));
     assert!(matches!(check(&|c| c.pools.clear()), Violation::PoolNotFull(_)));
-    assert!(matches!(check(&|c| c.buys[0].paid -= 1), Violation::Purchase(0)));
-    assert!(matches!(check(&|c| c.buys[0].order = 1), Violation::Purchase(1)));
-    assert!(matches!(check(&|c| c.buys.push(Purchase { order: 3, paid: 1 })), Violation::Purchase(3)));
+    assert!(matches!(check(&|c| c.exacts[0].other -= 1), Violation::ExactOrder(0)));
+    assert!(matches!(check(&|c| c.exacts[0].order = 1), Violation::ExactOrder(1)));
+    assert!(matches!(check(&|c| c.exacts.push(ExactFill { order: 3, other: 1 })), Violation::ExactOrder(3)));
     let claimed_short = |c: &mut Clearing| {
         (c.full, c.short) = (false, vec![AssetId(0)]);
         c.pools.clear();
     };
-    assert!(matches!(check(&claimed_short), Violation::Purchase(0)));
+    assert!(matches!(check(&claimed_short), Violation::ExactOrder(0)));
 }
 
 #[test]
@@ -131,10 +131,10 @@ fn improper_pools_and_orders_are_refused() {
     assert_eq!(error(pools(pool(0, 2, 1, 1))), InputError::Pool(0));
     assert_eq!(error(pools(pool(0, 1, 0, 1))), InputError::Pool(0));
     assert_eq!(error(pools(pool(0, 1, 1, u64::MAX))), InputError::TooMuch(AssetId(1)));
-    let buys = |order| Book { assets: 2, buys: vec![order], ..Book::default() };
-    assert_eq!(error(buys(buy((0, 1), (0, 1)))), InputError::BuyOrder(0));
-    assert_eq!(error(buys(buy((0, 0), (1, 1)))), InputError::BuyOrder(0));
-    assert_eq!(error(buys(buy((0, 1), (9, 1)))), InputError::BuyOrder(0));
+    let buys = |order| Book { assets: 2, exacts: vec![order], ..Book::default() };
+    assert_eq!(error(buys(buy((0, 1), (0, 1)))), InputError::ExactOrder(0));
+    assert_eq!(error(buys(buy((0, 0), (1, 1)))), InputError::ExactOrder(0));
+    assert_eq!(error(buys(buy((0, 1), (9, 1)))), InputError::ExactOrder(0));
     assert_eq!(error(buys(buy((0, 1), (1, u64::MAX)))), InputError::TooMuch(AssetId(1)));
 }
 
@@ -145,15 +145,15 @@ fn buy_orders_pay_the_rate_and_no_more_than_they_may() {
     let without = cleared(&sorted.book(), &params);
     let rate = Rate::new(without.valuations[2], without.valuations[1], params.epsilon, params.mu);
     let order = buy((1, 12_345), (2, 1 << 40));
-    let cost = order.cost(&rate).expect("affordable");
+    let cost = order.other(&rate).expect("affordable");
     assert!(rate.payout(cost) >= Some(12_345) && rate.payout(cost - 1) < Some(12_345));
-    let just = BuyOrder { most: cost, ..order };
-    let short = BuyOrder { most: cost - 1, ..order };
+    let just = ExactOrder { bound: cost, ..order };
+    let short = ExactOrder { bound: cost - 1, ..order };
     let buys = vec![order, just, short];
-    let clearing = cleared(&Book { buys, ..sorted.book() }, &params);
+    let clearing = cleared(&Book { exacts: buys, ..sorted.book() }, &params);
     // Buy orders do not influence prices.
     assert_eq!(clearing.valuations, without.valuations);
-    assert_eq!(clearing.buys, [Purchase { order: 0, paid: cost }, Purchase { order: 1, paid: cost }]);
+    assert_eq!(clearing.exacts, [ExactFill { order: 0, other: cost }, ExactFill { order: 1, other: cost }]);
 }
 
 /// Of more orders than can be filled, some are filled, the same on any number of threads.
@@ -161,14 +161,14 @@ fn buy_orders_pay_the_rate_and_no_more_than_they_may() {
 fn what_cannot_be_had_is_not_filled() {
     let sorted = workload::cycle_book(10, 5_000, 3);
     let order = |at: u64| buy((1, 1_000 << (at % 20)), (2, 1 << 45));
-    let book = Book { buys: (0..60).map(order).collect(), ..sorted.book() };
+    let book = Book { exacts: (0..60).map(order).collect(), ..sorted.book() };
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
         pool.install(|| cleared(&book, &Params::default()))
     };
     let (one, seven) = (run(1), run(7));
-    assert!(one.full && !one.buys.is_empty() && one.buys.len() < 60, "{}", one.buys.len());
-    assert_eq!((&one.trades, &one.buys), (&seven.trades, &seven.buys));
+    assert!(one.full && !one.exacts.is_empty() && one.exacts.len() < 60, "{}", one.exacts.len());
+    assert_eq!((&one.trades, &one.exacts), (&seven.trades, &seven.exacts));
 }
 
 fn any_price() -> impl Strategy<Value = Price> {
@@ -198,11 +198,14 @@ proptest! {
                 Pool { a: AssetId(a), b: next(a, step), reserve_a, reserve_b, fee: Fraction::power_of_two(fee) }
             })
             .collect();
-        let buys: Vec<BuyOrder> = buys
+        let exacts: Vec<ExactOrder> = buys
             .into_iter()
-            .map(|(a, step, bought, most)| BuyOrder { buy: AssetId(a), sell: next(a, step), bought, most })
+            .map(|(a, step, bought, most)| match bought % 2 {
+                0 => ExactOrder::buy(AssetId(a), bought, next(a, step), most),
+                _ => ExactOrder::sell(AssetId(a), bought, next(a, step), most),
+            })
             .collect();
-        let book = Book { pools, buys, ..sorted.book() };
+        let book = Book { pools, exacts, ..sorted.book() };
         let params = Params { solver, ..Params::default() };
         let clearing = clear(&book, &params, None).unwrap();
         let verified = verify(&book, &params, &clearing);
@@ -214,8 +217,13 @@ proptest! {
             let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
             prop_assert!(product(own - trade.sold, other + trade.bought) >= product(own, other));
         }
-        for purchase in &clearing.buys {
-            prop_assert!(purchase.paid <= book.buys[purchase.order as usize].most);
+        for fill in &clearing.exacts {
+            let order = &book.exacts[fill.order as usize];
+            let is_within = match order.side {
+                ExactSide::Buy => fill.other <= order.bound,
+                ExactSide::Sell => fill.other >= order.bound,
+            };
+            prop_assert!(is_within);
         }
     }
 }
@@ -232,16 +240,16 @@ fn a_group_that_is_not_full_costs_no_order_elsewhere() {
     let buys = vec![buy((1, 1_000), (2, 1 << 40)); 3];
     let (alone, both) = (SortedOffers::new(10, &liquid), [liquid.clone(), few.collect()].concat());
     let (params, both) = (Params::default(), SortedOffers::new(13, &both));
-    let alone = cleared(&Book { buys: buys.clone(), ..alone.book() }, &params);
-    let book = Book { buys: [buys, vec![buy((10, 1), (11, 100))]].concat(), ..both.book() };
+    let alone = cleared(&Book { exacts: buys.clone(), ..alone.book() }, &params);
+    let book = Book { exacts: [buys, vec![buy((10, 1), (11, 100))]].concat(), ..both.book() };
     let both = cleared(&book, &params);
-    assert!(alone.full && !both.full && !alone.buys.is_empty(), "{:?}", alone.buys);
-    assert_eq!(alone.buys, both.buys);
+    assert!(alone.full && !both.full && !alone.exacts.is_empty(), "{:?}", alone.exacts);
+    assert_eq!(alone.exacts, both.exacts);
     let rate = Rate::new(both.valuations[11], both.valuations[10], params.epsilon, params.mu);
-    let paid = book.buys[3].cost(&rate).expect("within its maximum");
+    let paid = book.exacts[3].other(&rate).expect("within its maximum");
     let mut claim = both.clone();
-    claim.buys.push(Purchase { order: 3, paid });
-    assert_eq!(verify(&book, &params, &claim), Err(Violation::Purchase(3)));
+    claim.exacts.push(ExactFill { order: 3, other: paid });
+    assert_eq!(verify(&book, &params, &claim), Err(Violation::ExactOrder(3)));
 }
 
 /// Three foreign assets with few units, which nothing fills in full, and a liquid market beside them.

@@ -4,7 +4,7 @@ mod exact;
 
 use clearing::workload::{self, Seeded, hostile};
 use clearing::{
-    BuyOrder, Clearing, Minima, Offer, Params, Pool, RowFill, RowOutcome, SortedOffers, TradeReason, clear, explain,
+    Clearing, ExactOrder, Minima, Offer, Params, Pool, RowFill, RowOutcome, SortedOffers, TradeReason, clear, explain,
     least_units,
 };
 use num_bigint::BigInt;
@@ -135,7 +135,7 @@ fn a_rate_is_what_fills_are_paid() {
     let mut reserve = || 1_000_000 + random.below(1_000_000);
     let (a, b) = (AssetId(0), AssetId(1));
     book.pools.push(Pool { a, b, reserve_a: reserve(), reserve_b: reserve(), fee: Fraction::power_of_two(9) });
-    book.buys.push(BuyOrder { buy: a, sell: b, bought: 500, most: 1_000_000 });
+    book.exacts.push(ExactOrder::buy(a, 500, b, 1_000_000));
     let params = Params::default();
     let clearing = clear(&book, &params, None).expect("a proper book");
     let trades = &clearing.trades;

@@ -54,6 +54,14 @@ fn operations() -> Vec<(Value, Vec<String>)> {
             words(&["sells 50 USD for at least 0.05 EUR each", "until it is cancelled"]),
         ),
         (
+            json!({"type": "exact", "side": "buy", "sell": "USD", "buy": "EUR", "units": "5000", "bound": "7000"}),
+            words(&["buys exactly 0.5 EUR for at most 70 USD", "or nothing happens, and what it locked returns"]),
+        ),
+        (
+            json!({"type": "exact", "side": "sell", "sell": "EUR", "buy": "USD", "units": "5000", "bound": "7000"}),
+            words(&["sells exactly 0.5 EUR for at least 70 USD"]),
+        ),
+        (
             json!({"type": "create_offer", "sell": "EUR", "buy": "USD", "amount": "5000", "limit": "0.5",
                 "life": "one batch"}),
             words(&["sells 0.5 EUR for at least 50 USD each", "returns after the batch of its block"]),

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace, OfferReplacement,
-    Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, Scope,
-    SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
+    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue,
+    RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -89,6 +89,11 @@ fn round_proposals(epoch: u64, member: u8, height: u64, round: u32) -> Contradic
 
 fn pool(operation: PoolOperation) -> Operation {
     Operation::Pool(Box::new(operation))
+}
+
+fn exact(sell: u32, buy: u32, side: ExactSide, units: u64, bound: u64) -> Operation {
+    let (sell, buy) = (AssetId(sell), AssetId(buy));
+    Operation::Exact { sell, buy, side, units, bound, client: ClientId([0xe5; 16]) }
 }
 
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
@@ -184,8 +189,10 @@ fn bodies() -> Vec<(u8, Body)> {
         pool(PoolOperation::Open { pool: key_of(7, u32::MAX, 255), x: most, y: 1 }),
         pool(PoolOperation::Provide { pool: key_of(0, 1, 3), shares: 1 << 23, most_a: most, most_b: 17 }),
         pool(PoolOperation::Leave { pool: key_of(0, 1, 3), shares: u64::MAX, least_a: 0, least_b: most }),
+        exact(1, 0, ExactSide::Buy, 1_250, most),
+        exact(0, u32::MAX, ExactSide::Sell, most, 1),
     ]);
-    while operations.len() < 54 {
+    while operations.len() < 56 {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
     }
@@ -220,6 +227,10 @@ fn operation(operation: &Operation) -> Value {
                 "life": life.to_string(), "client": client.to_string(),
             })
         }
+        Operation::Exact { sell, buy, side, units, bound, client } => json!({
+            "sell": sell.0, "buy": buy.0, "side": side.name(), "units": units.to_string(),
+            "bound": bound.to_string(), "client": client.to_string(),
+        }),
         Operation::Cancel(places) => {
             let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
                 let (limit, offer) = (limit.to_string(), offer.to_string());
@@ -382,15 +393,15 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 54);
+    assert_eq!(vectors.len(), 56);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
-    for name in native.into_iter().chain(["withdraw", "lane", "replace", "open_pool", "provide", "leave"]) {
+    for name in native.into_iter().chain(["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 30);
+    assert_eq!(typed.len(), 31);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});

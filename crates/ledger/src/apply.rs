@@ -25,8 +25,8 @@ use primitives::{
     Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
 };
 use proofs::{
-    Batch, Cancelled, ContractReceipts, Outcome, Pair, PairTrade, PoolFill, Refusal, Replaced, SettledFills,
-    Traded as Met, asset_digest,
+    Batch, Cancelled, ContractReceipts, ExactOutcome, Outcome, Pair, PairTrade, PoolFill, Refusal, Replaced,
+    SettledFills, Traded as Met, asset_digest,
 };
 use rayon::prelude::*;
 
@@ -34,6 +34,7 @@ use crate::Ledger;
 use crate::attached::{Attached, conserved};
 use crate::changes::Changes;
 use crate::contracts::{Phase, SeenBefore, Undo};
+use crate::exacts::{Judge, NewExact, exact_credits, mark_exacts, order_of, trades as exact_trades};
 use crate::fault::Fault;
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
@@ -131,6 +132,8 @@ struct Traded {
     pairs: Vec<PairOutcome>,
     /// Change of units that offers lock.
     locked: Sums,
+    /// What became of exact orders, in the order of the block's.
+    exacts: Vec<(u32, ExactOutcome)>,
     report: Option<clearing::Report>,
 }
 
@@ -228,6 +231,7 @@ impl Ledger {
         pools.trade(self.pools(), &traded.batch.pools);
         self.end_offers(block.height, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
+        mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
         stage(Stage::Settlement);
         let fills = &traded.batch.fills;
@@ -248,7 +252,7 @@ impl Ledger {
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
         let pooled = self.commit_pools(pools, &mut held, &mut places);
-        let own = orders.credits.iter().copied();
+        let own = orders.credits.iter().copied().chain(exact_credits(&orders.exacts, &traded.exacts));
         let credits: Vec<Credit> = own.chain(paid).chain(returned).chain(ended).chain(payouts).chain(pooled).collect();
         let mut effects = self.apply_effects(&transactions, &filtered, &credits);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
@@ -340,14 +344,19 @@ impl Ledger {
         stage(Stage::Orders);
         let least = self.least_units();
         let awake = pools.awake(self.pools(), &least);
-        let cleared = self.clear(&self.places.book, &awake).map_err(|reason| Fault::Clearing { height, reason })?;
+        let cleared = self
+            .clear(&self.places.book, &awake, &orders.exacts)
+            .map_err(|reason| Fault::Clearing { height, reason })?;
         stage(Stage::Clearing);
-        let Some(Clearing { valuations, trades, pools, short, report, .. }) = cleared else {
+        let Some(clearing) = cleared else {
             let pairs = by_pair.iter().map(PairOutcome::unpriced).collect();
             let batch = Batch::default();
             self.forget_valuations();
-            return Ok(Traded { batch, pairs, locked, report: None });
+            let exacts = self.judge_exacts(&orders.exacts, &batch, None);
+            return Ok(Traded { batch, pairs, locked, exacts, report: None });
         };
+        let exacts = exact_trades(&orders.exacts, &clearing);
+        let Clearing { valuations, trades, pools, short, report, .. } = clearing;
         let offered = self.places.book.iter().map(|(pair, _)| (pair.sell, pair.buy));
         let groups = groups(self.assets.len() as u32, offered, &awake);
         let fills: Vec<PoolFill> = pools.iter().map(|trade| pool_fill(&awake, trade)).collect();
@@ -374,11 +383,12 @@ impl Ledger {
             .into_par_iter()
             .map(|(orders, executed)| PairOutcome::new(orders, executed.unwrap_or_default(), &prices))
             .collect();
-        conserved(self.assets.len(), &pairs, &fills)
+        conserved(self.assets.len(), &pairs, &fills, &exacts)
             .map_err(|violation| Fault::Clearing { height, reason: violation.to_string() })?;
-        let batch = Batch { pools: fills, ..batch(&valuations, short, &pairs) };
+        let batch = Batch { pools: fills, exacts, ..batch(&valuations, short, &pairs) };
         self.revalue(&valuations, &groups);
-        Ok(Traded { batch, pairs, locked, report: Some(report) })
+        let exacts = self.judge_exacts(&orders.exacts, &batch, Some(&groups));
+        Ok(Traded { batch, pairs, locked, exacts, report: Some(report) })
     }
 
     /// Removes the offers whose last batch this was, and lists every offer that left otherwise than by trading.
@@ -407,24 +417,43 @@ impl Ledger {
         let (pairs, groups) =
             self.check_attached(orders, &awake, attached).map_err(|violation| Fault::Attached { height, violation })?;
         stage(Stage::Clearing);
-        Ok(self.make(attached, pairs, groups.as_ref()))
+        Ok(self.make(attached, pairs, &orders.exacts, groups.as_ref()))
     }
 
     /// Makes the changes of a checked clearing.
-    fn make(&mut self, attached: &Attached, pairs: Vec<PairOutcome>, groups: Option<&Groups>) -> Traded {
+    fn make(
+        &mut self,
+        attached: &Attached,
+        pairs: Vec<PairOutcome>,
+        exacts: &[NewExact],
+        groups: Option<&Groups>,
+    ) -> Traded {
         let locked = self.places.book.make(&pairs);
         let batch = batch(&attached.valuations, attached.short.clone(), &pairs);
-        let batch = Batch { pools: attached.pools.clone(), ..batch };
+        let batch = Batch { pools: attached.pools.clone(), exacts: attached.exacts.clone(), ..batch };
         match groups {
             Some(groups) => self.revalue(&attached.valuations, groups),
             None => self.forget_valuations(),
         }
-        Traded { batch, pairs, locked, report: None }
+        let exacts = self.judge_exacts(exacts, &batch, groups);
+        Traded { batch, pairs, locked, exacts, report: None }
+    }
+
+    /// What a batch made of the block's exact orders.
+    fn judge_exacts(&self, exacts: &[NewExact], batch: &Batch, groups: Option<&Groups>) -> Vec<(u32, ExactOutcome)> {
+        let short = groups.map(|groups| groups.contain(&batch.short)).unwrap_or_default();
+        let (valuations, params) = (&batch.valuations, self.clearing_params());
+        Judge { groups, valuations, short: &short, params }.outcomes(exacts, batch)
     }
 
     /// Prices and amounts for a whole book, starting from this ledger's valuations; `None` if nothing is for sale.
-    pub(crate) fn clear(&self, book: &OrderBook, awake: &[AwakePool]) -> Result<Option<Clearing>, String> {
-        self.clear_pairs(book, awake, |_| true)
+    pub(crate) fn clear(
+        &self,
+        book: &OrderBook,
+        awake: &[AwakePool],
+        exacts: &[NewExact],
+    ) -> Result<Option<Clearing>, String> {
+        self.clear_pairs(book, awake, exacts, |_| true)
     }
 
     /// As [`Ledger::clear`], for the pairs that are chosen: whole groups, which the others do not concern.
@@ -432,6 +461,7 @@ impl Ledger {
         &self,
         book: &OrderBook,
         awake: &[AwakePool],
+        exacts: &[NewExact],
         is_chosen: impl Fn(Pair) -> bool,
     ) -> Result<Option<Clearing>, String> {
         if book.is_empty() && awake.is_empty() {
@@ -442,7 +472,8 @@ impl Ledger {
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
         let pools = awake.iter().filter(|(key, _)| is_chosen(Pair { sell: key.a, buy: key.b }));
         let pools = pools.map(|(_, pool)| *pool).collect();
-        let book = clearing::Book { assets: self.assets.len() as u32, pairs, pools, ..Default::default() };
+        let exacts = exacts.iter().map(|new| order_of(&new.request)).collect();
+        let book = clearing::Book { assets: self.assets.len() as u32, pairs, pools, exacts };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }
 
@@ -496,6 +527,10 @@ impl Ledger {
         for fill in &batch.pools {
             kept.add(fill.sell(), i128::from(fill.sold));
             kept.add(fill.buy(), -i128::from(fill.bought));
+        }
+        for trade in &batch.exacts {
+            kept.add(trade.pair.sell, i128::from(trade.sold));
+            kept.add(trade.pair.buy, -i128::from(trade.bought));
         }
         if let Some(asset) = (0..self.assets.len()).find(|asset| kept.get(*asset) < 0) {
             let units = kept.get(asset).unsigned_abs();

@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 use borsh::{BorshDeserialize, BorshSerialize};
 use clearing::{PairBook, Pool, PoolTrade, Violation as Wrong, check_pools};
 use primitives::{Amount, AssetId, PoolKey, Price};
-use proofs::{Batch, Offer, Pair, Place, PoolFill};
+use proofs::{Batch, ExactTrade, Offer, Pair, Place, PoolFill};
 use rayon::prelude::*;
 
 use crate::Ledger;
+use crate::exacts::Judge;
 use crate::fault::AttachedViolation;
 use crate::orders::{Orders, PairOrders};
 use crate::places::pools::{AwakePool, groups};
@@ -46,6 +47,8 @@ pub struct Attached {
     pub trades: Vec<AttachedTrade>,
     /// The pools that trade, in order.
     pub pools: Vec<PoolFill>,
+    /// The exact orders that are filled, in the order in which they are tried.
+    pub exacts: Vec<ExactTrade>,
     /// The groups in which not every offer that is better than the rate by more than μ executes in full, each by its
     /// lowest asset, in order.
     pub short: Vec<AssetId>,
@@ -62,6 +65,7 @@ impl Attached {
             valuations: batch.valuations.clone(),
             trades: batch.trades.iter().map(trade).collect(),
             pools: batch.pools.clone(),
+            exacts: batch.exacts.clone(),
             short: batch.short.clone(),
         }
     }
@@ -116,6 +120,9 @@ impl Ledger {
             self.check_best(orders, awake, attached, &exempt)?;
         }
         self.check_pools(awake, attached, &exempt)?;
+        let valuations = &attached.valuations;
+        let judge = Judge { groups: Some(&groups), valuations, short: &exempt, params: self.clearing_params() };
+        judge.check(&orders.exacts, &attached.exacts)?;
         // A claim may trade pairs of assets that do not exist.
         let is_full = |pair: Pair| exempt.get(pair.sell.0 as usize) == Some(&false);
         let checked: Vec<Result<PairOutcome, AttachedViolation>> = work
@@ -123,7 +130,7 @@ impl Ledger {
             .map(|(orders, trade)| self.check_pair(&orders, trade.flatten(), &prices, &groups, is_full(orders.pair)))
             .collect();
         let pairs: Vec<PairOutcome> = checked.into_iter().collect::<Result<_, _>>()?;
-        conserved(self.assets.len(), &pairs, &attached.pools)?;
+        conserved(self.assets.len(), &pairs, &attached.pools, &attached.exacts)?;
         Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
     }
 
@@ -139,7 +146,7 @@ impl Ledger {
         book.place(&orders.by_pair());
         let has = |asset: AssetId| of.get(asset.0 as usize) == Some(&true);
         let is_of = |pair: Pair| has(pair.sell) && has(pair.buy);
-        let found = self.clear_pairs(&book, awake, is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
+        let found = self.clear_pairs(&book, awake, &[], is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
         let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
         let claimed = attached.trades.iter().filter(|trade| is_of(trade.pair));
         let chosen: Vec<PoolKey> = awake.iter().map(|(key, _)| *key).filter(|key| has(key.a) && has(key.b)).collect();
@@ -274,7 +281,12 @@ impl Ledger {
 }
 
 /// Checks that no more of an asset is paid out than was sold.
-pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome], pools: &[PoolFill]) -> Result<(), AttachedViolation> {
+pub(crate) fn conserved(
+    assets: usize,
+    pairs: &[PairOutcome],
+    pools: &[PoolFill],
+    exacts: &[ExactTrade],
+) -> Result<(), AttachedViolation> {
     let mut totals = vec![(0u128, 0u128); assets];
     for fill in pairs.iter().flat_map(|pair| &pair.fills) {
         totals[fill.pair.sell.0 as usize].0 += u128::from(fill.sold);
@@ -283,6 +295,10 @@ pub(crate) fn conserved(assets: usize, pairs: &[PairOutcome], pools: &[PoolFill]
     for fill in pools {
         totals[fill.sell().0 as usize].0 += u128::from(fill.sold);
         totals[fill.buy().0 as usize].1 += u128::from(fill.bought);
+    }
+    for trade in exacts {
+        totals[trade.pair.sell.0 as usize].0 += u128::from(trade.sold);
+        totals[trade.pair.buy.0 as usize].1 += u128::from(trade.bought);
     }
     match totals.iter().position(|(sold, paid)| paid > sold) {
         Some(asset) => {

@@ -107,6 +107,15 @@ pub enum AttachedViolation {
     /// A pool is unknown or asleep, does not trade by the rule of pools, or trades less than it must in a full group.
     #[error("the pool {0:?} does not trade as the rule of pools says at these valuations, is unknown, or sleeps")]
     Pool(PoolKey),
+    /// A claimed fill is of no exact order of the block, is out of order, moves other units than the rate says, is
+    /// beyond the order's bound, or in a group that has no price or is not full.
+    #[error("the exact order {id} of account {account} cannot be filled as the clearing says")]
+    Exact {
+        /// The account.
+        account: primitives::Address,
+        /// The number of its transaction.
+        id: primitives::Sequence,
+    },
     /// Fullness is denied, but the solver finds another clearing.
     #[error("the clearing says that it is not full, but it is not the one that the solver finds")]
     NotTheBest,

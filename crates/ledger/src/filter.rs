@@ -155,6 +155,9 @@ impl<'a> Visitor<'a> for Check<'_> {
                 permit(rests <= replace.remains, Refusal::REMAINS_TOO_FEW)
             }
             Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit).map_err(too_small),
+            Requirement::ExactSize(asset, units) => {
+                permit(units >= ledger.assets[asset.0 as usize].least_units, Refusal::EXACT_TOO_SMALL)
+            }
             Requirement::Room(pair) => ledger.check_room(pair),
             Requirement::Alive(life) => ledger.check_life(life),
             Requirement::Reserve(asset, units) => {

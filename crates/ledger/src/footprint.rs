@@ -11,10 +11,10 @@
 
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{
-    Address, Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price,
-    PublicKey, Sequence,
+    Address, Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation,
+    Price, PublicKey, Sequence,
 };
-use proofs::{Offer, Pair, Place, Refusal};
+use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
 use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
@@ -39,6 +39,8 @@ pub(crate) enum Requirement<'a> {
     Remains(&'a OfferReplacement),
     /// An offer of this size is not below the minimum.
     Size(Pair, Amount, Price),
+    /// An exact order of so many units of an asset is not below the minimum.
+    ExactSize(AssetId, Amount),
     /// The book has room for an offer of this pair.
     Room(Pair),
     /// An offer with this life is not over in the next block, and may end when it does.
@@ -159,6 +161,9 @@ pub(crate) trait Visitor<'a> {
     /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
 
+    /// An exact order joins the batch of the block.
+    fn exact(&mut self, _: ExactRequest) {}
+
     /// An offer takes the place of one that rests before the block; its id is given.
     fn replace(&mut self, _: &'a OfferReplacement, _: Sequence) {}
 
@@ -205,6 +210,14 @@ impl Footprint for Body {
                 visitor.sum(Sum::Spent(sell), amount);
                 let place = Place { limit, account: sender, id: self.sequence };
                 visitor.place(pair, Offer { place, amount, until: last_height(life) });
+            }
+            &Operation::Exact { sell, buy, side, units, bound, client: _ } => {
+                let pair = listed(sell, buy, visitor)?;
+                let request = ExactRequest { pair, side, units, bound, account: sender, id: self.sequence };
+                let exact = if side == ExactSide::Buy { buy } else { sell };
+                visitor.require(Requirement::ExactSize(exact, units))?;
+                visitor.sum(Sum::Spent(sell), request.locks());
+                visitor.exact(request);
             }
             Operation::Cancel(places) => {
                 visitor.require(Requirement::OneRests(places))?;

@@ -15,6 +15,7 @@ mod audit;
 mod changes;
 pub mod contracts;
 mod effects;
+mod exacts;
 mod fault;
 mod filter;
 mod footprint;
@@ -41,8 +42,9 @@ pub use changes::Changes;
 pub use fault::{AttachedViolation, Fault};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
-    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits,
-    Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
+    ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK,
+    LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS,
+    VOTES_BYTES_MAX, votes_bytes,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{
@@ -56,13 +58,14 @@ pub use places::venues::{VenueTerms, Venues};
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
     AccountProof, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ClaimedId,
-    DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, Fill, FillReason, FillVerdict, FilledId,
-    FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof,
-    Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, ReceiptProof,
-    ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, Schedule, SettledFills,
-    SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof,
-    VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest,
-    asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
+    DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest,
+    ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond,
+    LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill,
+    PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal,
+    Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, Schedule, SettledFills, SettlesProof, SlotProof, Terms,
+    Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof,
+    VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root,
+    outcomes_by_id, with_settles,
 };
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};

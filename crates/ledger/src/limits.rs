@@ -134,6 +134,9 @@ impl Default for Limits {
 /// equation makes cheaper. A sub-block with more is invalid by its bytes alone.
 pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
 
+/// Exact orders of a sub-block: amounts are sought for them beside those of all offers.
+pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
+
 /// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,
 /// because they would be refused.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +147,7 @@ pub struct Quota {
     lane_duty_checks: u32,
     recoveries: u32,
     venue_signatures: u32,
+    exacts: u32,
 }
 
 impl Default for Quota {
@@ -151,8 +155,8 @@ impl Default for Quota {
         let (accusations, stakes) = (ACCUSATIONS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK);
         let (lane_checks, lane_duty_checks) = (LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK);
         let venue_signatures = VENUE_SIGNATURES_PER_SUB_BLOCK;
-        let recoveries = TYPED_DATA_PER_SUB_BLOCK;
-        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures }
+        let (recoveries, exacts) = (TYPED_DATA_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK);
+        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures, exacts }
     }
 }
 
@@ -168,6 +172,7 @@ impl Quota {
         let (left, cost) = match &transaction.body.operation {
             Operation::Accuse(_) => (&mut self.accusations, 1),
             Operation::Stake(_) => (&mut self.stakes, 1),
+            Operation::Exact { .. } => (&mut self.exacts, 1),
             Operation::Lane(bytes) if is_lane_duty(bytes) => (&mut self.lane_duty_checks, bridge::cost(bytes)),
             Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
             Operation::Venue(operation) => match &**operation {

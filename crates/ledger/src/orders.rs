@@ -1,10 +1,11 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
 use primitives::{Address, Amount, OfferReplacement, Sequence, Transaction};
-use proofs::{EndReason, EndedOffer, Offer, Pair, Place};
+use proofs::{EndReason, EndedOffer, ExactRequest, Offer, Pair, Place};
 use rayon::prelude::*;
 
 use crate::Ledger;
+use crate::exacts::NewExact;
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{Visitor, place_of};
 use crate::places::offers::{Edit, last_height};
@@ -28,6 +29,8 @@ pub(crate) struct Orders<'a> {
     pub leaving: Vec<EndedOffer>,
     /// Replacements: the index of each, and the units that rested of the old offer.
     pub replaced: Vec<(u32, Amount)>,
+    /// Exact orders, in the order in which they are tried.
+    pub exacts: Vec<NewExact>,
     pub credits: Vec<Credit>,
     /// Operations on places of custody.
     pub edits: PlaceEdits<'a>,
@@ -56,6 +59,10 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
 
     fn place(&mut self, pair: Pair, offer: Offer) {
         self.orders.offers.push(NewOffer { pair, offer, index: self.index });
+    }
+
+    fn exact(&mut self, request: ExactRequest) {
+        self.orders.exacts.push(NewExact { request, index: self.index });
     }
 
     fn cancel(&mut self, pair: Pair, place: Place) {
@@ -94,6 +101,7 @@ impl<'a> Orders<'a> {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             leaving: Vec::with_capacity(count(|orders| orders.leaving.len())),
             replaced: Vec::new(),
+            exacts: Vec::new(),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
             edits: PlaceEdits::default(),
         };
@@ -101,10 +109,12 @@ impl<'a> Orders<'a> {
             all.offers.append(&mut orders.offers);
             all.leaving.append(&mut orders.leaving);
             all.replaced.append(&mut orders.replaced);
+            all.exacts.append(&mut orders.exacts);
             all.credits.append(&mut orders.credits);
             all.edits.append(orders.edits);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.leaving.par_sort_unstable());
+        all.exacts.sort_unstable();
         // Several cancels may name one offer.
         all.leaving.dedup_by_key(|ended| (ended.pair, ended.place));
         all

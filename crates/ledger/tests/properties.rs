@@ -5,17 +5,18 @@ mod model;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clearing::{Clearing, PoolTrade, Trade};
+use clearing::{Clearing, ExactFill, ExactOrder, PoolTrade, Trade};
 use ledger::{
-    AccountState, Applied, Attached, BlockReceipts, Fault, Genesis, LIFE_MAX, Ledger, Limits, Listing, Member,
-    Membership, Outcome, Pair, PairOffers, Place, PoolFill, PoolRecord, PoolRecordId, PoolTerms, ReceiptsTrie, Refusal,
-    Rest, Restore, RootPart, Roots, Schedule, Signatures, Snapshot, SnapshotError, Terms, is_asleep,
+    AccountState, Applied, Attached, BlockReceipts, ExactOutcome, ExactReason, ExactTrade, Fault, Genesis, LIFE_MAX,
+    Ledger, Limits, Listing, Member, Membership, Outcome, Pair, PairOffers, Place, PoolFill, PoolRecord, PoolRecordId,
+    PoolTerms, ReceiptsTrie, Refusal, Rest, Restore, RootPart, Roots, Schedule, Signatures, Snapshot, SnapshotError,
+    Terms, is_asleep,
 };
 use model::Model;
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, RoundProposed, RoundValue, RoundVoted, Scope,
-    SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
+    OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, RoundProposed, RoundValue,
+    RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -148,6 +149,24 @@ fn draw_pool(rng: &mut ChaCha8Rng, model: &Model, account: &Address) -> Operatio
     }))
 }
 
+/// Draws an exact order: some too small, some for more than there is, some beyond the rate.
+fn draw_exact(rng: &mut ChaCha8Rng, sell: AssetId, buy: AssetId) -> Operation {
+    let units = match rng.random_range(0..20) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => rng.random_range(1..4_000),
+        3..6 => rng.random_range(100_000..1_000_000),
+        _ => rng.random_range(4_000..20_000),
+    };
+    let bound = match rng.random_range(0..20) {
+        0 => 0,
+        1 => i64::MAX as u64 + rng.random_range(0..2),
+        _ => (units as f64 * rng.random_range(0.9..1.15)) as u64,
+    };
+    let side = if rng.random() { ExactSide::Buy } else { ExactSide::Sell };
+    Operation::Exact { sell, buy, side, units, bound, client: ClientId([rng.random(); 16]) }
+}
+
 /// Mostly evidence that proves nothing, because every conviction costs a validator.
 fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
     let epoch = (model.validators.committees.len() as u64).saturating_sub(rng.random_range(0..6));
@@ -222,7 +241,11 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         2 => highest + 64,
         _ => highest + rng.random_range(1..20),
     };
-    let operation = match rng.random_range(0..28) {
+    let operation = match rng.random_range(0..31) {
+        28..31 => {
+            let (sell, buy) = (asset(rng), asset(rng));
+            draw_exact(rng, sell, buy)
+        }
         20..24 => draw_staking(rng, model, &account),
         24..28 => draw_pool(rng, model, &account),
         0 => {
@@ -346,9 +369,10 @@ fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> led
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
-/// Runs a random history; returns the refusals that occurred, and how many remainders were returned.
-fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (BTreeSet<Refusal>, usize) {
-    let (mut met, mut returned) = (BTreeSet::new(), 0);
+/// Runs a random history; returns the refusals that occurred, how many remainders were returned, and how many exact
+/// orders were filled.
+fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (BTreeSet<Refusal>, usize, usize) {
+    let (mut met, mut returned, mut filled) = (BTreeSet::new(), 0, 0);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let genesis = genesis(fee, epsilon);
     let mut model = Model::new(&genesis);
@@ -379,6 +403,9 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         met.extend(refusals.iter().flatten().copied());
         let said = applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought, f.returned));
         assert_eq!(said.collect::<Vec<_>>(), fills);
+        assert_eq!(applied.batch.exacts, model.exacts);
+        assert_exacts(&block, &applied);
+        filled += applied.batch.exacts.len();
         assert_returns(&applied, &real);
         returned += fills.iter().filter(|fill| fill.4 > 0).count();
         model.assert_same(&real);
@@ -408,7 +435,25 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
-    (met, returned)
+    (met, returned, filled)
+}
+
+/// The receipt of each exact order says what the batch says, and what it locked is accounted for.
+fn assert_exacts(block: &[Transaction], applied: &Applied) {
+    let mut filled = 0;
+    for (transaction, outcome) in block.iter().zip(&applied.outcomes) {
+        let (body, Outcome::Exact(ExactOutcome { sold, bought, returned, why })) = (&transaction.body, *outcome) else {
+            continue;
+        };
+        let Operation::Exact { side, units, bound, .. } = body.operation else { panic!("{body:?}") };
+        let trade = |trade: &&ExactTrade| (trade.account, trade.id) == (body.account, body.sequence);
+        let trade = applied.batch.exacts.iter().find(trade);
+        assert_eq!(trade.map_or((0, 0), |trade| (trade.sold, trade.bought)), (sold, bought));
+        assert_eq!(sold + returned, if side == ExactSide::Buy { bound } else { units });
+        assert_eq!(trade.is_some(), why == ExactReason::Filled);
+        filled += usize::from(trade.is_some());
+    }
+    assert_eq!(filled, applied.batch.exacts.len());
 }
 
 /// A returned remainder leaves no offer, and its account is among those that changed.
@@ -462,7 +507,7 @@ fn lies(
 ) {
     let state = |ledger: &Ledger| (ledger.height(), Snapshot::of(ledger).collect::<Vec<_>>());
     let before = state(follower);
-    for kind in 0..14 {
+    for kind in 0..18 {
         let mut lie = truth.clone();
         let fill = rng.random_range(0..lie.pools.len().max(1));
         if let Some(of) = lie.pools.get_mut(fill) {
@@ -476,6 +521,16 @@ fn lies(
         }
         let which = rng.random_range(0..lie.trades.len().max(1));
         let asset = rng.random_range(0..ASSETS as usize);
+        let exact = rng.random_range(0..lie.exacts.len().max(1));
+        if let Some(of) = lie.exacts.get_mut(exact) {
+            match kind {
+                14 => of.sold -= 1,
+                15 => of.bought += 1,
+                16 => of.id += 1,
+                17 => lie.exacts.push(lie.exacts[exact]),
+                _ => {}
+            }
+        }
         let is_other = lie != *truth;
         match (kind, lie.trades.get_mut(which)) {
             (0, Some(trade)) => trade.sold += 1,
@@ -519,7 +574,11 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
     let met: Vec<_> = met.filter(|(_, offers)| !offers.is_empty()).collect();
     let pairs = met.iter().map(|(pair, offers)| offers.view(*pair));
     let pools: Vec<clearing::Pool> = awake.iter().map(|(_, pool)| *pool).collect();
-    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), pools, ..Default::default() };
+    let (exacts, exact_fills) = exact_orders(&truth.exacts);
+    let book = clearing::Book { assets: ASSETS, pairs: pairs.collect(), pools, exacts };
+    if claim.exacts != truth.exacts {
+        return false;
+    }
     if book.pairs.is_empty() && book.pools.is_empty() {
         return claim == truth;
     }
@@ -533,7 +592,7 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
         pools.push(PoolTrade { pool: at as u32, sell, buy, sold: fill.sold, bought: fill.bought });
     }
     let clearing =
-        Clearing { valuations: claim.valuations.clone(), trades, pools, full, short, report, ..Default::default() };
+        Clearing { valuations: claim.valuations.clone(), trades, pools, exacts: exact_fills, full, short, report };
     let Ok(verified) = clearing::verify(&book, &after.clearing_params(), &clearing) else { return false };
     let is_last = |trade: &ledger::AttachedTrade| {
         let at = met.iter().position(|(pair, _)| *pair == trade.pair).expect("verified");
@@ -552,6 +611,20 @@ fn holds(claim: &Attached, truth: &Attached, after: &Ledger, applied: &Applied) 
         && of_short(claim) == of_short(truth)
         && (claim.short.is_empty() || claim.pools == truth.pools);
     claim.trades.iter().all(is_last) && is_solved
+}
+
+/// Orders that ask for exactly what was traded, and their fills.
+fn exact_orders(trades: &[ExactTrade]) -> (Vec<ExactOrder>, Vec<ExactFill>) {
+    let order = |trade: &ExactTrade| {
+        let (Pair { sell, buy }, ExactTrade { sold, bought, .. }) = (trade.pair, trade);
+        match trade.side {
+            ExactSide::Buy => ExactOrder::buy(buy, *bought, sell, *sold),
+            ExactSide::Sell => ExactOrder::sell(sell, *sold, buy, *bought),
+        }
+    };
+    let other = |trade: &ExactTrade| if trade.side == ExactSide::Buy { trade.sold } else { trade.bought };
+    let fill = |(order, trade): (u32, &ExactTrade)| ExactFill { order, other: other(trade) };
+    (trades.iter().map(order).collect(), (0..).zip(trades).map(fill).collect())
 }
 
 /// The pools that took part in a batch, as they were in it, from those after it.
@@ -723,7 +796,8 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let (met, returned) = run(3, 90, 100, 1, Fraction::power_of_two(15));
+    let (met, returned, filled) = run(3, 90, 100, 1, Fraction::power_of_two(15));
+    assert!(filled > 5, "{filled} exact orders were filled");
     assert!(returned > 0, "{returned} remainders were returned");
     let all = [
         Refusal::BAD_SIGNATURE,
@@ -777,6 +851,7 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::POOL_COSTS_MORE,
         Refusal::POOL_PAYS_LESS,
         Refusal::SHARES_NOT_HELD,
+        Refusal::EXACT_TOO_SMALL,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never had {missed:?}");

@@ -9,6 +9,7 @@
 
 mod amount;
 mod block;
+mod exact;
 mod format;
 mod hash;
 mod height;
@@ -28,6 +29,7 @@ mod wallet;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
+pub use exact::ExactSide;
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
@@ -44,8 +46,8 @@ pub use statement::{
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction, TransactionId,
-    UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
+    Body, EXACT_WEIGHT, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction,
+    TransactionId, UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
 };
 pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
 pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

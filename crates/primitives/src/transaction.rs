@@ -6,6 +6,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::exact::ExactSide;
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
 use crate::pool::PoolOperation;
 use crate::sequence::Sequence;
@@ -31,6 +32,9 @@ pub const WEIGHT_BYTES: u64 = 1_024;
 
 /// What opening a pool costs, in fees: it takes one of few places for ever.
 pub const POOL_WEIGHT: u64 = 1_000;
+
+/// What an order for an exact amount costs, in fees: amounts are sought for it beside those of all offers.
+pub const EXACT_WEIGHT: u64 = 4;
 
 /// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
 /// from an account of the member that signed it, and only if it changes the state.
@@ -119,6 +123,22 @@ pub enum Operation {
     Replace(Box<OfferReplacement>),
     /// Opens a constant-product pool, provides to one, or leaves it.
     Pool(Box<PoolOperation>),
+    /// In the batch of its block, buys exactly `units` of `buy` for at most `bound` of `sell`, or sells exactly `units`
+    /// of `sell` for at least `bound` of `buy`; otherwise nothing happens, and all that it locks returns.
+    Exact {
+        /// The asset to sell.
+        sell: AssetId,
+        /// The asset to receive.
+        buy: AssetId,
+        /// Which of the two `units` counts.
+        side: ExactSide,
+        /// Units to buy or to sell.
+        units: Amount,
+        /// The most units of `sell` to pay, which it locks, or the fewest of `buy` to receive.
+        bound: Amount,
+        /// What its client calls it.
+        client: ClientId,
+    },
 }
 
 /// A transaction before it is signed.
@@ -278,6 +298,8 @@ impl Operation {
     fn debit(&self) -> Option<(AssetId, Amount)> {
         match *self {
             Operation::CreateOffer { sell, amount, .. } => Some((sell, amount)),
+            Operation::Exact { sell, side: ExactSide::Buy, bound, .. } => Some((sell, bound)),
+            Operation::Exact { sell, side: ExactSide::Sell, units, .. } => Some((sell, units)),
             Operation::Pay { asset, amount, .. }
             | Operation::Burn { asset, amount }
             | Operation::Withdraw { asset, amount, .. } => Some((asset, amount)),
@@ -300,7 +322,7 @@ impl Operation {
     /// cancel names none.
     pub fn assets(&self) -> [Option<AssetId>; 2] {
         match *self {
-            Operation::CreateOffer { sell, buy, .. } => [Some(sell), Some(buy)],
+            Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } => [Some(sell), Some(buy)],
             Operation::Replace(ref replace) => [Some(replace.old.sell), Some(replace.old.buy)],
             Operation::Pay { asset, .. }
             | Operation::Issue { asset, .. }
@@ -324,6 +346,7 @@ impl Operation {
             | Operation::Issue { amount, .. }
             | Operation::Burn { amount, .. }
             | Operation::Withdraw { amount, .. }
+            | Operation::Exact { units: amount, .. }
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::Replace(ref replace) => Some(replace.amount),
@@ -338,7 +361,7 @@ impl Operation {
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
     /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
-    /// a new pool; none for a member's duty in the lane ([`LANE_DUTY`]).
+    /// a new pool; [`EXACT_WEIGHT`] for an exact order; none for a member's duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
@@ -346,6 +369,7 @@ impl Operation {
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
+            Operation::Exact { .. } => EXACT_WEIGHT,
             Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => POOL_WEIGHT,
             Operation::Replace(replace) => 1 + u64::from(matches!(replace.life, Life::Until(_))),
             Operation::CreateAccount { .. }
@@ -378,6 +402,7 @@ impl Operation {
             Operation::Venue(_) => "venue",
             Operation::Replace(_) => "replace",
             Operation::Pool(operation) => operation.name(),
+            Operation::Exact { .. } => "exact",
         }
     }
 }
@@ -412,7 +437,11 @@ impl Transaction {
             _ => {}
         }
         match &self.body.operation {
-            Operation::CreateOffer { sell, buy, .. } if sell == buy => Err(Malformed::SameAsset),
+            Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } if sell == buy => {
+                Err(Malformed::SameAsset)
+            }
+            Operation::Exact { bound: 0, .. } => Err(Malformed::ZeroAmount),
+            Operation::Exact { bound, .. } if *bound > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Replace(replace) if replace.old.sell == replace.old.buy => Err(Malformed::SameAsset),
             Operation::Replace(replace) if replace.remains > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Cancel(places) if !is_list(places) => Err(Malformed::CancelList),

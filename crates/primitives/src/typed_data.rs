@@ -11,6 +11,7 @@
 //! | create offer | `CreateOffer(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,uint64 amount,string limit,string life,bytes16 client)` |
 //! | cancel | `Cancel(address account,uint64 sequence,uint64 until,Offer[] offers)Offer(uint32 sell,uint32 buy,string limit,uint64 offer)` |
 //! | replace | `Replace(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,string oldLimit,uint64 offer,uint64 remains,uint64 amount,string limit,string life,bytes16 client)` |
+//! | exact order | `Exact(address account,uint64 sequence,uint64 until,uint32 sell,uint32 buy,string side,uint64 units,uint64 bound,bytes16 client)` |
 //! | pay | `Pay(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | issue | `Issue(address account,uint64 sequence,uint64 until,address to,uint32 asset,uint64 amount)` |
 //! | burn | `Burn(address account,uint64 sequence,uint64 until,uint32 asset,uint64 amount)` |
@@ -233,6 +234,11 @@ impl TypedData {
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
             Operation::Venue(operation) => venues::structure(operation),
             Operation::Pool(operation) => pool_structure(operation),
+            Operation::Exact { sell, buy, side, units, bound, client } => {
+                let what = [("sell", Uint32(sell.0)), ("buy", Uint32(buy.0)), ("side", Text(side.name().into()))];
+                let terms = [("units", Uint64(*units)), ("bound", Uint64(*bound)), ("client", Bytes16(client.0))];
+                ("Exact", what.into_iter().chain(terms).collect())
+            }
         };
         let mut fields = vec![
             ("account", TypedValue::Address(body.account)),

@@ -6,6 +6,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Price, TransactionId, read_format, write_format};
 
 use crate::ethereum_receipt::ContractReceipts;
+use crate::exact::{ExactOutcome, ExactTrade};
 use crate::fill::{EndedOffer, Fill};
 use crate::offer::Pair;
 use crate::pool::{PoolFill, Pooled};
@@ -31,6 +32,8 @@ pub enum Outcome {
     Replaced(Replaced),
     /// It opened a pool, provided to it or left it.
     Pooled(Pooled),
+    /// It was an exact order in the batch of this block.
+    Exact(ExactOutcome),
 }
 
 /// What a replacement found and did.
@@ -113,6 +116,8 @@ pub struct Batch {
     pub fills: Vec<Fill>,
     /// What pools traded, by pool.
     pub pools: Vec<PoolFill>,
+    /// Exact orders that were filled, in the order in which they were tried.
+    pub exacts: Vec<ExactTrade>,
     /// Every offer that left the book otherwise than by trading, by pair and place.
     pub ended: Vec<EndedOffer>,
     /// The groups of assets that are not full: some offer or pool there trades less than it must, an offer whose limit
@@ -123,9 +128,9 @@ pub struct Batch {
 }
 
 /// The version of the encoding of receipts without settles of venues.
-const RECEIPTS_FORMAT: u8 = 8;
+const RECEIPTS_FORMAT: u8 = 10;
 /// The version of the encoding of receipts with such settles, which follow at the end.
-const VENUE_RECEIPTS_FORMAT: u8 = 9;
+const VENUE_RECEIPTS_FORMAT: u8 = 11;
 
 /// The receipts of a block as archived; their encoding begins with the version of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,7 +194,8 @@ impl Outcome {
             | Outcome::Void
             | Outcome::Cancelled(_)
             | Outcome::Replaced(_)
-            | Outcome::Pooled(_) => None,
+            | Outcome::Pooled(_)
+            | Outcome::Exact(_) => None,
         }
     }
 

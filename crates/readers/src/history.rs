@@ -1,4 +1,5 @@
-//! The history of accounts as rows of an index: orders, fills, ends of offers, transfers and balances.
+//! The history of accounts as rows of an index: orders (exact ones, which have no fills or ends, too), fills, ends of
+//! offers, transfers and balances.
 //!
 //! Rows follow from a published block and its receipts alone, but for balances, at which the node looks after the
 //! block. A key is the account, the kind, what the kind is further sorted by, the height (8 bytes) and the row's
@@ -15,11 +16,12 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::contracts::OfferEvent;
 use ledger::{BlockReceipts, EndReason, EndedOffer, Fill, Outcome, Pair, Place};
 use primitives::{
-    Address, Amount, AssetId, Body, ClientId, Height, Life, Operation, Price, Sequence, Superblock, TransactionId,
+    Address, Amount, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Sequence, Superblock,
+    TransactionId,
 };
 
 /// The form of the rows: another one is another index.
-pub const HISTORY_FORMAT: &str = "walras history of accounts 1";
+pub const HISTORY_FORMAT: &str = "walras history of accounts 2";
 
 /// A row: key and value.
 pub type HistoryRow = (Vec<u8>, Vec<u8>);
@@ -45,7 +47,7 @@ pub(crate) enum Kind {
     Balance = 7,
 }
 
-/// An order: a transaction that places an offer, whatever its outcome.
+/// An order: a transaction that places an offer, or an exact order, whatever its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct OrderRow {
     /// The block's time, milliseconds since 1970.
@@ -68,6 +70,8 @@ pub struct OrderRow {
     pub client: ClientId,
     /// The offer whose place it takes.
     pub replaces: Option<Sequence>,
+    /// Of an exact order the side, its units, and its bound; it places no offer.
+    pub exact: Option<(ExactSide, Amount, Amount)>,
     /// The outcome.
     pub outcome: Outcome,
 }
@@ -355,21 +359,29 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
 }
 
 fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> Option<OrderRow> {
-    let (sequence, until) = (body.sequence, body.until);
-    match &body.operation {
-        &Operation::CreateOffer { sell, buy, amount, limit, life, client } => {
-            let pair = Pair { sell, buy };
-            let replaces = None;
-            Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, outcome })
-        }
+    let (pair, limit, amount) = match &body.operation {
+        &Operation::CreateOffer { sell, buy, amount, limit, .. } => (Pair { sell, buy }, limit, amount),
         Operation::Replace(replace) => {
-            let pair = Pair { sell: replace.old.sell, buy: replace.old.buy };
-            let (limit, amount, life, client) = (replace.limit, replace.amount, replace.life, replace.client);
-            let replaces = Some(replace.old.offer);
-            Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, outcome })
+            (Pair { sell: replace.old.sell, buy: replace.old.buy }, replace.limit, replace.amount)
         }
-        _ => None,
-    }
+        &Operation::Exact { sell, buy, side, units, bound, .. } => {
+            let (amount, asked) = if side == ExactSide::Buy { (bound, units) } else { (units, bound) };
+            // A ratio beyond the range of prices is shown as the end of it.
+            let end = if asked > amount { Price::MAX } else { Price::MIN };
+            (Pair { sell, buy }, Price::ratio_rounding_up(asked, amount).unwrap_or(end), amount)
+        }
+        _ => return None,
+    };
+    let (life, client, replaces, exact) = match &body.operation {
+        &Operation::CreateOffer { life, client, .. } => (life, client, None, None),
+        Operation::Replace(replace) => (replace.life, replace.client, Some(replace.old.offer), None),
+        &Operation::Exact { side, units, bound, client, .. } => {
+            (Life::OneBatch, client, None, Some((side, units, bound)))
+        }
+        _ => return None,
+    };
+    let (sequence, until) = (body.sequence, body.until);
+    Some(OrderRow { time_ms, id, sequence, until, pair, limit, amount, life, client, replaces, exact, outcome })
 }
 
 /// The transfers of a transaction that took effect: each with the account whose history has it.
@@ -412,7 +424,9 @@ pub fn touched(
     };
     for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
         note(transaction.body.account, &[]);
-        if let Operation::CreateOffer { sell, buy, .. } = transaction.body.operation {
+        if let Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } =
+            transaction.body.operation
+        {
             note(transaction.body.account, &[sell, buy]);
         }
         for (account, row) in transfers_of(&transaction.body, TransactionId::default(), 0) {

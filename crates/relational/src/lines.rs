@@ -121,6 +121,7 @@ fn outcome(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Offered(_) => "placed",
         Outcome::Replaced(_) => "replaced",
+        Outcome::Exact(exact) => exact.why.name(),
         other => other.refusal().map_or("superseded", |refusal| refusal.code()),
     }
 }

@@ -48,6 +48,7 @@ fn block(height: u64, orders: u32) -> Vec<HistoryRow> {
             life: Life::Rests,
             client,
             replaces: (position == 1).then_some(9),
+            exact: None,
             outcome: Outcome::Offered(met),
         };
         rows.push(row(&HistoryRange::orders(&account, whole), at, &order));

@@ -138,18 +138,18 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
 }
 
 const SOLO: [Row; 21] = [
-    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 53, "acknowledged and are lost"),
-    of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 1, "the root after block"),
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
+    of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 2, "the store refused: receipts"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 10, "the store refused: receipts"),
     of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 0, "the receipts end at height"),
-    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 4, "cannot be recovered"),
+    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 3, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
-    solo(EngineMistake::DiskErrorIgnored, 2, "were acknowledged and are lost"),
-    solo(EngineMistake::ReceiptsSkipped, 0, "the store refused: receipts"),
-    solo(EngineMistake::ReceiptsChanged, 1, "the receipts of block"),
+    solo(EngineMistake::DiskErrorIgnored, 1, "were acknowledged and are lost"),
+    solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
+    solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
     solo(EngineMistake::CheckpointOfLaterState, 0, "holds the state of height"),
-    solo(EngineMistake::CheckpointInPlace, 23, "cannot be recovered"),
+    solo(EngineMistake::CheckpointInPlace, 56, "cannot be recovered"),
     solo(EngineMistake::RootsSkipped, 0, "contains another state root than its parent has"),
     solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
@@ -158,7 +158,7 @@ const SOLO: [Row; 21] = [
     solo(EngineMistake::RoundedUp, 0, "clearing"),
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
-    solo(EngineMistake::OfferOfARevertedCall, 6, "clearing"),
+    solo(EngineMistake::OfferOfARevertedCall, 14, "clearing"),
 ];
 
 const VALIDATORS: [Row; 14] = [
@@ -215,7 +215,7 @@ const MARKET: [Row; 22] = [
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
-    of_market(MarketMistake::OrdersUnverified, 141, "that nobody signed"),
+    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 31, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),

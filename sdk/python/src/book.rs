@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Instant;
 
-use clearing::{BuyOrder, Groups, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
+use clearing::{ExactOrder, Groups, InputError, Offer, Params, Pool, Solver, SortedOffers, explain, verify};
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub struct Book {
     pub(crate) symbols: Vec<String>,
     pub(crate) sorted: SortedOffers,
     pools: Vec<Pool>,
-    buys: Vec<BuyOrder>,
+    buys: Vec<ExactOrder>,
     /// For each offer as given: its pair's position in the book, and its position on the pair.
     places: Vec<(u32, u32)>,
 }
@@ -59,13 +59,13 @@ impl Book {
             let (sell, buy, amount, limits) = offers;
             let limits = prices(&limits)?;
             let pools: Vec<Pool> = pools.iter().enumerate().map(pool_of).collect::<PyResult<_>>()?;
-            let buys: Vec<BuyOrder> = buys.into_iter().map(buy_order).collect();
+            let buys: Vec<ExactOrder> = buys.into_iter().map(buy_order).collect();
             let columns = codes(&sell).zip(codes(&buy)).zip(amounts(&amount)).zip(limits);
             let offers: Vec<Offer> =
                 columns.enumerate().map(|(row, fields)| offer(row, fields, &symbols)).collect::<PyResult<_>>()?;
             let sorted = SortedOffers::new(symbols.len() as u32, &offers);
             let mut places = vec![(0, 0); offers.len()];
-            let book = clearing::Book { pools: pools.clone(), buys: buys.clone(), ..sorted.book() };
+            let book = clearing::Book { pools: pools.clone(), exacts: buys.clone(), ..sorted.book() };
             book.check().map_err(|error| PyValueError::new_err(with_symbols(&error, &symbols)))?;
             for pair in 0..book.pairs.len() {
                 let rows = sorted.rows(pair).iter().enumerate();
@@ -93,7 +93,7 @@ impl Book {
                 Limits::Texts(offers.iter().map(|(.., limit)| limit.to_string()).collect()),
             );
             let pools = self.pools.iter().map(|p| (p.a.0, p.b.0, p.reserve_a, p.reserve_b, p.fee.to_string()));
-            let buys = self.buys.iter().map(|order| (order.buy.0, order.sell.0, order.bought, order.most));
+            let buys = self.buys.iter().map(|order| (order.buy.0, order.sell.0, order.units, order.bound));
             (self.symbols.clone(), columns, pools.collect(), buys.collect())
         })
     }
@@ -209,7 +209,7 @@ impl Book {
 impl Book {
     /// Everything that takes part in the batch.
     fn book(&self) -> clearing::Book<'_> {
-        clearing::Book { pools: self.pools.clone(), buys: self.buys.clone(), ..self.sorted.book() }
+        clearing::Book { pools: self.pools.clone(), exacts: self.buys.clone(), ..self.sorted.book() }
     }
 
     /// The violation with symbols for asset numbers and rows for offers.
@@ -233,7 +233,7 @@ fn with_symbols(error: &InputError, symbols: &[String]) -> String {
         InputError::Pool(index) => {
             format!("pools, row {}: give two different assets, at least one unit of each, and a fee below 1", index + 1)
         }
-        InputError::BuyOrder(index) => {
+        InputError::ExactOrder(index) => {
             format!("buys, row {}: give two different assets, and at least one unit to buy and to spend", index + 1)
         }
         InputError::Last { given, assets } => format!("last_prices: {given} prices for {assets} assets"),
@@ -256,8 +256,8 @@ fn pool_of((row, pool): (usize, &PoolRow)) -> PyResult<Pool> {
     Ok(Pool { a: AssetId(*a), b: AssetId(*b), reserve_a: *reserve_a, reserve_b: *reserve_b, fee })
 }
 
-fn buy_order((buy, sell, bought, most): BuyRow) -> BuyOrder {
-    BuyOrder { buy: AssetId(buy), sell: AssetId(sell), bought, most }
+fn buy_order((buy, sell, bought, most): BuyRow) -> ExactOrder {
+    ExactOrder::buy(AssetId(buy), bought, AssetId(sell), most)
 }
 
 fn offer(

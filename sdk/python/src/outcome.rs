@@ -1,7 +1,7 @@
 //! A clearing as Python reads it.
 
 use clearing::{
-    Clearing, Division, Obstacle, Params, PoolTrade, Purchase, Reason, Report, SortedOffers, Spending, Trade,
+    Clearing, Division, ExactFill, Obstacle, Params, PoolTrade, Reason, Report, SortedOffers, Spending, Trade,
     UnitsProof,
 };
 use primitives::{AssetId, Price};
@@ -40,9 +40,9 @@ impl Outcome {
             PoolTrade { pool, sell, buy, sold, bought }
         };
         let pools = pools.into_iter().map(pool).collect();
-        let buys = buys.into_iter().map(|(order, paid)| Purchase { order, paid }).collect();
+        let exacts = buys.into_iter().map(|(order, other)| ExactFill { order, other }).collect();
         let report = Report { obstacles: proofs.into_iter().map(proved).collect(), ..Report::default() };
-        let clearing = Clearing { valuations, trades, pools, buys, full: short.is_empty(), short, report };
+        let clearing = Clearing { valuations, trades, pools, exacts, full: short.is_empty(), short, report };
         Outcome { params, priced: vec![true; clearing.valuations.len()], clearing, seconds: None }
     }
 
@@ -93,7 +93,7 @@ impl Outcome {
     /// The buy orders that are filled: their rows (from 1), and units paid.
     #[getter]
     fn buys(&self) -> Vec<(u32, u64)> {
-        self.clearing.buys.iter().map(|purchase| (purchase.order + 1, purchase.paid)).collect()
+        self.clearing.exacts.iter().map(|purchase| (purchase.order + 1, purchase.other)).collect()
     }
 
     /// Whether every offer that must execute does.

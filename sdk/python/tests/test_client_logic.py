@@ -46,6 +46,7 @@ from walras.client.encoding import (
     Cancel,
     CreateAccount,
     CreateOffer,
+    Exact,
     Issue,
     Leave,
     OfferPlace,
@@ -93,6 +94,9 @@ def operation(asked: dict[str, Any]) -> Operation | None:
             return Burn(asked["asset"], int(asked["amount"]))
         case "unstake":
             return Unstake(int(asked["units"]))
+        case "exact":
+            pair, terms = (int(asked["sell"]), int(asked["buy"])), (int(asked["units"]), int(asked["bound"]))
+            return Exact(*pair, asked["side"], *terms, client=asked["client"])
         case "open_pool" | "provide" | "leave" as kind:
             pool = PoolKey(int(asked["a"]), int(asked["b"]), int(asked["class"]))
             names = {
@@ -120,7 +124,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 12
+    assert len(checked) == 13
 
 
 def of_message(name: str, message: dict[str, Any]) -> Operation | None:
@@ -144,7 +148,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 12
+    assert checked == 13
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

@@ -74,6 +74,9 @@ def operation(asked: dict) -> bytes:
             old = u32(asked["sell"]) + u32(asked["buy"]) + price(asked["oldLimit"]) + u64(asked["offer"])
             terms = u64(asked["remains"]) + u64(asked["amount"]) + price(asked["limit"])
             return u8(12) + old + terms + life + raw(asked["client"])
+        case "exact":
+            terms = u8(["buy", "sell"].index(asked["side"])) + u64(asked["units"]) + u64(asked["bound"])
+            return u8(14) + u32(asked["sell"]) + u32(asked["buy"]) + terms + raw(asked["client"])
         case "pay":
             return u8(3) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "issue":

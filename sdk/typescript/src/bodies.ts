@@ -69,6 +69,8 @@ export type PastOrder = {
   life: string;
   client: string | null;
   replaces: string | null;
+  /** Of an exact order; `limit` is the least rate that it means, `amount` what it locks. */
+  exact?: { side: "buy" | "sell"; units: Units; bound: Units };
   outcome: Outcome;
   status: string;
   why: string | null;
@@ -222,6 +224,7 @@ export type Validator = {
 };
 
 export type Why = "filled" | "part" | "at_the_margin" | "above_the_rate" | "rounding" | "not_taken" | "not_placed";
+export type ExactWhy = "filled" | "no_price" | "beyond_bound" | "group_not_full" | "no_room";
 export type Outcome =
   | { result: "applied" }
   | { result: "void" }
@@ -229,12 +232,14 @@ export type Outcome =
   | { result: "replaced"; remained: Units; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "pooled"; a: Units; b: Units; shares: string }
+  | { result: "exact"; sold: Units; bought: Units; returned: Units; why: ExactWhy }
   | { result: "refused"; code: string; message: string };
 export type Operation =
   | { type: "create_account"; account: string; key: string }
   | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText; life: string; client?: string }
   | { type: "replace"; sell: string; buy: string; old_limit: PriceText; offer: string; remains: Units; amount: Units; limit: PriceText; life: string; client?: string }
   | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
+  | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: Units; bound: Units; client?: string }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }
@@ -257,6 +262,9 @@ export type Batch = {
   valuations: Record<string, PriceText>;
   trades: BatchTrade[];
   pools?: (BatchTrade & { class: number })[];
+  /** Exact orders that were filled, the first hundred of `exacts_count`. */
+  exacts?: (BatchTrade & { account: string; id: string })[];
+  exacts_count?: number;
   /** The groups of assets that are not full, each by a symbol. */
   short?: string[];
   burnt: Record<string, Units>;

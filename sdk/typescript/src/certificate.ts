@@ -47,6 +47,7 @@ export function checkCertificate(body: CertificateBody, network: string, committ
   return height;
 }
 
+const EXACT_REASONS = ["filled", "no_price", "beyond_bound", "group_not_full", "no_room"];
 const REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken", "not_placed"];
 
 /**
@@ -59,6 +60,11 @@ export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
   if (stated.result === "pooled") {
     const pooled = new Reader(proved.slice(1));
     return proved[0] === 6 && [stated.a, stated.b, stated.shares].map(BigInt).every((units) => units === pooled.big(8));
+  }
+  if (stated.result === "exact") {
+    const exact = new Reader(proved.slice(1));
+    const units = [stated.sold, stated.bought, stated.returned].map(BigInt);
+    return proved[0] === 7 && units.every((one) => one === exact.big(8)) && exact.count(1) === EXACT_REASONS.indexOf(stated.why);
   }
   if (stated.result !== "offered" && stated.result !== "replaced") return proved[0] === { applied: 0, refused: 2, void: 3 }[stated.result];
   const reader = new Reader(proved.slice(1));

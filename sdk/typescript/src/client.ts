@@ -187,6 +187,17 @@ export class Client {
     return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit), ...named(life, client) }, options);
   }
 
+  /**
+   * Buys exactly `amount` of a market's base for at most `bound` of its quote in all, or sells exactly `amount` for at least
+   * `bound`, in the batch of the next block; or nothing happens, and the outcome says why.
+   */
+  async exact(side: "buy" | "sell", market: string, amount: Amount, bound: Amount, { client, ...options }: Omit<OfferOptions, "life"> = {}): Promise<models.Fate> {
+    const [base, quote] = (await this.session.assets()).market(market);
+    const [sell, buy] = side === "sell" ? [base, quote] : [quote, base];
+    const operation = { kind: "Exact", sell: sell.number, buy: buy.number, side, units: base.units(amount), bound: quote.units(bound) } as const;
+    return this.send({ ...operation, ...named(undefined, client) }, options);
+  }
+
   private async resting(offer: models.Offer | bigint): Promise<models.Offer> {
     const found = typeof offer === "bigint" ? await this.session.offer(this.address, offer) : offer;
     if (found) return found;

@@ -23,6 +23,7 @@ export type Operation =
   | { kind: "Cancel"; offers: OfferPlace[] }
   | { kind: "Replace"; sell: number; buy: number; oldLimit: string; offer: bigint; remains: bigint; amount: bigint; limit: string; life?: Life; client?: string }
   | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
+  | { kind: "Exact"; sell: number; buy: number; side: "buy" | "sell"; units: bigint; bound: bigint; client?: string }
   | { kind: "Burn"; asset: number; amount: bigint }
   | { kind: "Unstake"; units: bigint }
   | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
@@ -52,6 +53,7 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; more?: number; field
       ...[field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")],
     ],
   },
+  Exact: { byte: 14, fields: [...pair, field("side", "string"), field("units", "uint64"), field("bound", "uint64"), field("client", "bytes16")] },
   Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
   Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
   Burn: { byte: 5, fields: moved },
@@ -115,6 +117,13 @@ export function priceBytes(limit: string): Uint8Array {
 type Plain = string | number | bigint;
 type Listed = Record<string, Plain>;
 
+/** Which amount of an exact order is exact. */
+function sideByte(side: string): Uint8Array {
+  const at = ["buy", "sell"].indexOf(side);
+  if (at < 0) throw new AmountError(`"${side}" is no side of an exact order: write "buy" or "sell"`);
+  return new Uint8Array([at]);
+}
+
 /** How long an offer rests. */
 function lifeBytes(life: string): Uint8Array {
   const height = /^until (0|[1-9][0-9]*)$/.exec(life)?.[1];
@@ -130,6 +139,7 @@ function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Arra
   if (type === "uint8") return little(Number(value), 1);
   if (type === "uint32") return little(Number(value), 4);
   if (type === "uint64") return little(BigInt(value), 8);
+  if (name === "side") return sideByte(String(value));
   if (type === "string") return name === "life" ? lifeBytes(String(value)) : priceBytes(String(value));
   return fromHex(type === "address" ? plainAddress(String(value)) : String(value));
 }
@@ -157,7 +167,8 @@ export const signingBytes = (body: Body, network: string): Uint8Array => concatB
 /** What an Ethereum wallet signs (EIP-712). */
 export function typedDataOf(body: Body, network: string): TypedData {
   const { kind, ...given } = body.operation;
-  const values = kind === "CreateOffer" || kind === "Replace" ? { ...USUAL, ...given } : given;
+  const usual = Object.entries(USUAL).filter(([name]) => OPERATIONS[kind].fields.some((one) => one.name === name));
+  const values = { ...Object.fromEntries(usual), ...given };
   const fields = OPERATIONS[kind].fields;
   const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
   const message = { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) };

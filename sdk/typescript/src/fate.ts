@@ -45,8 +45,8 @@ export async function told(session: Session, body: TransactionBody, signed: Sign
     if (!body.outcome) throw new Error("it tells a committed transaction without its outcome");
     const known = body.sequence === undefined || body.sequence === null ? own : { sequence: BigInt(body.sequence), until: BigInt(body.until ?? 0) };
     const { operation } = body;
-    let pair: [string, string] | null = operation?.type === "create_offer" ? [operation.sell, operation.buy] : null;
-    if (!operation && signed && signed.operation[0] === 1) {
+    let pair: [string, string] | null = operation?.type === "create_offer" || operation?.type === "exact" ? [operation.sell, operation.buy] : null;
+    if (!operation && signed && [1, 14].includes(signed.operation[0] ?? 0)) {
       const [sell, buy] = [1, 5].map((at) => assets.numbered(Number(number(signed.operation, at, 4))).symbol) as [string, string];
       pair = [sell, buy];
     }

@@ -46,6 +46,7 @@ export type Outcome =
   | { result: "replaced"; remained?: string; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "pooled"; a: string; b: string; shares: string }
+  | { result: "exact"; sold: string; bought: string; returned: string; why: string }
   | { result: "refused"; code: string; message: string };
 
 /**
@@ -233,6 +234,10 @@ export const fill = (body: FillBody, assets: Assets): Fill => {
 
 /** `pair` is sold and bought, if the operation is known. */
 export const outcome = (body: bodies.Outcome, assets: Assets, pair: [string, string] | null): Outcome => {
+  if (body.result === "exact" && pair !== null) {
+    const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];
+    return { ...body, sold: sell.amount(body.sold), bought: buy.amount(body.bought), returned: sell.amount(body.returned) };
+  }
   if (body.result !== "offered" && body.result !== "replaced") return body;
   if (pair === null) return { result: body.result, why: body.why };
   const [sell, buy] = [assets.get(pair[0]), assets.get(pair[1])];

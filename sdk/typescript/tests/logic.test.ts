@@ -64,6 +64,10 @@ function operationOf(asked: Asked): Operation | null {
       return { kind: "Unstake", units: BigInt(asked["units"] ?? 0) };
     case "withdraw":
       return { kind: "Withdraw", to, asset: number("asset"), amount };
+    case "exact": {
+      const side = asked["side"] === "buy" ? "buy" : "sell";
+      return { kind: "Exact", sell: number("sell"), buy: number("buy"), side, units: BigInt(asked["units"] ?? 0), bound: BigInt(asked["bound"] ?? 0), client: String(asked["client"] ?? "") };
+    }
     case "open_pool":
     case "provide":
     case "leave": {
@@ -93,7 +97,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 12);
+  assert.equal(checked.size, 13);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -111,7 +115,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 12);
+  assert.equal(checked, 13);
 });
 
 test("a checksum is in the capitals of an address", () => {

@@ -285,7 +285,10 @@ impl Api {
             OfferChange::Filled(fill) => Some(fill.fill.left + fill.fill.returned),
             OfferChange::Ended { .. } => None,
         });
-        let sold = moved.map_or(0, |unsold| placed.saturating_sub(unsold));
+        let mut sold = moved.map_or(0, |unsold| placed.saturating_sub(unsold));
+        if let ledger::Outcome::Exact(exact) = &row.outcome {
+            (sold, bought, returned) = (exact.sold, exact.bought.into(), exact.returned);
+        }
         Ok(json::OrderFateBody {
             account: account.to_string(),
             height: span.height,

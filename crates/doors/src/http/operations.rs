@@ -5,7 +5,9 @@ use api::{
     VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{Amount, ClientId, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Signature, Stake};
+use primitives::{
+    Amount, ClientId, ExactSide, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Signature, Stake,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -46,6 +48,13 @@ fn units(name: &str, text: &str) -> Result<Amount, Failure> {
 
 fn on_pool(operation: PoolOperation) -> Operation {
     Operation::Pool(Box::new(operation))
+}
+
+fn exact_side(text: &str) -> Result<ExactSide, Failure> {
+    [ExactSide::Buy, ExactSide::Sell]
+        .into_iter()
+        .find(|side| side.name() == text)
+        .ok_or_else(|| Failure::malformed(format!("side: {text:?} is neither \"buy\" nor \"sell\"")))
 }
 
 fn signature(name: &str, text: &str) -> Result<Signature, Failure> {
@@ -95,6 +104,12 @@ impl Api {
                 let (remains, amount) = (units("remains", &remains)?, amount(&text)?);
                 let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
                 Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }))
+            }
+            OperationBody::Exact { sell, buy, side, units: text, bound, client } => {
+                let (sell, buy, side) = (asset(&sell)?, asset(&buy)?, exact_side(&side)?);
+                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
+                let (units, bound) = (units("units", &text)?, units("bound", &bound)?);
+                Operation::Exact { sell, buy, side, units, bound, client }
             }
             OperationBody::Pay { to, asset: of, amount: text } => {
                 Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }

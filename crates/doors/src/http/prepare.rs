@@ -5,8 +5,8 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey, Signature,
-    SignedBy, Transaction, WalletSignature, to_hex,
+    Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey,
+    Signature, SignedBy, Transaction, WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -101,6 +101,17 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
                 symbols.whole_price(&limit.to_string(), old.sell, old.buy),
                 symbol(old.buy),
                 life_in_words(life),
+            )
+        }
+        &Operation::Exact { sell, buy, side, units, bound, .. } => {
+            let does = match side {
+                ExactSide::Buy => ("buys", symbols.money(buy, units), "most", symbols.money(sell, bound)),
+                ExactSide::Sell => ("sells", symbols.money(sell, units), "least", symbols.money(buy, bound)),
+            };
+            let (verb, units, end, bound) = does;
+            format!(
+                "{verb} exactly {units} for at {end} {bound}, at the rate of the batch of its block; or nothing happens, \
+                 and what it locked returns"
             )
         }
         Operation::Cancel(places) => {

@@ -55,7 +55,7 @@ impl Submitted {
     pub(super) fn note(&self, transaction: &Transaction, height: Height) -> Result<Option<Noted>, Failure> {
         let body = &transaction.body;
         let client = match &body.operation {
-            Operation::CreateOffer { client, .. } => *client,
+            Operation::CreateOffer { client, .. } | Operation::Exact { client, .. } => *client,
             Operation::Replace(replace) => replace.client,
             _ => return Ok(None),
         };

@@ -1,6 +1,6 @@
 //! Blocks, batches, transactions and their outcomes.
 
-use ledger::{Cancelled, FillReason, Outcome, Pooled, Replaced};
+use ledger::{Cancelled, ExactOutcome, FillReason, Outcome, Pooled, Replaced};
 
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
@@ -41,6 +41,12 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
         Outcome::Pooled(Pooled { a, b, shares }) => {
             OutcomeBody::Pooled { a: a.to_string(), b: b.to_string(), shares: shares.to_string() }
         }
+        Outcome::Exact(ExactOutcome { sold, bought, returned, why }) => OutcomeBody::Exact {
+            sold: sold.to_string(),
+            bought: bought.to_string(),
+            returned: returned.to_string(),
+            why: why.name().into(),
+        },
         Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code().into(), message: refusal.to_string() },
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api::{BalancesAtBody, HeldBody, HistoryFillBody, PlacedOrderBody, TransferBody};
+use api::{BalancesAtBody, ExactTermsBody, HeldBody, HistoryFillBody, PlacedOrderBody, TransferBody};
 use ledger::{FillReason, Outcome, Traded};
 use primitives::{Amount, ClientId, Height};
 use readers::history::{BalanceRow, FillRow, HistoryPlace, OfferChange, OrderRow, TransferKind, TransferRow};
@@ -43,6 +43,7 @@ pub fn standing(
         }
         Outcome::Offered(met) => met,
         Outcome::Replaced(replaced) => &replaced.met,
+        Outcome::Exact(exact) => return at("ended", Some(exact.why.name()), 0, place.height),
         _ => return at("void", Some("superseded"), 0, place.height),
     };
     match newest.filter(|(change, _)| change.height >= place.height) {
@@ -78,6 +79,11 @@ impl Symbols {
             life: row.life.to_string(),
             client: (row.client != ClientId::NONE).then(|| row.client.to_string()),
             replaces: row.replaces.map(|offer| offer.to_string()),
+            exact: row.exact.map(|(side, units, bound)| ExactTermsBody {
+                side: side.name().into(),
+                units: units.to_string(),
+                bound: bound.to_string(),
+            }),
             outcome: outcome(&row.outcome),
             status: standing.status.into(),
             why: standing.why.clone(),

@@ -57,6 +57,14 @@ impl Symbols {
                     client: (client != ClientId::NONE).then(|| client.to_string()),
                 }
             }
+            &Operation::Exact { sell, buy, side, units, bound, client } => OperationBody::Exact {
+                sell: self.name(sell),
+                buy: self.name(buy),
+                side: side.name().into(),
+                units: units.to_string(),
+                bound: bound.to_string(),
+                client: (client != ClientId::NONE).then(|| client.to_string()),
+            },
             &Operation::Pay { to, asset, amount } => {
                 OperationBody::Pay { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }

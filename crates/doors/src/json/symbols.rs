@@ -1,13 +1,16 @@
 //! Symbols of the assets, for writing JSON.
 
-use ledger::{Asset, EndedOffer, Pair, PoolFill};
+use ledger::{Asset, EndedOffer, ExactTrade, Pair, PoolFill};
 use primitives::{Amount, AssetId, format_units};
 
-use api::{BatchBody, EndedOfferBody, PoolFillBody, SolverBody, TradeBody};
+use api::{BatchBody, EndedOfferBody, ExactTradeBody, PoolFillBody, SolverBody, TradeBody};
 use readers::views::BatchSummary;
 
 /// Ended offers that a batch shows: a mass end is half a million of them.
 const ENDED_SHOWN: usize = 100;
+
+/// Exact orders that a batch shows.
+const EXACTS_SHOWN: usize = 100;
 
 /// Symbols and decimals by number, for writing JSON.
 pub struct Symbols(Vec<(String, u8)>);
@@ -87,6 +90,18 @@ impl Symbols {
         }
     }
 
+    fn exact_trade(&self, trade: &ExactTrade) -> ExactTradeBody {
+        ExactTradeBody {
+            sell: self.get(trade.pair.sell).into(),
+            buy: self.get(trade.pair.buy).into(),
+            side: trade.side.name().into(),
+            account: trade.account.to_string(),
+            id: trade.id.to_string(),
+            sold: trade.sold.to_string(),
+            bought: trade.bought.to_string(),
+        }
+    }
+
     /// A batch.
     pub fn batch(&self, summary: &BatchSummary) -> BatchBody {
         let batch = &summary.batch;
@@ -99,6 +114,8 @@ impl Symbols {
             valuations: valuations.collect(),
             trades: batch.trades.iter().map(|trade| self.trade(trade.pair, trade.sold, trade.bought)).collect(),
             pools: batch.pools.iter().map(|fill| self.pool_fill(fill)).collect(),
+            exacts: batch.exacts.iter().take(EXACTS_SHOWN).map(|trade| self.exact_trade(trade)).collect(),
+            exacts_count: batch.exacts.len(),
             short: batch.short.iter().map(|asset| self.get(*asset).into()).collect(),
             burnt: batch.burnt.iter().map(|(asset, units)| (self.get(*asset).into(), units.to_string())).collect(),
             ended: batch.ended.iter().take(ENDED_SHOWN).map(|ended| self.ended(ended)).collect(),

@@ -2,17 +2,19 @@
 //! written only from the rules, to compare the real ledger with.
 
 mod exact;
+mod exacts;
 pub mod pools;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use exact::{asked, at_least, comes_back, payout};
-use ledger::{Asset, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
+use exacts::ModelExact;
+use ledger::{Asset, ExactTrade, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
 use pools::{ModelPool, ModelPools};
 use primitives::{
-    Address, Amount, AssetId, Body, Digest, Life, MAX_ISSUED, OfferPlace, Operation, PoolKey, PoolOperation, Price,
-    PublicKey, SignedBy, Transaction,
+    Address, Amount, AssetId, Body, Digest, ExactSide, Life, MAX_ISSUED, OfferPlace, Operation, PoolKey, PoolOperation,
+    Price, PublicKey, SignedBy, Transaction,
 };
 use validators::ModelValidators;
 
@@ -47,6 +49,8 @@ pub struct Model {
     pub offers: BTreeMap<(Pair, Place), (Amount, u64)>,
     pub validators: ModelValidators,
     pub pools: ModelPools,
+    /// The exact orders that the last block filled.
+    pub exacts: Vec<ExactTrade>,
 }
 
 /// The pair and place of an offer of an account.
@@ -78,7 +82,18 @@ impl Model {
         let validators = ModelValidators::new(chain, &membership, genesis.limits.validators as usize);
         let fees = genesis.pools.clone().expect("the model's chains have pools").fees;
         let (offers, pools) = (BTreeMap::new(), ModelPools { fees, ..ModelPools::default() });
-        Model { chain, network, fee, genesis: genesis.clone(), assets, accounts, offers, validators, pools }
+        Model {
+            chain,
+            network,
+            fee,
+            genesis: genesis.clone(),
+            assets,
+            accounts,
+            offers,
+            validators,
+            pools,
+            exacts: Vec::new(),
+        }
     }
 
     fn balance(&self, account: &Address, asset: AssetId) -> Amount {
@@ -158,6 +173,11 @@ impl Model {
                 }
             }
             Operation::Pool(operation) => self.pools.alone(operation, &self.assets),
+            Operation::Exact { sell, buy, side, units, .. } => {
+                let exact = if *side == ExactSide::Buy { buy } else { sell };
+                let is_enough = *units >= self.assets[exact.0 as usize].least_units;
+                if is_enough { Ok(()) } else { Err(Refusal::EXACT_TOO_SMALL) }
+            }
             Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *account =>
             {
@@ -236,6 +256,7 @@ impl Model {
         match &body.operation {
             Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
             Operation::CreateOffer { life: Life::Until(_), .. } => 2 * self.fee,
+            Operation::Exact { .. } => 4 * self.fee,
             Operation::Replace(replace) if matches!(replace.life, Life::Until(_)) => 2 * self.fee,
             Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => 1_000 * self.fee,
             _ => self.fee,
@@ -341,7 +362,7 @@ impl Model {
         let others = standing.iter().filter(|t| matches!(t.body.operation, Operation::Pool(_)) && !is_opening(t));
         others.for_each(|t| self.act_on_pool(&pools, t));
         by_turn.into_iter().for_each(|t| self.act(t));
-        let fills = self.trade();
+        let fills = self.trade(exacts::in_order(&standing));
         for (key, before) in &pools.pools {
             assert!(self.pools.pools[key].is_worth_as_much_as(before), "a·b/T² of {key:?} fell");
         }
@@ -370,8 +391,8 @@ impl Model {
             Operation::Unstake { .. } | Operation::Accuse(_) => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
-            // They acted before.
-            Operation::Pool(_) => {}
+            // They acted before, and act in the batch.
+            Operation::Pool(_) | Operation::Exact { .. } => {}
             Operation::CreateAccount { account: other, .. } if other != account => {
                 self.accounts.entry(*other).or_default();
             }
@@ -439,7 +460,7 @@ impl Model {
     }
 
     /// Clears the book and executes it offer by offer, with fractions of big integers.
-    fn trade(&mut self) -> Vec<Executed> {
+    fn trade(&mut self, exacts: Vec<ModelExact>) -> Vec<Executed> {
         let mut columns: BTreeMap<Pair, Columns> = BTreeMap::new();
         for ((pair, place), (amount, _)) in &self.offers {
             let (limits, amounts, places) = columns.entry(*pair).or_default();
@@ -457,6 +478,7 @@ impl Model {
             let (ModelPool { a, b, .. }, fee) = (self.pools.pools[key], self.pools.fees[usize::from(key.class)]);
             clearing::Pool { a: key.a, b: key.b, reserve_a: a, reserve_b: b, fee }
         };
+        self.exacts.clear();
         if columns.is_empty() && awake.is_empty() {
             self.assets.iter_mut().for_each(|asset| asset.valuation = None);
             return Vec::new();
@@ -466,7 +488,8 @@ impl Model {
         });
         let pools = awake.iter().map(of_clearing).collect();
         let assets = self.assets.len() as u32;
-        let book = clearing::Book { assets, pairs: pairs.collect(), pools, ..Default::default() };
+        let orders = exacts.iter().map(ModelExact::order).collect();
+        let book = clearing::Book { assets, pairs: pairs.collect(), pools, exacts: orders };
         let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);
         let params = clearing::Params { epsilon, mu, ..Default::default() };
         let last = (0..).zip(&self.assets).map(|(number, asset)| asset.valuation.filter(|_| number > 0));
@@ -524,6 +547,15 @@ impl Model {
             (*gives, *takes) = (*gives - trade.sold, *takes + trade.bought);
             kept[trade.sell.0 as usize] += i128::from(trade.sold);
             kept[trade.buy.0 as usize] -= i128::from(trade.bought);
+        }
+        let value = |asset: AssetId| cleared.valuations[asset.0 as usize];
+        self.exacts =
+            cleared.exacts.iter().map(|fill| exacts[fill.order as usize].trade(fill.other, value, epsilon)).collect();
+        for ExactTrade { pair, account, sold, bought, .. } in self.exacts.clone() {
+            self.move_units(&account, pair.sell, -i128::from(sold));
+            self.move_units(&account, pair.buy, i128::from(bought));
+            kept[pair.sell.0 as usize] += i128::from(sold);
+            kept[pair.buy.0 as usize] -= i128::from(bought);
         }
         for (pair, place, sold, bought, returned) in &fills {
             let left = self.offers.get_mut(&(*pair, *place)).expect("rests");

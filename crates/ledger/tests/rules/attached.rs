@@ -3,11 +3,12 @@
 use clearing::workload::hostile::{Hostile, within_minimum};
 use clearing::{Params, clear};
 use ledger::{
-    Attached, AttachedTrade, AttachedViolation, Fault, Genesis, Ledger, Listing, Pair, Place, PoolFill, Signatures,
+    Attached, AttachedTrade, AttachedViolation, ExactReason, ExactTrade, Fault, Genesis, Ledger, Listing, Outcome,
+    Pair, Place, PoolFill, Signatures,
 };
 use primitives::{
-    Address, AssetId, Body, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock, Superblock,
-    Transaction,
+    Address, AssetId, Body, ClientId, ExactSide, Fraction, Operation, PoolKey, Price, PublicKey, Signature, SubBlock,
+    Superblock, Transaction,
 };
 use proptest::prelude::*;
 
@@ -37,10 +38,22 @@ fn attached() -> impl Strategy<Value = Attached> {
         bought,
     });
     let pools = prop::collection::vec(fill, 0..2);
-    (valuations, trades, pools, short).prop_map(|(valuations, trades, pools, short)| Attached {
+    let side = any::<bool>().prop_map(|buys| if buys { ExactSide::Buy } else { ExactSide::Sell });
+    let exact = ((0..4u32, 0..4u32), side, 0..4u8, 0..4u64, any::<(u64, u64)>());
+    let exact = exact.prop_map(|((sell, buy), side, account, id, (sold, bought))| ExactTrade {
+        pair: Pair { sell: AssetId(sell), buy: AssetId(buy) },
+        side,
+        account: Address([account; 20]),
+        id,
+        sold,
+        bought,
+    });
+    let exacts = prop::collection::vec(exact, 0..2);
+    (valuations, trades, pools, exacts, short).prop_map(|(valuations, trades, pools, exacts, short)| Attached {
         valuations,
         trades,
         pools,
+        exacts,
         short,
     })
 }
@@ -161,6 +174,8 @@ fn two_groups() -> (Ledger, Superblock) {
         let body = Body { chain: 1, account: signer.address(), sequence: 1, until: 50_000, operation };
         native.push(Transaction::by_key(body, signer, Signature([0; 64])));
     }
+    let holder = key(200).address();
+    balances.extend((0..assets.len() as u32).map(|asset| (holder, AssetId(asset), 1 << 50)));
     let mu = params.mu;
     let ledger = Ledger::new(&Genesis { chain: 1, mu, assets, balances, ..Genesis::default() }).expect("sound");
     let block = Superblock {
@@ -170,6 +185,54 @@ fn two_groups() -> (Ledger, Superblock) {
         ..Superblock::default()
     };
     (ledger, block)
+}
+
+/// An exact order of the full group is filled, and of those of the other one none is, whatever they pay.
+#[test]
+fn a_foreign_group_that_is_not_full_costs_no_order_its_fill() {
+    let (ledger, mut block) = two_groups();
+    let plain = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {}).expect("applies").batch;
+    let key = PublicKey([200; 32]);
+    let mut sequence = 0;
+    let mut order = |sell, buy, units| {
+        sequence += 1;
+        let (side, bound, client) = (ExactSide::Buy, 1 << 44, ClientId::NONE);
+        let operation = Operation::Exact { sell, buy, side, units, bound, client };
+        let body = Body { chain: 1, account: key.address(), sequence, until: 50_000, operation };
+        block.sub_blocks[0].native.push(Transaction::by_key(body, key, Signature([0; 64])));
+    };
+    (0..2).for_each(|buy| order(AssetId(1 - buy), AssetId(buy), 2_048));
+    let foreign = (2..ledger.assets().len() as u32).flat_map(|a| (2..a).flat_map(move |b| [(a, b), (b, a)]));
+    foreign.for_each(|(sell, buy)| order(AssetId(sell), AssetId(buy), 2_048));
+    let applied = ledger.clone().apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
+    assert_eq!((&applied.batch.valuations, &applied.batch.short), (&plain.valuations, &plain.short));
+    let exacts: Vec<_> = applied
+        .outcomes
+        .iter()
+        .filter_map(|outcome| match outcome {
+            Outcome::Exact(exact) => Some(exact.why),
+            _ => None,
+        })
+        .collect();
+    let (own, foreign) = exacts.split_at(2);
+    assert!(own.contains(&ExactReason::Filled), "{own:?}");
+    assert!(foreign.contains(&ExactReason::GroupNotFull) && !foreign.contains(&ExactReason::Filled), "{foreign:?}");
+    let truth = Attached::of(&applied.batch);
+    let followed = ledger.clone().apply_attached(&block, &truth, Signatures::Valid, &mut |_| {}).expect("holds");
+    assert_eq!(followed.outcomes, applied.outcomes);
+    // A claim that fills one of them.
+    let request = block.sub_blocks[0].native.iter().zip(&applied.outcomes);
+    let mut unfilled = request
+        .filter(|(_, outcome)| matches!(outcome, Outcome::Exact(exact) if exact.why == ExactReason::GroupNotFull));
+    let body = &unfilled.next().expect("one").0.body;
+    let Operation::Exact { sell, buy, side, units, bound, .. } = body.operation else { panic!("{body:?}") };
+    let mut claim = truth.clone();
+    let pair = Pair { sell, buy };
+    claim.exacts.push(ExactTrade { pair, side, account: body.account, id: body.sequence, sold: bound, bought: units });
+    match ledger.clone().apply_attached(&block, &claim, Signatures::Valid, &mut |_| {}) {
+        Err(Fault::Attached { violation: AttachedViolation::Exact { id, .. }, .. }) => assert_eq!(id, body.sequence),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A group that is not full excuses no other one: that one's claim is checked by itself, and only the short one is

@@ -7,6 +7,7 @@ mod contract_history;
 mod contracts;
 mod developer;
 mod evm;
+mod exacts;
 mod ids;
 mod lane;
 mod lane_bids;

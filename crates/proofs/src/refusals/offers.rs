@@ -43,4 +43,7 @@ refusals! {
     /// As many offers as may end at that height do.
     ENDS_CROWDED: refused, "ends_crowded",
         "524288 offers end at that height already: sign the offer again with another height, such as the next one";
+    /// An exact order is for fewer units than the least.
+    EXACT_TOO_SMALL: invalid, "exact_too_small",
+        "the exact order buys or sells fewer units than the minimum of that asset; see `least_units` under /v1/assets";
 }

@@ -2,8 +2,8 @@
 
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
+    OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
 };
 
 use crate::ethereum::EthereumClients;
@@ -223,7 +223,21 @@ impl Clients {
         }))
     }
 
+    /// An exact order, some too small, some for more than there is, some beyond the rate.
+    fn exact(&self, dice: &mut Dice) -> Operation {
+        let sell = dice.below(self.assets);
+        let buy = (sell + 1 + dice.below(self.assets - 1)) % self.assets;
+        let units = if dice.once_in(4) { 1 + dice.below(HOLDING / 10) } else { 4_000 + dice.below(8_000) };
+        let side = if dice.once_in(2) { ExactSide::Buy } else { ExactSide::Sell };
+        let bound = (units as f64 * dice.between(0.8, 1.3)) as u64;
+        let (sell, buy) = (AssetId(sell as u32), AssetId(buy as u32));
+        Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE }
+    }
+
     fn offer(&self, dice: &mut Dice) -> Operation {
+        if dice.once_in(8) {
+            return self.exact(dice);
+        }
         let sell = dice.below(self.assets);
         let buy = (sell + 1 + dice.below(self.assets - 1)) % self.assets;
         let limit = Price::from_f64(dice.between(0.9, 1.05)).expect("in range");

@@ -21,6 +21,7 @@ mod bonds;
 mod clients;
 mod crash_points;
 mod distorted;
+mod exacts;
 mod node;
 mod oracle;
 mod pools;

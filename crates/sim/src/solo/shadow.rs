@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
 use ledger::{BlockReceipts, Cancelled, Edit, EndReason, Genesis, Ledger, NO_END, Outcome, Pair, PairOffers, Place};
 use primitives::{
-    Address, Amount, AssetId, Life, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock, Transaction,
+    Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock,
+    Transaction,
 };
 
 use super::bonds::Bonds;
 use super::distorted::transactions;
+use super::exacts::{check_exact, exact_orders, kept_by_exacts};
 use super::pools::{PoolBooks, met};
 use crate::ethereum::{WeiBooks, moved};
 
@@ -165,6 +167,7 @@ impl Shadow {
             Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
             Operation::Cancel(places) => 1 + places.len() as i128 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
+            Operation::Exact { .. } => 4,
             Operation::Pool(operation) if operation.shares().is_none() => 1_000,
             Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
             _ => 1,
@@ -240,6 +243,13 @@ impl Shadow {
                     receipts,
                 )?;
             }
+            Operation::Exact { sell, buy, side, units, bound, .. } => {
+                let (sold, bought) =
+                    check_exact(Pair { sell, buy }, side, (units, bound), (account, id), outcome, receipts)?;
+                let locked = if side == ExactSide::Buy { bound } else { units };
+                self.add(account, sell, i128::from(locked) - i128::from(sold));
+                self.add(account, buy, i128::from(bought));
+            }
             Operation::Cancel(_) => {}
             Operation::Replace(_) => return Err("no client replaces an offer, but a replacement was applied".into()),
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
@@ -290,6 +300,10 @@ impl Shadow {
             self.add(fill.place.account, fill.pair.buy, i128::from(fill.bought));
             kept[fill.pair.sell.0 as usize] += i128::from(fill.sold);
             kept[fill.pair.buy.0 as usize] -= i128::from(fill.bought);
+        }
+        for trade in &batch.exacts {
+            kept[trade.pair.sell.0 as usize] += i128::from(trade.sold);
+            kept[trade.pair.buy.0 as usize] -= i128::from(trade.bought);
         }
         for fill in &batch.pools {
             kept[fill.sell().0 as usize] += i128::from(fill.sold);
@@ -412,8 +426,8 @@ pub(crate) fn verify_batch(
         return if offers.is_empty() && pools.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };
     let pairs = offers.iter().map(|(pair, offers)| offers.view(*pair));
-    let book =
-        clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), pools, ..Default::default() };
+    let (exacts, exact_fills) = exact_orders(batch);
+    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), pools, exacts };
     let trade = |trade: &ledger::PairTrade| {
         let (sell, buy) = (trade.pair.sell, trade.pair.buy);
         clearing::Trade { sell, buy, sold: trade.sold }
@@ -423,10 +437,10 @@ pub(crate) fn verify_batch(
         valuations: batch.valuations.clone(),
         trades,
         pools: pool_trades,
+        exacts: exact_fills,
         full: batch.full(),
         short: batch.short.clone(),
         report,
-        ..Default::default()
     };
     let verified = clearing::verify(&book, &ledger.clearing_params(), &claimed).map_err(|error| error.to_string())?;
     for (asset, surplus) in verified.surplus.iter().enumerate() {
@@ -437,7 +451,7 @@ pub(crate) fn verify_batch(
             is(fill.sell()) * i128::from(fill.sold) - is(fill.buy()) * i128::from(fill.bought)
         };
         let pooled: i128 = batch.pools.iter().map(by_pools).sum();
-        if sold - bought + pooled != i128::from(*surplus) {
+        if sold - bought + pooled + kept_by_exacts(asset, batch) != i128::from(*surplus) {
             return Err(format!("asset {asset}: {} units kept in trades, but {surplus} are due", sold - bought));
         }
     }

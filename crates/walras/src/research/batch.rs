@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
-use clearing::{Book, BuyOrder, Offer, Pool, SortedOffers};
+use clearing::{Book, ExactOrder, Offer, Pool, SortedOffers};
 use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price, plain_decimal};
 
 use crate::research::rows::{Problem, RowError, read};
@@ -37,13 +37,13 @@ pub struct BatchInput {
     /// The pools, by their rows.
     pub pools: Vec<Pool>,
     /// The orders for exact amounts, by their rows.
-    pub buys: Vec<BuyOrder>,
+    pub buys: Vec<ExactOrder>,
 }
 
 impl BatchInput {
     /// The book of this batch.
     pub fn book(&self) -> Book<'_> {
-        Book { pools: self.pools.clone(), buys: self.buys.clone(), ..self.offers.book() }
+        Book { pools: self.pools.clone(), exacts: self.buys.clone(), ..self.offers.book() }
     }
 
     /// The symbol of an asset.
@@ -165,11 +165,8 @@ fn numbered(
         reserve_b: *reserve_b,
         fee: *fee,
     };
-    let order = |Row { assets: [buy, sell], of: [bought, most] }: &Row<[Amount; 2]>| BuyOrder {
-        buy: id(buy),
-        sell: id(sell),
-        bought: *bought,
-        most: *most,
+    let order = |Row { assets: [buy, sell], of: [bought, most] }: &Row<[Amount; 2]>| {
+        ExactOrder::buy(id(buy), *bought, id(sell), *most)
     };
     let listed: Vec<Offer> = offers.iter().map(offer).collect();
     let (pools, buys) = (pools.iter().map(pool).collect(), buys.iter().map(order).collect());

@@ -299,7 +299,7 @@ fn described(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cleari
         trades: clearing.trades.iter().map(trade).collect(),
         fills: listed_fills(batch, book, params, clearing),
         pools: clearing.pools.iter().map(|trade| pool_json(batch, trade)).collect(),
-        buys: clearing.buys.iter().map(|p| BuyJson { row: p.order + 1, paid: p.paid.to_string() }).collect(),
+        buys: clearing.exacts.iter().map(|p| BuyJson { row: p.order + 1, paid: p.other.to_string() }).collect(),
         epsilon: params.epsilon.to_string(),
         mu: params.mu.to_string(),
         full: clearing.full,

@@ -40,7 +40,7 @@ impl Asked {
         let (row, rows, asked) = match self {
             Asked::Offer(row) => (row, book.offers(), row.to_string()),
             Asked::Pool(row) => (row, book.pools.len(), format!("pools:{row}")),
-            Asked::Buy(row) => (row, book.buys.len(), format!("buys:{row}")),
+            Asked::Buy(row) => (row, book.exacts.len(), format!("buys:{row}")),
         };
         let rows_there = if rows == 0 { "no such rows".into() } else { format!("rows 1 to {rows}") };
         (row as usize > rows).then(|| format!("--explain {asked}: the file has {rows_there}"))
@@ -150,15 +150,15 @@ fn buy_in_words(
     row: u32,
     rate: impl Fn(AssetId, AssetId) -> Rate,
 ) -> String {
-    let order = &book.buys[row as usize - 1];
+    let order = &book.exacts[row as usize - 1];
     let (buy, sell) = (batch.symbol(order.buy), batch.symbol(order.sell));
-    let asks = format!("buys, row {row}: {} {buy} for at most {} {sell}", order.bought, order.most);
-    let filled = clearing.buys.iter().find(|purchase| purchase.order + 1 == row);
+    let asks = format!("buys, row {row}: {} {buy} for at most {} {sell}", order.units, order.bound);
+    let filled = clearing.exacts.iter().find(|purchase| purchase.order + 1 == row);
     let groups = Groups::of_book(book);
     let mut short = clearing.report.obstacles.iter().flat_map(|obstacle| &obstacle.assets);
     let is_short = short.any(|asset| groups.are_one(*asset, order.sell));
-    match (filled, order.cost(&rate(order.sell, order.buy))) {
-        (Some(purchase), _) => format!("{asks}: is filled and pays {} {sell}.", purchase.paid),
+    match (filled, order.other(&rate(order.sell, order.buy))) {
+        (Some(purchase), _) => format!("{asks}: is filled and pays {} {sell}.", purchase.other),
         (None, None) => format!("{asks}: is not filled, as it would cost more."),
         (None, Some(_)) if is_short => format!("{asks}: is not filled, as not all offers that must execute do."),
         (None, Some(cost)) => {

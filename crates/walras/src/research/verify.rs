@@ -8,7 +8,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use clearing::{
-    Book, Clearing, Division, Groups, Obstacle, Params, PoolTrade, Purchase, Reason, Report, Trade, UnitsProof,
+    Book, Clearing, Division, ExactFill, Groups, Obstacle, Params, PoolTrade, Reason, Report, Trade, UnitsProof,
 };
 use primitives::{Amount, AssetId, Fraction, Price};
 
@@ -69,7 +69,7 @@ fn check(batch: &BatchInput, claim: &ClearingJson) -> Result<usize> {
         valuations: valuations(batch, &book, &claim.prices)?,
         trades: trades(batch, &claim.trades)?,
         pools: pools(batch, &claim.pools)?,
-        buys: buys(&claim.buys)?,
+        exacts: buys(&claim.buys)?,
         full: claim.full,
         short: short(batch, &book, claim)?,
         report: Report { obstacles: proofs(batch, &claim.proofs)?, ..Report::default() },
@@ -141,12 +141,12 @@ fn pools(batch: &BatchInput, trades: &[PoolJson]) -> Result<Vec<PoolTrade>> {
     trades.iter().map(trade).collect()
 }
 
-fn buys(purchases: &[BuyJson]) -> Result<Vec<Purchase>> {
+fn buys(rows: &[BuyJson]) -> Result<Vec<ExactFill>> {
     let purchase = |b: &BuyJson| {
-        let paid = amount("buys", &format!("row {}: paid", b.row), &b.paid)?;
-        Ok(Purchase { order: place("buys", b.row)?, paid })
+        let other = amount("buys", &format!("row {}: paid", b.row), &b.paid)?;
+        Ok(ExactFill { order: place("buys", b.row)?, other })
     };
-    purchases.iter().map(purchase).collect()
+    rows.iter().map(purchase).collect()
 }
 
 /// The obstacles that carry the claimed proofs.

@@ -27,10 +27,26 @@ fn code(fate: &Fate) -> ExitCode {
     match fate {
         // It is in a block, and what was asked for did not happen.
         Fate::Committed(body) if body.outcome == Some(OutcomeBody::Void) => ExitCode::FAILURE,
+        Fate::Committed(body) if is_unfilled(body) => ExitCode::FAILURE,
         Fate::Committed(_) => ExitCode::SUCCESS,
         Fate::Refused(_) | Fate::TurnedAway(_) => ExitCode::FAILURE,
         Fate::Waiting(_) => WAITING.into(),
         Fate::Unknown(_) => UNKNOWN.into(),
+    }
+}
+
+/// Whether it is an exact order that was not filled.
+fn is_unfilled(body: &TransactionBody) -> bool {
+    matches!(&body.outcome, Some(OutcomeBody::Exact { why, .. }) if why != "filled")
+}
+
+/// Why an exact order was not filled.
+fn unfilled(why: &str) -> &'static str {
+    match why {
+        "no_price" => "there is no price between the two assets",
+        "beyond_bound" => "the rate of the batch was beyond the bound",
+        "group_not_full" => "not all offers that had to trade could",
+        _ => "there was no room for it beside the offers",
     }
 }
 
@@ -136,6 +152,16 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 assets.money(returned, sell),
                 why.replace('_', " ")
             )
+        }
+        (OperationBody::Exact { sell, buy, .. }, Some(OutcomeBody::Exact { sold, bought, returned, why })) => {
+            let returned = assets.money(returned, sell);
+            match why.as_ref() {
+                "filled" => {
+                    let (sold, bought) = (assets.money(sold, sell), assets.money(bought, buy));
+                    format!("sold {sold} for {bought}; {returned} returned")
+                }
+                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
+            }
         }
         (
             OperationBody::OpenPool { a, b, .. } | OperationBody::Provide { a, b, .. },

@@ -16,6 +16,7 @@ use crate::validator_keys::with_link_key;
 use client::hexadecimal::hex_bytes;
 
 mod at_venues;
+mod exact;
 pub mod fate;
 mod pools;
 pub mod send;
@@ -25,6 +26,7 @@ mod show;
 use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
+use exact::ExactTerms;
 use pools::PoolCommand;
 use send::{Delivery, Sender};
 use server::Server;
@@ -113,6 +115,21 @@ The same, if it trades at once, and otherwise not:
         #[arg(long, default_value = "rests", value_parser = life)]
         life: Life,
         /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
+        #[arg(long)]
+        client: Option<ClientId>,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Buy or sell exactly so much in the batch of the next block, within a bound, or nothing. Exit 1 if not filled.
+    #[command(
+        after_help = "Examples, buy exactly 100 EUR for at most 111 USD; sell exactly 100 EUR for at least 109 USD:
+  walras wallet exact --key alice.json --buy EUR --amount 100 --pay USD --most 111
+  walras wallet exact --key alice.json --sell EUR --amount 100 --receive USD --least 109"
+    )]
+    Exact {
+        #[command(flatten)]
+        terms: ExactTerms,
+        /// A name of your own for the order, 16 bytes in hexadecimal.
         #[arg(long)]
         client: Option<ClientId>,
         #[command(flatten)]
@@ -305,6 +322,9 @@ impl WalletCommand {
                     let (sell, buy, client) = (sell.asset, buy.asset, client.unwrap_or_default());
                     Ok(Operation::CreateOffer { sell, buy, amount, limit, life, client })
                 })
+            }
+            WalletCommand::Exact { terms, client, sender } => {
+                sender.send(json, |_, _, assets| terms.operation(assets, client.unwrap_or_default()))
             }
             WalletCommand::Replace { offer, amount, limit, life, client, sender } => {
                 sender.send(json, |server, account, assets| {

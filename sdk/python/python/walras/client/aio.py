@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Sequence
 from types import TracebackType
+from typing import Literal
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
@@ -227,6 +228,12 @@ class AsyncClient:
         life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
         return await self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
+
+    async def exact(
+        self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number, *,
+        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+    ) -> Fate:
+        return await self.run(self._core.exact(side, market, amount, bound, client, reference, wait))
 
     async def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
         return await self.run(self._core.cancel(offer, wait))

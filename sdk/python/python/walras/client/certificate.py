@@ -19,6 +19,7 @@ from walras.client.proof import ProofError, Reader, prove, read_outcome
 
 __all__ = ["Committee", "check_certificate", "outcome_bytes", "prove_outcome"]
 
+_EXACT_REASONS = ["filled", "no_price", "beyond_bound", "group_not_full", "no_room"]
 _REASONS = ["filled", "part", "at_the_margin", "above_the_rate", "rounding", "not_taken", "not_placed"]
 
 
@@ -97,6 +98,10 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             return b"\5" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
         case "pooled":
             return b"\6" + b"".join(int(stated[name]).to_bytes(8, "little") for name in ("a", "b", "shares"))
+        case "exact":
+            amounts = [int(stated[name]) for name in ("sold", "bought", "returned")]
+            reason = _EXACT_REASONS.index(stated["why"])
+            return b"\7" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
         case "cancelled":
             return bytes([4, stated["found"], stated["missing"]])
     return None

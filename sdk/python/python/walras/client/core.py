@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, OfferPlace, Pay, Replace, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, Exact, OfferPlace, Pay, Replace, address_bytes, raw
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -196,6 +196,22 @@ class Core:
             cost, inverse = inverse_limit(units, limit)
             operation = CreateOffer(quote.number, base.number, cost, inverse, *named)
         _check_size(operation, assets)
+        return (yield from self.sender.send(operation, wait, reference))
+
+    def exact(
+        self,
+        side: Literal["buy", "sell"],
+        market: str,
+        amount: Number,
+        bound: Number,
+        client: str,
+        reference: str | None,
+        wait: bool,
+    ) -> Flow[Fate]:
+        assets = yield from self.session.assets()
+        base, quote = assets.market(market)
+        sell, buy = (base, quote) if side == "sell" else (quote, base)
+        operation = Exact(sell.number, buy.number, side, base.units(amount), quote.units(bound), client)
         return (yield from self.sender.send(operation, wait, reference))
 
     def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:

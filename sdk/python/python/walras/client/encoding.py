@@ -18,6 +18,7 @@ __all__ = [
     "Cancel",
     "CreateAccount",
     "CreateOffer",
+    "Exact",
     "Issue",
     "Leave",
     "OfferPlace",
@@ -225,6 +226,32 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
+class Exact:
+    """Buys exactly `units` of `buy` for at most `bound`, or sells exactly `units` of `sell` for at least `bound`, at the
+    rate of the batch of its block; or nothing happens, and what it locked returns."""
+
+    sell: int
+    buy: int
+    side: str
+    """``buy`` or ``sell``."""
+    units: int
+    bound: int
+    client: str = NO_CLIENT
+    NAME: ClassVar[str] = "Exact"
+
+    def encode(self) -> bytes:
+        if self.side not in ("buy", "sell"):
+            raise AmountError(f"{self.side!r} is no side of an exact order: write 'buy' or 'sell'")
+        terms = bytes([("buy", "sell").index(self.side)]) + u64(self.units) + u64(self.bound)
+        return b"\x0e" + u32(self.sell) + u32(self.buy) + terms + raw(self.client)
+
+    def fields(self) -> Fields:
+        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
+        terms: Fields = [("units", "uint64", str(self.units)), ("bound", "uint64", str(self.bound))]
+        return [*pair, ("side", "string", self.side), *terms, ("client", "bytes16", self.client)]
+
+
+@dataclass(frozen=True, slots=True)
 class Pay:
     """Moves units to another account."""
 
@@ -387,7 +414,7 @@ class Leave:
 
 Operation: TypeAlias = (
     "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
-    " | OpenPool | Provide | Leave"
+    " | OpenPool | Provide | Leave | Exact"
 )
 
 

@@ -42,9 +42,9 @@ def _told(session: Session, body: Any, signed: Signed | None) -> Fate:
     pair = None
     assets = session.known_assets
     if assets is not None and (operation := body.get("operation")) is not None:
-        if operation["type"] == "create_offer":
+        if operation["type"] in ("create_offer", "exact"):
             pair = (assets[operation["sell"]], assets[operation["buy"]])
-    elif assets is not None and signed is not None and signed.body[44] == 1:
+    elif assets is not None and signed is not None and signed.body[44] in (1, 14):
         sell, buy = (int.from_bytes(signed.body[at : at + 4], "little") for at in (45, 49))
         pair = (assets.numbered(sell), assets.numbered(buy))
     outcome = Outcome.of(body["outcome"], pair)

@@ -458,9 +458,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a block did with a transaction. The amounts are those of an offer in its first batch."""
+    """What a block did with a transaction. The amounts are those of an offer in its first batch, or of
+    an exact order."""
 
-    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
@@ -486,6 +487,15 @@ class Outcome:
                     sold=sell.amount(int(body["sold"])),
                     bought=buy.amount(int(body["bought"])),
                     left=sell.amount(int(body["left"])),
+                    returned=sell.amount(int(body["returned"])),
+                    why=body["why"],
+                )
+            case "exact" if pair is not None:
+                sell, buy = pair
+                return Outcome(
+                    "exact",
+                    sold=sell.amount(int(body["sold"])),
+                    bought=buy.amount(int(body["bought"])),
                     returned=sell.amount(int(body["returned"])),
                     why=body["why"],
                 )

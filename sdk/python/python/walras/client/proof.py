@@ -119,8 +119,9 @@ def read_outcome(reader: Reader) -> bytes | None:
         return None
     begun, kind = reader.at, reader.number(1)
     # Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
-    # replaced (what remained, and as offered), pooled (two amounts and shares).
-    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2, 5: 5 * 8 + 1, 6: 3 * 8}
+    # replaced (what remained, and as offered), pooled (two amounts and shares), exact (three
+    # amounts and a reason).
+    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2, 5: 5 * 8 + 1, 6: 3 * 8, 7: 3 * 8 + 1}
     if kind not in lengths:
         raise ProofError(f"{kind} is no kind of outcome")
     reader.take(lengths[kind])

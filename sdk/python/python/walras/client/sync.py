@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
+from typing import Literal
 
 import httpx
 from websockets.exceptions import WebSocketException
@@ -251,6 +252,14 @@ class Client:
     ) -> Fate:
         """Sells up to `amount` of a market's base for at least `price` of its quote each."""
         return self.run(self._core.order("sell", market, amount, price, (life, client), reference, wait))
+
+    def exact(
+        self, side: Literal["buy", "sell"], market: str, amount: Number, bound: Number, *,
+        client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
+    ) -> Fate:
+        """Buys exactly `amount` of a market's base for at most `bound` of its quote in all, or sells exactly `amount` for
+        at least `bound`, in the batch of the next block; or nothing happens (`outcome.why` says why not)."""
+        return self.run(self._core.exact(side, market, amount, bound, client, reference, wait))
 
     def cancel(self, offer: Offer | int, *, wait: bool = True) -> Fate:
         """Cancels what rests of an own offer."""
