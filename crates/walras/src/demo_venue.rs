@@ -4,9 +4,10 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use api::{OrderBody, RequestBody};
 use clearing::workload::Seeded;
 use pit::door::VenueStatusBody;
-use pit::door::bodies::{OrderBody, RequestBody};
+use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
     KeyScope, Mandate, MarketId, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
     VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
@@ -230,7 +231,7 @@ impl DemoVenue {
                 };
                 let trading = &self.people[person].trading;
                 let signature = Some(trading.sign(&order.signing_bytes(&scope.network, DEMO_VENUE)));
-                OrderBody::of(&SettledOrder { key: trading.public(), order, signature }, None)
+                order_body(&SettledOrder { key: trading.public(), order, signature }, None)
             })
             .collect();
         self.post("/v1/venue/orders", &json!({ "orders": bodies }));
@@ -238,7 +239,7 @@ impl DemoVenue {
 
     fn request(&mut self, scope: &RequestScope, person: usize, ask: TraderAsk) -> RequestBody {
         self.stamp_ms = now_ms().max(self.stamp_ms + 1);
-        RequestBody::of(&TraderRequest::sign(scope, &self.people[person].trading, self.stamp_ms, ask))
+        request_body(&TraderRequest::sign(scope, &self.people[person].trading, self.stamp_ms, ask))
     }
 
     /// What is lost is quoted anew.
