@@ -200,7 +200,7 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 22] = [
+const MARKET: [Row; 23] = [
     of_venue(VenueMistake::ReportsBeforeSync, 2, "is not in the journal"),
     of_venue(VenueMistake::LeavingBuys, 3, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 5, "of an honest venue is bust: Drawdown"),
@@ -223,6 +223,7 @@ const MARKET: [Row; 22] = [
     of_market(MarketMistake::FactsLeftOut, 0, "of an honest venue is bust: Deposit"),
     of_market(MarketMistake::SessionsForgotten, 7, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
+    of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),
 ];
 
 /// A network in which a mistake of this kind matters, and the number of transactions for each validator.
