@@ -153,16 +153,25 @@ fn lines_are_narrow() {
     assert!(wide.is_empty(), "{} lines:\n{}", wide.len(), wide.join("\n"));
 }
 
-/// The tests that SECURITY.md names beside the attacks.
+/// The tests that pages name: SECURITY.md beside the attacks, docs/venues.md beside what must hold of a venue.
 #[test]
-fn tests_against_attacks_exist() {
-    let text = std::fs::read_to_string(root().join("SECURITY.md")).expect("SECURITY.md");
-    let section = text.split("## Known attacks and accidents").nth(1).and_then(|rest| rest.split("\n## ").next());
-    let named = section.expect("a section").split('`').skip(1).step_by(2);
+fn tests_that_pages_name_exist() {
+    let read = |page: &str, heading: &str| {
+        let text = std::fs::read_to_string(root().join(page)).expect("a page");
+        let section = text.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next());
+        section.unwrap_or_else(|| panic!("{page} has no section {heading}")).to_string()
+    };
+    let attacks = read("SECURITY.md", "## Known attacks and accidents");
+    let venues = read("docs/venues.md", "## What is tested where");
+    let rows: Vec<&str> = venues.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)).collect();
+    let of_attacks = attacks.split('`').skip(1).step_by(2);
+    let of_venues = rows.iter().flat_map(|tests| tests.split('`').skip(1).step_by(2));
     let sources = sources();
     let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
-    let missing: Vec<&str> = named.filter(is_missing).collect();
+    let missing: Vec<&str> = of_attacks.chain(of_venues).filter(is_missing).collect();
     assert!(missing.is_empty(), "no such tests: {missing:?}");
+    let untested: Vec<&&str> = rows.iter().skip(1).filter(|tests| !tests.contains('`')).collect();
+    assert!(rows.len() > 40 && untested.is_empty(), "{} rows; without a test: {untested:?}", rows.len());
 }
 
 #[test]
