@@ -274,7 +274,7 @@ fn posts_of_the_own_account_get_the_next_free_numbers_until_64_are_pending() {
 
 /// A chain with two venues whose operator is the pool's account.
 fn ledger_with_venues() -> Ledger {
-    ledger_with(2, ledger::VenueTerms { bond_min: 5, ..Default::default() })
+    ledger_with(2, ledger::VenueTerms { bond_min: 5, ..Default::default() }, |_| key())
 }
 
 /// The account that settles for a venue where each has its own.
@@ -284,11 +284,11 @@ fn operator(venue: u32) -> SecretKey {
     SecretKey::from_seed(seed)
 }
 
-fn ledger_with(venues: u32, terms: ledger::VenueTerms) -> Ledger {
+fn ledger_with(venues: u32, terms: ledger::VenueTerms, settles: fn(u32) -> SecretKey) -> Ledger {
     let me = key().public().address();
     let assets = vec![Listing::new("USD", 2, me)];
     let mut balances = vec![(me, AssetId(0), 10_000_000)];
-    balances.extend((0..venues).map(|venue| (operator(venue).public().address(), AssetId(0), 1_000)));
+    balances.extend((0..venues).map(|venue| (operator(venue).public().address(), AssetId(0), 10_000_000)));
     let genesis = Genesis {
         chain: 1,
         mu: Fraction::power_of_two(10),
@@ -299,7 +299,7 @@ fn ledger_with(venues: u32, terms: ledger::VenueTerms) -> Ledger {
     };
     let mut ledger = Ledger::new(&genesis).expect("sound");
     for venue in 0..venues {
-        let operator = VenueOperator { account: me, report_key: key().public() };
+        let operator = VenueOperator { account: settles(venue).public().address(), report_key: key().public() };
         let open = VenueOperation::Open { venue, operator, fee_cap_ppm: 0, bond: 5 };
         let sequence = u64::from(venue) + 1;
         let body = Body { chain: 1, account: me, sequence, until: 50_000, operation: Operation::Venue(Box::new(open)) };
@@ -369,7 +369,7 @@ fn a_settle_among_a_thousand_other_venues_that_flood_a_full_pool_is_in_the_fourt
     const ROOM: usize = VENUES.div_ceil(4) as usize;
     let terms = ledger::VenueTerms { bond_min: 5, settle_bytes: 1_024, venues_max: VENUES, ..Default::default() };
     assert_eq!(terms.network_fault(1 << 20, 2, 4), None, "a genesis may say so");
-    let ledger = ledger_with(VENUES, terms);
+    let ledger = ledger_with(VENUES, terms, operator);
     let mut pool = Mempool::new(8);
     let full = (1..9).map(|at| pool.admit(pay(u64::from(VENUES) + at, 0, 1), &ledger));
     assert!(full.into_iter().all(|admitted| admitted == Ok(())));
