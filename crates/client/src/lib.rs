@@ -2,7 +2,8 @@
 //! every error names the server, what it said and what to do ([`ClientError`]).
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
-//! - [`Stream`]: blocks, batches, trades, books, tickers, candles and accounts, as they change; [`LocalBook`]: a book
+//! - [`HistoryPage`]: an account's orders, fills, transfers and balances, page by page
+//! - [`Stream`]: blocks, batches, trades, books, tickers, candles, accounts and own orders, as they change; [`LocalBook`]: a book
 //!   that follows its channel
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
@@ -18,6 +19,7 @@ pub mod durable;
 mod error;
 pub mod evidence;
 pub mod hexadecimal;
+mod history;
 pub mod keystore;
 pub mod light;
 mod node;
@@ -30,6 +32,7 @@ pub mod wallet;
 pub use assets::{Assets, Listed};
 pub use book::{BookBroken, LocalBook};
 pub use error::ClientError;
+pub use history::HistoryPage;
 pub use node::{NodeClient, SigningTerms, Unready};
 pub use stream::{Channel, Stream, Told};
 pub use ticks::{NoTick, Ticks};

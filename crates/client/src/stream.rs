@@ -3,12 +3,14 @@
 //! Messages are numbered: a gap ends the stream, since what was shown may be wrong. A node says something every second,
 //! so a silence of five ends it, too. [`Stream::open`] goes on from heights that the caller has, where the node can.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::net::TcpStream;
+use std::str::FromStr;
 use std::time::Duration;
 
 use api::StreamMessage;
-use primitives::Address;
+use primitives::{Address, Digest, SecretKey, login_bytes, to_hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tungstenite::stream::MaybeTlsStream;
@@ -37,6 +39,8 @@ pub enum Channel {
     Candles(String, String),
     /// An account.
     Account(Address),
+    /// An account's own orders, those that are in no block yet included: after a [`Stream::log_in`].
+    Orders(Address),
 }
 
 impl fmt::Display for Channel {
@@ -50,6 +54,7 @@ impl fmt::Display for Channel {
             Channel::Ticker(market) => write!(f, "ticker:{market}"),
             Channel::Candles(market, interval) => write!(f, "candles:{market}:{interval}"),
             Channel::Account(account) => write!(f, "account:{account}"),
+            Channel::Orders(account) => write!(f, "orders:{account}"),
         }
     }
 }
@@ -60,6 +65,8 @@ pub struct Stream {
     socket: WebSocket<MaybeTlsStream<TcpStream>>,
     /// Number of the next message.
     next: u64,
+    /// What came while an answer was awaited.
+    unread: VecDeque<Told>,
 }
 
 /// A message of a stream.
@@ -90,7 +97,7 @@ impl Stream {
         if let MaybeTlsStream::Plain(tcp) = socket.get_ref() {
             tcp.set_read_timeout(Some(SILENCE)).map_err(|error| silent(error.into()))?;
         }
-        let mut stream = Stream { node: node.clone(), socket, next: 0 };
+        let mut stream = Stream { node: node.clone(), socket, next: 0, unread: VecDeque::new() };
         stream.subscribe(channels)?;
         Ok(stream)
     }
@@ -115,6 +122,45 @@ impl Stream {
         self.say(&json!({ "unsubscribe": names }))
     }
 
+    /// Proves that a key signs for an account, so that the stream may tell it [`Channel::Orders`]. What the node says
+    /// meanwhile is still to be read.
+    ///
+    /// The signature names this server by the address that it was called at: a node that passes on another one's
+    /// challenge gains nothing.
+    ///
+    /// # Errors
+    /// [`ClientError::Refused`], or the stream has ended.
+    pub fn log_in(&mut self, account: &Address, key: &SecretKey) -> Result<(), ClientError> {
+        self.say(&json!({"challenge": true}))?;
+        let challenge = self.answer(|event| matches!(event, StreamMessage::Challenge { .. }))?;
+        let StreamMessage::Challenge { nonce, network, .. } = challenge else { unreachable!("it was chosen") };
+        let nonce = Digest::from_str(&nonce).map_err(|_| self.node.foreign("its challenge has no nonce"))?;
+        let network: Digest = self.node.number("network", &network)?;
+        let server = self.node.url().split_once("://").map_or("", |(_, rest)| rest);
+        let server = server.split('/').next().unwrap_or_default();
+        let signature = key.sign(&login_bytes(&network, account, &nonce.0, server));
+        self.say(&json!({"login": {
+            "account": account.to_string(),
+            "key": key.public().to_string(),
+            "signature": format!("0x{}", to_hex(&signature.0)),
+        }}))?;
+        self.answer(|event| matches!(event, StreamMessage::Login { .. })).map(drop)
+    }
+
+    /// Waits for an answer; a refusal is an error.
+    fn answer(&mut self, is_answer: impl Fn(&StreamMessage) -> bool) -> Result<StreamMessage, ClientError> {
+        loop {
+            let told = self.hear()?;
+            match told.event {
+                event if is_answer(&event) => return Ok(event),
+                StreamMessage::Error { code, message } => {
+                    return Err(ClientError::Refused { server: self.node.url().into(), status: 403, code, message });
+                }
+                _ => self.unread.push_back(told),
+            }
+        }
+    }
+
     fn say(&mut self, request: &Value) -> Result<(), ClientError> {
         self.socket.send(Message::text(request.to_string())).map_err(|error| self.ended(error.to_string()))
     }
@@ -124,6 +170,13 @@ impl Stream {
     /// # Errors
     /// [`ClientError`]: the stream has ended, messages were missed, or one is of another version.
     pub fn wait(&mut self) -> Result<Told, ClientError> {
+        match self.unread.pop_front() {
+            Some(told) => Ok(told),
+            None => self.hear(),
+        }
+    }
+
+    fn hear(&mut self) -> Result<Told, ClientError> {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => return self.read(text.to_string()),

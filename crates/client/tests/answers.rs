@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use client::wallet::{Fate, Numbering, Pending, Wallet};
-use client::{ClientError, NodeClient};
-use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey};
+use client::{ClientError, HistoryPage, NodeClient};
+use primitives::{Address, AssetId, Body, ClientId, Digest, Operation, SecretKey};
 
 /// A server that answers these statuses and bodies, one to each connection.
 fn serve(answers: &'static [(u16, &'static str)]) -> NodeClient {
@@ -42,6 +42,24 @@ fn no_answer_is_told_apart_from_absence_and_from_a_foreign_server() {
         let error = other.status().expect_err("no node");
         assert!(matches!(&error, ClientError::Foreign { .. }) && error.to_string().contains(other.url()), "{error}");
     }
+}
+
+#[test]
+fn a_node_without_a_history_is_told_apart_from_one_that_knows_of_no_order() {
+    let node = serve(&[
+        (404, r#"{"error":{"code":"order_unknown","message":"none"}}"#),
+        (404, r#"{"error":{"code":"no_history","message":"this node keeps none"}}"#),
+        (200, r#"{"height":9,"known_from":1,"orders":[],"next":null}"#),
+        (410, r#"{"error":{"code":"history_gone","message":"it begins at block 5"}}"#),
+    ]);
+    let account = Address([1; 20]);
+    assert_eq!(node.order_fate(&account, 7).expect("an answer"), None);
+    let error = node.order_fate_of_client(&account, &ClientId([1; 16])).expect_err("it does not know");
+    assert_eq!(error.code(), Some("no_history"));
+    let page = HistoryPage { limit: Some(2), ..HistoryPage::NEWEST };
+    assert_eq!(node.history_orders(&account, &page).expect("an answer").known_from, 1);
+    let old = HistoryPage { cursor: Some("3-1".into()), ..HistoryPage::NEWEST };
+    assert_eq!(node.history_fills(&account, Some(3), &old).expect_err("gone").code(), Some("history_gone"));
 }
 
 #[test]

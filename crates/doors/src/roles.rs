@@ -164,7 +164,10 @@ pub enum SecretError {
 }
 
 /// Reads a file that only its owner can read.
-pub(crate) fn read_secret(path: &Path) -> Result<String, SecretError> {
+///
+/// # Errors
+/// [`SecretError::Unreadable`] and [`SecretError::Open`].
+pub fn read_secret(path: &Path) -> Result<String, SecretError> {
     let unreadable = |reason| SecretError::Unreadable { path: path.into(), reason };
     let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {

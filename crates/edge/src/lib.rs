@@ -16,6 +16,7 @@ mod participants;
 mod sample;
 mod station;
 mod status;
+#[cfg(feature = "strategies")]
 mod strategy;
 mod streams;
 mod wire;
@@ -30,6 +31,7 @@ pub use participants::{DoorLimits, ParticipantDoor};
 pub use sample::{sample_quotes, sample_quotes_of_packet};
 pub use station::{EdgeCommand, EdgeObserver, EdgeSockets, Station};
 pub use status::{EdgeStatus, RootStatus, WINDOW_TARGET};
+#[cfg(feature = "strategies")]
 pub use strategy::{Strategy, StrategyError, StrategyLimits, StrategyTurn};
 pub use streams::{MemberStream, StreamError, StreamEvent, UNSENT_BYTES};
 pub use wire::StreamTls;

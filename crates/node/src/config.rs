@@ -179,11 +179,30 @@ pub struct HistoryConfig {
     pub keep: bool,
     /// Minimum number of blocks whose rows are kept; 0 keeps all.
     pub keep_blocks: u64,
+    /// The PostgreSQL that has it, as a URL or as words (`host=… dbname=…`), without a password; the data directory if
+    /// there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postgres: Option<String>,
+    /// The file of its password, which only its owner can read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postgres_password_file: Option<PathBuf>,
+    /// Certificates that may sign for it, PEM: one that is not on this machine is reached by TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub postgres_ca: Option<PathBuf>,
+    /// The schema of its tables: each node has its own.
+    pub postgres_schema: String,
 }
 
 impl Default for HistoryConfig {
     fn default() -> HistoryConfig {
-        HistoryConfig { keep: true, keep_blocks: 0 }
+        HistoryConfig {
+            keep: true,
+            keep_blocks: 0,
+            postgres: None,
+            postgres_password_file: None,
+            postgres_ca: None,
+            postgres_schema: "walras".into(),
+        }
     }
 }
 
@@ -282,6 +301,9 @@ fn known() -> toml::Table {
     let venue = &mut defaults.venue;
     (venue.edge_listen, venue.edge_secret) = (Some(venue.listen), Some(PathBuf::new()));
     venue.edge_clock_error_ns = Some(0);
+    let history = &mut defaults.history;
+    history.postgres = Some(String::new());
+    (history.postgres_password_file, history.postgres_ca) = (Some(PathBuf::new()), Some(PathBuf::new()));
     let http = &mut defaults.http;
     for path in
         [&mut http.certificate, &mut http.certificate_key, &mut http.operator_token_file, &mut http.submit_token_file]

@@ -62,8 +62,8 @@ impl Exchange {
         let recovered = recover(&config, genesis, data)?;
         let height = recovered.ledger.height();
         let shared = Arc::new(Shared::new(config, recovered));
-        let keeps = shared.config.history.keep;
-        shared.history.get_or_init(|| History::open(keeps, &shared.network, height, data));
+        let history = History::open(&shared.config.history, &shared.network, height, data)?;
+        shared.history.get_or_init(|| history);
         let (intake, submissions) = sync_channel(INTAKE_QUEUE);
         let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
         threads.push(spawn("history", &shared, keep_history)?);

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use doors::backend::NoHistory;
 use primitives::{Digest, Height};
-use readers::history::{HISTORY_FORMAT, HistoryRange, HistoryRow, HistorySpan};
-use store::{RealDisk, Runs, StoreError};
+use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 
+use crate::config::HistoryConfig;
+use crate::history_index::{HistoryError, HistoryIndex};
 use crate::locks::poisoned;
 
 /// A question waits for an index that is at most so many heights behind, and for so long.
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The index, and what its thread is told.
 pub(crate) struct History {
-    pub runs: Option<Runs<RealDisk>>,
+    pub index: Option<HistoryIndex>,
     keeps: bool,
     has_failed: AtomicBool,
     /// The last block that is published and archived.
@@ -35,26 +36,31 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Opens the index in the node's data directory. A node runs without it if it cannot be opened.
+    /// Opens the index. A node runs without it if it cannot be opened, but for a setting that must be changed.
     /// `recovered` is the height that the node has when it starts.
-    pub fn open(keeps: bool, network: &Digest, recovered: Height, data: &Path) -> History {
-        let tag = Digest::of(HISTORY_FORMAT, &network.0).0;
-        let opened = keeps.then(|| {
-            let directory = data.join("history");
-            let disk = RealDisk::new(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-            Runs::open(disk, tag).map_err(|error| error.to_string())
-        });
-        let runs = opened.and_then(|opened| {
-            opened.inspect_err(|error| tracing::error!(error, "no history of accounts is kept")).ok()
-        });
-        History {
-            has_failed: AtomicBool::new(keeps && runs.is_none()),
-            runs,
-            keeps,
+    pub fn open(
+        config: &HistoryConfig,
+        network: &Digest,
+        recovered: Height,
+        data: &Path,
+    ) -> Result<History, HistoryError> {
+        let index = match config.keep.then(|| HistoryIndex::open(config, network, data)) {
+            Some(Err(error)) if error.is_setting() => return Err(error),
+            Some(Err(error)) => {
+                tracing::error!(%error, "no history of accounts is kept");
+                None
+            }
+            Some(Ok(index)) => Some(index),
+            None => None,
+        };
+        Ok(History {
+            has_failed: AtomicBool::new(config.keep && index.is_none()),
+            index,
+            keeps: config.keep,
             published: AtomicU64::new(recovered),
             turn: Mutex::new(()),
             thread: OnceLock::new(),
-        }
+        })
     }
 
     /// Tells of a block that is published and archived.
@@ -69,8 +75,8 @@ impl History {
     pub fn go_back(&self, height: Height) {
         let _turn = poisoned(self.turn.lock());
         self.published.store(height, Ordering::Release);
-        let Some(runs) = &self.runs else { return };
-        if let Err(error) = runs.cut_above(height) {
+        let Some(index) = &self.index else { return };
+        if let Err(error) = index.cut_above(height) {
             self.fail(&error);
         }
     }
@@ -81,31 +87,49 @@ impl History {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    fn runs(&self) -> Result<&Runs<RealDisk>, NoHistory> {
-        match &self.runs {
+    /// Nothing can be added for now, and questions are answered so; it is told once.
+    pub fn wait_out(&self, error: &dyn std::fmt::Display) {
+        if !self.has_failed.swap(true, Ordering::AcqRel) {
+            tracing::warn!(%error, "the history of accounts waits");
+        }
+    }
+
+    /// The index has answered.
+    pub fn go_on(&self) {
+        if self.has_failed.swap(false, Ordering::AcqRel) {
+            tracing::info!("the history of accounts goes on");
+        }
+    }
+
+    fn index(&self) -> Result<&HistoryIndex, NoHistory> {
+        match &self.index {
             _ if !self.keeps => Err(NoHistory::Off),
-            Some(runs) if !self.has_failed.load(Ordering::Acquire) => Ok(runs),
+            Some(index) if !self.has_failed.load(Ordering::Acquire) => Ok(index),
             _ => Err(NoHistory::Failed),
         }
     }
 
     /// The heights of the index, once it has followed what is published; or as they are, if it is far behind.
     pub fn span(&self) -> Result<HistorySpan, NoHistory> {
-        let runs = self.runs()?;
+        let index = self.index()?;
         let (goal, begun) = (self.published.load(Ordering::Acquire), Instant::now());
         loop {
-            let (known_from, height) = runs.span();
-            let is_near = goal.saturating_sub(height) <= FOLLOWS_WITHIN;
-            if height >= goal || !is_near || begun.elapsed() >= PATIENCE {
+            let (span, is_late) = (index.span(), begun.elapsed() >= PATIENCE);
+            if let Some((known_from, height)) = span
+                && (height >= goal || goal - height > FOLLOWS_WITHIN || is_late)
+            {
                 return Ok(HistorySpan { known_from, height });
             }
-            self.runs()?;
+            if is_late {
+                return Err(NoHistory::Failed);
+            }
+            self.index()?;
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// Rows of a range, the newest first.
-    pub fn rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, StoreError> {
-        self.runs.as_ref().map_or(Ok(Vec::new()), |runs| runs.last_rows(&range.from, &range.to, count))
+    pub fn rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, HistoryError> {
+        self.index.as_ref().map_or(Ok(Vec::new()), |index| index.last_rows(range, count))
     }
 }

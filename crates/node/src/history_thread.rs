@@ -9,14 +9,12 @@ use ledger::BlockReceipts;
 use primitives::{AssetId, Height, Superblock};
 use readers::history::{BalanceRow, HeldUnits, HistoryRow, balance_row, rows_of, touched};
 use replica::ReplicaError;
-use store::{RealDisk, Runs};
 
 use crate::history::History;
+use crate::history_index::HistoryIndex;
 use crate::locks::poisoned;
 use crate::shared::{ExchangeError, Shared};
 
-/// Bytes of rows in memory above which they are written.
-const FRESH_BYTES: usize = 16 << 20;
 /// Accounts that are read while the ledger is held once.
 const ACCOUNTS_AT_ONCE: usize = 64;
 /// A block has rows of balances if the state that can be read is at most so many heights later.
@@ -24,30 +22,41 @@ const BALANCES_LATE: u64 = 64;
 /// How often the thread looks up although nobody woke it.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long it waits before it asks a database again that did not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// The history thread.
 pub(crate) fn keep_history(shared: &Arc<Shared>) {
     let Some(history) = shared.history.get() else { return };
-    let Some(runs) = &history.runs else { return };
+    let Some(index) = &history.index else { return };
     drop(history.thread.set(std::thread::current()));
     while !shared.life.stopping.load(Ordering::Acquire) {
-        match follow(shared, history, runs) {
-            Ok(true) => {}
-            Ok(false) => std::thread::park_timeout(PAUSE),
+        match follow(shared, history, index) {
+            Ok(more) => {
+                history.go_on();
+                if !more {
+                    std::thread::park_timeout(PAUSE);
+                }
+            }
+            Err(ExchangeError::History(error)) if error.may_pass() => {
+                history.wait_out(&error);
+                std::thread::park_timeout(AGAIN);
+            }
             Err(error) => return history.fail(&error),
         }
     }
-    if let Err(error) = runs.flush() {
+    if let Err(error) = index.flush() {
         history.fail(&error);
     }
 }
 
 /// Adds the next block, if there is one.
-fn follow(shared: &Shared, history: &History, runs: &Runs<RealDisk>) -> Result<bool, ExchangeError> {
+fn follow(shared: &Shared, history: &History, index: &HistoryIndex) -> Result<bool, ExchangeError> {
     let _turn = poisoned(history.turn.lock());
-    let (published, last) = (history.published.load(Ordering::Acquire), runs.span().1);
+    let (published, last) = (history.published.load(Ordering::Acquire), index.reached()?.1);
     if last > published {
-        // This directory has an index of blocks that were taken back.
-        runs.cut_above(published)?;
+        // This index has blocks that were taken back.
+        index.cut_above(published)?;
         return Ok(true);
     }
     if last == published {
@@ -56,20 +65,13 @@ fn follow(shared: &Shared, history: &History, runs: &Runs<RealDisk>) -> Result<b
     let Some((block, receipts)) = kept(shared, last + 1)? else {
         let first = first_kept(shared, last + 1, published)?;
         tracing::info!(first, "the history of accounts begins at the first block that this node has");
-        runs.begin_after(first - 1)?;
+        index.begin_after(first - 1)?;
         return Ok(true);
     };
     let mut rows = rows_of(&block, &receipts);
     rows.extend(balances(shared, &block, &receipts));
-    runs.add(block.height, rows)?;
-    let unwritten = block.height - runs.durable();
-    if runs.fresh_bytes() >= FRESH_BYTES || unwritten >= shared.config.store.checkpoint_blocks.max(1) {
-        runs.flush()?;
-        let keep = shared.config.history.keep_blocks;
-        if keep > 0 {
-            runs.forget_below(block.height.saturating_sub(keep))?;
-        }
-    }
+    let at_most = shared.config.store.checkpoint_blocks.max(1);
+    index.add(block.height, rows, at_most, shared.config.history.keep_blocks)?;
     Ok(true)
 }
 

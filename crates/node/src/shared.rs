@@ -22,6 +22,7 @@ use transport::Transport;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::history::History;
+use crate::history_index::HistoryError;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
@@ -58,6 +59,9 @@ pub enum ExchangeError {
     /// The links to other validators.
     #[error(transparent)]
     Transport(#[from] transport::TransportError),
+    /// The history of accounts.
+    #[error(transparent)]
+    History(#[from] HistoryError),
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),

@@ -8,6 +8,10 @@ use node::{Config, Node};
 use primitives::{AssetId, Body, ClientId, Fraction, Life, Operation, SecretKey, Transaction};
 use serde_json::{Value, json};
 
+#[cfg(feature = "postgres")]
+#[path = "../../relational/tests/server/mod.rs"]
+mod server;
+
 fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person; 32])
 }
@@ -118,6 +122,35 @@ fn an_index_that_was_off_or_lost_is_made_from_the_blocks_that_are_kept() {
     std::fs::remove_dir_all(data.join("history")).expect("it was there");
     let made = run(config(), &data, vec![], &all());
     assert_eq!((&made[0], &made[1], &made[2]), (&followed[0], &followed[1], &followed[2]));
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_history_in_postgres_is_the_one_in_files() {
+    let Some(mut server) = server::Server::start() else { return };
+    let dir = tempfile::tempdir().expect("a directory");
+    let data = dir.path().join("data");
+    let mut sql = config();
+    sql.history.postgres = Some(server.address());
+    let in_files = run(config(), &data, trading(), &all());
+    let in_postgres = run(sql.clone(), &data, vec![], &all());
+    for (files, postgres) in in_files.iter().zip(&in_postgres).take(3) {
+        assert_eq!(files, postgres);
+    }
+    assert_eq!(in_files[4], in_postgres[4], "the definite answer about an order");
+    // The database ends and begins while the node is off, and blocks are made that it does not hear of.
+    server.crash();
+    let in_files = run(config(), &data, vec![pay(4)], &all());
+    let in_postgres = run(sql.clone(), &data, vec![], &all());
+    assert_eq!((&in_files[0], &in_files[1], &in_files[2]), (&in_postgres[0], &in_postgres[1], &in_postgres[2]));
+    // What is made while it listens has balances, too.
+    let more = run(sql.clone(), &data, vec![pay(5)], &all());
+    assert_eq!(more[3]["balances"][0]["balances"][1]["asset"], "EUR", "{}", more[3]);
+    // Without the database the node runs, and says so.
+    sql.history.postgres = Some("host=/nowhere user=walras dbname=walras".into());
+    let without = run(sql, &data, vec![pay(6)], &[of(1, "orders"), "/v1/status".into()]);
+    assert_eq!(without[0]["error"]["code"], "history_failed", "{}", without[0]);
+    assert!(without[1]["height"].as_u64().is_some_and(|height| height > 6));
 }
 
 /// An answer as it would be at another's height.

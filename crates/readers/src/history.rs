@@ -35,7 +35,7 @@ pub struct HistorySpan {
 
 /// What rows are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Order = 1,
     ByNumber = 2,
     ByClient = 3,
@@ -186,7 +186,7 @@ impl FromStr for HistoryPlace {
 
 impl HistoryPlace {
     /// The place of a key.
-    fn of(key: &[u8]) -> Option<HistoryPlace> {
+    pub(crate) fn of(key: &[u8]) -> Option<HistoryPlace> {
         let (_, place) = key.split_last_chunk::<12>()?;
         let (height, position) = place.split_first_chunk::<8>()?;
         let position = u32::from_be_bytes(position.try_into().ok()?);
@@ -222,6 +222,11 @@ impl HistoryPart {
 }
 
 impl HistoryRange {
+    /// The key at a place of this range.
+    pub fn key_at(&self, place: HistoryPlace) -> Vec<u8> {
+        [&self.from[..self.from.len().saturating_sub(12)], &place.bytes()].concat()
+    }
+
     fn of(account: &Address, kind: Kind, further: &[u8], part: HistoryPart) -> HistoryRange {
         let prefix = prefix(account, kind, further);
         let from = [&prefix[..], &HistoryPlace { height: part.since, position: 0 }.bytes()].concat();
@@ -247,9 +252,9 @@ impl HistoryRange {
 
     /// The order at a place.
     pub fn order_at(account: &Address, place: HistoryPlace) -> HistoryRange {
-        let from = [prefix(account, Kind::Order, &[]), place.bytes()].concat();
-        let to = [&from[..], &[0]].concat();
-        HistoryRange { from, to }
+        let above = HistoryPlace { position: place.position.saturating_add(1), ..place };
+        let prefix = prefix(account, Kind::Order, &[]);
+        HistoryRange { from: [&prefix[..], &place.bytes()].concat(), to: [&prefix[..], &above.bytes()].concat() }
     }
 
     /// The fills of an account.

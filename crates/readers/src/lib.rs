@@ -18,6 +18,7 @@
 pub mod cache;
 pub mod candles;
 pub mod history;
+pub mod history_entries;
 pub mod metrics;
 pub mod open_offers;
 pub mod outline;

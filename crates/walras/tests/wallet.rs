@@ -226,6 +226,42 @@ fn a_library_follows_blocks_markets_and_an_account() {
     assert_eq!(node.terminate().code(), Some(0));
 }
 
+#[test]
+fn a_library_logs_in_and_reads_the_history_of_its_account() {
+    use api::{ChannelState, StreamMessage};
+    use client::{Channel, ClientError, HistoryPage, NodeClient, Stream};
+    use primitives::{ClientId, SecretKey};
+
+    let folder = TempDir::new().expect("a folder");
+    let (node, file) = founded(&folder, &["--supply", "1000000"]);
+    let key = client::keystore::open_under(&file, "correct horse").expect("the issuer's key");
+    let owner = key.public().address();
+    let at = NodeClient::at(node.server.clone());
+    let mut stream = Stream::open(&at, &[(Channel::Blocks, None)]).expect("a stream");
+    // Another key is refused by name, and so is the channel without a login.
+    let refused = stream.log_in(&owner, &SecretKey::from_seed([9; 32])).expect_err("another key");
+    assert_eq!(refused.code(), Some("login_refused"), "{refused}");
+    assert!(matches!(refused, ClientError::Refused { .. }) && refused.to_string().contains(&node.server), "{refused}");
+    stream.log_in(&owner, &key).expect("its own key");
+    stream.subscribe(&[(Channel::Orders(owner), None)]).expect("sent");
+    let mut until = |is: &dyn Fn(&StreamMessage) -> bool| while !is(&stream.wait().expect("a message").event) {};
+    until(&|event| matches!(event, StreamMessage::Snapshot(begun) if matches!(begun.state, ChannelState::Orders(_))));
+
+    let offer = ["offer", "--sell", "EUR", "--buy", "USD", "--amount", "10", "--limit", "1.1"];
+    assert_eq!(told(&wallet(&node.server, &offer, Some(&file))).0, Some(0));
+    until(&|event| matches!(event, StreamMessage::Orders(_)));
+    let page = HistoryPage { limit: Some(1), ..HistoryPage::NEWEST };
+    let orders = at.history_orders(&owner, &page).expect("a history");
+    let number = orders.orders[0].sequence.parse().expect("a number");
+    let fate = at.order_fate(&owner, number).expect("an answer").expect("it is known");
+    assert_eq!((fate.status.as_ref(), fate.sold.as_str()), ("resting", "0"));
+    assert_eq!(at.order_fate(&owner, number + 7).expect("an answer"), None);
+    assert_eq!(at.order_fate_of_client(&owner, &ClientId([3; 16])).expect("an answer"), None);
+    assert!(at.history_fills(&owner, Some(number), &page).expect("a history").fills.is_empty());
+    assert!(at.history_transfers(&owner, &page).expect("a history").transfers.is_empty());
+    assert_eq!(at.history_balances(&owner, &page).expect("a history").balances.len(), 1);
+}
+
 /// A home of one node with one asset of two decimals, and a fee of one unit.
 fn solo(folder: &TempDir) -> (Process, PathBuf) {
     founded(folder, &["--supply", "1000"])

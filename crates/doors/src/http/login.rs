@@ -1,7 +1,7 @@
 //! Logins on the stream: a client proves that it has an account's key, by a signature over a challenge.
 //!
 //! `{"challenge": true}` is answered with a nonce of this connection, which counts once. `{"login": {…}}` brings the
-//! signature: by an ed25519 key over the bytes of [`signed_bytes`], or by an Ethereum wallet over typed data
+//! signature: by an ed25519 key over the bytes of [`login_bytes`], or by an Ethereum wallet over typed data
 //! `StreamLogin(address account,bytes32 nonce,string server)` in the domain of the network's transactions. The keys are
 //! those that sign for the account: its own, or the one that it registered.
 //!
@@ -15,7 +15,7 @@
 use std::collections::BTreeSet;
 
 use axum::http::{HeaderMap, header};
-use primitives::{Address, Digest, PublicKey, Signature, TypedData, TypedValue, WalletSignature, to_hex};
+use primitives::{Address, Digest, PublicKey, Signature, TypedData, TypedValue, WalletSignature, login_bytes, to_hex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,7 +25,6 @@ use super::unsigned::bytes_of_hex;
 
 /// Tries of a connection, failed ones included.
 pub(crate) const LOGINS: usize = 16;
-const SIGNING_TAG: &[u8] = b"walras stream login v1\0";
 /// A longer name of a server is none.
 const SERVER_BYTES: usize = 255;
 
@@ -99,7 +98,7 @@ impl Logins {
                 let signature =
                     <[u8; 64]>::try_from(signature).map_err(|_| "signature: an ed25519 signature has 64 bytes")?;
                 is_key_of(api, &account, &key)?;
-                key.verify(&signed_bytes(&network, &account, &nonce, &self.server), &Signature(signature))
+                key.verify(&login_bytes(&network, &account, &nonce, &self.server), &Signature(signature))
             }
             None => {
                 let signature =
@@ -147,11 +146,6 @@ fn network_of(api: &Api) -> (u64, Digest) {
     let views = api.published().views();
     let outline = views.outline();
     (outline.chain, outline.validators.terms.network)
-}
-
-/// What an ed25519 key signs: the tag, the network (32 bytes), the account (20), the nonce (32), and the server.
-fn signed_bytes(network: &Digest, account: &Address, nonce: &[u8; 32], server: &str) -> Vec<u8> {
-    [SIGNING_TAG, &network.0, &account.0, nonce, server.as_bytes()].concat()
 }
 
 fn typed(account: Address, nonce: [u8; 32], server: &str) -> TypedData {

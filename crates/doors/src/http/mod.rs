@@ -1,5 +1,6 @@
 //! The HTTP interface; `docs/api.md` describes it, `/v1/openapi.json` does so for machines.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -178,13 +179,16 @@ impl Api {
         find().map(Some)
     }
 
-    /// Runs a call that may block, off the threads that serve connections.
+    /// Runs a call that may block, off the threads that serve connections. The call is boxed with its answer, so that
+    /// the runtime's task is compiled once and not for each of some sixty calls.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Api) -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let api = self.clone();
-        tokio::task::spawn_blocking(move || run(&api)).await.map_err(|_| Failure::stopping())
+        let call: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(move || Box::new(run(&api)));
+        let answer = tokio::task::spawn_blocking(call).await.map_err(|_| Failure::stopping())?;
+        Ok(*answer.downcast().expect("a call answers with the type that it was boxed with"))
     }
 
     fn asset(&self, symbol: &str) -> Result<AssetId, Failure> {

@@ -9,8 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use edge::{
-    DoorLimits, EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, ParticipantDoor, Station, Strategy,
-    StrategyError, StrategyLimits, StreamTls,
+    DoorLimits, EdgeClock, EdgeCommand, EdgeObserver, EdgeSockets, HostHandle, ParticipantDoor, Station, StreamTls,
 };
 use fairnet::{
     EdgeEffect, EdgeNode, EdgePlace, EdgeRules, GatewayNode, MemberId, Nanos, NewEdgeOrder, ORDER_BYTES_MAX,
@@ -20,6 +19,7 @@ use primitives::to_hex;
 use protocols::mold::MoldPacket;
 use serde_json::json;
 
+use super::strategy::run_strategy;
 use super::{Machines, read_secret, start};
 use crate::demo::stop_flag;
 use client::hexadecimal::hex_bytes;
@@ -149,14 +149,14 @@ impl GatewayCommand {
         ensure!(!is_exposed, "--ouch: OUCH has no TLS, so it listens on loopback, or with --behind-proxy");
         let module =
             strategy.map(|path| std::fs::read(&path).with_context(|| path.display().to_string())).transpose()?;
-        let load = || module.as_ref().map(|module| Strategy::new(module, StrategyLimits::default())).transpose();
         let make =
             |now, member, place, secret, rules| EdgeNode::Gateway(GatewayNode::new(now, member, place, secret, rules));
         let stations = (0..count).map(|number| {
             let own = MemberId::from(member) + MemberId::from(number);
-            let observer = match load().context("--strategy")? {
-                Some(strategy) => run_strategy(strategy, own, participant(feed && number == 0, false)),
-                None => participant(feed && number == 0, sample),
+            let observer = participant(feed && number == 0, sample);
+            let observer = match &module {
+                Some(module) => run_strategy(module, own, observer).context("--strategy")?,
+                None => observer,
             };
             let mut station = station(&args, (own, number), make, observer)?;
             if let Some(address) = ouch {
@@ -197,27 +197,6 @@ fn participant(is_printing: bool, is_sample: bool) -> EdgeObserver {
         if is_sample {
             let body = format!("quote upon {}", packet.sequence).into_bytes();
             commands.push(EdgeCommand::Order(NewEdgeOrder { class: OrderClass::Critical, body, made: None }));
-        }
-    })
-}
-
-/// Calls a strategy with each packet that a gateway shows. Its orders count as made when the packet was released (its
-/// deadline, if that was kept), plus what the call has cost.
-fn run_strategy(mut strategy: Strategy, gateway: MemberId, mut observer: EdgeObserver) -> EdgeObserver {
-    Box::new(move |now, effect, commands| {
-        observer(now, effect, commands);
-        let EdgeEffect::Show(packet) = effect else { return };
-        if packet.payload.is_empty() {
-            return;
-        }
-        match strategy.on_packet(packet) {
-            Ok(turn) => {
-                let released = if packet.unfair.is_none() { packet.deadline } else { now };
-                commands.extend(turn.made_upon(released).map(EdgeCommand::Order));
-            }
-            // It was told once, with the reason.
-            Err(StrategyError::Stopped) => {}
-            Err(error) => tracing::error!(gateway, sequence = packet.sequence, %error, "the strategy failed"),
         }
     })
 }

@@ -6,6 +6,11 @@ mod member;
 mod page;
 mod plan;
 mod prices;
+#[cfg(feature = "strategies")]
+mod strategy;
+#[cfg(not(feature = "strategies"))]
+#[path = "no_strategy.rs"]
+mod strategy;
 
 use std::path::Path;
 
