@@ -92,3 +92,22 @@ fn half_open_connections_make_room_for_whoever_speaks() {
     drop(idle);
     assert_eq!(edge.status(GATEWAY).counters.orders_refused, 0);
 }
+
+#[test]
+fn participant_that_goes_in_the_middle_of_an_order_has_made_none() {
+    let edge = Edge::with_doors((2, 2), patient(), LIMITS);
+    edge.send(0, edge::EdgeCommand::Ready(u64::MAX));
+    let door = edge.door(GATEWAY);
+    let mut cut = from(2, door);
+    cut.write_all(&[&packets(1, b"whole")[..], &[0, 9, b'h', b'a', b'l', b'f']].concat()).expect("an open door");
+    until_heard(&edge, b"whole", 1);
+    drop(cut);
+    let has_ended = |seen: &mut support::Seen| seen.heard.iter().any(|said| said.what == ParticipantEvent::Ended);
+    let heard = edge.watch.until(has_ended).heard.clone();
+    let packets_of = |said: &FromParticipant| matches!(said.what, ParticipantEvent::Packet(_));
+    assert_eq!(heard.iter().filter(|said| packets_of(said)).count(), 1, "{heard:?}");
+    // Another connection of the same place begins anew, not with the rest of that order.
+    let mut calm = from(2, door);
+    calm.write_all(&packets(1, b"calm")).expect("an open door");
+    until_heard(&edge, b"calm", 1);
+}

@@ -18,8 +18,8 @@
 use std::collections::BTreeMap;
 
 use crate::Nanos;
+use crate::key::{MergeKey, OrderClass, Sequenced};
 use crate::link::EdgeOrder;
-use crate::merge::{MergeKey, OrderClass, Sequenced};
 
 /// An order in a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

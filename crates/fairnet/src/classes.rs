@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::Nanos;
-use crate::merge::OrderClass;
+use crate::key::OrderClass;
 
 /// Who wants to buy and who to sell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,8 +9,9 @@
 //! - With a parent that is always ready, a tree of hops gives the output of one sequencer over all gateways.
 
 use crate::Nanos;
-use crate::loq::{Loq, QueuePolicy};
-use crate::merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
+use crate::key::{MergeKey, OrderClass, QueuePolicy, Sequenced};
+use crate::loq::Loq;
+use crate::merge::{Merge, MergeEffect, MergeInput, MergeRules};
 
 /// What a hop is told.
 #[derive(Clone, Debug)]
@@ -45,19 +46,17 @@ pub struct Hop<T> {
     promised: [MergeKey; 2],
     /// What was sent to the parent.
     sent: [MergeKey; 2],
-    effects: Vec<MergeEffect<T>>,
 }
 
 impl<T> Hop<T> {
     /// A hop with so many children.
     pub fn new(now: Nanos, children: usize, rules: MergeRules, policy: QueuePolicy) -> Hop<T> {
         Hop {
-            merge: Merge::new(now, children, rules),
+            merge: Merge::new(now, children, rules).by(policy),
             queue: Loq::new(policy),
             credit: 0,
             promised: [MergeKey::default(); 2],
             sent: [MergeKey::default(); 2],
-            effects: Vec::new(),
         }
     }
 
@@ -77,12 +76,12 @@ impl<T> Hop<T> {
     }
 
     /// One step.
+    #[inline]
     pub fn step(&mut self, now: Nanos, input: HopInput<T>, out: &mut Vec<HopEffect<T>>) {
         match input {
             HopInput::Child(input) => {
                 let is_tick = matches!(input, MergeInput::Tick);
                 self.on_child(now, input, out);
-                self.send(out);
                 if is_tick {
                     self.promise(out);
                 }
@@ -98,17 +97,20 @@ impl<T> Hop<T> {
         }
     }
 
+    #[inline]
     fn on_child(&mut self, now: Nanos, input: MergeInput<T>, out: &mut Vec<HopEffect<T>>) {
-        let mut effects = std::mem::take(&mut self.effects);
-        self.merge.step(now, input, &mut effects);
-        for effect in effects.drain(..) {
-            match effect {
-                MergeEffect::Release(order) => self.queue.push(order),
-                MergeEffect::Watermark(class, key) => self.promised[class as usize] = key,
-                event => out.push(HopEffect::Event(event)),
+        let Hop { merge, queue, credit, promised, sent } = self;
+        merge.step_into(now, input, &mut |effect| match effect {
+            // The sequencer releases in the order of the queue, so nothing has to wait that the parent can take.
+            MergeEffect::Release(order) if *credit > 0 && queue.is_empty() => {
+                *credit -= 1;
+                sent[order.class as usize] = order.key.above();
+                out.push(HopEffect::Order(order));
             }
-        }
-        self.effects = effects;
+            MergeEffect::Release(order) => queue.push(order),
+            MergeEffect::Watermark(class, key) => promised[class as usize] = key,
+            event => out.push(HopEffect::Event(event)),
+        });
     }
 
     fn send(&mut self, out: &mut Vec<HopEffect<T>>) {

@@ -40,6 +40,7 @@ mod fairness;
 mod gaps;
 mod hold;
 mod hop;
+mod key;
 mod link;
 mod loq;
 mod merge;
@@ -51,9 +52,11 @@ mod relay;
 mod roster;
 mod seating;
 mod seen;
+mod sequence;
 pub mod sim;
 mod succession;
 mod tokens;
+mod tournament;
 mod winner;
 
 pub use bundles::{Bundle, BundleInput, BundleRules, BundledOrder, Bundles, ClosedBundle, Collector};
@@ -64,12 +67,13 @@ pub use fairness::{DeliveryWindow, MedianAndP99, WindowFigures, Windows};
 pub use gaps::{GapEffect, GapInput, GapRules, Gaps};
 pub use hold::{ClockState, Hold, HoldInput, HoldKey, HoldRules, Released, Unfair};
 pub use hop::{Hop, HopEffect, HopInput};
+pub use key::{MergeKey, OrderClass, QueuePolicy, Sequenced};
 pub use link::{
     EdgeOrder, LinkError, LinkMessage, LinkPurpose, LinkSeal, LinkTerms, MESSAGE_BYTES_MAX, ORDER_BYTES_MAX,
     ShownSample,
 };
-pub use loq::{Loq, QueuePolicy, lateness};
-pub use merge::{Merge, MergeEffect, MergeInput, MergeKey, MergeRules, OrderClass, Sequenced};
+pub use loq::{Loq, lateness};
+pub use merge::{Merge, MergeEffect, MergeInput, MergeRules};
 pub use node::{
     ClockMesh, EdgeCounters, EdgeEffect, EdgeInput, EdgeLie, EdgeMistake, EdgeNode, EdgeRules, GatewayNode, LinkEnd,
     NewEdgeOrder, ProbeRules, ProxyNode, RootNode, ShownPacket,

@@ -13,7 +13,8 @@
 use crate::Nanos;
 use crate::bytes::ByteReader;
 use crate::estimator::ProbePair;
-use crate::merge::{MergeKey, OrderClass, Sequenced};
+use crate::key::{MergeKey, OrderClass, Sequenced};
+
 use crate::packet::{LINK, PacketKey, is_equal};
 use crate::roster::{FairnessEvent, MemberRole};
 use crate::seating::{EdgePlace, MemberId, Seating};

@@ -19,16 +19,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-use crate::merge::{MergeKey, OrderClass, Sequenced};
-
-/// How a queue sorts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueuePolicy {
-    /// By stamp, whatever the class: the FIFO twin, and the default.
-    ByStamp,
-    /// By (I_m, c, t).
-    ByClass,
-}
+use crate::key::{MergeKey, OrderClass, QueuePolicy, Sequenced};
 
 /// A queue of sequenced orders.
 #[derive(Clone, Debug)]
@@ -69,21 +60,12 @@ impl<T> Loq<T> {
     pub fn pop(&mut self) -> Option<Sequenced<T>> {
         let first = |class: OrderClass| self.classes[class as usize].front().map(|order| order.key);
         let class = match (first(OrderClass::Critical), first(OrderClass::Other)) {
-            (Some(critical), Some(other)) => self.earlier(critical, other),
+            (Some(critical), Some(other)) if self.policy.is_first(critical, other) => OrderClass::Critical,
+            (Some(_), Some(_)) => OrderClass::Other,
             (Some(_), None) => OrderClass::Critical,
             (None, _) => OrderClass::Other,
         };
         self.classes[class as usize].pop_front()
-    }
-
-    fn earlier(&self, critical: MergeKey, other: MergeKey) -> OrderClass {
-        let is_critical = match self.policy {
-            QueuePolicy::ByClass => critical.mid <= other.mid,
-            QueuePolicy::ByStamp => {
-                (critical.stamp, critical.source, critical.sub) <= (other.stamp, other.source, other.sub)
-            }
-        };
-        if is_critical { OrderClass::Critical } else { OrderClass::Other }
     }
 
     /// What the output of this queue promises in a class, given what its input promises.

@@ -10,7 +10,7 @@
 //!
 //! - an order of the present I_m, once the watermarks of all streams in its class have passed it;
 //! - the present I_m rises when in **both** classes every watermark has passed it and nothing of it is queued;
-//! - a critical order goes first, but only among what can be released.
+//! - a critical order goes first, but only among what can be released; before a queue by stamp, the earlier one.
 //!
 //! Upon a tick, a stream for which an order has waited too long is *skipped*: nobody waits for it until it has been
 //! timely for a while. Its late orders are restamped at the frontier, the lowest key that was not promised away, and
@@ -60,49 +60,8 @@
 use std::collections::VecDeque;
 
 use crate::Nanos;
-use crate::winner::Winner;
-
-/// The class of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum OrderClass {
-    /// Near the mid: may trade now.
-    Critical,
-    /// Waits in the book until the mid moves.
-    Other,
-}
-
-impl OrderClass {
-    /// Both, more urgent first.
-    pub const ALL: [OrderClass; 2] = [OrderClass::Critical, OrderClass::Other];
-}
-
-/// What orders of one class are sorted by; as a watermark: no key below it comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct MergeKey {
-    /// Number of the mid-price, I_m.
-    pub mid: u64,
-    /// When the order was made, t.
-    pub stamp: Nanos,
-    /// Its gateway, which decides between equal stamps.
-    pub source: u32,
-    /// Place among restamped orders.
-    pub sub: u32,
-}
-
-impl MergeKey {
-    /// Above every key.
-    pub const END: MergeKey = MergeKey { mid: u64::MAX, stamp: u64::MAX, source: u32::MAX, sub: u32::MAX };
-
-    /// Below every key of this mid made at `stamp` or later: what an idle gateway promises.
-    pub fn at(mid: u64, stamp: Nanos) -> MergeKey {
-        MergeKey { mid, stamp, source: 0, sub: 0 }
-    }
-
-    /// The lowest key above this one.
-    pub fn above(self) -> MergeKey {
-        MergeKey { sub: self.sub.saturating_add(1), ..self }
-    }
-}
+use crate::key::{MergeKey, OrderClass, QueuePolicy, Sequenced};
+use crate::sequence::{Queued, Sequence, StreamState};
 
 /// How long a sequencer waits.
 #[derive(Clone, Copy, Debug)]
@@ -133,19 +92,6 @@ impl Default for MergeRules {
 
 /// Waits are looked at this often at most, ns.
 const CHECK: Nanos = 20_000;
-
-/// An order in sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sequenced<T> {
-    /// Its class.
-    pub class: OrderClass,
-    /// Its place.
-    pub key: MergeKey,
-    /// The key with which it came, if that was below the frontier.
-    pub restamped: Option<MergeKey>,
-    /// The order.
-    pub item: T,
-}
 
 /// What a sequencer is told.
 #[derive(Clone, Debug)]
@@ -179,77 +125,18 @@ pub enum MergeEffect<T> {
     Restamped(u32, MergeKey),
 }
 
-#[derive(Clone, Debug)]
-struct Queued<T> {
-    order: Sequenced<T>,
-    arrived: Nanos,
-}
-
-/// One class: a queue and a watermark for each stream.
-#[derive(Clone, Debug)]
-struct Sequence<T> {
-    queues: Vec<VecDeque<Queued<T>>>,
-    marks: Vec<MergeKey>,
-    /// By stream: the lowest key that may come next.
-    next: Winner<MergeKey>,
-    /// No key below this may come any more.
-    frontier: MergeKey,
-    /// Just above the last key that was released.
-    released: MergeKey,
-}
-
-impl<T> Sequence<T> {
-    fn new(streams: usize) -> Sequence<T> {
-        let queues = std::iter::repeat_with(VecDeque::new).take(streams).collect();
-        let (marks, next) = (vec![MergeKey::default(); streams], Winner::new(streams, MergeKey::END));
-        Sequence { queues, marks, next, frontier: MergeKey::default(), released: MergeKey::default() }
-    }
-
-    #[inline]
-    fn refresh(&mut self, stream: usize, is_waited_for: bool) {
-        let next = match self.queues[stream].front() {
-            Some(queued) => queued.order.key,
-            None if is_waited_for => self.marks[stream],
-            None => MergeKey::END,
-        };
-        self.next.set(stream, next);
-    }
-
-    fn first(&self) -> (usize, MergeKey, bool) {
-        let (stream, key) = self.next.min();
-        (stream, key, !self.queues[stream].is_empty())
-    }
-}
-
 /// A stream keeps an order waiting, and for how long.
 struct Blocked {
     stream: usize,
     waited: Nanos,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct StreamState {
-    is_present: bool,
-    is_skipped: bool,
-    /// Whether nothing more is taken of it, and since when that is no longer so.
-    is_held: bool,
-    free_since: Nanos,
-    /// Of a skipped stream: since when it has been timely.
-    timely_since: Nanos,
-    probation: Nanos,
-    skipped_at: Nanos,
-}
-
-impl StreamState {
-    fn is_waited_for(&self) -> bool {
-        self.is_present && !self.is_skipped
-    }
-}
-
 /// A sequencer over a fixed number of streams.
 #[derive(Clone, Debug)]
 pub struct Merge<T> {
     rules: MergeRules,
+    /// Which class goes first of two orders that can be released.
+    policy: QueuePolicy,
     classes: [Sequence<T>; 2],
     streams: Vec<StreamState>,
     /// The present I_m.
@@ -266,6 +153,7 @@ impl<T> Merge<T> {
         let streams = streams.max(1);
         Merge {
             rules,
+            policy: QueuePolicy::ByClass,
             classes: [Sequence::new(streams), Sequence::new(streams)],
             streams: vec![StreamState::default(); streams],
             mid: 0,
@@ -273,6 +161,11 @@ impl<T> Merge<T> {
             checked: now,
             skipped: 0,
         }
+    }
+
+    /// The same; of the orders that can be released, those go first that leave a queue of this policy first.
+    pub fn by(self, policy: QueuePolicy) -> Merge<T> {
+        Merge { policy, ..self }
     }
 
     /// Orders that wait.
@@ -298,15 +191,23 @@ impl<T> Merge<T> {
 
     /// One step. Inputs of streams that do not exist are ignored.
     pub fn step(&mut self, now: Nanos, input: MergeInput<T>, out: &mut Vec<MergeEffect<T>>) {
-        match input {
-            MergeInput::Order(stream, order) => self.on_order(now, stream, order, out),
+        self.step_into(now, input, &mut |effect| out.push(effect));
+    }
+
+    /// One step whose effects are taken one by one, which saves a copy of each order.
+    #[inline]
+    pub fn step_into(&mut self, now: Nanos, input: MergeInput<T>, take: &mut impl FnMut(MergeEffect<T>)) {
+        let may_release = match input {
+            MergeInput::Order(stream, order) => self.on_order(now, stream, order, take),
             MergeInput::Watermark(stream, class, key) => self.on_watermark(stream, class, key),
             MergeInput::Join(stream) => self.on_join(stream),
             MergeInput::Leave(stream) => self.on_leave(stream),
             MergeInput::Hold(stream, is_held) => self.on_hold(now, stream, is_held),
-            MergeInput::Tick => return self.on_tick(now, out),
+            MergeInput::Tick => self.on_tick(now, take),
+        };
+        if may_release {
+            self.release(take);
         }
-        self.release(out);
     }
 
     fn refresh(&mut self, stream: usize) {
@@ -314,38 +215,47 @@ impl<T> Merge<T> {
         self.classes.iter_mut().for_each(|class| class.refresh(stream, is_waited_for));
     }
 
-    fn on_order(&mut self, now: Nanos, stream: u32, mut order: Sequenced<T>, out: &mut Vec<MergeEffect<T>>) {
+    /// Says whether it may release something: only the first order of a stream can that all others wait for.
+    #[inline]
+    fn on_order(
+        &mut self,
+        now: Nanos,
+        stream: u32,
+        mut order: Sequenced<T>,
+        take: &mut impl FnMut(MergeEffect<T>),
+    ) -> bool {
         let at = stream as usize;
-        let Some(state) = self.streams.get(at).filter(|state| state.is_present) else { return };
+        let Some(state) = self.streams.get(at).filter(|state| state.is_present) else { return false };
         let class = &mut self.classes[order.class as usize];
-        let floor = class.marks[at].max(class.frontier);
-        if order.key < floor {
-            out.push(MergeEffect::Restamped(stream, order.key));
+        if order.key < class.marks[at] || order.key < class.frontier {
+            take(MergeEffect::Restamped(stream, order.key));
             order.restamped = order.restamped.or(Some(order.key));
-            order.key = floor;
+            order.key = class.marks[at].max(class.frontier);
         }
         class.marks[at] = order.key.above();
-        let is_waited_for = state.is_waited_for();
-        let was_empty = class.queues[at].is_empty();
+        let (key, was_empty) = (order.key, class.queues[at].is_empty());
         class.queues[at].push_back(Queued { order, arrived: now });
-        if was_empty {
-            class.refresh(at, is_waited_for);
+        if was_empty && !state.is_waited_for() {
+            class.next.set(at, key);
+            return true;
         }
+        was_empty && class.next.min().0 == at
     }
 
-    fn on_watermark(&mut self, stream: u32, class: OrderClass, key: MergeKey) {
+    #[inline]
+    fn on_watermark(&mut self, stream: u32, class: OrderClass, key: MergeKey) -> bool {
         let at = stream as usize;
-        let Some(state) = self.streams.get(at).filter(|state| state.is_present) else { return };
+        let Some(state) = self.streams.get(at).filter(|state| state.is_present) else { return false };
         let class = &mut self.classes[class as usize];
-        class.marks[at] = class.marks[at].max(key);
-        if class.queues[at].is_empty() {
-            class.refresh(at, state.is_waited_for());
+        if class.marks[at] < key {
+            class.marks[at] = key;
         }
+        class.queues[at].is_empty() && state.is_waited_for() && class.next.min().0 == at
     }
 
-    fn on_join(&mut self, stream: u32) {
+    fn on_join(&mut self, stream: u32) -> bool {
         let at = stream as usize;
-        let Some(state) = self.streams.get_mut(at) else { return };
+        let Some(state) = self.streams.get_mut(at) else { return false };
         let probation = state.probation;
         self.skipped -= usize::from(state.is_skipped);
         *state = StreamState { is_present: true, probation, ..StreamState::default() };
@@ -355,83 +265,85 @@ impl<T> Merge<T> {
             class.marks[at] = last.max(class.frontier);
         }
         self.refresh(at);
+        true
     }
 
-    fn on_leave(&mut self, stream: u32) {
-        if let Some(state) = self.streams.get_mut(stream as usize) {
-            state.is_present = false;
-            self.refresh(stream as usize);
-        }
+    fn on_leave(&mut self, stream: u32) -> bool {
+        let Some(state) = self.streams.get_mut(stream as usize) else { return false };
+        state.is_present = false;
+        self.refresh(stream as usize);
+        true
     }
 
-    fn on_hold(&mut self, now: Nanos, stream: u32, is_held: bool) {
-        let Some(state) = self.streams.get_mut(stream as usize) else { return };
+    fn on_hold(&mut self, now: Nanos, stream: u32, is_held: bool) -> bool {
+        let Some(state) = self.streams.get_mut(stream as usize) else { return false };
         if state.is_held && !is_held {
             state.free_since = now;
         }
         state.is_held = is_held;
+        false
     }
 
     /// Releases what the watermarks allow.
-    fn release(&mut self, out: &mut Vec<MergeEffect<T>>) {
+    #[inline]
+    fn release(&mut self, take: &mut impl FnMut(MergeEffect<T>)) {
+        let mut firsts = [self.classes[0].first(&self.streams), self.classes[1].first(&self.streams)];
         loop {
-            let firsts = [self.classes[0].first(), self.classes[1].first()];
-            let ready = (0..2).find(|class| firsts[*class].2 && firsts[*class].1.mid == self.mid);
-            if let Some(class) = ready {
-                self.pop(class, firsts[class].0, out);
-                continue;
+            let is_ready = firsts.map(|(_, key, is_order)| is_order && key.mid == self.mid);
+            let class = match is_ready {
+                [true, true] => usize::from(!self.policy.is_first(firsts[0].1, firsts[1].1)),
+                [true, false] => 0,
+                [false, true] => 1,
+                [false, false] => {
+                    // In both classes nothing of this mid is queued or may come: on to the next of which something may.
+                    let next = firsts[0].1.mid.min(firsts[1].1.mid);
+                    if next <= self.mid || next == u64::MAX {
+                        return;
+                    }
+                    self.mid = next;
+                    let floor = MergeKey::at(next, 0);
+                    self.classes.iter_mut().for_each(|class| class.frontier = class.frontier.max(floor));
+                    continue;
+                }
+            };
+            let (stream, of) = (firsts[class].0, &mut self.classes[class]);
+            if let Some(order) = of.pop(stream, self.streams[stream].is_waited_for()) {
+                take(MergeEffect::Release(order));
             }
-            // In both classes nothing of this mid is queued or may come: go on to the next of which something may.
-            let next = firsts[0].1.mid.min(firsts[1].1.mid);
-            if next <= self.mid || next == u64::MAX {
-                return;
-            }
-            self.mid = next;
-            let floor = MergeKey::at(next, 0);
-            self.classes.iter_mut().for_each(|class| class.frontier = class.frontier.max(floor));
+            firsts[class] = of.first(&self.streams);
         }
     }
 
-    fn pop(&mut self, class: usize, stream: usize, out: &mut Vec<MergeEffect<T>>) {
-        let class = &mut self.classes[class];
-        let Some(Queued { mut order, .. }) = class.queues[stream].pop_front() else { return };
-        // Orders that are restamped to one frontier have one key: each comes just above the one before.
-        order.key = order.key.max(class.released);
-        class.released = order.key.above();
-        class.frontier = class.frontier.max(class.released);
-        class.refresh(stream, self.streams[stream].is_waited_for());
-        out.push(MergeEffect::Release(order));
-    }
-
     /// Announces what the output promises, where it has grown.
-    fn promise(&mut self, out: &mut Vec<MergeEffect<T>>) {
+    fn promise(&mut self, take: &mut impl FnMut(MergeEffect<T>)) {
         for class in OrderClass::ALL {
             let sequence = &mut self.classes[class as usize];
-            let (_, key, _) = sequence.first();
+            let (_, key, _) = sequence.first(&self.streams);
             // With nobody to wait for there is nothing to promise: a stream may join.
             if key > sequence.frontier && key != MergeKey::END {
                 sequence.frontier = key;
-                out.push(MergeEffect::Watermark(class, key));
+                take(MergeEffect::Watermark(class, key));
             }
         }
     }
 }
 
 impl<T> Merge<T> {
-    fn on_tick(&mut self, now: Nanos, out: &mut Vec<MergeEffect<T>>) {
+    fn on_tick(&mut self, now: Nanos, take: &mut impl FnMut(MergeEffect<T>)) -> bool {
         if now.saturating_sub(self.checked) >= CHECK {
-            self.check_waits(now, out);
+            self.check_waits(now, take);
         }
-        self.promise(out);
+        self.promise(take);
+        false
     }
 
-    fn check_waits(&mut self, now: Nanos, out: &mut Vec<MergeEffect<T>>) {
+    fn check_waits(&mut self, now: Nanos, take: &mut impl FnMut(MergeEffect<T>)) {
         let passed = now.saturating_sub(self.checked);
         self.checked = now;
         let refill = passed.saturating_mul(self.rules.refill_per_mille) / 1_000;
         self.patience = self.patience.saturating_add(refill).min(self.rules.patience);
         if self.skipped > 0 {
-            self.readmit(now, out);
+            self.readmit(now, take);
         }
         let waits = [self.blocked(now, 0), self.blocked(now, 1)];
         let longest = waits.iter().flatten().map(|blocked| blocked.waited).max().unwrap_or(0);
@@ -441,8 +353,8 @@ impl<T> Merge<T> {
         for class in 0..2 {
             while let Some(blocked) = self.blocked(now, class).filter(|blocked| blocked.waited >= limit) {
                 self.skip(now, blocked.stream);
-                out.push(MergeEffect::Skipped(blocked.stream as u32, blocked.waited));
-                self.release(out);
+                take(MergeEffect::Skipped(blocked.stream as u32, blocked.waited));
+                self.release(take);
             }
         }
     }
@@ -477,7 +389,7 @@ impl<T> Merge<T> {
     }
 
     /// Waits again for skipped streams that have been timely for long enough.
-    fn readmit(&mut self, now: Nanos, out: &mut Vec<MergeEffect<T>>) {
+    fn readmit(&mut self, now: Nanos, take: &mut impl FnMut(MergeEffect<T>)) {
         for stream in 0..self.streams.len() {
             if !self.streams[stream].is_skipped || !self.streams[stream].is_present {
                 continue;
@@ -493,7 +405,7 @@ impl<T> Merge<T> {
                     class.marks[stream] = class.marks[stream].max(class.frontier);
                 }
                 self.refresh(stream);
-                out.push(MergeEffect::Readmitted(stream as u32));
+                take(MergeEffect::Readmitted(stream as u32));
             }
         }
     }

@@ -51,9 +51,10 @@ use crate::bundles::{BundleRules, ClosedBundle};
 use crate::deadlines::DeadlineRules;
 use crate::gaps::GapRules;
 use crate::hold::{ClockState, HoldRules, Unfair};
+use crate::key::QueuePolicy;
+use crate::key::{OrderClass, Sequenced};
 use crate::link::{EdgeOrder, LinkMessage, LinkPurpose};
-use crate::loq::QueuePolicy;
-use crate::merge::{MergeRules, OrderClass, Sequenced};
+use crate::merge::MergeRules;
 use crate::relay::{PacketDrop, RelayLimits, RewindRefusal};
 use crate::roster::{FairnessEntry, FairnessEvent, RosterRules};
 use crate::seating::{MemberId, Seat, SeatingShape};
@@ -311,7 +312,7 @@ pub enum EdgeEffect {
     /// At the root: the orders of a cut-off, for the batch market.
     Bundle(Box<ClosedBundle>),
     /// At the root: no order below this key comes any more in this class.
-    Promise(OrderClass, crate::merge::MergeKey),
+    Promise(OrderClass, crate::key::MergeKey),
     /// At the root: an entry of the log of fairness.
     Logged(FairnessEntry),
     /// A tree counts from now on.

@@ -1,12 +1,16 @@
 //! The envelope of a packet on the tree, and its authentication.
 //!
-//! The root wraps an unmodified market-data packet in a header with a MAC over header and payload: BLAKE3 keyed with
-//! the key of the epoch, cut to 16 bytes. Proxies never repack; gateways strip the envelope. All integers are
-//! big-endian.
+//! The root wraps an unmodified market-data packet in a header with a MAC over header and payload: HMAC-SHA-256 (RFC
+//! 2104) under the key of the epoch, cut to 16 bytes. Proxies never repack; gateways strip the envelope. All integers
+//! are big-endian.
+//!
+//! Everything else is hashed by BLAKE3. A packet of 466 bytes is less than one of its chunks, which it hashes block by
+//! block (650 ns here); instructions for SHA-256 take half of that (305 ns), and the MAC is what a proxy adds to its
+//! system calls.
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0 | format version, 1 |
+//! | 0 | format version, 2 |
 //! | 1 | flags: bit 0 says that the root calls the packet unfair |
 //! | 2–3 | tree |
 //! | 4–7 | epoch |
@@ -24,6 +28,8 @@
 //!
 //! - The paper trusts every datagram. Whoever can send to a proxy could then be "first copy" and displace the true one.
 
+use sha2::{Digest, Sha256};
+
 use crate::Nanos;
 
 /// Bytes of an envelope: those before the payload and the MAC behind it.
@@ -32,7 +38,7 @@ pub const ENVELOPE_BYTES: usize = 58;
 pub const REWIND_BYTES: usize = 33;
 const HEAD_BYTES: usize = 42;
 const TAG_BYTES: usize = 16;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const UNFAIR: u8 = 1;
 const REWIND_VERSION: u8 = 0x80 | VERSION;
 
@@ -71,7 +77,21 @@ pub enum EnvelopeError {
 
 /// The key of an epoch.
 #[derive(Clone)]
-pub struct PacketKey([u8; 32]);
+pub struct PacketKey {
+    /// Of what is no packet.
+    key: [u8; 32],
+    /// HMAC's inner and outer hash behind their first blocks, which are those of a key of packets alone.
+    packets: Box<[Sha256; 2]>,
+}
+
+/// Bytes of a block of SHA-256.
+const BLOCK: usize = 64;
+
+/// A hash behind the block that a key of HMAC begins with.
+fn keyed(key: &[u8; 32], pad: u8) -> Sha256 {
+    let block: [u8; BLOCK] = std::array::from_fn(|at| pad ^ key.get(at).copied().unwrap_or(0));
+    Sha256::new().chain_update(block)
+}
 
 impl std::fmt::Debug for PacketKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,21 +104,24 @@ impl PacketKey {
     pub fn of_epoch(secret: &[u8; 32], epoch: u32) -> PacketKey {
         let mut hasher = blake3::Hasher::new_derive_key("walras fairnet packet key v1");
         hasher.update(secret).update(&epoch.to_be_bytes());
-        PacketKey(hasher.finalize().into())
+        PacketKey::from_bytes(hasher.finalize().into())
     }
 
-    pub(crate) fn from_bytes(bytes: [u8; 32]) -> PacketKey {
-        PacketKey(bytes)
+    pub(crate) fn from_bytes(key: [u8; 32]) -> PacketKey {
+        let of_packets = blake3::derive_key("walras fairnet packet mac v2", &key);
+        PacketKey { key, packets: Box::new([0x36, 0x5c].map(|pad| keyed(&of_packets, pad))) }
     }
 
     /// The MAC of bytes that lie together: what a proxy computes for each packet.
     fn tag_of(&self, bytes: &[u8]) -> [u8; TAG_BYTES] {
-        let whole: [u8; 32] = blake3::keyed_hash(&self.0, bytes).into();
+        let [inner, outer] = &*self.packets;
+        let inside = inner.clone().chain_update(bytes).finalize();
+        let whole: [u8; 32] = outer.clone().chain_update(inside).finalize().into();
         std::array::from_fn(|at| whole[at])
     }
 
     pub(crate) fn tag(&self, domain: u8, parts: &[&[u8]]) -> [u8; 16] {
-        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&[domain]);
         parts.iter().for_each(|part| {
             hasher.update(part);
@@ -113,7 +136,7 @@ pub(crate) fn is_equal(one: &[u8; 16], two: &[u8]) -> bool {
     one.len() == two.len() && one.iter().zip(two).fold(0, |difference, (one, two)| difference | (one ^ two)) == 0
 }
 
-/// First bytes of what else is hashed; a packet's is its version.
+/// First bytes of what else is hashed.
 const REWIND: u8 = 2;
 pub(crate) const LINK: u8 = 3;
 pub(crate) const PROBE: u8 = 4;
@@ -230,5 +253,30 @@ impl RewindRequest {
             count: u16::from_be_bytes([bytes[15], bytes[16]]),
             tag: std::array::from_fn(|at| bytes[17 + at]),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cases 1 and 2 of RFC 4231 are of HMAC-SHA-256, with keys below a block.
+    #[test]
+    fn packets_have_the_mac_of_rfc_4231() {
+        let hmac = |key: [u8; 32], text: &[u8]| -> [u8; 32] {
+            let [inner, outer] = [0x36, 0x5c].map(|pad| keyed(&key, pad));
+            outer.chain_update(inner.chain_update(text).finalize()).finalize().into()
+        };
+        // A key is filled with zeros up to a block.
+        let first = std::array::from_fn(|at| if at < 20 { 0x0b } else { 0 });
+        let hex = |bytes: [u8; 32]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let wanted = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";
+        assert_eq!(hex(hmac(first, b"Hi There")), wanted);
+        let second = std::array::from_fn(|at| b"Jefe".get(at).copied().unwrap_or(0));
+        let wanted = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(hex(hmac(second, b"what do ya want for nothing?")), wanted);
+        let (key, text) = (PacketKey::from_bytes([7; 32]), [3; 450]);
+        let own = hmac(blake3::derive_key("walras fairnet packet mac v2", &[7; 32]), &text);
+        assert_eq!(key.tag_of(&text), own[..TAG_BYTES]);
     }
 }

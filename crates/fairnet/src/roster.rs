@@ -52,8 +52,6 @@ pub enum FairnessEvent {
     Clock(u64, Nanos),
     /// The replicas of a participant issued different orders.
     Diverged(u64),
-    /// A participant sent an order outside the action window.
-    OutsideWindow(u64),
     /// A member said what cannot be, by this much: a stamp ahead of the clock of whoever got it or below the deadline
     /// of what it says it was shown, ns; or packets that nobody has sent.
     Implausible(u64, u64),
@@ -75,7 +73,6 @@ impl FairnessEvent {
             7 => FairnessEvent::Late(member, value),
             8 => FairnessEvent::Clock(member, value),
             9 => FairnessEvent::Diverged(member),
-            10 => FairnessEvent::OutsideWindow(member),
             11 => FairnessEvent::Implausible(member, value),
             12 => FairnessEvent::Flooded(member, value),
             _ => return None,
@@ -95,7 +92,6 @@ impl FairnessEvent {
             FairnessEvent::Late(member, late) => [7, member, late],
             FairnessEvent::Clock(member, bound) => [8, member, bound],
             FairnessEvent::Diverged(participant) => [9, participant, 0],
-            FairnessEvent::OutsideWindow(participant) => [10, participant, 0],
             FairnessEvent::Implausible(member, by) => [11, member, by],
             FairnessEvent::Flooded(member, packets) => [12, member, packets],
         }

@@ -264,7 +264,7 @@ fn malformed_envelopes_are_refused() {
         bytes[at] = byte;
         PacketHeader::open(&bytes).map(|_| ())
     };
-    assert_eq!(with(0, 2), Err(EnvelopeError::Version(2)));
+    assert_eq!(with(0, 1), Err(EnvelopeError::Version(1)));
     assert_eq!(with(1, 2), Err(EnvelopeError::Flags(2)));
     let key = PacketKey::of_epoch(&SECRET, 1);
     for at in 0..good.len() {

@@ -16,7 +16,7 @@ use primitives::{Digest, Height};
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 
 use crate::config::HistoryConfig;
-use crate::history_index::{HistoryError, HistoryIndex};
+use crate::history_index::{HistoryIndex, HistoryIndexError};
 use crate::locks::poisoned;
 
 /// A question waits for an index that is at most so many heights behind, and for so long.
@@ -43,7 +43,7 @@ impl History {
         network: &Digest,
         recovered: Height,
         data: &Path,
-    ) -> Result<History, HistoryError> {
+    ) -> Result<History, HistoryIndexError> {
         let index = match config.keep.then(|| HistoryIndex::open(config, network, data)) {
             Some(Err(error)) if error.is_setting() => return Err(error),
             Some(Err(error)) => {
@@ -129,7 +129,7 @@ impl History {
     }
 
     /// Rows of a range, the newest first.
-    pub fn rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, HistoryError> {
+    pub fn rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, HistoryIndexError> {
         self.index.as_ref().map_or(Ok(Vec::new()), |index| index.last_rows(range, count))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum HistoryIndex {
 
 /// Why the index cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum HistoryError {
+pub enum HistoryIndexError {
     /// The folder of the files.
     #[error("{0}: {1}")]
     Folder(String, std::io::Error),
@@ -38,13 +38,13 @@ pub enum HistoryError {
     Settings(String),
 }
 
-impl HistoryError {
+impl HistoryIndexError {
     /// Whether it may be over later without the node being started anew: a database that does not answer, or into which
     /// another node writes.
     pub fn may_pass(&self) -> bool {
         match self {
             #[cfg(feature = "postgres")]
-            HistoryError::Postgres(error) => {
+            HistoryIndexError::Postgres(error) => {
                 matches!(error, RelationalError::Database(_) | RelationalError::Taken(_) | RelationalError::Another(_))
             }
             _ => false,
@@ -55,8 +55,8 @@ impl HistoryError {
     pub fn is_setting(&self) -> bool {
         match self {
             #[cfg(feature = "postgres")]
-            HistoryError::Postgres(RelationalError::Settings(_)) => true,
-            HistoryError::Settings(_) => true,
+            HistoryIndexError::Postgres(RelationalError::Settings(_)) => true,
+            HistoryIndexError::Settings(_) => true,
             _ => false,
         }
     }
@@ -64,14 +64,14 @@ impl HistoryError {
 
 impl HistoryIndex {
     /// Opens the index of a chain. A database is reached later, when it is first used.
-    pub fn open(config: &HistoryConfig, network: &Digest, data: &Path) -> Result<HistoryIndex, HistoryError> {
+    pub fn open(config: &HistoryConfig, network: &Digest, data: &Path) -> Result<HistoryIndex, HistoryIndexError> {
         let tag = Digest::of(HISTORY_FORMAT, &network.0).0;
         if let Some(address) = &config.postgres {
             return postgres(config, address, tag);
         }
         let directory = data.join("history");
-        let disk =
-            RealDisk::new(&directory).map_err(|error| HistoryError::Folder(directory.display().to_string(), error))?;
+        let disk = RealDisk::new(&directory)
+            .map_err(|error| HistoryIndexError::Folder(directory.display().to_string(), error))?;
         Ok(HistoryIndex::Files(Box::new(Runs::open(disk, tag)?)))
     }
 
@@ -85,7 +85,7 @@ impl HistoryIndex {
     }
 
     /// The heights that are known, after a database has answered.
-    pub fn reached(&self) -> Result<(Height, Height), HistoryError> {
+    pub fn reached(&self) -> Result<(Height, Height), HistoryIndexError> {
         match self {
             HistoryIndex::Files(runs) => Ok(runs.span()),
             #[cfg(feature = "postgres")]
@@ -94,7 +94,7 @@ impl HistoryIndex {
     }
 
     /// Forgets everything, and begins above a height.
-    pub fn begin_after(&self, height: Height) -> Result<(), HistoryError> {
+    pub fn begin_after(&self, height: Height) -> Result<(), HistoryIndexError> {
         match self {
             HistoryIndex::Files(runs) => Ok(runs.begin_after(height)?),
             #[cfg(feature = "postgres")]
@@ -104,7 +104,7 @@ impl HistoryIndex {
 
     /// Adds the rows of the next height. At least after every `at_most` blocks they are durable, and then those below
     /// `height - keep` are forgotten if `keep` is not 0.
-    pub fn add(&self, height: Height, rows: Vec<HistoryRow>, at_most: u64, keep: u64) -> Result<(), HistoryError> {
+    pub fn add(&self, height: Height, rows: Vec<HistoryRow>, at_most: u64, keep: u64) -> Result<(), HistoryIndexError> {
         let oldest = height.saturating_sub(keep);
         match self {
             HistoryIndex::Files(runs) => {
@@ -128,7 +128,7 @@ impl HistoryIndex {
     }
 
     /// Makes all rows durable.
-    pub fn flush(&self) -> Result<(), HistoryError> {
+    pub fn flush(&self) -> Result<(), HistoryIndexError> {
         match self {
             HistoryIndex::Files(runs) => Ok(runs.flush()?),
             #[cfg(feature = "postgres")]
@@ -137,7 +137,7 @@ impl HistoryIndex {
     }
 
     /// Forgets rows of heights above this one.
-    pub fn cut_above(&self, height: Height) -> Result<(), HistoryError> {
+    pub fn cut_above(&self, height: Height) -> Result<(), HistoryIndexError> {
         match self {
             HistoryIndex::Files(runs) => Ok(runs.cut_above(height)?),
             #[cfg(feature = "postgres")]
@@ -146,7 +146,7 @@ impl HistoryIndex {
     }
 
     /// At most `count` rows of a range, the newest first.
-    pub fn last_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, HistoryError> {
+    pub fn last_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, HistoryIndexError> {
         match self {
             HistoryIndex::Files(runs) => Ok(runs.last_rows(&range.from, &range.to, count)?),
             #[cfg(feature = "postgres")]
@@ -156,10 +156,10 @@ impl HistoryIndex {
 }
 
 #[cfg(feature = "postgres")]
-fn postgres(config: &HistoryConfig, address: &str, tag: [u8; 32]) -> Result<HistoryIndex, HistoryError> {
+fn postgres(config: &HistoryConfig, address: &str, tag: [u8; 32]) -> Result<HistoryIndex, HistoryIndexError> {
     let read = |path| {
         let text = doors::roles::read_secret(path);
-        text.map_err(|error| HistoryError::Settings(format!("`postgres_password_file`: {error}")))
+        text.map_err(|error| HistoryIndexError::Settings(format!("`postgres_password_file`: {error}")))
     };
     let password = config.postgres_password_file.as_deref().map(read).transpose()?;
     let settings = RelationalSettings {
@@ -172,7 +172,7 @@ fn postgres(config: &HistoryConfig, address: &str, tag: [u8; 32]) -> Result<Hist
 }
 
 #[cfg(not(feature = "postgres"))]
-fn postgres(_config: &HistoryConfig, _address: &str, _tag: [u8; 32]) -> Result<HistoryIndex, HistoryError> {
+fn postgres(_config: &HistoryConfig, _address: &str, _tag: [u8; 32]) -> Result<HistoryIndex, HistoryIndexError> {
     let why = "`postgres` is set, and this binary was built without the feature `postgres`: `make build` has it";
-    Err(HistoryError::Settings(why.into()))
+    Err(HistoryIndexError::Settings(why.into()))
 }

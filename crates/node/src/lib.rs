@@ -40,7 +40,7 @@ mod verified;
 pub use config::Config;
 pub use doors::{Answer, Awaited, Closed};
 pub use exchange::Exchange;
-pub use history_index::HistoryError;
+pub use history_index::HistoryIndexError;
 pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
 pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
 pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};

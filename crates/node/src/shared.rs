@@ -22,7 +22,7 @@ use transport::Transport;
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::history::History;
-use crate::history_index::HistoryError;
+use crate::history_index::HistoryIndexError;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
@@ -61,7 +61,7 @@ pub enum ExchangeError {
     Transport(#[from] transport::TransportError),
     /// The history of accounts.
     #[error(transparent)]
-    History(#[from] HistoryError),
+    History(#[from] HistoryIndexError),
     /// A thread could not be started.
     #[error("a thread could not be started: {0}")]
     Thread(std::io::Error),

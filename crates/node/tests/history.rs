@@ -8,10 +8,6 @@ use node::{Config, Node};
 use primitives::{AssetId, Body, ClientId, Fraction, Life, Operation, SecretKey, Transaction};
 use serde_json::{Value, json};
 
-#[cfg(feature = "postgres")]
-#[path = "../../relational/tests/server/mod.rs"]
-mod server;
-
 fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person; 32])
 }
@@ -127,7 +123,7 @@ fn an_index_that_was_off_or_lost_is_made_from_the_blocks_that_are_kept() {
 #[cfg(feature = "postgres")]
 #[test]
 fn a_history_in_postgres_is_the_one_in_files() {
-    let Some(mut server) = server::Server::start() else { return };
+    let Some(mut server) = relational::TestServer::start() else { return };
     let dir = tempfile::tempdir().expect("a directory");
     let data = dir.path().join("data");
     let mut sql = config();

@@ -14,6 +14,8 @@
 mod connect;
 mod lines;
 mod schema;
+#[cfg(feature = "testing")]
+mod testing;
 
 use std::io::Write;
 use std::path::Path;
@@ -29,6 +31,9 @@ use readers::history_entries::{HistoryQuestion, HistoryTopic};
 use connect::Connector;
 use lines::lines_of;
 use schema::{Table, tables_in};
+
+#[cfg(feature = "testing")]
+pub use testing::TestServer;
 
 /// Connections that answer questions.
 const READERS: usize = 4;
@@ -178,8 +183,8 @@ impl RelationalHistory {
     /// Adds the rows of the next height, in one transaction.
     ///
     /// # Errors
-    /// [`RelationalError::OutOfOrder`], [`RelationalError::Malformed`], and those of [`RelationalHistory::begin_after`];
-    /// then nothing was added, or, if the connection was lost meanwhile, all of it.
+    /// [`RelationalError::OutOfOrder`], [`RelationalError::Malformed`], and those of
+    /// [`RelationalHistory::begin_after`]; then nothing was added, or, if the connection was lost meanwhile, all of it.
     pub fn add(&self, height: Height, rows: &[HistoryRow]) -> Result<(), RelationalError> {
         let lines = lines_of(rows)?;
         self.write(|writer, schema| {

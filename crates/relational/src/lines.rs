@@ -1,5 +1,5 @@
-//! Rows as lines of `COPY … FROM STDIN`, text format: columns are separated by tabs, `\N` is null, and a backslash of a
-//! `bytea` in hexadecimal stands twice. No column has a tab, a line's end or a backslash of its own.
+//! Rows as lines of `COPY … FROM STDIN`, text format: columns are separated by tabs, `\N` is null, and a backslash of
+//! a `bytea` in hexadecimal stands twice. No column has a tab, a line's end or a backslash of its own.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};

@@ -11,12 +11,8 @@ use readers::history::{
     BalanceRow, FillRow, HeldUnits, HistoryPart, HistoryPlace, HistoryRange, HistoryRow, OfferChange, OrderRow,
     TransferKind, TransferRow, balance_row,
 };
-use relational::{RelationalError, RelationalHistory, RelationalSettings};
-use server::Server;
-
-mod server;
-
-fn history_in(server: &Server, schema: &str, tag: u8) -> RelationalHistory {
+use relational::{RelationalError, RelationalHistory, RelationalSettings, TestServer};
+fn history_in(server: &TestServer, schema: &str, tag: u8) -> RelationalHistory {
     let address = server.address();
     let settings = RelationalSettings { address: &address, password: None, issuers: None, schema };
     RelationalHistory::new(settings, [tag; 32]).expect("settings")
@@ -162,7 +158,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// One server for all cases: each has a schema of its own.
 #[test]
 fn history_in_postgres_answers_as_a_list_of_its_rows() {
-    let Some(server) = Server::start() else { return };
+    let Some(server) = TestServer::start() else { return };
     let number = Cell::new(0);
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(24));
     let steps = prop::collection::vec(step(), 1..14);
@@ -210,7 +206,7 @@ fn history_in_postgres_answers_as_a_list_of_its_rows() {
 
 #[test]
 fn a_database_that_is_not_ours_or_not_there_changes_nothing() {
-    let Some(mut server) = Server::start() else { return };
+    let Some(mut server) = TestServer::start() else { return };
     let history = history_in(&server, "ours", 1);
     history.add(1, &block(1, 3)).expect("added");
     // A second writer, another chain, a gap, and bytes that are no row.

@@ -147,12 +147,13 @@ impl Demo {
         let mut network = DemoNetwork::start(&folder, &genesis, count, listen, interval_ms, secret.as_deref())?;
         self.greet(&network, &say);
         let mut edge = self.edge.then(|| DemoEdge::start(&folder, self.edge_listen)).transpose()?;
-        if let Some((edge, root)) = edge.as_mut().zip(network.venue_edge()) {
-            edge.add_venue(root, network.venue_addresses().0, &say)?;
-        }
+        let doors = match edge.as_mut().zip(network.venue_edge()) {
+            Some((edge, root)) => edge.add_venue(root, network.venue_addresses().0, &say)?,
+            None => Vec::new(),
+        };
         edge.iter().for_each(|edge| greet_edge(edge, &say));
         let (address, operator) = (network.venue_addresses().0, network.operator());
-        let mut venue = DemoVenue::new(address, operator, self.assets.into(), self.seed);
+        let mut venue = DemoVenue::new(address, operator, doors, self.assets.into(), self.seed);
         let begun = Instant::now();
         let tally = self.trade(&mut network, traders, &stopped, (&mut edge, &mut venue), &say)?;
         let seconds = begun.elapsed().as_secs_f64();

@@ -1,5 +1,6 @@
 //! The demo's venue: two continuous markets beside the batch markets, opened by ordinary operations, with market makers
-//! and a taker who send signed orders over HTTP like anybody else.
+//! and a taker who send signed orders like anybody else: over HTTP, or over OUCH through the gateways of the venue's
+//! edge.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use venue::{RequestScope, TraderAsk, TraderRequest};
 
 use crate::demo_network::DemoNetwork;
+use crate::demo_ouch::{DemoOuch, OuchTally};
 use crate::demo_people::{DEMO_VENUE, MARKETS, Person, key, people};
 use crate::init::DEMO_CHAIN;
 
@@ -31,6 +33,10 @@ const QUOTES: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_secs(3);
 /// Quotes of a maker on each side.
 const LEVELS: u32 = 3;
+/// Of the people, the first so many quote; the next one takes.
+const MAKERS: usize = 2;
+/// Numbers of orders that a second of the day leaves to a demo that begins in it.
+const REFERENCES: u32 = 10_000;
 /// Heights that their orders live.
 const LIFE: u64 = 1_000;
 
@@ -57,15 +63,32 @@ pub struct DemoVenue {
     reference: u32,
     stamp_ms: u64,
     agent: ureq::Agent,
+    /// Of each person, if the venue has an edge.
+    sessions: Vec<DemoOuch>,
+    scope: Option<RequestScope>,
 }
+
+/// An order of one of the people: who, market, side, tick, lots, life.
+type Wanted = (usize, usize, VenueSide, u32, u32, OrderLife);
 
 fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 impl DemoVenue {
-    /// The venue whose doors are at an address, on a chain of so many assets.
-    pub fn new(address: SocketAddr, operator: VenueOperator, assets: usize, seed: u64) -> DemoVenue {
+    /// The venue whose doors are at an address, on a chain of so many assets; and the doors of its gateways, if it has
+    /// an edge.
+    pub fn new(
+        address: SocketAddr,
+        operator: VenueOperator,
+        doors: Vec<SocketAddr>,
+        assets: usize,
+        seed: u64,
+    ) -> DemoVenue {
+        let people = people();
+        // Two gateways run in one process: neighbours begin at different processes.
+        let session = |person: usize| DemoOuch::new(doors.clone(), 2 * person % doors.len());
+        let sessions = if doors.is_empty() { Vec::new() } else { (0..people.len()).map(session).collect() };
         let patience = Some(Duration::from_secs(2));
         let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(patience).build();
         let markets = MARKETS.len().min(assets - 1);
@@ -73,21 +96,28 @@ impl DemoVenue {
             address,
             operator,
             owner: key(0, 0),
-            people: people(),
+            people,
             markets,
             prices: MARKETS.iter().map(|(.., price)| *price).collect(),
             random: Seeded::new(seed),
             stage: DemoStage::Opens,
             acted: None,
-            reference: 0,
+            // A session of a day takes no number twice, and a demo may begin again on the same day.
+            reference: (now_ms() / 1_000 % 86_400) as u32 * REFERENCES,
             stamp_ms: 0,
             agent: agent.into(),
+            sessions,
+            scope: None,
         }
     }
 
     /// Opens the venue step by step, and then trades.
     pub fn tend(&mut self, network: &DemoNetwork, say: &impl Fn(String)) {
         let pause = if self.stage == DemoStage::Trades { QUOTES } else { AGAIN };
+        if let Some(scope) = self.scope {
+            let people = self.people.iter();
+            people.zip(&mut self.sessions).for_each(|(person, session)| session.tend(&scope, &person.trading));
+        }
         let is_due = self.acted.is_none_or(|acted| acted.elapsed() >= pause);
         if self.stage != DemoStage::Trades && self.is_done(network) {
             self.stage = self.next_stage();
@@ -186,29 +216,10 @@ impl DemoVenue {
         let scope = status.incarnation.zip(status.network.and_then(|network| network.parse().ok()));
         let Some(((incarnation, network), height)) = scope.zip(status.height) else { return };
         let (scope, day) = (RequestScope { network, venue: DEMO_VENUE, incarnation }, status.day);
-        let mut orders = Vec::new();
-        for market in 0..self.markets {
-            self.prices[market] *= 1.0 + (self.random.unit() - 0.5) * 0.001;
-            let mid = (self.prices[market].round() as u32).clamp(100, 50_000);
-            for maker in 0..2 {
-                for level in 0..LEVELS {
-                    let away = 1 + 2 * level + maker as u32;
-                    let lots = 20 + 10 * level;
-                    for (side, tick) in [(VenueSide::Buy, mid - away), (VenueSide::Sell, mid + away)] {
-                        orders.push((maker, market, side, tick, lots, OrderLife::PostOnly));
-                    }
-                }
-            }
-            let lots = 1 + (self.random.unit() * 30.0) as u32;
-            let (side, tick) =
-                if self.random.unit() < 0.5 { (VenueSide::Buy, mid + 10) } else { (VenueSide::Sell, mid - 10) };
-            orders.push((2, market, side, tick, lots, OrderLife::ImmediateOrCancel));
-        }
-        for maker in 0..2 {
-            let body = self.request(&scope, maker, TraderAsk::CancelAll { market: None, side: None });
-            self.post("/v1/venue/requests", &json!(body));
-        }
-        let bodies: Vec<OrderBody> = orders
+        self.scope = Some(scope);
+        let wanted = self.wanted();
+        self.withdraw(&scope);
+        let orders: Vec<(usize, SettledOrder)> = wanted
             .into_iter()
             .map(|(person, market, side, tick, lots, life)| {
                 self.reference += 1;
@@ -231,10 +242,52 @@ impl DemoVenue {
                 };
                 let trading = &self.people[person].trading;
                 let signature = Some(trading.sign(&order.signing_bytes(&scope.network, DEMO_VENUE)));
-                order_body(&SettledOrder { key: trading.public(), order, signature }, None)
+                (person, SettledOrder { key: trading.public(), order, signature })
             })
             .collect();
-        self.post("/v1/venue/orders", &json!({ "orders": bodies }));
+        if self.sessions.is_empty() {
+            let bodies: Vec<OrderBody> = orders.iter().map(|(_, order)| order_body(order, None)).collect();
+            self.post("/v1/venue/orders", &json!({ "orders": bodies }));
+        }
+        for (person, order) in &orders {
+            self.sessions.get_mut(*person).into_iter().for_each(|session| session.enter(order));
+        }
+    }
+
+    /// What makers and the taker want next.
+    fn wanted(&mut self) -> Vec<Wanted> {
+        let mut orders = Vec::new();
+        for market in 0..self.markets {
+            self.prices[market] *= 1.0 + (self.random.unit() - 0.5) * 0.001;
+            let mid = (self.prices[market].round() as u32).clamp(100, 50_000);
+            for maker in 0..MAKERS {
+                for level in 0..LEVELS {
+                    let away = 1 + 2 * level + maker as u32;
+                    let lots = 20 + 10 * level;
+                    for (side, tick) in [(VenueSide::Buy, mid - away), (VenueSide::Sell, mid + away)] {
+                        orders.push((maker, market, side, tick, lots, OrderLife::PostOnly));
+                    }
+                }
+            }
+            let lots = 1 + (self.random.unit() * 30.0) as u32;
+            let (side, tick) =
+                if self.random.unit() < 0.5 { (VenueSide::Buy, mid + 10) } else { (VenueSide::Sell, mid - 10) };
+            orders.push((MAKERS, market, side, tick, lots, OrderLife::ImmediateOrCancel));
+        }
+        orders
+    }
+
+    /// Ends what makers quoted before, the way it came.
+    fn withdraw(&mut self, scope: &RequestScope) {
+        for maker in 0..MAKERS {
+            if let Some(session) = self.sessions.get_mut(maker) {
+                self.reference += 1;
+                session.cancel_all(self.reference);
+            } else {
+                let body = self.request(scope, maker, TraderAsk::CancelAll { market: None, side: None });
+                self.post("/v1/venue/requests", &json!(body));
+            }
+        }
     }
 
     fn request(&mut self, scope: &RequestScope, person: usize, ask: TraderAsk) -> RequestBody {
@@ -253,14 +306,33 @@ impl DemoVenue {
         self.agent.get(url).call().ok()?.body_mut().read_json().ok()
     }
 
+    /// What all sessions were told, and how many are open.
+    fn over_ouch(&self) -> Option<(OuchTally, usize)> {
+        let sum = |sum: OuchTally, of: OuchTally| OuchTally {
+            accepted: sum.accepted + of.accepted,
+            executed: sum.executed + of.executed,
+            rejected: sum.rejected + of.rejected,
+            connections: sum.connections + of.connections,
+        };
+        let all = self.sessions.iter().map(DemoOuch::tally).reduce(sum)?;
+        Some((all, self.sessions.iter().filter(|session| session.is_open()).count()))
+    }
+
     /// How the venue stands, in one line.
     pub fn line(&self) -> String {
+        let over_ouch = self.over_ouch().map_or(String::new(), |(of, open)| {
+            let OuchTally { accepted, executed, rejected, connections } = of;
+            format!(
+                "; through its gateways {accepted} orders accepted, {executed} executions, {rejected} rejected, {open} \
+                 sessions open, {connections} connections"
+            )
+        });
         match self.status() {
             Some(status) => {
                 let pause = status.paused.map_or(String::new(), |why| format!(", paused: {}", why.message));
                 let why = status.why.map_or(String::new(), |why| format!(", {}: {why}", status.standing));
                 let (fills, settled, busts) = (status.fills, status.settled, status.busts);
-                format!("venue: {fills} fills, {settled} settled, {busts} bust{pause}{why}")
+                format!("venue: {fills} fills, {settled} settled, {busts} bust{pause}{why}{over_ouch}")
             }
             None => "venue: down".into(),
         }
@@ -270,7 +342,11 @@ impl DemoVenue {
     pub fn report(&self) -> Value {
         self.status().map_or(Value::Null, |status| {
             let VenueStatusBody { fills, settled, busts, markets, .. } = status;
-            json!({ "fills": fills, "settled": settled, "busts": busts, "markets": markets })
+            let over_ouch = self.over_ouch().map(|(of, open)| {
+                json!({ "accepted": of.accepted, "executed": of.executed, "rejected": of.rejected,
+                    "open_sessions": open, "connections": of.connections })
+            });
+            json!({ "fills": fills, "settled": settled, "busts": busts, "markets": markets, "over_ouch": over_ouch })
         })
     }
 }

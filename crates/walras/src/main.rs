@@ -13,6 +13,7 @@ mod decimal;
 mod demo;
 mod demo_developer;
 mod demo_network;
+mod demo_ouch;
 mod demo_people;
 mod demo_venue;
 mod developers;

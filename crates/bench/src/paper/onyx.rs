@@ -163,6 +163,15 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ..onyx("proxy-rate", "appendix D", "a proxy against the raw loop", Measured, sockets::proxy_rates)
     },
     onyx("release-span", "appendix B", "one thread releases to many receivers", Measured, sockets::release_spans),
+    Exhibit {
+        claims: &[ShapeClaim {
+            says: "each kill is over within a second",
+            only: &[],
+            by: &[],
+            shape: ClaimShape::True("at most 1,000"),
+        }],
+        ..onyx("resume", "§5.1", "a proxy and a gateway are killed while all trade", Measured, sockets::resumes)
+    },
     onyx(
         "max-wait",
         "§5.1",

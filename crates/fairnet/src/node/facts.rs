@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::EdgeLie;
 use crate::Nanos;
+use crate::key::{MergeKey, Sequenced};
 use crate::link::EdgeOrder;
-use crate::merge::{MergeKey, Sequenced};
+
 use crate::packet::{PacketHeader, PacketKey};
 
 /// Packets whose deadlines are remembered: eight seconds of heartbeats.

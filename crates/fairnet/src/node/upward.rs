@@ -6,8 +6,9 @@ use super::{EdgeCounters, EdgeEffect, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
 use crate::deadlines::{DelayFold, FoldEffect};
 use crate::hop::{Hop, HopEffect, HopInput};
+use crate::key::{MergeKey, Sequenced};
 use crate::link::{EdgeOrder, LinkMessage};
-use crate::merge::{MergeEffect, MergeInput, MergeKey, Sequenced};
+use crate::merge::{MergeEffect, MergeInput};
 use crate::roster::FairnessEvent;
 use crate::seating::{MemberId, Seating};
 

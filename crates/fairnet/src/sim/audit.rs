@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::Nanos;
 use crate::bundles::{BundledOrder, ClosedBundle};
 use crate::estimator::ClockEstimate;
+use crate::key::{MergeKey, OrderClass, Sequenced};
 use crate::link::EdgeOrder;
-use crate::merge::{MergeKey, OrderClass, Sequenced};
+
 use crate::node::ShownPacket;
 use crate::seating::MemberId;
 

@@ -12,8 +12,8 @@ use std::net::SocketAddr;
 use super::{Calendar, EdgeAudit, SimDice, payload_number};
 use crate::Nanos;
 use crate::hold::ClockState;
+use crate::key::OrderClass;
 use crate::link::{LinkMessage, LinkPurpose};
-use crate::merge::OrderClass;
 use crate::node::{
     EdgeCounters, EdgeEffect, EdgeInput, EdgeNode, EdgeRules, GatewayNode, LinkEnd, NewEdgeOrder, ProxyNode, RootNode,
 };

@@ -26,7 +26,6 @@ fn event(event: &FairnessEvent) -> Value {
         FairnessEvent::Late(member, late) => ("late", member, Some(late)),
         FairnessEvent::Clock(member, bound) => ("clock", member, Some(bound)),
         FairnessEvent::Diverged(participant) => ("diverged", participant, None),
-        FairnessEvent::OutsideWindow(participant) => ("outside window", participant, None),
         // What these say is not always a time.
         FairnessEvent::Implausible(member, _) => ("implausible", member, None),
         FairnessEvent::Flooded(member, _) => ("flooded", member, None),

@@ -168,3 +168,33 @@ fn orders_end_when_their_gateway_is_killed_and_the_session_goes_on_at_another() 
     again.next(|message| matches!(message, OuchOutbound::Accepted(of) if of.user_ref == 2));
     market.stop();
 }
+
+#[test]
+fn trading_goes_on_over_the_tree_when_a_proxy_and_a_gateway_are_killed() {
+    let mut market = Market::new(EdgeRules { roster: fairnet::RosterRules::default(), ..patient() });
+    let (mut ann, mut ben) = (market.trader(ANN, false), market.trader(BEN, true));
+    let mut cleo = market.trader(CLEO, false);
+    cleo.enter(1, b'S', 100, 50);
+    accepted(&mut cleo);
+    let buy = |trader: &mut Trader, user_ref: u32| {
+        trader.enter(user_ref, b'B', 100, 2);
+        let executed = trader.next(|message| matches!(message, OuchOutbound::Executed(of) if of.user_ref == user_ref));
+        assert!(matches!(executed, OuchOutbound::Executed(of) if of.quantity == 2), "{executed:?}");
+    };
+    buy(&mut ann, 1);
+    buy(&mut ben, 1);
+    // The proxy that Ann's orders take, and the gateway that Ben is at.
+    market.tree.kill(market.tree.parent(GATEWAYS[0]));
+    market.tree.kill(GATEWAYS[1]);
+    buy(&mut ann, 2);
+    let mut again = Trader::new(&market.runtime, &market.chain, BEN, market.tree.door(0), true);
+    buy(&mut again, 2);
+    market.chain.settle(4);
+    let trades = |payload: &[u8]| {
+        let is_trade = |body: &&ItchBody| matches!(body, ItchBody::Executed(of) if of.shares == 2);
+        bodies(payload).iter().filter(is_trade).count()
+    };
+    let shown = |seen: &tree::Seen| seen.shown(GATEWAYS[0]).map(|of| trades(&of.payload)).sum::<usize>();
+    market.tree.until(|seen| shown(seen) == 4);
+    market.stop();
+}

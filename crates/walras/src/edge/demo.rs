@@ -28,9 +28,10 @@ const FIRST_GATEWAY: u64 = 1_000;
 /// Processes of gateways, and gateways in each.
 const GATEWAY_PROCESSES: u64 = 2;
 const GATEWAYS_EACH: u64 = 10;
-/// Proxies and gateways of the venue's own edge. Each gateway has a door for OUCH.
+/// Proxies of the venue's own edge, processes of gateways, and gateways in each. Each gateway has a door for OUCH.
 const VENUE_PROXIES: u64 = 2;
-const VENUE_GATEWAYS: u16 = 4;
+const VENUE_PROCESSES: u16 = 2;
+const VENUE_GATEWAYS: u16 = 2;
 /// Pause before a process that ended is started again.
 const PAUSE: Duration = Duration::from_secs(2);
 /// Orders that wait for a process of gateways; more are lost.
@@ -123,21 +124,30 @@ impl DemoEdge {
     }
 
     /// Starts the edge of the venue's continuous markets, whose root is the venue's node: market data reaches all its
-    /// gateways at one deadline, and each takes orders over OUCH.
-    pub fn add_venue(&mut self, root: SocketAddr, venue: SocketAddr, say: &impl Fn(String)) -> anyhow::Result<()> {
-        let (secret, doors) = (DemoEdge::secret(&self.folder)?, free_addresses(1, VENUE_GATEWAYS)?[0]);
+    /// gateways at one deadline, and each takes orders over OUCH. Returns their doors, process by process.
+    pub fn add_venue(
+        &mut self,
+        root: SocketAddr,
+        venue: SocketAddr,
+        say: &impl Fn(String),
+    ) -> anyhow::Result<Vec<SocketAddr>> {
+        let (secret, all) = (DemoEdge::secret(&self.folder)?, VENUE_PROCESSES * VENUE_GATEWAYS);
+        let first = free_addresses(1, all)?[0];
         for member in 1..=VENUE_PROXIES {
             self.add(format!("venue's proxy {member}"), arguments("proxy", member, root, &secret))?;
         }
-        let mut words = arguments("gateway", FIRST_GATEWAY, root, &secret);
-        let (count, ouch) = (VENUE_GATEWAYS.to_string(), doors.to_string());
-        words.extend(["--count".into(), count, "--ouch".into(), ouch]);
-        self.add(
-            format!("venue's gateways {FIRST_GATEWAY} to {}", FIRST_GATEWAY + u64::from(VENUE_GATEWAYS) - 1),
-            words,
-        )?;
-        say(format!("The venue's own edge: fairness at http://{venue}/v1/fairness, OUCH at its first gateway {doors}"));
-        Ok(())
+        let doors: Vec<SocketAddr> = (0..all).map(|at| SocketAddr::new(first.ip(), first.port() + at)).collect();
+        for (members, doors) in
+            (FIRST_GATEWAY..).step_by(VENUE_GATEWAYS.into()).zip(doors.chunks(VENUE_GATEWAYS.into()))
+        {
+            let mut words = arguments("gateway", members, root, &secret);
+            let (count, ouch) = (VENUE_GATEWAYS.to_string(), doors[0].to_string());
+            words.extend(["--count".into(), count, "--ouch".into(), ouch]);
+            let last = members + u64::from(VENUE_GATEWAYS) - 1;
+            self.add(format!("venue's gateways {members} to {last}"), words)?;
+        }
+        say(format!("The venue's own edge: fairness at http://{venue}/v1/fairness, OUCH at its first gateway {first}"));
+        Ok(doors)
     }
 
     fn add(&mut self, name: String, arguments: Vec<String>) -> anyhow::Result<()> {

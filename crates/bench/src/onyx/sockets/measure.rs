@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use edge::{DatagramSocket, EdgeClock, EdgeCommand, EdgeHost, EdgeSockets, EmulatedLinks, HostOptions, Station};
+use edge::{
+    DatagramSocket, EdgeClock, EdgeCommand, EdgeHost, EdgeObserver, EdgeSockets, EmulatedLinks, HostOptions, Station,
+};
 use fairnet::sim::{DelayLaw, EdgeFaults};
 use fairnet::*;
 
@@ -16,7 +18,7 @@ const SESSION: [u8; 10] = *b"0000000001";
 pub const DATAGRAM: usize = 466;
 pub const CHILDREN: u64 = 10;
 /// The first gateway's number.
-const GATEWAY: MemberId = 1_000;
+pub const GATEWAY: MemberId = 1_000;
 
 fn any() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
@@ -255,7 +257,16 @@ fn rules(hedging: u32) -> EdgeRules {
     }
 }
 
-fn member(member: MemberId, rules: EdgeRules, root: Option<SocketAddr>) -> io::Result<(Station, EdgePlace)> {
+/// A member with sockets of its own, and where it is.
+///
+/// # Errors
+/// If sockets are refused.
+pub fn member(
+    member: MemberId,
+    rules: EdgeRules,
+    root: Option<SocketAddr>,
+    observer: EdgeObserver,
+) -> io::Result<(Station, EdgePlace)> {
     let sockets = EdgeSockets::bind(any(), any())?;
     let (place, now) = (sockets.place()?, EdgeClock::system(None).now());
     let node = match member {
@@ -263,7 +274,7 @@ fn member(member: MemberId, rules: EdgeRules, root: Option<SocketAddr>) -> io::R
         GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, place, SECRET, rules)),
         _ => EdgeNode::Proxy(ProxyNode::new(now, member, place, SECRET, rules)),
     };
-    Ok((Station::new(member, SECRET, node, sockets, root, Box::new(|_, _, _| {})), place))
+    Ok((Station::new(member, SECRET, node, sockets, root, observer), place))
 }
 
 impl EmulatedEdge {
@@ -274,11 +285,11 @@ impl EmulatedEdge {
     pub fn run(&self) -> io::Result<Vec<f64>> {
         let rules = rules(self.hedging);
         let links = |member| EmulatedLinks::new(self.seed ^ member, self.law, EdgeFaults::default());
-        let (mut root, place) = member(ROOT_MEMBER, rules, None)?;
+        let (mut root, place) = member(ROOT_MEMBER, rules, None, Box::new(|_, _, _| {}))?;
         root.emulate(links(ROOT_MEMBER));
         let mut others = Vec::new();
         for number in (1..=self.proxies).chain(GATEWAY..GATEWAY + self.gateways) {
-            let (mut station, _) = member(number, rules, Some(place.streams))?;
+            let (mut station, _) = member(number, rules, Some(place.streams), Box::new(|_, _, _| {}))?;
             if number < GATEWAY {
                 station.emulate(links(number));
             }

@@ -1,8 +1,7 @@
-//! A real PostgreSQL for tests.
+//! A real PostgreSQL for tests (feature `testing`).
 //!
-//! It needs `initdb`, `postgres` and `pg_isready`, on the path or in the folder `WALRAS_POSTGRES`. Without them a test says so and
-//! ends. A server of root's is started as the user `postgres` or `nobody`, as it refuses to be root.
-#![allow(dead_code)]
+//! It needs `initdb`, `postgres` and `pg_isready`, on the path or in the folder `WALRAS_POSTGRES`. Without them a test
+//! says so and ends. A server of root's is started as the user `postgres` or `nobody`, as it refuses to be root.
 
 use std::fs::File;
 use std::os::unix::fs::chown;
@@ -12,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server in a folder of its own, reached by its socket there; it ends with the test.
-pub struct Server {
+pub struct TestServer {
     child: Child,
     folder: tempfile::TempDir,
     user: Option<u32>,
@@ -39,9 +38,9 @@ fn user() -> Option<u32> {
     if own == "0" { numbers("postgres:").or_else(|| numbers("nobody:")) } else { None }
 }
 
-impl Server {
+impl TestServer {
     /// Starts one, if its programs are there.
-    pub fn start() -> Option<Server> {
+    pub fn start() -> Option<TestServer> {
         let Some(programs) = programs() else {
             eprintln!("NOT TESTED: there is no PostgreSQL. Set WALRAS_POSTGRES to the folder of its programs");
             return None;
@@ -56,7 +55,7 @@ impl Server {
         let made = made.expect("initdb runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let child = Self::serve(&programs, folder.path(), user);
-        Some(Server { child, folder, user, programs })
+        Some(TestServer { child, folder, user, programs })
     }
 
     fn command(program: &Path, user: Option<u32>) -> Command {
@@ -97,7 +96,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
