@@ -18,7 +18,9 @@ mod pools;
 mod record_proof;
 mod stream;
 mod validator_status;
+mod venue_asks;
 mod venue_door;
+mod venue_stream;
 mod venues;
 
 pub use accounts::{
@@ -62,12 +64,14 @@ pub use stream::{
     OwnOutcomeBody, StreamMessage,
 };
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
 pub use venue_door::{
     AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,
     FillFateBody, OrderEndedBody, OvertakenBody, OwnFillsBody, OwnVenueFillBody, PlacedBody, PlacedResult,
     PositionBody, ReducedBody, ReportBody, ReportsBody, RestingOrderBody, SideBody, StandingBody, VenueBookBody,
     VenueLevel,
 };
+pub use venue_stream::{BookChange, BookEventBody, VenueMessage, VenueSaid, VenueTold};
 pub use venues::{
     BlockSettlesBody, EndedBody, FillProofBody, FillTreeBody, FilledOrderBody, FilledOrdersBody, IncarnationsBody,
     LeavingBondBody, LeavingDepositBody, NetBody, RaiseBody, SettledAtBody, SettledBody, SettledFillBody,

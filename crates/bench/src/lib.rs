@@ -33,5 +33,6 @@ pub mod transaction_management;
 pub mod transport;
 pub mod venue;
 mod venue_feed;
+pub mod venue_pipeline;
 mod venue_wire;
 mod venue_world;

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ::venue::{CheckedOrder, VenueEffect, VenueInput, VenueRootError};
+use ::venue::{CheckedOrder, MarketEvent, VenueEffect, VenueInput, VenueRootError};
 use primitives::venue::SettledOrder;
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
@@ -59,17 +59,19 @@ const STEPS_OF_BLOCK: usize = 8;
 const BATCHES_AHEAD: usize = 64;
 
 /// Times of one run, in seconds.
-struct Turn {
+pub(crate) struct Turn {
     /// Of the signatures alone.
     check: f64,
     /// Of the root alone, if nothing needs to be checked.
-    step: f64,
+    pub step: f64,
     /// From the first signature until the last step, while another thread checks ahead of the root.
     signed: f64,
-    records: u64,
+    pub records: u64,
     bytes: u64,
-    refused: u64,
-    fills: u64,
+    pub refused: u64,
+    pub fills: u64,
+    /// Lots that traded.
+    pub lots: u64,
     events: Vec<VenueEffect>,
 }
 
@@ -87,7 +89,8 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
         return Err(VenueBenchError::Empty);
     }
     say("signing orders");
-    let orders = sign(&flow, options.batch * STEPS_OF_BLOCK);
+    let of_block = options.batch * STEPS_OF_BLOCK;
+    let orders = sign(&flow, |at| VenueWorld::<RealDisk>::expiry(at, of_block));
     let signed = orders.iter().flatten().count();
     let owners = flow.iter().map(|event| event.owner + 1).max().unwrap_or(1);
     let (mut turns, mut journal, mut bare, mut feed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -142,7 +145,7 @@ fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
 
 /// A root takes the flow, with its journal on the disk. The signatures are checked in the same batches, and timed
 /// apart.
-fn trade(
+pub(crate) fn trade(
     flow: &[FlowEvent],
     orders: &[Option<SettledOrder>],
     batch: usize,
@@ -150,8 +153,17 @@ fn trade(
     folder: &Path,
 ) -> Result<Turn, VenueBenchError> {
     let mut world = VenueWorld::new(RealDisk::new(folder)?, owners)?;
-    let mut turn =
-        Turn { check: 0.0, step: 0.0, signed: 0.0, records: 0, bytes: 0, refused: 0, fills: 0, events: Vec::new() };
+    let mut turn = Turn {
+        check: 0.0,
+        step: 0.0,
+        signed: 0.0,
+        records: 0,
+        bytes: 0,
+        refused: 0,
+        fills: 0,
+        lots: 0,
+        events: Vec::new(),
+    };
     let (size, records) = (bytes_of(folder)?, world.root.last_record());
     for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
         let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
@@ -165,6 +177,7 @@ fn trade(
         let begun = Instant::now();
         let effects = world.step(&inputs)?;
         turn.step += begun.elapsed().as_secs_f64();
+        turn.lots += effects.iter().map(traded).sum::<u64>();
         turn.events.extend(effects.into_iter().filter(|effect| matches!(effect, VenueEffect::Market(..))));
     }
     turn.records = world.root.last_record() - records;
@@ -212,6 +225,14 @@ fn trade_signed(
     })
 }
 
+/// Lots of the fill that an effect tells of, once.
+fn traded(effect: &VenueEffect) -> u64 {
+    match effect {
+        VenueEffect::Market(_, _, MarketEvent::Executed { lots, .. }) => u64::from(*lots),
+        _ => 0,
+    }
+}
+
 fn inputs(
     events: &[FlowEvent],
     orders: &[Option<SettledOrder>],
@@ -226,7 +247,7 @@ fn inputs(
     events.iter().zip(orders).enumerate().filter_map(one).collect()
 }
 
-fn bytes_of(folder: &Path) -> std::io::Result<u64> {
+pub(crate) fn bytes_of(folder: &Path) -> std::io::Result<u64> {
     std::fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 

@@ -209,8 +209,8 @@ fn number(reference: u32) -> OrderNumber {
     OrderNumber { incarnation: 0, day: 1, reference }
 }
 
-/// The orders of a flow, signed; nothing where an arrival is no order.
-pub(crate) fn sign(flow: &[FlowEvent], orders_of_block: usize) -> Vec<Option<SettledOrder>> {
+/// The orders of a flow, signed, with the expiry of each position; nothing where an arrival is no order.
+pub(crate) fn sign(flow: &[FlowEvent], expiry: impl Fn(usize) -> u64) -> Vec<Option<SettledOrder>> {
     let mut sides = Vec::with_capacity(flow.len());
     let signed = flow.iter().enumerate().map(|(at, event)| {
         let (side, tick, lots, life) = match event.action {
@@ -233,7 +233,7 @@ pub(crate) fn sign(flow: &[FlowEvent], orders_of_block: usize) -> Vec<Option<Set
             self_trade: SelfTradeRule::ExpireMaker,
             tick,
             lots,
-            expiry: VenueWorld::<store::RealDisk>::expiry(at, orders_of_block),
+            expiry: expiry(at),
             until_ms: None,
             fee_cap_ppm: 10_000,
         };

@@ -85,6 +85,39 @@ mod tests {
 
     use super::*;
 
+    /// Slots in a row that are taken, at most: as many a look-up may pass.
+    fn longest_run(table: &References) -> usize {
+        let (mut longest, mut run) = (0, 0);
+        for entry in table.entries.iter().chain(&table.entries) {
+            run = if entry.slot == EMPTY { 0 } else { run + 1 };
+            longest = longest.max(run);
+        }
+        longest
+    }
+
+    /// Clients choose their references. By their last bits, those that stride by a page or by the size of the table
+    /// would all have one home.
+    #[test]
+    fn references_that_stride_by_pages_stay_near_their_homes_in_the_room_of_the_start() {
+        const ORDERS: u32 = 1 << 14;
+        for stride in [1, 64, 4_096, 1 << 14, 1 << 15, 1 << 18] {
+            let mut table = References::new(ORDERS as usize, 0x5eed);
+            let room = (table.entries.len(), table.entries.capacity());
+            let reference = |at: u32| at.wrapping_mul(stride);
+            (0..ORDERS).for_each(|at| table.insert(7, reference(at), at));
+            assert!(longest_run(&table) < 256, "{} by {stride}", longest_run(&table));
+            // Half of them go, and others come, again and again.
+            for turn in 0..4 {
+                for at in (0..ORDERS).filter(|at| (at + turn) % 2 == 0) {
+                    table.remove(7, reference(at));
+                    table.insert(7, reference(at), at + turn);
+                }
+            }
+            assert!(longest_run(&table) < 256, "{} by {stride}", longest_run(&table));
+            assert_eq!((table.entries.len(), table.entries.capacity()), room);
+        }
+    }
+
     proptest! {
         #[test]
         fn references_are_those_of_a_map(

@@ -1,7 +1,8 @@
 //! Mutations of what strangers send to a venue: orders and requests as JSON, and the hello of an OUCH session.
 
+use api::{OrderBody, RequestBody};
 use fuzz::{Room, Target};
-use pit::door::bodies::{OrderBody, RequestBody};
+use pit::door::bodies::{order_body, request_body, signed_order, signed_request};
 use pit::ouch::{HELLO, read_hello};
 use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
 use primitives::{Digest, SecretKey};
@@ -58,15 +59,15 @@ fn name(ask: &TraderAsk) -> String {
 
 #[test]
 fn venue_orders() {
-    let replaces = RequestBody::of(&requests()[3]);
-    let seeds = [OrderBody::of(&order(), None), OrderBody::of(&order(), Some(replaces))];
+    let replaces = request_body(&requests()[3]);
+    let seeds = [order_body(&order(), None), order_body(&order(), Some(replaces))];
     let seeds = seeds.iter().map(|body| serde_json::to_vec(body).expect("JSON")).collect();
     let target = Target { words: &WORDS, room: ROOM, ..Target::new("venue-order", seeds) };
     let ran = target.run(|bytes| {
         let body: OrderBody = serde_json::from_slice(bytes).map_err(|error| format!("{:?}", error.classify()))?;
-        let signed = body.signed().map_err(|error| error.split(':').next().unwrap_or_default().to_string())?;
+        let signed = signed_order(&body).map_err(|error| error.split(':').next().unwrap_or_default().to_string())?;
         // What is read is what is written.
-        let again = OrderBody::of(&signed, body.replaces.clone()).signed().expect("it was read");
+        let again = signed_order(&order_body(&signed, body.replaces.clone())).expect("it was read");
         assert_eq!(again, signed);
         Ok(format!("{:?}", signed.order.life))
     });
@@ -75,12 +76,12 @@ fn venue_orders() {
 
 #[test]
 fn venue_requests() {
-    let seeds = requests().iter().map(|request| serde_json::to_vec(&RequestBody::of(request)).expect("JSON")).collect();
+    let seeds = requests().iter().map(|request| serde_json::to_vec(&request_body(request)).expect("JSON")).collect();
     let target = Target { words: &WORDS, room: ROOM, ..Target::new("venue-request", seeds) };
     let ran = target.run(|bytes| {
         let body: RequestBody = serde_json::from_slice(bytes).map_err(|error| format!("{:?}", error.classify()))?;
-        let request = body.request().map_err(|error| error.split(':').next().unwrap_or_default().to_string())?;
-        assert_eq!(RequestBody::of(&request).request().expect("it was read"), request);
+        let request = signed_request(&body).map_err(|error| error.split(':').next().unwrap_or_default().to_string())?;
+        assert_eq!(signed_request(&request_body(&request)).expect("it was read"), request);
         Ok(name(&request.ask))
     });
     assert!(ran.kinds > 7, "{ran:?}");

@@ -200,14 +200,14 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 22] = [
-    of_venue(VenueMistake::ReportsBeforeSync, 2, "is not in the journal"),
-    of_venue(VenueMistake::LeavingBuys, 3, "of an honest venue is bust: Deposit"),
-    of_venue(VenueMistake::DrawdownForgetsFills, 5, "of an honest venue is bust: Drawdown"),
-    of_venue(VenueMistake::RevokedTrades, 0, "of an honest venue is bust: Dead"),
+const MARKET: [Row; 23] = [
+    of_venue(VenueMistake::ReportsBeforeSync, 4, "is not in the journal"),
+    of_venue(VenueMistake::LeavingBuys, 1, "of an honest venue is bust: Deposit"),
+    of_venue(VenueMistake::DrawdownForgetsFills, 7, "of an honest venue is bust: Drawdown"),
+    of_venue(VenueMistake::RevokedTrades, 2, "of an honest venue is bust: Dead"),
     of_venue(VenueMistake::RaisesLater, 11, "of an honest venue is bust: Dead"),
     of_venue(VenueMistake::FloorsIgnored, 7, "of an honest venue is bust: Dead"),
-    of_venue(VenueMistake::ExpiredTrades, 24, "of an honest venue is bust: Expired"),
+    of_venue(VenueMistake::ExpiredTrades, 10, "of an honest venue is bust: Expired"),
     of_venue(VenueMistake::UncoveredOrdersStay, 40, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::TwoInFlight, 0, "a settle of an honest venue is void"),
     of_venue(VenueMistake::RetryIsNew, 5, "and after a crash it is"),
@@ -216,13 +216,14 @@ const MARKET: [Row; 22] = [
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
     of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
-    of_market(MarketMistake::BustsApplied, 31, "a fill moves units"),
+    of_market(MarketMistake::BustsApplied, 1, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
     of_market(MarketMistake::JournalMadeAnew, 2, "an honest root has stopped"),
     of_market(MarketMistake::FactsLeftOut, 0, "of an honest venue is bust: Deposit"),
-    of_market(MarketMistake::SessionsForgotten, 7, "was never told"),
+    of_market(MarketMistake::SessionsForgotten, 1, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
+    of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),
 ];
 
 /// A network in which a mistake of this kind matters, and the number of transactions for each validator.

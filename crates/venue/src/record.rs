@@ -84,3 +84,18 @@ pub(crate) fn fills_of(outcome: &[u8]) -> Result<Vec<VenueFill>, String> {
     let (_, fills): (u64, _) = BorshDeserialize::deserialize(&mut &outcome[..]).map_err(text)?;
     Ok(fills)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_of_another_version_is_refused_by_number() {
+        for version in [0, VERSION + 1] {
+            let error = decode(&[FOUNDED, version, 1, 2, 3]).err();
+            let wanted = format!("its format has version {version}, and this program reads {VERSION}");
+            assert_eq!(error, Some(wanted));
+        }
+        assert_eq!(decode(&[9, VERSION]).err().as_deref(), Some("it is of no known kind"));
+    }
+}

@@ -5,9 +5,10 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use api::{OrderBody, RequestBody};
 use clearing::workload::Seeded;
 use pit::door::VenueStatusBody;
-use pit::door::bodies::{OrderBody, RequestBody};
+use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
     KeyScope, Mandate, MarketId, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
     VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
@@ -245,7 +246,7 @@ impl DemoVenue {
             })
             .collect();
         if self.sessions.is_empty() {
-            let bodies: Vec<OrderBody> = orders.iter().map(|(_, order)| OrderBody::of(order, None)).collect();
+            let bodies: Vec<OrderBody> = orders.iter().map(|(_, order)| order_body(order, None)).collect();
             self.post("/v1/venue/orders", &json!({ "orders": bodies }));
         }
         for (person, order) in &orders {
@@ -291,7 +292,7 @@ impl DemoVenue {
 
     fn request(&mut self, scope: &RequestScope, person: usize, ask: TraderAsk) -> RequestBody {
         self.stamp_ms = now_ms().max(self.stamp_ms + 1);
-        RequestBody::of(&TraderRequest::sign(scope, &self.people[person].trading, self.stamp_ms, ask))
+        request_body(&TraderRequest::sign(scope, &self.people[person].trading, self.stamp_ms, ask))
     }
 
     /// What is lost is quoted anew.

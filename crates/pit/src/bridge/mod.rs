@@ -18,37 +18,33 @@
 //!   too, and begins with message 1.
 //!
 //! Orders end ten seconds before midnight (UTC), so that their end is told in the session of their day.
-//! [`fix`] is a bridge that speaks FIX.
+//! [`OuchDesk`] has all of this as steps, without sockets and clock; [`fix`] is a bridge that speaks FIX.
 //!
 //! It signs whatever a program on this machine says within the key's mandate: listen on loopback only.
 
+mod desk;
 pub mod fix;
 mod pipe;
 mod translator;
 mod upstream;
 
-use std::io::{Error, Result};
+use std::io::Result;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use primitives::SecretKey;
 use primitives::venue::FillReport;
-use protocols::ouch::{OuchInbound, OuchMessage};
-use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
-use protocols::soup::{ANY_SESSION, SoupLimits, SoupSession};
+use protocols::soup::ANY_SESSION;
+use protocols::soup::server::SoupServerInput;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use venue::RequestScope;
 
 use crate::clock::clock_ms;
-use crate::words::NOT_TAKEN;
+pub use desk::{OuchDesk, OuchDeskTurn};
 use pipe::{Pipe, PipeTurn, turn};
-use translator::rejection;
 pub use translator::{Translator, to_participant};
 use upstream::{FromVenue, Upstream};
-
-/// Messages that the bridge keeps for its participant.
-const MESSAGES: u64 = 65_536;
 
 /// How orders are signed.
 #[derive(Clone)]
@@ -78,18 +74,23 @@ pub struct BridgeNews {
     pub height: u64,
 }
 
+/// What a turn of a desk knows.
+#[derive(Clone, Copy, Debug)]
+pub struct BridgeMoment {
+    /// The time, in milliseconds since 1970.
+    pub now_ms: u64,
+    /// What is known of the venue, while its link is there.
+    pub news: Option<BridgeNews>,
+}
+
 /// Where signed reports of fills go.
 pub type ReportSink = Box<dyn FnMut(&FillReport) -> Result<()> + Send>;
 
 struct Bridge {
-    translator: Translator,
+    desk: OuchDesk,
     sink: ReportSink,
     upstream: Upstream,
     participant: Option<Pipe>,
-    server: SoupServer,
-    log: SoupLog,
-    /// The session of the venue whose messages the log has.
-    session: Option<SoupSession>,
 }
 
 /// Runs a bridge for ever. `news` says what the venue's status says, as it changes.
@@ -102,16 +103,9 @@ pub async fn run(
     news: watch::Receiver<Option<BridgeNews>>,
     sink: ReportSink,
 ) -> Result<()> {
-    let translator = Translator::new(&settings);
-    let mut bridge = Bridge {
-        translator,
-        sink,
-        upstream: Upstream::new(settings, news, (ANY_SESSION, 1)),
-        participant: None,
-        server: SoupServer::new(SoupLimits::default(), clock_ms()),
-        log: SoupLog::new(session_name()),
-        session: None,
-    };
+    let desk = OuchDesk::new(&settings, clock_ms());
+    let upstream = Upstream::new(settings, news, (ANY_SESSION, 1));
+    let mut bridge = Bridge { desk, sink, upstream, participant: None };
     let (mut from_venue, mut from_participant) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
         bridge.upstream.call().await;
@@ -122,7 +116,7 @@ pub async fn run(
                 bridge.on_venue(said)?;
             }
             done = turn(&mut bridge.participant, &mut from_participant) => {
-                bridge.on_participant(done, &from_participant);
+                bridge.on_participant(&done, &from_participant)?;
             }
             accepted = listener.accept() => bridge.accept(accepted?.0),
             () = tokio::time::sleep(patience) => bridge.wake()?,
@@ -130,23 +124,20 @@ pub async fn run(
     }
 }
 
-fn session_name() -> SoupSession {
-    let mut name = [b' '; 10];
-    let text = format!("{:>10}", clock_ms() % 10_000_000_000);
-    name.copy_from_slice(text.as_bytes());
-    name
-}
-
 impl Bridge {
+    fn moment(&self) -> BridgeMoment {
+        BridgeMoment { now_ms: clock_ms(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
+    }
+
     fn patience(&self) -> Duration {
         let now = clock_ms();
-        let due = [self.upstream.deadline_ms(), self.server.deadline_ms().filter(|_| self.participant.is_some())];
+        let due = [self.upstream.deadline_ms(), self.desk.deadline_ms()];
         let due = due.into_iter().flatten().map(|at| at.saturating_sub(now)).min().unwrap_or(1_000);
         Duration::from_millis(due.clamp(1, 1_000))
     }
 
     fn wake(&mut self) -> Result<()> {
-        self.on_server(SoupServerInput::Wake);
+        self.feed(SoupServerInput::Wake)?;
         let said = self.upstream.wake();
         self.on_venue(said)
     }
@@ -155,98 +146,59 @@ impl Bridge {
     fn accept(&mut self, stream: TcpStream) {
         if self.upstream.is_open() {
             self.participant = Some(Pipe::new(stream));
-            self.server = SoupServer::new(SoupLimits::default(), clock_ms());
+            self.desk.connect(clock_ms());
         }
     }
 
     fn on_venue(&mut self, said: Vec<FromVenue>) -> Result<()> {
         for said in said {
-            match said {
-                FromVenue::Opened(session) => self.opened(session),
-                FromVenue::Message(_, message) => self.pass_on(&message)?,
-                // The venue's link is gone, and so is the participant's.
-                FromVenue::Closed => self.participant = None,
-            }
+            let at = self.moment();
+            let turn = match said {
+                FromVenue::Opened(session) => self.desk.opened(&at, session),
+                FromVenue::Message(_, message) => self.desk.hear(&at, &message),
+                FromVenue::Closed => self.desk.leave(),
+            };
+            self.perform(turn)?;
         }
         Ok(())
     }
 
-    fn opened(&mut self, session: SoupSession) {
-        if self.session.is_some_and(|known| known != session) {
-            tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
-            self.log = SoupLog::new(session_name());
-            self.translator.orders.clear();
-            self.participant = None;
-        }
-        self.session = Some(session);
-    }
-
-    fn pass_on(&mut self, message: &[u8]) -> Result<()> {
-        let (plain, report) = to_participant(message);
-        if let Some(report) = report {
-            (self.sink)(&report)?;
-        }
-        if let Some(plain) = plain {
-            self.tell(plain)?;
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self, message: Vec<u8>) -> Result<()> {
-        self.log.publish(message).map_err(Error::other)?;
-        self.log.forget_before(self.log.next().saturating_sub(MESSAGES));
-        self.on_server(SoupServerInput::Wake);
-        Ok(())
-    }
-
-    fn on_participant(&mut self, done: PipeTurn, buffer: &[u8]) {
+    fn on_participant(&mut self, done: &PipeTurn, buffer: &[u8]) -> Result<()> {
         match done {
-            PipeTurn::Read(bytes) => self.on_server(SoupServerInput::Received(&buffer[..bytes])),
-            PipeTurn::Wrote(bytes) => self.on_server(SoupServerInput::Sent(bytes)),
-            PipeTurn::Lost => self.participant = None,
-            PipeTurn::Nothing => {}
+            PipeTurn::Read(bytes) => self.feed(SoupServerInput::Received(&buffer[..*bytes])),
+            PipeTurn::Wrote(bytes) => self.feed(SoupServerInput::Sent(*bytes)),
+            PipeTurn::Lost => {
+                self.participant = None;
+                self.feed(SoupServerInput::Lost)
+            }
+            PipeTurn::Nothing => Ok(()),
         }
     }
 
-    fn on_server(&mut self, input: SoupServerInput<'_>) {
-        if self.participant.is_none() {
-            return;
+    fn feed(&mut self, input: SoupServerInput<'_>) -> Result<()> {
+        let turn = self.desk.step(&self.moment(), input);
+        self.perform(turn)
+    }
+
+    /// Keeps reports, and then does what a turn of the desk says.
+    fn perform(&mut self, turn: OuchDeskTurn) -> Result<()> {
+        for report in &turn.reports {
+            (self.sink)(report)?;
         }
-        let mut effects: std::collections::VecDeque<_> = self.server.step(clock_ms(), input, &self.log).into();
-        while let Some(effect) = effects.pop_front() {
-            match effect {
-                SoupServerEffect::Send(bytes) => {
-                    self.participant.iter_mut().for_each(|pipe| pipe.unsent.extend(&bytes))
-                }
-                SoupServerEffect::Authorize(_) => {
-                    effects.extend(self.server.step(
-                        clock_ms(),
-                        SoupServerInput::Verdict(self.upstream.is_open()),
-                        &self.log,
-                    ));
-                }
-                SoupServerEffect::Message(message) => self.sign(&message),
-                SoupServerEffect::Close(why) => {
-                    tracing::info!(%why, "the participant's link ends");
-                    if let Some(mut pipe) = self.participant.take() {
-                        pipe.write();
-                    }
-                }
+        if let Some(pipe) = &mut self.participant {
+            pipe.unsent.extend(turn.to_participant);
+        }
+        if turn.close.is_some()
+            && let Some(mut pipe) = self.participant.take()
+        {
+            pipe.write();
+        }
+        for message in turn.to_venue {
+            if !self.upstream.send(&message) {
+                let told = self.desk.not_taken(&self.moment(), &message);
+                self.perform(told)?;
             }
         }
-    }
-
-    fn sign(&mut self, message: &[u8]) {
-        let signed = self.upstream.news().ok_or_else(Vec::new);
-        let rejected = match signed.and_then(|news| self.translator.to_venue(message, &news, clock_ms())) {
-            Ok(signed) if self.upstream.send(&signed) => return,
-            Ok(_) => OuchMessage::<OuchInbound>::decode(message)
-                .map_or_else(|_| Vec::new(), |message| rejection(&message.body, NOT_TAKEN, clock_ms())),
-            Err(rejected) => rejected,
-        };
-        if !rejected.is_empty() {
-            // It is short, and the session has not ended.
-            self.tell(rejected).ok();
-        }
+        Ok(())
     }
 }

@@ -1,16 +1,12 @@
 //! Bodies of orders, requests and reports over HTTP and WebSocket.
 
 use api::{
-    AcceptedBody, BookTopBody, ErrorText, ExecutedBody, FillFateBody, OrderEndedBody, OrderNumberBody, OvertakenBody,
-    OwnVenueFillBody, ReducedBody, ReportBody, SideBody, StandingBody,
+    AcceptedBody, AskBody, BookChange, BookEventBody, BookTopBody, ErrorText, ExecutedBody, FillFateBody, LifeBody,
+    OrderBody, OrderEndedBody, OrderNumberBody, OvertakenBody, OwnVenueFillBody, ReducedBody, ReportBody, RequestBody,
+    SelfTradeBody, SideBody, StandingBody,
 };
-use primitives::venue::{
-    FillReport, MarketId, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide,
-};
+use primitives::venue::{FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
 use primitives::{PublicKey, Signature, to_hex};
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use utoipa::ToSchema;
 use venue::{
     MarketEvent, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest,
     VenueFill,
@@ -18,30 +14,6 @@ use venue::{
 
 use crate::events::BookTop;
 use crate::words::{end_code, fate_code, refusal_name};
-
-/// The number of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NumberBody {
-    /// The incarnation of the venue.
-    pub incarnation: u32,
-    /// The day.
-    pub day: u16,
-    /// The client's reference.
-    pub reference: u32,
-}
-
-impl From<OrderNumber> for NumberBody {
-    fn from(OrderNumber { incarnation, day, reference }: OrderNumber) -> NumberBody {
-        NumberBody { incarnation, day, reference }
-    }
-}
-
-impl From<NumberBody> for OrderNumber {
-    fn from(NumberBody { incarnation, day, reference }: NumberBody) -> OrderNumber {
-        OrderNumber { incarnation, day, reference }
-    }
-}
 
 fn venue_side(side: SideBody) -> VenueSide {
     match side {
@@ -57,251 +29,114 @@ pub(super) fn side_body(side: VenueSide) -> SideBody {
     }
 }
 
-/// How an order trades.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LifeBody {
-    /// It rests.
-    #[default]
-    Rests,
-    /// It rests and never takes.
-    PostOnly,
-    /// It takes at once what it can.
-    ImmediateOrCancel,
-    /// It takes all at once, or nothing.
-    FillOrKill,
+fn order_number(OrderNumberBody { incarnation, day, reference }: OrderNumberBody) -> OrderNumber {
+    OrderNumber { incarnation, day, reference }
 }
 
-/// What happens if it meets its owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SelfTradeBody {
-    /// The resting order expires.
-    ExpireMaker,
-    /// The incoming order expires.
-    #[default]
-    ExpireTaker,
-    /// Both expire.
-    ExpireBoth,
+/// The body of a signed order.
+pub fn order_body(signed: &SettledOrder, replaces: Option<RequestBody>) -> OrderBody {
+    let order = signed.order;
+    OrderBody {
+        key: signed.key.to_string(),
+        market: order.market,
+        number: number(order.number),
+        floor: Some(number(order.floor)),
+        side: side_body(order.side),
+        life: match order.life {
+            OrderLife::Rests => LifeBody::Rests,
+            OrderLife::PostOnly => LifeBody::PostOnly,
+            OrderLife::ImmediateOrCancel => LifeBody::ImmediateOrCancel,
+            OrderLife::FillOrKill => LifeBody::FillOrKill,
+        },
+        self_trade: match order.self_trade {
+            SelfTradeRule::ExpireMaker => SelfTradeBody::ExpireMaker,
+            SelfTradeRule::ExpireTaker => SelfTradeBody::ExpireTaker,
+            SelfTradeRule::ExpireBoth => SelfTradeBody::ExpireBoth,
+        },
+        tick: order.tick,
+        lots: order.lots,
+        expiry: order.expiry,
+        until_ms: order.until_ms,
+        fee_cap_ppm: order.fee_cap_ppm,
+        signature: hex(&signed.signature.map_or([0; 64], |signature| signature.0)),
+        replaces,
+    }
 }
 
-/// A signed order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OrderBody {
-    /// The trading key.
-    pub key: String,
-    /// The market.
-    pub market: MarketId,
-    /// Its number.
-    pub number: NumberBody,
-    /// Lower numbers are dead once it is filled; by default the lowest of its incarnation.
-    #[serde(default)]
-    pub floor: Option<NumberBody>,
-    /// The side.
-    pub side: SideBody,
-    /// How it trades.
-    #[serde(default)]
-    pub life: LifeBody,
-    /// What it does if it meets its owner.
-    #[serde(default)]
-    pub self_trade: SelfTradeBody,
-    /// Its limit price in ticks.
-    pub tick: u32,
-    /// Its size in lots.
-    pub lots: u32,
-    /// The last height of its life.
-    pub expiry: u64,
-    /// The last block time of its life, if it has one.
-    #[serde(default)]
-    pub until_ms: Option<u64>,
-    /// The most that it pays in fees, in millionths.
-    pub fee_cap_ppm: u32,
-    /// The key's signature of the order.
-    pub signature: String,
-    /// The signed request to put it into the place of another order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub replaces: Option<RequestBody>,
+/// The order that it says.
+///
+/// # Errors
+/// The field that is no key or no signature.
+pub fn signed_order(body: &OrderBody) -> Result<SettledOrder, String> {
+    let number = order_number(body.number);
+    let lowest = OrderNumber { incarnation: number.incarnation, day: 0, reference: 0 };
+    let order = VenueOrder {
+        market: body.market,
+        number,
+        floor: body.floor.map_or(lowest, order_number),
+        side: venue_side(body.side),
+        life: match body.life {
+            LifeBody::Rests => OrderLife::Rests,
+            LifeBody::PostOnly => OrderLife::PostOnly,
+            LifeBody::ImmediateOrCancel => OrderLife::ImmediateOrCancel,
+            LifeBody::FillOrKill => OrderLife::FillOrKill,
+        },
+        self_trade: match body.self_trade {
+            SelfTradeBody::ExpireMaker => SelfTradeRule::ExpireMaker,
+            SelfTradeBody::ExpireTaker => SelfTradeRule::ExpireTaker,
+            SelfTradeBody::ExpireBoth => SelfTradeRule::ExpireBoth,
+        },
+        tick: body.tick,
+        lots: body.lots,
+        expiry: body.expiry,
+        until_ms: body.until_ms,
+        fee_cap_ppm: body.fee_cap_ppm,
+    };
+    Ok(SettledOrder { key: key(&body.key)?, order, signature: Some(signature(&body.signature)?) })
 }
 
-impl OrderBody {
-    /// The body of a signed order.
-    pub fn of(signed: &SettledOrder, replaces: Option<RequestBody>) -> OrderBody {
-        let order = signed.order;
-        OrderBody {
-            key: signed.key.to_string(),
-            market: order.market,
-            number: order.number.into(),
-            floor: Some(order.floor.into()),
-            side: side_body(order.side),
-            life: match order.life {
-                OrderLife::Rests => LifeBody::Rests,
-                OrderLife::PostOnly => LifeBody::PostOnly,
-                OrderLife::ImmediateOrCancel => LifeBody::ImmediateOrCancel,
-                OrderLife::FillOrKill => LifeBody::FillOrKill,
-            },
-            self_trade: match order.self_trade {
-                SelfTradeRule::ExpireMaker => SelfTradeBody::ExpireMaker,
-                SelfTradeRule::ExpireTaker => SelfTradeBody::ExpireTaker,
-                SelfTradeRule::ExpireBoth => SelfTradeBody::ExpireBoth,
-            },
-            tick: order.tick,
-            lots: order.lots,
-            expiry: order.expiry,
-            until_ms: order.until_ms,
-            fee_cap_ppm: order.fee_cap_ppm,
-            signature: hex(&signed.signature.map_or([0; 64], |signature| signature.0)),
-            replaces,
+/// What a signed request asks.
+fn trader_ask(ask: AskBody) -> TraderAsk {
+    match ask {
+        AskBody::Attach { session, ends_orders, dead_man_ms } => {
+            TraderAsk::Attach { session, ends_orders, dead_man_ms }
         }
-    }
-
-    /// The order that it says.
-    ///
-    /// # Errors
-    /// The field that is no key or no signature.
-    pub fn signed(&self) -> Result<SettledOrder, String> {
-        let number: OrderNumber = self.number.into();
-        let lowest = OrderNumber { incarnation: number.incarnation, day: 0, reference: 0 };
-        let order = VenueOrder {
-            market: self.market,
-            number,
-            floor: self.floor.map_or(lowest, OrderNumber::from),
-            side: venue_side(self.side),
-            life: match self.life {
-                LifeBody::Rests => OrderLife::Rests,
-                LifeBody::PostOnly => OrderLife::PostOnly,
-                LifeBody::ImmediateOrCancel => OrderLife::ImmediateOrCancel,
-                LifeBody::FillOrKill => OrderLife::FillOrKill,
-            },
-            self_trade: match self.self_trade {
-                SelfTradeBody::ExpireMaker => SelfTradeRule::ExpireMaker,
-                SelfTradeBody::ExpireTaker => SelfTradeRule::ExpireTaker,
-                SelfTradeBody::ExpireBoth => SelfTradeRule::ExpireBoth,
-            },
-            tick: self.tick,
-            lots: self.lots,
-            expiry: self.expiry,
-            until_ms: self.until_ms,
-            fee_cap_ppm: self.fee_cap_ppm,
-        };
-        Ok(SettledOrder { key: key(&self.key)?, order, signature: Some(signature(&self.signature)?) })
+        AskBody::Cancel { number, keeps } => TraderAsk::Cancel { number: order_number(number), keeps },
+        AskBody::CancelAll { market, side } => TraderAsk::CancelAll { market, side: side.map(venue_side) },
+        AskBody::Replace { old, new } => TraderAsk::Replace { old: order_number(old), new: order_number(new) },
+        AskBody::Status { number } => TraderAsk::Status(order_number(number)),
+        AskBody::Fills { from } => TraderAsk::Fills(from),
+        AskBody::Watch {} => TraderAsk::Watch,
     }
 }
 
-/// What a request asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum AskBody {
-    /// Attach a session.
-    Attach {
-        /// Its number among the sessions of the key; 0 is that of requests without one.
-        session: u32,
-        /// Whether its open orders end when its link breaks.
-        #[serde(default)]
-        ends_orders: bool,
-        /// Its open orders end if it says nothing for this long.
-        #[serde(default)]
-        dead_man_ms: Option<u64>,
-    },
-    /// End an order, or lower its total lots.
-    Cancel {
-        /// Its number.
-        number: NumberBody,
-        /// Its total lots from now on; zero ends it.
-        #[serde(default)]
-        keeps: u32,
-    },
-    /// End many orders.
-    CancelAll {
-        /// Only of this market.
-        #[serde(default)]
-        market: Option<MarketId>,
-        /// Only of this side.
-        #[serde(default)]
-        side: Option<SideBody>,
-    },
-    /// Replace an order; stands with the new one.
-    Replace {
-        /// The open order.
-        old: NumberBody,
-        /// The new one.
-        new: NumberBody,
-    },
-    /// How an order stands.
-    Status {
-        /// Its number.
-        number: NumberBody,
-    },
-    /// Fills of the key, with their reports.
-    Fills {
-        /// The first index.
-        from: u64,
-    },
-    /// A drop copy of the account.
-    Watch {},
-}
-
-impl From<AskBody> for TraderAsk {
-    fn from(ask: AskBody) -> TraderAsk {
-        match ask {
-            AskBody::Attach { session, ends_orders, dead_man_ms } => {
-                TraderAsk::Attach { session, ends_orders, dead_man_ms }
-            }
-            AskBody::Cancel { number, keeps } => TraderAsk::Cancel { number: number.into(), keeps },
-            AskBody::CancelAll { market, side } => TraderAsk::CancelAll { market, side: side.map(venue_side) },
-            AskBody::Replace { old, new } => TraderAsk::Replace { old: old.into(), new: new.into() },
-            AskBody::Status { number } => TraderAsk::Status(number.into()),
-            AskBody::Fills { from } => TraderAsk::Fills(from),
-            AskBody::Watch {} => TraderAsk::Watch,
+fn ask_body(ask: TraderAsk) -> AskBody {
+    match ask {
+        TraderAsk::Attach { session, ends_orders, dead_man_ms } => {
+            AskBody::Attach { session, ends_orders, dead_man_ms }
         }
+        TraderAsk::Cancel { number, keeps } => AskBody::Cancel { number: self::number(number), keeps },
+        TraderAsk::CancelAll { market, side } => AskBody::CancelAll { market, side: side.map(side_body) },
+        TraderAsk::Replace { old, new } => AskBody::Replace { old: number(old), new: number(new) },
+        TraderAsk::Status(number) => AskBody::Status { number: self::number(number) },
+        TraderAsk::Fills(from) => AskBody::Fills { from },
+        TraderAsk::Watch => AskBody::Watch {},
     }
 }
 
-impl From<TraderAsk> for AskBody {
-    fn from(ask: TraderAsk) -> AskBody {
-        match ask {
-            TraderAsk::Attach { session, ends_orders, dead_man_ms } => {
-                AskBody::Attach { session, ends_orders, dead_man_ms }
-            }
-            TraderAsk::Cancel { number, keeps } => AskBody::Cancel { number: number.into(), keeps },
-            TraderAsk::CancelAll { market, side } => AskBody::CancelAll { market, side: side.map(side_body) },
-            TraderAsk::Replace { old, new } => AskBody::Replace { old: old.into(), new: new.into() },
-            TraderAsk::Status(number) => AskBody::Status { number: number.into() },
-            TraderAsk::Fills(from) => AskBody::Fills { from },
-            TraderAsk::Watch => AskBody::Watch {},
-        }
-    }
+/// The body of a signed request.
+pub fn request_body(request: &TraderRequest) -> RequestBody {
+    let (key, signature) = (request.key.to_string(), hex(&request.signature.0));
+    RequestBody { key, stamp_ms: request.stamp_ms, ask: ask_body(request.ask), signature }
 }
 
-/// A signed request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RequestBody {
-    /// The trading key.
-    pub key: String,
-    /// Milliseconds since 1970 by the trader's clock; each is used once.
-    pub stamp_ms: u64,
-    /// What is asked.
-    pub ask: AskBody,
-    /// The key's signature.
-    pub signature: String,
-}
-
-impl RequestBody {
-    /// The body of a signed request.
-    pub fn of(request: &TraderRequest) -> RequestBody {
-        let (key, signature) = (request.key.to_string(), hex(&request.signature.0));
-        RequestBody { key, stamp_ms: request.stamp_ms, ask: request.ask.into(), signature }
-    }
-
-    /// The request that it says.
-    ///
-    /// # Errors
-    /// The field that is no key or no signature.
-    pub fn request(&self) -> Result<TraderRequest, String> {
-        let (key, signature) = (key(&self.key)?, signature(&self.signature)?);
-        Ok(TraderRequest { key, stamp_ms: self.stamp_ms, ask: self.ask.into(), signature })
-    }
+/// The request that it says.
+///
+/// # Errors
+/// The field that is no key or no signature.
+pub fn signed_request(body: &RequestBody) -> Result<TraderRequest, String> {
+    let (key, signature) = (key(&body.key)?, signature(&body.signature)?);
+    Ok(TraderRequest { key, stamp_ms: body.stamp_ms, ask: trader_ask(body.ask), signature })
 }
 
 fn key(text: &str) -> Result<PublicKey, String> {
@@ -416,25 +251,23 @@ pub(super) fn fill_body(fill: &VenueFill, side: VenueSide, report: &FillReport) 
 }
 
 /// An event of market data.
-pub(super) fn event_body(number: u64, event: &MarketEvent) -> Value {
-    let mut body = match *event {
+pub(super) fn event_body(number: u64, event: &MarketEvent) -> BookEventBody {
+    let text = |id: u64| id.to_string();
+    let what = match *event {
         MarketEvent::Added { id, side, tick, lots } => {
-            json!({ "added": { "id": id.to_string(), "side": side_body(side), "tick": tick, "lots": lots } })
+            BookChange::Added { id: text(id), side: side_body(side), tick, lots }
         }
         MarketEvent::Executed { id, lots, tick, trade } => {
-            json!({ "executed": { "id": id.to_string(), "lots": lots, "tick": tick, "index": trade.to_string() } })
+            BookChange::Executed { id: text(id), lots, tick, index: text(trade) }
         }
-        MarketEvent::Reduced { id, lots } => json!({ "reduced": { "id": id.to_string(), "lots": lots } }),
-        MarketEvent::Deleted { id } => json!({ "deleted": { "id": id.to_string() } }),
-        MarketEvent::Renamed { id, to, lots } => {
-            json!({ "renamed": { "id": id.to_string(), "to": to.to_string(), "lots": lots } })
-        }
-        MarketEvent::Phase(phase) => json!({ "phase": phase_code(phase) }),
-        MarketEvent::Auction { tick, lots } => json!({ "auction": { "tick": tick, "lots": lots.to_string() } }),
-        MarketEvent::Collar { low, high } => json!({ "collar": { "low": low, "high": high } }),
+        MarketEvent::Reduced { id, lots } => BookChange::Reduced { id: text(id), lots },
+        MarketEvent::Deleted { id } => BookChange::Deleted { id: text(id) },
+        MarketEvent::Renamed { id, to, lots } => BookChange::Renamed { id: text(id), to: text(to), lots },
+        MarketEvent::Phase(phase) => BookChange::Phase(phase_code(phase)),
+        MarketEvent::Auction { tick, lots } => BookChange::Auction { tick, lots: lots.to_string() },
+        MarketEvent::Collar { low, high } => BookChange::Collar { low, high },
     };
-    body["event"] = number.into();
-    body
+    BookEventBody { event: number, what }
 }
 
 /// The phase of a market.

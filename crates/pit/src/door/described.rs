@@ -14,7 +14,7 @@ use super::{Api, books, operator, orders};
         description = "Continuous markets: signed orders, requests and books. docs/venue-api.md says what is signed.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(api::ErrorBody))
+    components(schemas(api::ErrorBody, api::VenueSaid, api::VenueMessage))
 )]
 struct Description;
 
@@ -48,37 +48,101 @@ pub(super) fn document(description: &utoipa::openapi::OpenApi) -> Value {
     document
 }
 
+/// The document of the stream, of a document that is not served.
+#[cfg(test)]
+pub(super) fn streamed() -> Value {
+    super::described_stream::document(&document(&calls().split_for_parts().1))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
 
-    use api::{AnswerBody, OwnFillsBody, PlacedBody, PlacedResult, PositionBody, ReportsBody, VenueBookBody};
-    use primitives::venue::{FillReport, OrderNumber, VenueSide};
+    use api::{
+        AnswerBody, BookImageBody, OperatorBody, OwnFillsBody, PlaceBody, PlacedBody, PlacedResult, PositionBody,
+        ReportsBody, VenueBookBody, VenueMessage, VenueSaid, VenueTold,
+    };
+    use primitives::venue::{FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
     use primitives::{Address, Digest, PublicKey, SecretKey};
-    use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport};
+    use venue::{
+        Acceptance, FillFate, MarketEvent, OrderEnd, OrderExecution, OrderRefusal, OrderStanding, ReportKind,
+        RequestScope, TradeReport, TraderAsk, TraderRequest,
+    };
 
-    use super::super::bodies::{report_body, top_body};
-    use super::super::operator::OperatorBody;
+    use super::super::bodies::{event_body, order_body, report_body, request_body, top_body};
     use super::*;
     use crate::events::BookTop;
+
+    /// The fields of each form of a schema whose forms have one key, which names them.
+    fn named_forms(schema: &Value) -> Vec<(String, Vec<String>)> {
+        let forms = schema["oneOf"].as_array().expect("forms");
+        let form = |form: &Value| {
+            let (name, of) = form["properties"].as_object().expect("an object").iter().next().expect("one key");
+            let fields = of["properties"].as_object().into_iter().flat_map(|of| of.keys().cloned());
+            (name.clone(), fields.collect())
+        };
+        forms.iter().map(form).collect()
+    }
+
+    /// The rows of the table below a heading of the page: its first two columns.
+    fn rows(heading: &str) -> Vec<(String, String)> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/venue-api.md");
+        let page = std::fs::read_to_string(path).expect("docs/venue-api.md");
+        let part = page.split(heading).nth(1).unwrap_or_else(|| panic!("{heading} is not on the page"));
+        let table = part.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+        let row = |line: &str| {
+            let mut cells = line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_string());
+            (cells.next().expect("a cell"), cells.next().unwrap_or_default())
+        };
+        table.take_while(|line| line.starts_with('|')).map(row).collect()
+    }
+
+    /// Words in a character.
+    fn words(text: &str, mark: char) -> Vec<String> {
+        text.split(mark).skip(1).step_by(2).map(str::to_string).collect()
+    }
+
+    fn sorted(mut names: Vec<String>) -> Vec<String> {
+        names.sort();
+        names
+    }
 
     fn served() -> Value {
         document(&calls().split_for_parts().1)
     }
 
-    /// The first place at which a value is not what a schema describes; objects have no field that it does not name.
-    fn mismatch(document: &Value, schema: &Value, value: &Value, place: &str) -> Option<String> {
+    /// The forms that a value of a schema may have, each as the parts that it has all of.
+    fn forms<'a>(document: &'a Value, schema: &'a Value) -> Vec<Vec<&'a Value>> {
         if let Some(name) = schema["$ref"].as_str() {
             let schema = document.pointer(name.trim_start_matches('#')).expect("a reference leads to a schema");
-            return mismatch(document, schema, value, place);
+            return forms(document, schema);
         }
-        if let Some(forms) = schema["oneOf"].as_array() {
-            let fits = forms.iter().any(|form| mismatch(document, form, value, place).is_none());
-            return (!fits).then(|| format!("{place} has none of the forms: {value}"));
+        if let Some(all) = schema["oneOf"].as_array() {
+            return all.iter().flat_map(|form| forms(document, form)).collect();
         }
-        let parts: Vec<&Value> =
-            schema["allOf"].as_array().map_or_else(|| vec![schema], |parts| parts.iter().collect());
-        let parts: Vec<&Value> = parts.into_iter().map(|part| resolved(document, part)).collect();
+        let Some(parts) = schema["allOf"].as_array() else { return vec![vec![schema]] };
+        parts.iter().fold(vec![Vec::new()], |found, part| {
+            let of_part = forms(document, part);
+            found.iter().flat_map(|before| of_part.iter().map(|more| [&before[..], more].concat())).collect()
+        })
+    }
+
+    /// The first place at which a value is not what a schema describes; objects have no field that it does not name.
+    fn mismatch(document: &Value, schema: &Value, value: &Value, place: &str) -> Option<String> {
+        let forms = forms(document, schema);
+        let mut found = forms.iter().map(|parts| differs(document, parts, value, place));
+        match forms.len() {
+            1 => found.next().flatten(),
+            _ => found.all(|of| of.is_some()).then(|| format!("{place} has none of the forms: {value}")),
+        }
+    }
+
+    /// Where a value is not of a form.
+    fn differs(document: &Value, parts: &[&Value], value: &Value, place: &str) -> Option<String> {
+        // Anything at all.
+        if parts.iter().all(|part| part["type"].is_null() && part["properties"].is_null()) {
+            return None;
+        }
         match value {
             Value::Object(fields) => {
                 let known = |name: &str| parts.iter().find_map(|part| part["properties"].get(name));
@@ -92,8 +156,12 @@ mod tests {
                     None => Some(format!("{place}.{name} is not described")),
                 })
             }
-            Value::Array(items) => items.iter().find_map(|item| mismatch(document, &schema["items"], item, place)),
+            Value::Array(items) => {
+                let schema = &parts[0]["items"];
+                items.iter().find_map(|item| mismatch(document, schema, item, place))
+            }
             other => {
+                let schema = parts[0];
                 let kind = match other {
                     Value::Null => "null",
                     Value::Bool(_) => "boolean",
@@ -102,15 +170,10 @@ mod tests {
                 };
                 let is_kind = schema["type"] == kind
                     || schema["type"].as_array().is_some_and(|kinds| kinds.iter().any(|one| one == kind));
-                (!is_kind).then(|| format!("{place} is {other}, and described as {schema}"))
+                let is_value = schema["enum"].as_array().is_none_or(|all| all.contains(other));
+                (!is_kind || !is_value).then(|| format!("{place} is {other}, and described as {schema}"))
             }
         }
-    }
-
-    fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-        schema["$ref"].as_str().map_or(schema, |name| {
-            document.pointer(name.trim_start_matches('#')).expect("a reference leads to a schema")
-        })
     }
 
     fn check(name: &str, value: impl serde::Serialize) {
@@ -190,11 +253,12 @@ mod tests {
     fn the_page_of_the_venues_interface_lists_its_calls() {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/venue-api.md");
         let page = std::fs::read_to_string(path).expect("docs/venue-api.md");
-        let table = page.split("## HTTP").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+        let table = page.split("## HTTP").nth(1).and_then(|rest| rest.split("\n##").next()).expect("a section");
         let listed = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(['`', '?']).next());
         let mut listed: Vec<String> = listed.map(str::to_string).collect();
         let document = served();
-        let mut described: Vec<String> = vec!["GET /v1/venue/openapi.json".into()];
+        let mut described: Vec<String> =
+            ["openapi", "asyncapi"].iter().map(|name| format!("GET /v1/venue/{name}.json")).collect();
         for (path, item) in document["paths"].as_object().expect("paths") {
             let methods = item.as_object().expect("operations").keys();
             described.extend(methods.map(|method| format!("{} {path}", method.to_uppercase())));
@@ -202,5 +266,140 @@ mod tests {
         listed.sort();
         described.sort();
         assert_eq!(listed, described);
+    }
+
+    #[test]
+    fn bodies_that_a_venue_is_asked_with_have_the_shape_that_its_document_gives() {
+        let scope = RequestScope { network: Digest([1; 32]), venue: 0, incarnation: 1 };
+        let key = SecretKey::from_seed([4; 32]);
+        let number = OrderNumber { incarnation: 1, day: 2, reference: 3 };
+        let asks = [
+            TraderAsk::Attach { session: 1, ends_orders: true, dead_man_ms: Some(5_000) },
+            TraderAsk::Cancel { number, keeps: 2 },
+            TraderAsk::CancelAll { market: Some(0), side: Some(VenueSide::Buy) },
+            TraderAsk::CancelAll { market: None, side: None },
+            TraderAsk::Replace { old: number, new: number },
+            TraderAsk::Status(number),
+            TraderAsk::Fills(7),
+            TraderAsk::Watch,
+        ];
+        let requests = asks.map(|ask| request_body(&TraderRequest::sign(&scope, &key, 9, ask)));
+        requests.iter().for_each(|request| check("RequestBody", request));
+        let order = VenueOrder {
+            market: 0,
+            number,
+            floor: number,
+            side: VenueSide::Sell,
+            life: OrderLife::PostOnly,
+            self_trade: SelfTradeRule::ExpireBoth,
+            tick: 100,
+            lots: 5,
+            expiry: 40,
+            until_ms: Some(8),
+            fee_cap_ppm: 10,
+        };
+        let signature = Some(key.sign(&order.signing_bytes(&scope.network, 0)));
+        let signed = SettledOrder { key: key.public(), order, signature };
+        let orders = vec![order_body(&signed, None), order_body(&signed, Some(requests[4].clone()))];
+        check("PlaceBody", PlaceBody { orders: orders.clone() });
+        let said = VenueSaid {
+            id: 3.into(),
+            attach: Some(requests[0].clone()),
+            orders: Some(orders),
+            request: Some(requests[1].clone()),
+            books: Some(vec![0]),
+            heartbeat: true,
+        };
+        check("VenueSaid", &said);
+        check("VenueSaid", VenueSaid::default());
+    }
+
+    /// A message of each type.
+    fn told() -> Vec<VenueTold> {
+        let report = report_body(&reports()[0]);
+        let error = super::super::orders::error_body(&super::super::Failure::malformed("a field"));
+        let top = || top_body(&BookTop { bids: vec![(99, 5, 1)], asks: Vec::new() });
+        let image = BookImageBody { market: 0, event: 1, phase: "call".into(), orders: Vec::new(), checksum: 2 };
+        let (id, side, trade) = (9, VenueSide::Buy, 4);
+        let events = [
+            MarketEvent::Added { id, side, tick: 99, lots: 5 },
+            MarketEvent::Executed { id, lots: 1, tick: 99, trade },
+            MarketEvent::Reduced { id, lots: 1 },
+            MarketEvent::Deleted { id },
+            MarketEvent::Renamed { id, to: 10, lots: 3 },
+            MarketEvent::Phase(matching::Phase::Call),
+            MarketEvent::Auction { tick: None, lots: 0 },
+            MarketEvent::Auction { tick: Some(99), lots: 7 },
+            MarketEvent::Collar { low: 1, high: 200 },
+        ];
+        let events = events.iter().zip(1..).map(|(event, number)| event_body(number, event)).collect();
+        let reports = ReportsBody { reports: vec![report.clone()], position: None };
+        vec![
+            VenueTold::Attached { id: Value::Null },
+            VenueTold::Results { id: 1.into(), results: vec![PlacedResult::Reports(vec![report.clone()])] },
+            VenueTold::Answer { id: "mine".into(), answer: AnswerBody::Reports(reports) },
+            VenueTold::Error { id: json!({"any": [1]}), error },
+            VenueTold::Image { id: Value::Null, image },
+            VenueTold::Report { report: report.clone(), own_session: true },
+            VenueTold::DropCopy { account: Address([3; 20]).to_string(), report },
+            VenueTold::Book { market: 0, events, top: top() },
+            VenueTold::Pause { paused: Some("late".into()) },
+            VenueTold::Stopped { message: "fenced".into() },
+            VenueTold::Heartbeat { paused: None, height: Some(4) },
+        ]
+    }
+
+    #[test]
+    fn messages_of_a_venues_stream_have_the_shape_that_its_document_gives() {
+        let document = streamed();
+        for told in told() {
+            let message = VenueMessage { sequence: 5, told };
+            check("VenueMessage", &message);
+            let value = serde_json::to_value(&message).expect("plain data");
+            let kind = value["type"].as_str().expect("a type");
+            let payload = &document["components"]["messages"][kind]["payload"];
+            assert_eq!(mismatch(&document, payload, &value, kind), None);
+            assert_eq!(serde_json::from_value::<VenueMessage>(value).expect("it is read"), message);
+        }
+    }
+
+    /// What the page says of orders, requests and messages is what their documents say.
+    #[test]
+    fn the_page_names_every_field_of_orders_requests_and_messages() {
+        let document = served();
+        let schemas = &document["components"]["schemas"];
+        let keys = |schema: &Value| -> Vec<String> {
+            schema["properties"].as_object().expect("an object").keys().cloned().collect()
+        };
+        let order = rows("### An order");
+        let fields = order.iter().flat_map(|(name, _)| words(name, '`')).collect();
+        assert_eq!(sorted(fields), sorted(keys(&schemas["OrderBody"])));
+        for (field, schema) in [("side", "SideBody"), ("life", "LifeBody"), ("self_trade", "SelfTradeBody")] {
+            let (_, says) = order.iter().find(|(name, _)| *name == format!("`{field}`")).expect("a row");
+            let forms = schemas[schema]["oneOf"].as_array().map(|all| all.iter().map(|of| &of["enum"][0]).collect());
+            let all: Vec<&Value> =
+                forms.unwrap_or_else(|| schemas[schema]["enum"].as_array().expect("words").iter().collect());
+            let all: Vec<String> = all.iter().map(|word| word.as_str().expect("a word").to_string()).collect();
+            assert_eq!(words(says, '`'), all, "{field}");
+        }
+        let asks: Vec<(String, Vec<String>)> = rows("A **request** is signed")
+            .iter()
+            .map(|(ask, _)| words(ask, '"'))
+            .map(|names| (names[0].clone(), sorted(names[1..].to_vec())))
+            .collect();
+        let described = named_forms(&schemas["AskBody"]).into_iter().map(|(name, fields)| (name, sorted(fields)));
+        assert_eq!(asks, described.collect::<Vec<_>>());
+        let said: Vec<String> = rows("### What a client says").iter().flat_map(|(name, _)| words(name, '`')).collect();
+        assert_eq!(sorted(said), sorted(keys(&schemas["VenueSaid"])));
+        let messages: Vec<(String, Vec<String>)> = rows("### What it is told")
+            .iter()
+            .map(|(name, fields)| (words(name, '`').remove(0), sorted(words(fields, '`'))))
+            .collect();
+        let form = |form: &Value| {
+            let fields = keys(form).into_iter().filter(|name| name != "type").collect();
+            (form["properties"]["type"]["enum"][0].as_str().expect("a type").to_string(), sorted(fields))
+        };
+        let described: Vec<_> = schemas["VenueTold"]["oneOf"].as_array().expect("forms").iter().map(form).collect();
+        assert_eq!(messages, described);
     }
 }

@@ -10,12 +10,13 @@
 //! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
 //! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |
 //! | `GET /v1/venue/stream` | WebSocket: orders, requests, own reports, books |
-//! | `GET /v1/venue/openapi.json` | these calls for machines |
+//! | `GET /v1/venue/openapi.json`, `GET /v1/venue/asyncapi.json` | these calls, and the stream, for machines |
 //! | `GET /v1/fairness` | how the venue's market edge is, and its log of fairness; `null` without one |
 
 pub mod bodies;
 mod books;
 mod described;
+mod described_stream;
 mod operator;
 mod orders;
 mod stream;
@@ -58,10 +59,14 @@ pub(crate) struct Api {
 pub(crate) fn calls(shared: Arc<PitShared>, operator: OperatorCheck) -> Router {
     let api = Api { shared, operator, streams: Shares::new(STREAMS), requests: Shares::new(REQUESTS) };
     let (described, description) = described::calls().split_for_parts();
-    let document: Arc<str> = described::document(&description).to_string().into();
-    let served = async move || ([(CONTENT_TYPE, "application/json")], document.to_string());
+    let document = described::document(&description);
+    let served = |document: &Value| {
+        let text: Arc<str> = document.to_string().into();
+        get(async move || ([(CONTENT_TYPE, "application/json")], text.to_string()))
+    };
     let limited = described
-        .route("/v1/venue/openapi.json", get(served))
+        .route("/v1/venue/openapi.json", served(&document))
+        .route("/v1/venue/asyncapi.json", served(&described_stream::document(&document)))
         .layer(axum::middleware::from_fn_with_state(api.clone(), limit));
     limited.route("/v1/venue/stream", get(stream::open)).with_state(api)
 }

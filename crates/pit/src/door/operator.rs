@@ -1,89 +1,34 @@
 //! What the operator does to markets and accounts.
 
-use api::{DoneBody, ErrorBody};
+use api::{DoneBody, ErrorBody, OperatorBody};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use primitives::Address;
-use primitives::venue::MarketId;
-use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
-use utoipa::ToSchema;
 use venue::{Steering, VenueInput};
 
 use super::{Api, Failure};
 use crate::shared::{PitInput, PitRefusal};
 use crate::words::refusal_name;
 
-/// A command of the operator.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum OperatorBody {
-    /// Stop trading in a market: orders may only be cancelled.
-    Halt {
-        /// The market.
-        market: MarketId,
-    },
-    /// Go on after a halt.
-    Resume {
-        /// The market.
-        market: MarketId,
-    },
-    /// Begin a call.
-    Call {
-        /// The market.
-        market: MarketId,
-    },
-    /// End a call by an auction.
-    Uncross {
-        /// The market.
-        market: MarketId,
-        /// The tick that decides between equally good ones.
-        reference: u32,
-        /// Whether the market is halted afterwards.
-        #[serde(default)]
-        then_halts: bool,
-    },
-    /// Set the range of ticks at which trades take place.
-    Collar {
-        /// The market.
-        market: MarketId,
-        /// The lowest.
-        low: u32,
-        /// The highest.
-        high: u32,
-    },
-    /// End all orders of an account, and refuse new ones.
-    Kill {
-        /// The account.
-        account: String,
-    },
-    /// Let an account trade again.
-    Revive {
-        /// The account.
-        account: String,
-    },
-}
-
-impl OperatorBody {
-    fn input(&self) -> Result<VenueInput, Failure> {
-        let account = |text: &str| -> Result<Address, Failure> {
-            text.parse().map_err(|error| Failure::malformed(format!("account: {error}")))
-        };
-        Ok(match self {
-            OperatorBody::Halt { market } => VenueInput::Steer(*market, Steering::Halt),
-            OperatorBody::Resume { market } => VenueInput::Steer(*market, Steering::Resume),
-            OperatorBody::Call { market } => VenueInput::Steer(*market, Steering::Call),
-            OperatorBody::Uncross { market, reference, then_halts } => {
-                VenueInput::Steer(*market, Steering::Uncross { reference: *reference, then_halts: *then_halts })
-            }
-            OperatorBody::Collar { market, low, high } => {
-                VenueInput::Steer(*market, Steering::SetCollar { low: *low, high: *high })
-            }
-            OperatorBody::Kill { account: of } => VenueInput::Kill(account(of)?),
-            OperatorBody::Revive { account: of } => VenueInput::Revive(account(of)?),
-        })
-    }
+fn input_of(body: &OperatorBody) -> Result<VenueInput, Failure> {
+    let account = |text: &str| -> Result<Address, Failure> {
+        text.parse().map_err(|error| Failure::malformed(format!("account: {error}")))
+    };
+    Ok(match body {
+        OperatorBody::Halt { market } => VenueInput::Steer(*market, Steering::Halt),
+        OperatorBody::Resume { market } => VenueInput::Steer(*market, Steering::Resume),
+        OperatorBody::Call { market } => VenueInput::Steer(*market, Steering::Call),
+        OperatorBody::Uncross { market, reference, then_halts } => {
+            VenueInput::Steer(*market, Steering::Uncross { reference: *reference, then_halts: *then_halts })
+        }
+        OperatorBody::Collar { market, low, high } => {
+            VenueInput::Steer(*market, Steering::SetCollar { low: *low, high: *high })
+        }
+        OperatorBody::Kill { account: of } => VenueInput::Kill(account(of)?),
+        OperatorBody::Revive { account: of } => VenueInput::Revive(account(of)?),
+    })
 }
 
 /// Halts, calls, auctions, collars, kills: with the operator's token.
@@ -100,7 +45,7 @@ pub(super) async fn operate(
         return Err(Failure::new(StatusCode::FORBIDDEN, "forbidden", message));
     }
     let Json(command) = command.map_err(|error| Failure::malformed(error.body_text()))?;
-    let input = command.input()?;
+    let input = input_of(&command)?;
     api.shared.scope()?;
     let (reply, answer) = oneshot::channel();
     api.shared.send(PitInput::Operate { input, reply })?;

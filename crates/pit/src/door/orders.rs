@@ -1,21 +1,22 @@
 //! Orders and requests with signed bodies.
 
-use api::{AnswerBody, ErrorBody, ErrorText, OwnFillsBody, PlacedBody, PlacedResult, PositionBody, ReportsBody};
+use api::{
+    AnswerBody, ErrorBody, ErrorText, OrderBody, OwnFillsBody, PlaceBody, PlacedBody, PlacedResult, PositionBody,
+    ReportsBody, RequestBody,
+};
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use primitives::PublicKey;
 use primitives::venue::{MarketId, SettledOrder, VenueSide};
-use serde::Deserialize;
 use tokio::sync::oneshot;
-use utoipa::ToSchema;
 use venue::{
     CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, check_orders,
     session_number,
 };
 
-use super::bodies::{OrderBody, RequestBody, fill_body, report_body};
+use super::bodies::{fill_body, report_body, signed_order, signed_request};
 use super::{Api, Failure};
 use crate::shared::{PitInput, PitRefusal, PitShared};
 
@@ -25,14 +26,6 @@ const ORDERS: usize = 256;
 const FILLS: usize = 4_096;
 /// Orders of a call whose signatures are checked on a thread of their own.
 const MANY: usize = 8;
-
-/// One order, or many.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Orders {
-    /// Up to 256.
-    orders: Vec<OrderBody>,
-}
 
 type Body<T> = Result<Json<T>, JsonRejection>;
 
@@ -54,10 +47,10 @@ pub(super) struct Placing {
 }
 
 /// Places signed orders; a result for each has the reports that it caused at once.
-#[utoipa::path(post, path = "/v1/venue/orders", request_body = Orders, responses((status = 200, body = PlacedBody),
+#[utoipa::path(post, path = "/v1/venue/orders", request_body = PlaceBody, responses((status = 200, body = PlacedBody),
     (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
-pub(super) async fn place(State(api): State<Api>, orders: Body<Orders>) -> Result<Json<PlacedBody>, Failure> {
-    let Orders { orders } = body(orders)?;
+pub(super) async fn place(State(api): State<Api>, orders: Body<PlaceBody>) -> Result<Json<PlacedBody>, Failure> {
+    let PlaceBody { orders } = body(orders)?;
     let results = place_all(&api.shared, Placing { session: None }, orders).await?;
     Ok(Json(PlacedBody { results }))
 }
@@ -74,7 +67,7 @@ pub(super) async fn place_all(
     let signed: Vec<SettledOrder> = orders
         .iter()
         .enumerate()
-        .map(|(at, order)| order.signed().map_err(|error| Failure::malformed(format!("orders[{at}].{error}"))))
+        .map(|(at, order)| signed_order(order).map_err(|error| Failure::malformed(format!("orders[{at}].{error}"))))
         .collect::<Result<_, _>>()?;
     shared.check_disk()?;
     let scope = shared.scope()?;
@@ -120,7 +113,7 @@ fn give(
     let command = match &body.replaces {
         None => TradeCommand::New(order),
         Some(replaces) => {
-            let request = replaces.request().map_err(|_| PitRefusal::Signature)?;
+            let request = signed_request(replaces).map_err(|_| PitRefusal::Signature)?;
             let TraderAsk::Replace { old, new } = request.ask else { return Err(PitRefusal::Signature) };
             if new != order.order().number || request.key != key {
                 return Err(PitRefusal::Signature);
@@ -167,7 +160,7 @@ pub(super) async fn request(State(api): State<Api>, request: Body<RequestBody>) 
 
 /// Performs a request.
 pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody) -> Result<AnswerBody, Failure> {
-    let request = body.request().map_err(Failure::malformed)?;
+    let request = signed_request(body).map_err(Failure::malformed)?;
     check_request(shared, &request)?;
     let key = request.key;
     let command = match request.ask {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::{RequestBody, VenueMessage, VenueSaid, VenueTold};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
@@ -14,13 +15,12 @@ use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use primitives::venue::MarketId;
 use primitives::{Address, PublicKey};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use venue::{SessionNumber, TraderAsk, TraderRequest, session_number};
 
-use super::bodies::{OrderBody, RequestBody, event_body, report_body, top_body};
+use super::bodies::{event_body, report_body, signed_request, top_body};
 use super::books::image_body;
 use super::orders::{Placing, ask, check_request, error_body, of_root, place_all};
 use super::{Api, Failure};
@@ -40,26 +40,6 @@ const QUIET: Duration = Duration::from_millis(500);
 const TOO_SLOW: &str = "too slow: connect again, take an image of each book, and ask for missed fills";
 const REVOKED: &str = "the key of this drop copy is revoked";
 const DISPLACED: &str = "the session has a newer connection";
-
-/// What a client says; `id` comes back with the answer.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Said {
-    #[serde(default)]
-    id: Value,
-    /// A signed request to attach a session: its orders come from here, and reports of its key come here; or for a drop
-    /// copy.
-    attach: Option<RequestBody>,
-    /// Signed orders.
-    orders: Option<Vec<OrderBody>>,
-    /// A signed request.
-    request: Option<RequestBody>,
-    /// Markets whose books are told from now on.
-    books: Option<Vec<MarketId>>,
-    /// The client lives: its dead man's timer begins again.
-    #[serde(default, rename = "heartbeat")]
-    _heartbeat: bool,
-}
 
 pub(super) async fn open(
     State(api): State<Api>,
@@ -144,10 +124,11 @@ async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
 }
 
 impl Connection<'_> {
-    async fn send(&mut self, mut message: Value) -> Delivered {
-        message["sequence"] = self.sequence.into();
+    async fn send(&mut self, told: VenueTold) -> Delivered {
+        let message = VenueMessage { sequence: self.sequence, told };
+        let text = serde_json::to_string(&message).expect("plain data");
         self.sequence += 1;
-        match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(message.to_string()))).await {
+        match tokio::time::timeout(WRITE_TIMEOUT, self.socket.send(Message::text(text))).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err("the connection broke"),
             Err(_) => Err(TOO_SLOW),
@@ -155,9 +136,7 @@ impl Connection<'_> {
     }
 
     async fn error(&mut self, id: &Value, why: &Failure) -> Delivered {
-        let mut message = json!({ "error": error_body(why) });
-        (message["type"], message["id"]) = ("error".into(), id.clone());
-        self.send(message).await
+        self.send(VenueTold::Error { id: id.clone(), error: error_body(why) }).await
     }
 
     async fn beat(&mut self) -> Delivered {
@@ -166,9 +145,9 @@ impl Connection<'_> {
         }
         let (paused, height) = {
             let view = self.api.shared.view.borrow();
-            (view.paused.map(|why| pause_code(&why)), view.height)
+            (view.paused.map(|why| pause_code(&why).to_string()), view.height)
         };
-        self.send(json!({ "type": "heartbeat", "paused": paused, "height": height })).await
+        self.send(VenueTold::Heartbeat { paused, height }).await
     }
 
     /// The client lives.
@@ -182,28 +161,28 @@ impl Connection<'_> {
     }
 
     async fn hear(&mut self, text: &str) -> Delivered {
-        let said: Said = match serde_json::from_str(text) {
+        let said: VenueSaid = match serde_json::from_str(text) {
             Ok(said) => said,
             Err(error) => return self.error(&Value::Null, &Failure::malformed(error.to_string())).await,
         };
-        let Said { id, attach, orders, request, books, .. } = said;
+        let VenueSaid { id, attach, orders, request, books, .. } = said;
         let placing = Placing { session: self.attached.map(|of| (of.session, of.key)) };
         let api = self.api;
         if let Some(body) = attach {
             match self.attach(&body).await {
-                Ok(()) => self.send(json!({ "type": "attached", "id": id })).await?,
+                Ok(()) => self.send(VenueTold::Attached { id: id.clone() }).await?,
                 Err(why) => self.error(&id, &why).await?,
             }
         }
         if let Some(orders) = orders {
             match place_all(&api.shared, placing, orders).await {
-                Ok(results) => self.send(json!({ "type": "results", "id": id, "results": results })).await?,
+                Ok(results) => self.send(VenueTold::Results { id: id.clone(), results }).await?,
                 Err(why) => self.error(&id, &why).await?,
             }
         }
         if let Some(body) = request {
             match ask(&api.shared, placing, &body).await {
-                Ok(answer) => self.send(json!({ "type": "answer", "id": id, "answer": answer })).await?,
+                Ok(answer) => self.send(VenueTold::Answer { id: id.clone(), answer }).await?,
                 Err(why) => self.error(&id, &why).await?,
             }
         }
@@ -215,7 +194,7 @@ impl Connection<'_> {
 
     /// Attaches a session; its reports come here from now on.
     async fn attach(&mut self, body: &RequestBody) -> Result<(), Failure> {
-        let request = body.request().map_err(Failure::malformed)?;
+        let request = signed_request(body).map_err(Failure::malformed)?;
         let (session, ends_orders, dead_man_ms) = match request.ask {
             TraderAsk::Attach { session, ends_orders, dead_man_ms } => (session, ends_orders, dead_man_ms),
             TraderAsk::Watch => return self.watch(&request),
@@ -252,8 +231,7 @@ impl Connection<'_> {
         let Some(state) = shared.heard(|heard| heard.newest.clone()) else { return Ok(()) };
         let owner = |key| state.venues.key(shared.venue, key).map(|of| of.owner);
         for report in told.reports.iter().filter(|report| owner(&report.key) == Some(account)) {
-            self.send(json!({ "type": "drop_copy", "account": account.to_string(), "report": report_body(report) }))
-                .await?;
+            self.send(VenueTold::DropCopy { account: account.to_string(), report: report_body(report) }).await?;
         }
         Ok(())
     }
@@ -271,7 +249,7 @@ impl Connection<'_> {
             Ok(Some((image, top))) => {
                 self.books.insert(market);
                 let image = image_body(market, &image, &top);
-                self.send(json!({ "type": "image", "id": id, "image": image })).await
+                self.send(VenueTold::Image { id: id.clone(), image }).await
             }
             Ok(None) => {
                 let why =
@@ -293,26 +271,25 @@ impl Connection<'_> {
                 return Err(DISPLACED);
             }
             for report in told.reports.iter().filter(|report| report.key == own.key) {
-                let is_own_session = report.session == own.session;
-                self.send(json!({ "type": "report", "report": report_body(report), "own_session": is_own_session }))
-                    .await?;
+                let own_session = report.session == own.session;
+                self.send(VenueTold::Report { report: report_body(report), own_session }).await?;
             }
         }
         if let Some((_, account)) = self.watch {
             self.copy(account, told).await?;
         }
         if let Some(pause) = told.pause {
-            self.send(json!({ "type": "pause", "paused": pause.map(|why| pause_code(&why)) })).await?;
+            let paused = pause.map(|why| pause_code(&why).to_string());
+            self.send(VenueTold::Pause { paused }).await?;
         }
         if let Some(why) = told.stopped {
-            self.send(json!({ "type": "stopped", "message": why.to_string() })).await?;
+            self.send(VenueTold::Stopped { message: why.to_string() }).await?;
         }
         for (market, top) in &told.tops {
             if self.books.contains(market) {
                 let of_market = told.market.iter().filter(|(of, ..)| of == market);
-                let events: Vec<Value> = of_market.map(|(_, number, event)| event_body(*number, event)).collect();
-                let top = top_body(top);
-                self.send(json!({ "type": "book", "market": market, "events": events, "top": top })).await?;
+                let events = of_market.map(|(_, number, event)| event_body(*number, event)).collect();
+                self.send(VenueTold::Book { market: *market, events, top: top_body(top) }).await?;
             }
         }
         Ok(())

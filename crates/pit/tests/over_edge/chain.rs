@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ledger::{Genesis, Ledger, Listing, SettledFills, Signatures, VenueTerms};
@@ -79,23 +80,37 @@ struct Blocks {
     sequences: [u64; 16],
 }
 
-/// What the venue's thread asks.
-struct Line(Arc<Mutex<Blocks>>);
+/// What the venue's thread asks of one pipeline, as long as that is there.
+struct Line(Arc<Mutex<Blocks>>, Arc<AtomicBool>);
+
+impl Line {
+    fn is_there(&self) -> bool {
+        self.1.load(Ordering::SeqCst)
+    }
+}
 
 impl VenueChain for Line {
     fn heights(&self) -> ChainHeights {
+        if !self.is_there() {
+            return ChainHeights { certified: 0, newest: 0 };
+        }
         let height = self.0.lock().expect("no panic").ledger.height();
         ChainHeights { certified: height, newest: height }
     }
 
     fn archived(&self, height: Height) -> Result<Option<ArchivedBlock>, String> {
+        if !self.is_there() {
+            return Err("the node is stopping".into());
+        }
         let blocks = self.0.lock().expect("no panic");
         let of = (height as usize).checked_sub(1).and_then(|at| blocks.archive.get(at));
         Ok(of.map(|(time_ms, settles)| ArchivedBlock { time_ms: *time_ms, settles: settles.clone() }))
     }
 
     fn submit(&self, settle: &Transaction) {
-        self.0.lock().expect("no panic").pool.push(settle.clone());
+        if self.is_there() {
+            self.0.lock().expect("no panic").pool.push(settle.clone());
+        }
     }
 
     fn is_disk_full(&self) -> bool {
@@ -107,6 +122,8 @@ pub struct Chain {
     pub pit: Pit,
     pub network: Digest,
     blocks: Arc<Mutex<Blocks>>,
+    /// Whether the present pipeline is there.
+    pipeline: Mutex<Arc<AtomicBool>>,
     _folder: TempDir,
 }
 
@@ -134,7 +151,13 @@ impl Chain {
         let pit = Pit::start(settings, &doors::Http::default()).await.expect("free ports");
         let network = ledger.network();
         let blocks = Blocks { ledger, archive: Vec::new(), pool: Vec::new(), sequences: [0; 16] };
-        Arc::new(Chain { pit, network, blocks: Arc::new(Mutex::new(blocks)), _folder: folder })
+        Arc::new(Chain {
+            pit,
+            network,
+            blocks: Arc::new(Mutex::new(blocks)),
+            pipeline: Mutex::default(),
+            _folder: folder,
+        })
     }
 
     /// Opens the venue and its market, and gives traders deposits and keys; waits until it trades.
@@ -142,11 +165,7 @@ impl Chain {
         let operator = VenueOperator { account: address(OPERATOR), report_key: reporting().public() };
         let open = VenueOperation::Open { venue: VENUE, operator, fee_cap_ppm: 10_000, bond: 100_000 };
         self.block(vec![(OWNER, open)]);
-        let (state, terms) = {
-            let blocks = self.blocks.lock().expect("no panic");
-            (state_of(&blocks.ledger), ChainTerms::of(&blocks.ledger).expect("it has venues"))
-        };
-        self.pit.connect(Arc::new(Line(self.blocks.clone())), terms, state);
+        self.begin_again();
         let terms = MarketTerms {
             base: EUR,
             quote: USD,
@@ -166,6 +185,29 @@ impl Chain {
             is_up && view.height >= Some(height)
         });
         self.beat();
+    }
+
+    /// A pipeline is connected, with the present state.
+    pub fn begin_again(&self) {
+        // No block comes between.
+        let mut pipeline = self.pipeline.lock().expect("no panic");
+        let (state, terms) = {
+            let blocks = self.blocks.lock().expect("no panic");
+            (state_of(&blocks.ledger), ChainTerms::of(&blocks.ledger).expect("it has venues"))
+        };
+        *pipeline = Arc::new(AtomicBool::new(true));
+        self.pit.connect(Arc::new(Line(self.blocks.clone(), pipeline.clone())), terms, state);
+    }
+
+    /// The pipeline ends, and its pool with it. Blocks go on, and the venue hears of none.
+    pub fn end_pipeline(&self) {
+        self.pipeline.lock().expect("no panic").store(false, Ordering::SeqCst);
+        self.blocks.lock().expect("no panic").pool.clear();
+    }
+
+    /// So many blocks.
+    pub fn unheard(&self, blocks: u32) {
+        (0..blocks).for_each(|_| self.block(Vec::new()));
     }
 
     fn authorize(&self, person: u8) -> VenueOperation {
@@ -222,6 +264,8 @@ impl Chain {
 
     /// A block of operations that must apply, with the settles of the pool.
     fn block(&self, operations: Vec<(u8, VenueOperation)>) {
+        // Blocks are heard in their order.
+        let pipeline = self.pipeline.lock().expect("no panic");
         let mut blocks = self.blocks.lock().expect("no panic");
         let count = operations.len();
         let height = blocks.ledger.height();
@@ -246,7 +290,9 @@ impl Chain {
         blocks.archive.push((time_ms, applied.venues.clone()));
         let state = state_of(&blocks.ledger);
         drop(blocks);
-        self.pit.hear(state, applied.venues);
+        if pipeline.load(Ordering::SeqCst) {
+            self.pit.hear(state, applied.venues);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! and the market's data down to one deadline. No test here waits for time to pass: each waits until something has
 //! happened.
 
+#[allow(dead_code, reason = "the test of pipelines uses the rest")]
 mod chain;
 #[allow(dead_code, reason = "the test of midnight uses the rest")]
 mod participant;

@@ -21,8 +21,12 @@ fn ledger(fee: Amount) -> Ledger {
 }
 
 fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
-    let body = Body { chain: 1, account: key().public().address(), sequence, until: 50_000, operation };
-    let transaction = body.sign(&primitives::Digest::default(), &key());
+    entry_of(&key(), sequence, operation)
+}
+
+fn entry_of(key: &SecretKey, sequence: Sequence, operation: Operation) -> PoolEntry {
+    let body = Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation };
+    let transaction = body.sign(&primitives::Digest::default(), key);
     PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
 }
 
@@ -270,10 +274,21 @@ fn posts_of_the_own_account_get_the_next_free_numbers_until_64_are_pending() {
 
 /// A chain with two venues whose operator is the pool's account.
 fn ledger_with_venues() -> Ledger {
+    ledger_with(2, ledger::VenueTerms { bond_min: 5, ..Default::default() }, |_| key())
+}
+
+/// The account that settles for a venue where each has its own.
+fn operator(venue: u32) -> SecretKey {
+    let mut seed = [9; 32];
+    seed[..4].copy_from_slice(&venue.to_le_bytes());
+    SecretKey::from_seed(seed)
+}
+
+fn ledger_with(venues: u32, terms: ledger::VenueTerms, settles: fn(u32) -> SecretKey) -> Ledger {
     let me = key().public().address();
     let assets = vec![Listing::new("USD", 2, me)];
-    let balances = vec![(me, AssetId(0), 10_000_000)];
-    let terms = ledger::VenueTerms { bond_min: 5, ..Default::default() };
+    let mut balances = vec![(me, AssetId(0), 10_000_000)];
+    balances.extend((0..venues).map(|venue| (operator(venue).public().address(), AssetId(0), 10_000_000)));
     let genesis = Genesis {
         chain: 1,
         mu: Fraction::power_of_two(10),
@@ -283,8 +298,8 @@ fn ledger_with_venues() -> Ledger {
         ..Genesis::default()
     };
     let mut ledger = Ledger::new(&genesis).expect("sound");
-    for venue in 0..2 {
-        let operator = VenueOperator { account: me, report_key: key().public() };
+    for venue in 0..venues {
+        let operator = VenueOperator { account: settles(venue).public().address(), report_key: key().public() };
         let open = VenueOperation::Open { venue, operator, fee_cap_ppm: 0, bond: 5 };
         let sequence = u64::from(venue) + 1;
         let body = Body { chain: 1, account: me, sequence, until: 50_000, operation: Operation::Venue(Box::new(open)) };
@@ -299,6 +314,10 @@ fn ledger_with_venues() -> Ledger {
 
 /// A settle of one fill of orders that the ledger does not know; the pool does not look at them.
 fn settle(sequence: Sequence, venue: u32) -> PoolEntry {
+    settle_of(&key(), sequence, venue)
+}
+
+fn settle_of(sender: &SecretKey, sequence: Sequence, venue: u32) -> PoolEntry {
     let number = OrderNumber { incarnation: 0, day: 0, reference: 1 };
     let order = |side| VenueOrder {
         market: 0,
@@ -317,7 +336,7 @@ fn settle(sequence: Sequence, venue: u32) -> PoolEntry {
     let orders = vec![signed(1, VenueSide::Buy), signed(2, VenueSide::Sell)];
     let fill = SettledFill { buy: 0, sell: 1, lots: 1, tick: 1, fee_buy: 0, fee_sell: 0, taker: VenueSide::Buy };
     let settle = Settle { venue, incarnation: 0, from: 0, orders, fills: vec![fill] };
-    entry(sequence, Operation::Venue(Box::new(VenueOperation::Settle(settle))))
+    entry_of(sender, sequence, Operation::Venue(Box::new(VenueOperation::Settle(settle))))
 }
 
 #[test]
@@ -340,6 +359,43 @@ fn settles_have_one_place_a_venue_and_the_venue_that_waited_longest_comes_first(
     assert_eq!(pool.admit(settle(7, 0), &ledger), Ok(()));
     assert_eq!(numbers(&pool.take_settles(9, |_| true)), [4, 7], "venue 1 has waited longest");
     assert_eq!(numbers(&pool.take_while(9, |_| true)), [5]);
+}
+
+/// The genesis lets as many venues be as have room in four sub-blocks. All of the others pay for a settle before each
+/// sub-block, and payments fill the pool.
+#[test]
+fn a_settle_among_a_thousand_other_venues_that_flood_a_full_pool_is_in_the_fourth_sub_block() {
+    const VENUES: u32 = 1_001;
+    const ROOM: usize = VENUES.div_ceil(4) as usize;
+    let terms = ledger::VenueTerms { bond_min: 5, settle_bytes: 1_024, venues_max: VENUES, ..Default::default() };
+    assert_eq!(terms.network_fault(1 << 20, 2, 4), None, "a genesis may say so");
+    let ledger = ledger_with(VENUES, terms, operator);
+    let mut pool = Mempool::new(8);
+    let full = (1..9).map(|at| pool.admit(pay(u64::from(VENUES) + at, 0, 1), &ledger));
+    assert!(full.into_iter().all(|admitted| admitted == Ok(())));
+    assert_eq!(pool.admit(pay(u64::from(VENUES) + 9, 0, 1), &ledger), Err(Reject::Full));
+    let flood = |pool: &mut Mempool, turn: u64| {
+        let settles = (0..VENUES - 1).map(|venue| settle_of(&operator(venue), turn, venue));
+        settles.map(|settle| pool.admit(settle, &ledger)).filter(|admitted| *admitted == Ok(())).count()
+    };
+    assert_eq!(flood(&mut pool, 1), 1_000);
+    assert_eq!(flood(&mut pool, 2), 0, "a venue has one place, whatever it pays");
+    let victim = settle_of(&operator(VENUES - 1), 1, VENUES - 1);
+    assert_eq!(pool.admit(victim.clone(), &ledger), Ok(()));
+    let mut sub_blocks = 0;
+    let mut is_in = false;
+    while !is_in {
+        sub_blocks += 1;
+        let taken = pool.take_settles(ROOM, |_| true);
+        is_in = taken.iter().any(|entry| entry.id == victim.id);
+        pool.settle(taken.iter().map(|entry| (entry.id, &entry.transaction)), 0);
+        assert_eq!(
+            flood(&mut pool, 2 + sub_blocks),
+            taken.len() - usize::from(is_in),
+            "the others settle again at once"
+        );
+    }
+    assert_eq!(sub_blocks, 4, "each of the others was first once");
 }
 
 #[test]

@@ -200,11 +200,13 @@ pub enum MarketMistake {
     SessionsForgotten,
     /// A door that begins again tells its sessions everything that the root's journal can tell.
     SessionsToldAgain,
+    /// A bridge of plain OUCH that begins again asks the venue for what it has not heard, although it has kept nothing.
+    BridgeBeginsLate,
 }
 
 impl MarketMistake {
     /// All of them.
-    pub const ALL: [MarketMistake; 9] = [
+    pub const ALL: [MarketMistake; 10] = [
         MarketMistake::DelayTooShort,
         MarketMistake::OrdersUnverified,
         MarketMistake::BustsApplied,
@@ -214,5 +216,6 @@ impl MarketMistake {
         MarketMistake::FactsLeftOut,
         MarketMistake::SessionsForgotten,
         MarketMistake::SessionsToldAgain,
+        MarketMistake::BridgeBeginsLate,
     ];
 }

@@ -127,7 +127,7 @@ pub struct MarketReport {
 /// # Errors
 /// [`Failure`] names the invariant that broke.
 pub fn run_market(seed: u64, options: MarketOptions) -> Result<MarketReport, Failure> {
-    let wires = Wires::new(seed).expect("an empty disk");
+    let wires = Wires::new(seed, options.mistake.and_then(Mistake::of_market)).expect("an empty disk");
     kernel::run(seed, || MarketWorld::new(seed, options, wires))
 }
 

@@ -22,12 +22,13 @@ pub(super) const WITNESS: Person = 3;
 /// They speak to the root itself. The first two keep to the rules; the others try everything.
 pub(super) const TRADERS: [Person; 4] = [4, 5, 6, 7];
 pub(super) const HOSTILE: [Person; 2] = [6, 7];
-/// Traders behind sessions: one speaks OUCH, one speaks FIX to a bridge.
+/// Traders behind sessions: one speaks OUCH and signs, one speaks FIX to a bridge, one plain OUCH to a bridge.
 pub(super) const OUCH: Person = 10;
 pub(super) const FIX: Person = 11;
-pub(super) const SESSIONS: [Person; 2] = [OUCH, FIX];
+pub(super) const BRIDGED: Person = 12;
+pub(super) const SESSIONS: [Person; 3] = [OUCH, FIX, BRIDGED];
 /// Everybody who trades.
-pub(super) const EVERYBODY: [Person; 6] = [TRADERS[0], TRADERS[1], TRADERS[2], TRADERS[3], OUCH, FIX];
+pub(super) const EVERYBODY: [Person; 7] = [TRADERS[0], TRADERS[1], TRADERS[2], TRADERS[3], OUCH, FIX, BRIDGED];
 pub(super) const VENUE: u32 = 0;
 pub(super) const MARKET: u32 = 0;
 /// D and τ.
@@ -143,7 +144,7 @@ pub(super) fn collect(asset: AssetId, units: Amount) -> VenueOperation {
 pub(super) fn genesis(delay: Delay) -> Genesis {
     let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(9))).to_vec();
     let balances =
-        (1..=8).chain([OUCH, FIX]).flat_map(|person| ASSETS.map(|asset| (address(person), asset, START))).collect();
+        (1..=8).chain(SESSIONS).flat_map(|person| ASSETS.map(|asset| (address(person), asset, START))).collect();
     let mu = Fraction::power_of_two(10);
     Genesis { chain: 1, fee: FEE, mu, assets, balances, venues: Some(terms(delay)), ..Genesis::default() }
 }

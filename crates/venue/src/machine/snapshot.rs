@@ -47,8 +47,10 @@ impl VenueMachine {
     /// The state that bytes were made of, or what is wrong with them. The seed of the books may differ: it shows in
     /// no result.
     pub(crate) fn decode(bytes: &[u8], seed: u64, mistake: Option<VenueMistake>) -> Result<VenueMachine, String> {
-        if bytes.first() != Some(&VERSION) {
-            return Err(format!("it has version {:?}, and this program reads {VERSION}", bytes.first()));
+        match bytes.first() {
+            Some(&VERSION) => {}
+            Some(other) => return Err(format!("its format has version {other}, and this program reads {VERSION}")),
+            None => return Err("it is empty".into()),
         }
         let (core, markets): (Core, BTreeMap<MarketId, MarketBytes>) =
             borsh::from_slice(&bytes[1..]).map_err(|error| error.to_string())?;
@@ -58,5 +60,20 @@ impl VenueMachine {
             books.insert(number, Market { settings, terms, collar, told, book });
         }
         Ok(VenueMachine::of(core, books, seed, mistake))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_of_another_version_is_refused_by_number() {
+        for version in [0, VERSION + 1] {
+            let error = VenueMachine::decode(&[version, 1, 2, 3], 0, None).err();
+            let wanted = format!("its format has version {version}, and this program reads {VERSION}");
+            assert_eq!(error, Some(wanted));
+        }
+        assert_eq!(VenueMachine::decode(&[], 0, None).err().as_deref(), Some("it is empty"));
     }
 }

@@ -6,6 +6,7 @@ mod formats;
 mod limits;
 mod mistakes;
 mod orders;
+mod pressure;
 mod random;
 mod reading;
 mod restarts;

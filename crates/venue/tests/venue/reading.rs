@@ -21,7 +21,8 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
             entries: venue.entries,
         }));
     }
-    facts.extend(venues.market(VENUE, MARKET).map(|terms| VenueFact::Market(MARKET, *terms)));
+    let listed = [MARKET, FINE].into_iter().filter_map(|market| Some((market, *venues.market(VENUE, market)?)));
+    facts.extend(listed.map(|(market, terms)| VenueFact::Market(market, terms)));
     let operator = venues.get(VENUE).map_or(operator(), |venue| venue.operator);
     let account = ledger.accounts().get(&operator.account).expect("it has units");
     let (balance, highest) = (account.balance(USD), account.window().highest());

@@ -19,6 +19,8 @@ pub const CLEO: u8 = 5;
 pub const TRADERS: [u8; 3] = [ANN, BEN, CLEO];
 pub const VENUE: u32 = 0;
 pub const MARKET: u32 = 0;
+/// A second market, where a lot and a tick move one unit of each asset; tests list it that need it.
+pub const FINE: u32 = 1;
 pub const DELAY: Delay = Delay { heights: 8, ms: 5_500 };
 pub const BOND: Amount = 100_000;
 pub const BOND_MIN: Amount = 10_000;

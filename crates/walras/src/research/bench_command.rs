@@ -358,6 +358,12 @@ pub enum Bench {
         /// Directory for the journals; a temporary one by default.
         #[arg(long)]
         directory: Option<PathBuf>,
+        /// Only risk, engine and journal, with the commands that --flow writes.
+        #[arg(long, conflicts_with = "file")]
+        pipeline: bool,
+        /// Write the commands of --pipeline into flow.txt in this folder, for another engine, and measure nothing.
+        #[arg(long, requires = "pipeline")]
+        flow: Option<PathBuf>,
     },
     /// Tables and figures of SPEEDEX: prices, whole blocks, payments, the filter. Each is labelled measured, simulated,
     /// Monte Carlo, computed or quoted, and says whether what the paper claims holds.
@@ -691,7 +697,18 @@ impl Bench {
                 let options = bench::settle::SettleOptions { traders, fills, runs };
                 print_figures(&bench::settle::run(&options, &mut say)?, json);
             }
-            Bench::Venue { arrivals, file, security, batch, trips, runs, directory } => {
+            Bench::Venue { arrivals, flow: Some(folder), .. } => {
+                let file = std::fs::File::create(folder.join("flow.txt"))?;
+                bench::venue_pipeline::write_flow(arrivals, &mut std::io::BufWriter::new(file))?;
+            }
+            Bench::Venue { arrivals, batch, runs, directory, pipeline: true, .. } => {
+                let (batch, runs) = (batch as usize, runs as usize);
+                let options = bench::venue_pipeline::PipelineOptions { arrivals, batch, runs };
+                let temporary = tempfile::tempdir()?;
+                let directory = directory.unwrap_or_else(|| temporary.path().to_path_buf());
+                print_figures(&bench::venue_pipeline::run(&options, &directory, &mut say)?, json);
+            }
+            Bench::Venue { arrivals, file, security, batch, trips, runs, directory, .. } => {
                 let flow = bench::flow::FlowParameters::default();
                 let replayed = file.map(|file| replayed(&file, security.as_deref(), flow.owners)).transpose()?;
                 let (batch, runs) = (batch as usize, runs as usize);

@@ -188,6 +188,17 @@ fn tests_of_the_market_edge_exist() {
     assert!(missing.is_empty(), "no such tests: {missing:?}");
 }
 
+/// The tests that docs/venues.md names for what must hold of a venue, one or more in each row.
+#[test]
+fn tests_of_venues_exist() {
+    let section = section("docs/venues.md", "What is tested where");
+    let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)).collect();
+    let missing = missing_functions(rows.iter().flat_map(|tests| tests.split('`').skip(1).step_by(2)));
+    assert!(missing.is_empty(), "no such tests: {missing:?}");
+    let untested: Vec<&&str> = rows.iter().skip(1).filter(|tests| !tests.contains('`')).collect();
+    assert!(rows.len() > 40 && untested.is_empty(), "{} rows; without a test: {untested:?}", rows.len());
+}
+
 #[test]
 fn no_crate_reaches_into_another() {
     let reaches =

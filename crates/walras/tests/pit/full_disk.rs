@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pit::door::bodies::OrderBody;
+use pit::door::bodies::order_body;
 use primitives::venue::{SettledOrder, VenueSide};
 use serde_json::json;
 use tempfile::TempDir;
@@ -118,7 +118,7 @@ fn takes_no_orders_without_room(market: &mut Market) {
     // The node looks at its disk now and then.
     let (status, refused) = loop {
         let order = market.order("bob", VenueSide::Sell, 160, 1);
-        let (status, answer) = market.post("/v1/venue/orders", &json!({ "orders": [OrderBody::of(&order, None)] }));
+        let (status, answer) = market.post("/v1/venue/orders", &json!({ "orders": [order_body(&order, None)] }));
         if status != 200 {
             break (status, answer);
         }
@@ -130,7 +130,7 @@ fn takes_no_orders_without_room(market: &mut Market) {
     assert_eq!(kinds(&ended), ["ended"], "{ended}");
     filler.remove();
     let again = market.order("alice", VenueSide::Buy, 140, 1);
-    while market.post("/v1/venue/orders", &json!({ "orders": [OrderBody::of(&again, None)] })).0 != 200 {
+    while market.post("/v1/venue/orders", &json!({ "orders": [order_body(&again, None)] })).0 != 200 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(is_accepted(market, &again));

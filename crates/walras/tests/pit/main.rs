@@ -21,10 +21,11 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use api::{OrderBody, OrderNumberBody, RequestBody};
 use follower::Follower;
 use participant::Ouch;
 use pit::door::VenueStatusBody;
-use pit::door::bodies::{NumberBody, OrderBody, RequestBody};
+use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
 use primitives::{Digest, SecretKey};
 use process::{Process, agent, walras};
@@ -246,7 +247,7 @@ impl Market {
 
     /// Places an order over HTTP; returns its immediate reports.
     fn place(&self, order: &SettledOrder) -> Value {
-        let (status, answer) = self.post("/v1/venue/orders", &json!({ "orders": [OrderBody::of(order, None)] }));
+        let (status, answer) = self.post("/v1/venue/orders", &json!({ "orders": [order_body(order, None)] }));
         assert_eq!(status, 200, "{answer}");
         answer["results"][0].clone()
     }
@@ -254,7 +255,7 @@ impl Market {
     fn request(&self, person: &str, ask: TraderAsk) -> RequestBody {
         // Stamps are used once.
         std::thread::sleep(std::time::Duration::from_millis(2));
-        RequestBody::of(&TraderRequest::sign(&self.scope, &self.trading(person), now_ms(), ask))
+        request_body(&TraderRequest::sign(&self.scope, &self.trading(person), now_ms(), ask))
     }
 
     fn ask(&self, person: &str, ask: TraderAsk) -> Value {
@@ -427,7 +428,7 @@ fn killed_while_trading(market: &mut Market) {
     let sells: Vec<SettledOrder> = (0..20).map(|at| market.order("bob", VenueSide::Sell, 101 + at % 5, 2)).collect();
     let buys: Vec<SettledOrder> = (0..20).map(|_| market.order("alice", VenueSide::Buy, 105, 2)).collect();
     let bodies = |orders: &[SettledOrder]| {
-        let bodies: Vec<OrderBody> = orders.iter().map(|order| OrderBody::of(order, None)).collect();
+        let bodies: Vec<OrderBody> = orders.iter().map(|order| order_body(order, None)).collect();
         json!({ "orders": bodies })
     };
     assert_eq!(market.post("/v1/venue/orders", &bodies(&sells)).0, 200);
@@ -445,7 +446,8 @@ fn killed_while_trading(market: &mut Market) {
     market.settled(25);
     let fills = market.ask("alice", TraderAsk::Fills(0));
     assert_eq!(fills["fills"].as_array().map(Vec::len), Some(25), "{fills}");
-    let number = NumberBody::from(buys[0].order.number);
+    let OrderNumber { incarnation, day, reference } = buys[0].order.number;
+    let number = OrderNumberBody { incarnation, day, reference };
     let told = &fills["fills"]
         .as_array()
         .expect("fills")

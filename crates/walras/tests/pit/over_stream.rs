@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 
-use pit::door::bodies::OrderBody;
+use pit::door::bodies::order_body;
 use primitives::venue::VenueSide;
 use serde_json::{Value, json};
 use tungstenite::Message;
@@ -25,6 +25,8 @@ pub fn orders(market: &mut Market) {
         loop {
             let Message::Text(text) = socket.read().expect("it speaks") else { continue };
             let message: Value = serde_json::from_str(&text).expect("JSON");
+            let typed = serde_json::from_str::<api::VenueMessage>(&text);
+            assert!(typed.is_ok(), "{message} is of no type: {typed:?}");
             assert_ne!(message["type"], "error", "{message}");
             if message["type"] == wanted {
                 return message;
@@ -47,7 +49,7 @@ pub fn orders(market: &mut Market) {
     until(&mut copy, "attached");
     assert_eq!(until(&mut socket, "image")["image"]["orders"], json!([]));
     let bid = market.order("alice", VenueSide::Buy, 100, 10);
-    say(&mut socket, &json!({ "id": 3, "orders": [OrderBody::of(&bid, None)] }));
+    say(&mut socket, &json!({ "id": 3, "orders": [order_body(&bid, None)] }));
     let book = until(&mut socket, "book");
     assert_eq!(
         (&book["top"]["bids"], &book["events"][0]["added"]["tick"]),

@@ -11,7 +11,7 @@ use protocols::fix::{FixBody, FixBusinessReject, FixMessage, FixText, FixTime, M
 use protocols::ouch::{OuchCancel, OuchInbound, OuchMessage, OuchOption, OuchOutbound};
 use protocols::soup::{ANY_SESSION, SoupSession};
 
-use super::super::BridgeNews;
+use super::super::BridgeMoment;
 use super::super::translator::{Translator, rejection};
 use super::journal::FixEntry;
 use crate::ouch::SETTLED;
@@ -33,15 +33,6 @@ pub struct FixTurn {
     pub close: Option<FixClose>,
     /// A session of the venue begins: the journal may be replaced by [`FixDesk::entries`].
     pub begins_session: bool,
-}
-
-/// What a turn knows.
-#[derive(Clone, Copy, Debug)]
-pub struct FixMoment {
-    /// The time, in milliseconds since 1970.
-    pub now_ms: u64,
-    /// What is known of the venue, while its link is there.
-    pub news: Option<BridgeNews>,
 }
 
 /// The state of a bridge of FIX.
@@ -112,7 +103,7 @@ impl FixDesk {
     }
 
     /// Something happens to the participant's connection, or time passed.
-    pub fn step(&mut self, at: &FixMoment, input: FixInput<'_>) -> FixTurn {
+    pub fn step(&mut self, at: &BridgeMoment, input: FixInput<'_>) -> FixTurn {
         let mut turn = FixTurn::default();
         self.feed(at, input, &mut turn);
         if at.news.is_some() && self.cancel_at_ms.is_some_and(|due| due <= at.now_ms) {
@@ -123,7 +114,7 @@ impl FixDesk {
     }
 
     /// The venue's link is there, for a session.
-    pub fn opened(&mut self, at: &FixMoment, session: SoupSession) -> FixTurn {
+    pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> FixTurn {
         let mut turn = FixTurn::default();
         if session != self.venue {
             let expired = self.orders.expire();
@@ -140,7 +131,7 @@ impl FixDesk {
     }
 
     /// A message of the venue.
-    pub fn hear(&mut self, at: &FixMoment, number: u64, message: &[u8]) -> FixTurn {
+    pub fn hear(&mut self, at: &BridgeMoment, number: u64, message: &[u8]) -> FixTurn {
         let mut turn = FixTurn::default();
         if number == self.next {
             self.report(at, number, message.to_vec(), &mut turn);
@@ -165,7 +156,7 @@ impl FixDesk {
     }
 
     /// Gives the connection an input, and follows what it comes to.
-    fn feed(&mut self, at: &FixMoment, input: FixInput<'_>, turn: &mut FixTurn) {
+    fn feed(&mut self, at: &BridgeMoment, input: FixInput<'_>, turn: &mut FixTurn) {
         let Some(session) = &mut self.session else { return };
         let mut effects: VecDeque<FixEffect> = session.step(at.now_ms, input, &mut self.journal).into();
         let mut messages = Vec::new();
@@ -192,7 +183,7 @@ impl FixDesk {
     }
 
     /// What a message of the participant comes to.
-    fn ask(&mut self, at: &FixMoment, message: &FixMessage, turn: &mut FixTurn) {
+    fn ask(&mut self, at: &BridgeMoment, message: &FixMessage, turn: &mut FixTurn) {
         turn.entries.push(FixEntry::Asked(message.encode()));
         match self.orders.route(&message.body) {
             FixRouted::Venue(plain) => self.sign(at, &plain, turn),
@@ -209,7 +200,7 @@ impl FixDesk {
     }
 
     /// Signs a message to the venue, or refuses it.
-    fn sign(&mut self, at: &FixMoment, plain: &OuchMessage<OuchInbound>, turn: &mut FixTurn) {
+    fn sign(&mut self, at: &BridgeMoment, plain: &OuchMessage<OuchInbound>, turn: &mut FixTurn) {
         let Some(number) = plain.body.new_user_ref() else {
             // A cancel waits for its answer, and is sent again whenever the link is there again.
             return turn.to_venue.extend(encoded(plain));
@@ -230,7 +221,7 @@ impl FixDesk {
     }
 
     /// Reports a message of the venue, or a refusal of the bridge's own.
-    fn report(&mut self, at: &FixMoment, number: u64, message: Vec<u8>, turn: &mut FixTurn) {
+    fn report(&mut self, at: &BridgeMoment, number: u64, message: Vec<u8>, turn: &mut FixTurn) {
         let body = self.take(number, &message);
         turn.entries.push(FixEntry::Heard(number, message));
         if let Some(body) = body {
@@ -257,7 +248,7 @@ impl FixDesk {
     }
 
     /// Tells the participant something: now, or when it comes back and asks for what it missed.
-    fn tell(&mut self, at: &FixMoment, body: &FixBody, turn: &mut FixTurn) {
+    fn tell(&mut self, at: &BridgeMoment, body: &FixBody, turn: &mut FixTurn) {
         if self.session.as_ref().is_some_and(FixSession::is_open) {
             self.feed(at, FixInput::Send(body), turn);
         } else {

@@ -44,12 +44,12 @@ use store::{Disk, RealDisk};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-pub use desk::{FixDesk, FixMoment, FixTurn};
+pub use desk::{FixDesk, FixTurn};
 pub use journal::{FixEntry, FixJournalError, FixJournalFile};
 
 use super::pipe::{Pipe, PipeTurn, turn};
 use super::upstream::{FromVenue, Upstream};
-use super::{BridgeNews, BridgeSettings, ReportSink, Translator, to_participant};
+use super::{BridgeMoment, BridgeNews, BridgeSettings, ReportSink, Translator, to_participant};
 use crate::clock::clock_ms;
 
 /// How a bridge speaks FIX.
@@ -126,8 +126,8 @@ fn open(
 }
 
 impl<D: Disk + Clone> FixBridge<D> {
-    fn moment(&self) -> FixMoment {
-        FixMoment { now_ms: clock_ms(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
+    fn moment(&self) -> BridgeMoment {
+        BridgeMoment { now_ms: clock_ms(), news: self.upstream.news().filter(|_| self.upstream.is_open()) }
     }
 
     fn patience(&self) -> Duration {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pit::bridge::fix::{FixDesk, FixJournalFile, FixMoment, FixTurn};
+use pit::bridge::BridgeMoment;
+use pit::bridge::fix::{FixDesk, FixJournalFile, FixTurn};
 use primitives::venue::{OrderLife, SettledOrder};
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
@@ -94,8 +95,8 @@ impl FixParty {
         self.count = 0;
     }
 
-    fn moment(&self, at: &WireMoment) -> FixMoment {
-        FixMoment { now_ms: at.now_ms, news: Some(news(at)).filter(|_| self.uplink.is_open) }
+    fn moment(&self, at: &WireMoment) -> BridgeMoment {
+        BridgeMoment { now_ms: at.now_ms, news: Some(news(at)).filter(|_| self.uplink.is_open) }
     }
 
     /// The participant connects.

@@ -1,26 +1,28 @@
-//! Participants behind sessions: one speaks OUCH and signs itself, one speaks FIX to a bridge.
+//! Participants behind sessions: one speaks OUCH and signs itself, one speaks FIX and one plain OUCH to a bridge.
 //!
 //! ```text
-//!  OUCH ── SoupClient ═══ link ═══╗
-//!                                 ╠══ door: pit's links and sessions ── root
-//!  FIX ═══ link ═══ bridge's desk ╝
+//!  OUCH ───────── SoupClient ═════ link ═══╗
+//!  FIX ═════════ link ═══ bridge's desk ═══╬══ door: pit's links and sessions ── root
+//!  plain OUCH ══ link ═══ bridge's desk ═══╝
 //! ```
 //!
 //! Everything between the links is the code that runs in production: both sides of Soup and FIX, the sessions of a day
 //! with their journal, the links of a door, and the bridge's desk with its journal. Links are streams: they deliver in
 //! pieces of one byte or many, and break at any byte, for both ends, or for one of them while the other one waits for
 //! somebody who is gone. Processes end at any moment, and disks keep what they like of what was not synced: the
-//! venue's, the bridge's. An OUCH program that begins again may have forgotten what it heard last, and is told it
-//! again.
+//! venue's, the bridge's of FIX; the one of plain OUCH keeps nothing but reports. An OUCH program that begins again
+//! may have forgotten what it heard last, and is told it again.
 //!
 //! What a session was told is what the venue's journal says: each fill of its key once, in their order and with their
 //! lots and prices, and then its fate; a message of a number never is another one. When the faults have stopped,
 //! nothing is missing.
 
 mod bridge;
+mod bridged;
 mod door;
 mod pipe;
 mod plain;
+mod program;
 mod told;
 mod uplink;
 
@@ -29,13 +31,15 @@ use std::collections::BTreeMap;
 use primitives::venue::{OrderLife, SettledOrder};
 use venue::RequestScope;
 
-use super::people::{FIX, OUCH, Person};
-use crate::kernel::Dice;
+use super::people::{BRIDGED, FIX, OUCH, Person, SESSIONS};
+use crate::kernel::{Dice, MarketMistake};
 use bridge::FixParty;
+use bridged::BridgedParty;
 pub(super) use door::Door;
 use pipe::Pipe;
 use plain::PlainParty;
 pub(super) use told::Journaled;
+use uplink::Uplink;
 
 /// Orders of a session in an incarnation: a root forgets final numbers of keys that have many more.
 const ORDERS: u32 = 48;
@@ -71,11 +75,12 @@ impl Wish {
     }
 }
 
-/// Both participants, and the links to the venue.
+/// The participants, and the links to the venue.
 pub(super) struct Wires {
     pub dice: Dice,
     plain: PlainParty,
     fix: FixParty,
+    bridged: BridgedParty,
     /// Links to the venue by their numbers. One that its participant has given up lives on until the venue knows.
     pipes: BTreeMap<u64, Pipe>,
     next: u64,
@@ -85,11 +90,11 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    pub fn new(seed: u64) -> Result<Wires, String> {
+    pub fn new(seed: u64, mistake: Option<MarketMistake>) -> Result<Wires, String> {
         let mut dice = Dice::new(seed ^ 0x00_f1_0c);
         let fix = FixParty::new(dice.bits())?;
-        let plain = PlainParty::new();
-        Ok(Wires { dice, plain, fix, pipes: BTreeMap::new(), next: 1, signed: Vec::new(), cuts: 0 })
+        let (plain, bridged, pipes) = (PlainParty::new(), BridgedParty::new(mistake), BTreeMap::new());
+        Ok(Wires { dice, plain, fix, bridged, pipes, next: 1, signed: Vec::new(), cuts: 0 })
     }
 
     /// A turn of everybody: something is ordered, bytes move, a link breaks. What the root is to be given waits in the
@@ -102,13 +107,16 @@ impl Wires {
             while self.carry(at, door)? {}
             return self.wake(at, door);
         }
-        match self.dice.below(24) {
-            0 => self.cut(at, door)?,
+        match self.dice.below(28) {
+            0 | 24 => self.cut(at, door)?,
             1 => self.fix.crash(at, &mut self.dice)?,
             2 => self.fix.cut(at, &mut self.dice)?,
             3 => self.plain.begin_again(&mut self.dice),
-            4..=9 => self.plain.order(at, &mut self.dice, &mut self.signed),
-            10..=15 => self.fix.order(at, &mut self.dice)?,
+            4 => self.bridged.crash(at)?,
+            5 => self.bridged.cut(at, &mut self.dice)?,
+            6..=11 => self.plain.order(at, &mut self.dice, &mut self.signed),
+            12..=17 => self.fix.order(at, &mut self.dice)?,
+            18..=23 => self.bridged.order(at, &mut self.dice)?,
             _ => {}
         }
         self.carry(at, door)?;
@@ -118,6 +126,7 @@ impl Wires {
     /// What was signed since the last call.
     pub fn take_signed(&mut self) -> Vec<(Person, SettledOrder)> {
         self.signed.append(&mut self.fix.signed);
+        self.signed.append(&mut self.bridged.signed);
         std::mem::take(&mut self.signed)
     }
 
@@ -125,7 +134,22 @@ impl Wires {
     pub fn lose_venue(&mut self, at: &WireMoment) -> Result<(), String> {
         self.pipes.clear();
         self.plain.uplink.lose(at);
+        self.bridged.lose_venue(at)?;
         self.fix.lose_venue(at)
+    }
+
+    fn uplink(&mut self, person: Person) -> &mut Uplink {
+        match person {
+            OUCH => &mut self.plain.uplink,
+            FIX => &mut self.fix.uplink,
+            _ => &mut self.bridged.uplink,
+        }
+    }
+
+    /// Whose end a link has.
+    fn owner(&self, link: u64) -> Option<Person> {
+        let of = [self.plain.uplink.link, self.fix.uplink.link, self.bridged.uplink.link];
+        SESSIONS.into_iter().zip(of).find(|(_, of)| *of == Some(link)).map(|(person, _)| person)
     }
 
     /// An incarnation begins: its sessions are others.
@@ -133,24 +157,26 @@ impl Wires {
         self.lose_venue(at)?;
         self.plain.begin(at.scope.incarnation);
         self.fix.begin();
-        Ok(())
+        self.bridged.begin(at)
     }
 
     /// Participants without a link call the venue.
     fn call(&mut self, at: &WireMoment, door: &mut Door) -> Result<(), String> {
-        for person in [OUCH, FIX] {
-            let uplink = if person == OUCH { &mut self.plain.uplink } else { &mut self.fix.uplink };
-            if uplink.link.is_some() || !(at.is_calm || self.dice.once_in(2)) {
+        for person in SESSIONS {
+            if self.uplink(person).link.is_some() || !(at.is_calm || self.dice.once_in(2)) {
                 continue;
             }
-            let mut pipe = Pipe::default();
-            pipe.up.extend(uplink.call(at, self.next));
-            self.pipes.insert(self.next, pipe);
-            door.accept(self.next);
+            let (mut pipe, link) = (Pipe::default(), self.next);
+            pipe.up.extend(self.uplink(person).call(at, link));
+            self.pipes.insert(link, pipe);
+            door.accept(link);
             self.next += 1;
         }
         if at.is_calm || self.dice.once_in(2) {
             self.fix.call(at)?;
+        }
+        if at.is_calm || self.dice.once_in(2) {
+            self.bridged.call(at)?;
         }
         Ok(())
     }
@@ -168,15 +194,17 @@ impl Wires {
             }
             if !down.is_empty() {
                 door.sent(number, down.len());
-                match Some(number) {
-                    link if link == self.plain.uplink.link => self.plain.receive(at, &down)?,
-                    link if link == self.fix.uplink.link => self.fix.receive(at, &down)?,
+                match self.owner(number) {
+                    Some(OUCH) => self.plain.receive(at, &down)?,
+                    Some(FIX) => self.fix.receive(at, &down)?,
+                    Some(BRIDGED) => self.bridged.receive(at, &down)?,
                     _ => {}
                 }
             }
         }
         self.collect(at, door);
         moved |= self.fix.carry(at, &mut self.dice)?;
+        moved |= self.bridged.carry(at, &mut self.dice)?;
         self.collect(at, door);
         Ok(moved)
     }
@@ -189,14 +217,14 @@ impl Wires {
                 pipe.is_server_gone |= is_over;
             }
         }
-        for uplink in [&mut self.plain.uplink, &mut self.fix.uplink] {
-            let said = uplink.take_unsent();
-            if let Some(pipe) = uplink.link.and_then(|link| self.pipes.get_mut(&link)) {
+        for person in SESSIONS {
+            let (said, link) = (self.uplink(person).take_unsent(), self.uplink(person).link);
+            if let Some(pipe) = link.and_then(|link| self.pipes.get_mut(&link)) {
                 pipe.up.extend(said);
             }
         }
+        let uplinks = SESSIONS.map(|person| self.uplink(person).link);
         for (number, pipe) in &mut self.pipes {
-            let uplinks = [self.plain.uplink.link, self.fix.uplink.link];
             pipe.is_client_gone |= !uplinks.contains(&Some(*number));
         }
         self.bury(at, door);
@@ -218,10 +246,8 @@ impl Wires {
         }
         for number in lost {
             self.pipes.remove(&number);
-            for uplink in [&mut self.plain.uplink, &mut self.fix.uplink] {
-                if uplink.link == Some(number) {
-                    uplink.lose(at);
-                }
+            if let Some(person) = self.owner(number) {
+                self.uplink(person).lose(at);
             }
         }
     }
@@ -244,10 +270,11 @@ impl Wires {
         }
         if ends != 2 {
             pipe.is_client_gone = true;
-            if self.plain.uplink.link == Some(number) {
-                self.plain.uplink.lose(at);
-            } else if self.fix.uplink.link == Some(number) {
-                self.fix.lose_venue(at)?;
+            match self.owner(number) {
+                Some(OUCH) => self.plain.uplink.lose(at),
+                Some(FIX) => self.fix.lose_venue(at)?,
+                Some(BRIDGED) => self.bridged.lose_venue(at)?,
+                _ => {}
             }
         }
         self.bury(at, door);
@@ -259,18 +286,20 @@ impl Wires {
         door.wake();
         self.plain.wake(at)?;
         self.fix.wake(at)?;
+        self.bridged.wake(at)?;
         self.collect(at, door);
         Ok(())
     }
 
     /// What was told so far is the beginning of what the journal says; with `is_all`, it is all of it.
     pub fn check(&self, journaled: &Journaled, is_all: bool) -> Result<(), String> {
-        self.plain.told.check("an OUCH session", &journaled.of(OUCH), is_all)?;
+        self.plain.program.told.check("an OUCH session", &journaled.of(OUCH), is_all)?;
+        self.bridged.program.told.check("a bridge of plain OUCH", &journaled.of(BRIDGED), is_all)?;
         self.fix.told.check("a FIX session", &journaled.of(FIX), is_all)
     }
 
-    /// Fills that both were told.
+    /// Fills that all of them were told.
     pub fn told(&self) -> u64 {
-        self.plain.told.count() + self.fix.told.count()
+        self.plain.program.told.count() + self.fix.told.count() + self.bridged.program.told.count()
     }
 }

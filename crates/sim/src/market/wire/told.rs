@@ -44,6 +44,8 @@ impl Journaled {
 /// What one participant was told, by incarnation.
 #[derive(Default)]
 pub(super) struct Told {
+    /// Plain OUCH has no word for a fill that is settled: only busts are told.
+    pub has_busts_alone: bool,
     fills: BTreeMap<u32, Vec<ToldFill>>,
     /// Whether each settled fill was applied.
     fates: BTreeMap<(u32, u64), bool>,
@@ -70,6 +72,17 @@ impl Told {
         }
     }
 
+    /// All of an incarnation is told again.
+    pub fn forget(&mut self, incarnation: u32) {
+        self.fills.remove(&incarnation);
+        self.fates.retain(|(of, _), _| *of != incarnation);
+    }
+
+    /// The index of the last fill.
+    pub fn last(&self, incarnation: u32) -> Option<u64> {
+        self.fills.get(&incarnation)?.last().map(|(index, ..)| *index)
+    }
+
     pub fn count(&self) -> u64 {
         self.fills.values().map(|of| of.len() as u64).sum()
     }
@@ -93,7 +106,9 @@ impl Told {
         if told < fills.len() {
             return Err(format!("{who} was never told {} of its {} fills", fills.len() - told, fills.len()));
         }
-        match fates.keys().find(|index| !self.fates.contains_key(&(*incarnation, **index))) {
+        let is_told = |fate: &FillFate| !self.has_busts_alone || *fate != FillFate::Applied;
+        let mut to_tell = fates.iter().filter(|(_, fate)| is_told(fate)).map(|(index, _)| index);
+        match to_tell.find(|index| !self.fates.contains_key(&(*incarnation, **index))) {
             Some(index) => Err(format!("{who} was never told the fate of fill {index}")),
             None => Ok(()),
         }

@@ -73,9 +73,11 @@ impl Uplink {
         self.step(at, SoupClientInput::Wake)
     }
 
-    /// Sends a message; what is not heard is sent again when the session is there again.
-    pub fn send(&mut self, at: &WireMoment, message: &[u8]) {
+    /// Sends a message; false if the link does not take it.
+    pub fn send(&mut self, at: &WireMoment, message: &[u8]) -> bool {
+        let before = self.unsent.len();
         self.step(at, SoupClientInput::Send(message));
+        self.unsent.len() > before
     }
 
     /// The link broke.

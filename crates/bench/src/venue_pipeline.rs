@@ -1,0 +1,157 @@
+//! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data: for comparison
+//! with the pipeline of another engine, which gets the same commands.
+//!
+//! The flow is drawn ([`crate::flow`]) and then made such that both engines do the same with it: an owner only buys or
+//! only sells, so that nobody meets an own order; a replacement keeps the size and changes the price, which a move
+//! does, too; no order expires.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use ::matching::Side;
+use serde_json::{Value, json};
+
+use crate::flow::{FlowAction, FlowEvent, FlowParameters, hawkes};
+use crate::scaling::median;
+use crate::venue::{VenueBenchError, bytes_of, trade};
+use crate::venue_world::sign;
+
+/// Traders: so many that none of them has too many filled orders.
+const OWNERS: u32 = 1_024;
+/// The last height of every order.
+const EXPIRY: u64 = 80_000;
+
+/// What to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct PipelineOptions {
+    /// Commands.
+    pub arrivals: usize,
+    /// Commands of a step, which has one sync.
+    pub batch: usize,
+    /// Runs; medians are reported.
+    pub runs: usize,
+}
+
+/// What an order was when it arrived, or after its last replacement.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The position at which it arrived first.
+    first: usize,
+    side: Side,
+    tick: u32,
+    lots: u32,
+}
+
+/// The commands, and for each of them the order that it is about.
+fn flow(arrivals: usize) -> (Vec<FlowEvent>, Vec<usize>) {
+    let mut events = hawkes(FlowParameters { owners: OWNERS, ..FlowParameters::default() }, arrivals, 1);
+    let mut known: Vec<Known> = Vec::with_capacity(events.len());
+    for (first, event) in events.iter_mut().enumerate() {
+        let of = match &mut event.action {
+            FlowAction::Rest(side, tick, lots) | FlowAction::Take(side, tick, lots) => {
+                Known { first, side: *side, tick: *tick, lots: *lots }
+            }
+            FlowAction::Cancel(of) => known[*of],
+            FlowAction::Replace(of, tick, lots) => {
+                let before = known[*of];
+                *lots = before.lots;
+                if *tick == before.tick {
+                    *tick = if before.side == Side::Buy { *tick - 1 } else { *tick + 1 };
+                }
+                Known { tick: *tick, ..before }
+            }
+        };
+        event.owner = event.owner & !1 | u32::from(of.side == Side::Sell);
+        known.push(of);
+    }
+    let first = known.iter().map(|of| of.first).collect();
+    (events, first)
+}
+
+/// Writes the commands for another engine: `N owner order B|S tick lots R|I` is a new order that rests or not,
+/// `R owner order tick` moves one, and `C owner order` cancels it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_flow(arrivals: usize, out: &mut impl Write) -> io::Result<()> {
+    let (events, orders) = flow(arrivals);
+    for (FlowEvent { owner, action, .. }, order) in events.iter().zip(orders) {
+        let letter = |side: Side| if side == Side::Buy { 'B' } else { 'S' };
+        let order = order + 1;
+        match *action {
+            FlowAction::Rest(side, tick, lots) => writeln!(out, "N {owner} {order} {} {tick} {lots} R", letter(side))?,
+            FlowAction::Take(side, tick, lots) => writeln!(out, "N {owner} {order} {} {tick} {lots} I", letter(side))?,
+            FlowAction::Replace(_, tick, _) => writeln!(out, "R {owner} {order} {tick}")?,
+            FlowAction::Cancel(_) => writeln!(out, "C {owner} {order}")?,
+        }
+    }
+    Ok(())
+}
+
+/// Runs the root over the flow. Signatures of orders are checked before, and not timed; reports of fills are signed
+/// within the step, as always.
+///
+/// # Errors
+/// [`VenueBenchError`].
+///
+/// # Panics
+/// If no run is asked for.
+pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str)) -> Result<Value, VenueBenchError> {
+    let (flow, _) = flow(options.arrivals);
+    if flow.is_empty() {
+        return Err(VenueBenchError::Empty);
+    }
+    say("signing orders");
+    let orders = sign(&flow, |_| EXPIRY);
+    let (mut times, mut last) = (Vec::new(), None);
+    for run in 0..options.runs {
+        say(&format!("run {} of {}", run + 1, options.runs));
+        let folder = directory.join(format!("pipeline-{run}"));
+        let turn = trade(&flow, &orders, options.batch, OWNERS, &folder)?;
+        times.push(turn.step * 1e9 / flow.len() as f64);
+        let bytes = bytes_of(&folder)?;
+        std::fs::remove_dir_all(&folder)?;
+        last = Some((turn, bytes));
+    }
+    let (turn, bytes) = last.expect("there is a run");
+    Ok(json!({
+        "commands": flow.len(), "batch": options.batch, "runs": options.runs, "ns_per_command": median(times),
+        "traded_lots": turn.lots, "fills": turn.fills, "refused": turn.refused, "syncs": turn.records,
+        "journal_bytes": bytes,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipelines_flow_is_the_same_for_both_engines() {
+        let mut text = Vec::new();
+        write_flow(2_000, &mut text).expect("memory");
+        let text = String::from_utf8(text).expect("text");
+        assert_eq!(text.lines().count(), 2_000);
+        let mut sides = std::collections::BTreeMap::new();
+        let mut orders = std::collections::BTreeMap::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let (owner, order) = (words[1], words[2]);
+            if words[0] == "N" {
+                assert_eq!(*sides.entry(owner).or_insert(words[3]), words[3], "an owner buys or sells");
+                assert_eq!(orders.insert(order, (owner, words[4])), None);
+            } else {
+                let of = orders.get_mut(order).expect("an order is placed before");
+                assert_eq!(of.0, owner);
+                if words[0] == "R" {
+                    assert_ne!(of.1, words[3], "a replacement changes the price");
+                    of.1 = words[3];
+                }
+            }
+        }
+        let directory = tempfile::tempdir().expect("a folder");
+        let options = PipelineOptions { arrivals: 2_000, batch: 64, runs: 1 };
+        let figures = run(&options, directory.path(), &mut |_| {}).expect("it runs");
+        assert!(figures["traded_lots"].as_u64().is_some_and(|lots| lots > 100), "{figures}");
+        assert_eq!(figures["syncs"], 2_000_u64.div_ceil(64), "{figures}");
+    }
+}

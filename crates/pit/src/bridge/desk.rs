@@ -1,0 +1,170 @@
+//! The desk of a bridge of plain OUCH: what both sides are told, as steps. It has no sockets, and no clock of its own.
+
+use std::collections::VecDeque;
+
+use primitives::venue::FillReport;
+use protocols::ouch::{OuchInbound, OuchMessage};
+use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
+use protocols::soup::{SoupClose, SoupLimits, SoupSession};
+
+use super::translator::{Translator, rejection, to_participant};
+use super::{BridgeMoment, BridgeSettings};
+use crate::words::NOT_TAKEN;
+
+/// Messages that the desk keeps for its participant.
+const MESSAGES: u64 = 65_536;
+
+/// What comes of a step. Reports are kept before the participant is told anything: they are its evidence.
+#[derive(Debug, Default)]
+pub struct OuchDeskTurn {
+    /// Signed reports of fills that are about to be told.
+    pub reports: Vec<FillReport>,
+    /// Messages for the venue.
+    pub to_venue: Vec<Vec<u8>>,
+    /// Bytes for the participant's connection.
+    pub to_participant: Vec<u8>,
+    /// The participant's connection is to be closed after these bytes, for this reason if it gave one.
+    pub close: Option<Option<SoupClose>>,
+}
+
+/// The state of a bridge of plain OUCH. A process that begins again begins with a new one, and hears the venue's
+/// session from its first message on.
+pub struct OuchDesk {
+    translator: Translator,
+    log: SoupLog,
+    /// When the log's session began, which names it.
+    began_ms: u64,
+    /// The participant's connection.
+    server: Option<SoupServer>,
+    /// The session of the venue whose messages the log has.
+    venue: Option<SoupSession>,
+}
+
+/// A session's name: no two of a bridge begin within a millisecond.
+fn named(began_ms: u64) -> SoupSession {
+    let mut name = [b' '; 10];
+    let text = format!("{:>10}", began_ms % 10_000_000_000);
+    name.copy_from_slice(text.as_bytes());
+    name
+}
+
+impl OuchDesk {
+    /// A desk without a participant, whose session is named by the time.
+    pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchDesk {
+        let (translator, log) = (Translator::new(settings), SoupLog::new(named(now_ms)));
+        OuchDesk { translator, log, began_ms: now_ms, server: None, venue: None }
+    }
+
+    /// When its session began, which names it: a desk that takes the place of this one begins later.
+    pub fn began_ms(&self) -> u64 {
+        self.began_ms
+    }
+
+    /// Whether a participant is connected.
+    pub fn is_connected(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// When the participant's connection wants a step.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.server.as_ref().and_then(SoupServer::deadline_ms)
+    }
+
+    /// A participant comes, in the place of the one before.
+    pub fn connect(&mut self, now_ms: u64) {
+        self.server = Some(SoupServer::new(SoupLimits::default(), now_ms));
+    }
+
+    /// Something happens to the participant's connection, or time passed.
+    pub fn step(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>) -> OuchDeskTurn {
+        let mut turn = OuchDeskTurn::default();
+        match input {
+            SoupServerInput::Lost => self.server = None,
+            input => self.feed(at, input, &mut turn),
+        }
+        turn
+    }
+
+    /// The venue's link is there, for a session. If it is another one than before, so is the participant's.
+    pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> OuchDeskTurn {
+        let is_other = self.venue.is_some_and(|known| known != session);
+        self.venue = Some(session);
+        if !is_other {
+            return OuchDeskTurn::default();
+        }
+        tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
+        self.began_ms = at.now_ms.max(self.began_ms + 1);
+        self.log = SoupLog::new(named(self.began_ms));
+        self.translator.orders.clear();
+        self.leave()
+    }
+
+    /// A message of the venue.
+    pub fn hear(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchDeskTurn {
+        let mut turn = OuchDeskTurn::default();
+        let (plain, report) = to_participant(message);
+        turn.reports.extend(report);
+        if let Some(plain) = plain {
+            self.tell(at, plain, &mut turn);
+        }
+        turn
+    }
+
+    /// The venue's link is gone: nobody trades into nothing, so the participant's ends, too.
+    pub fn leave(&mut self) -> OuchDeskTurn {
+        let close = self.server.take().map(|_| None);
+        OuchDeskTurn { close, ..OuchDeskTurn::default() }
+    }
+
+    /// The link did not take a message for the venue: the participant is told.
+    pub fn not_taken(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchDeskTurn {
+        let mut turn = OuchDeskTurn::default();
+        self.reject(at, message, &mut turn);
+        turn
+    }
+
+    fn feed(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>, turn: &mut OuchDeskTurn) {
+        let Some(server) = &mut self.server else { return };
+        let mut effects: VecDeque<_> = server.step(at.now_ms, input, &self.log).into();
+        while let Some(effect) = effects.pop_front() {
+            match effect {
+                SoupServerEffect::Send(bytes) => turn.to_participant.extend(bytes),
+                SoupServerEffect::Authorize(_) => {
+                    let verdict = SoupServerInput::Verdict(at.news.is_some());
+                    effects.extend(self.server.iter_mut().flat_map(|of| of.step(at.now_ms, verdict, &self.log)));
+                }
+                SoupServerEffect::Message(message) => self.sign(at, &message, turn),
+                SoupServerEffect::Close(why) => {
+                    tracing::info!(%why, "the participant's link ends");
+                    (self.server, turn.close) = (None, Some(Some(why)));
+                }
+            }
+        }
+    }
+
+    fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchDeskTurn) {
+        match at.news.map(|news| self.translator.to_venue(message, &news, at.now_ms)) {
+            Some(Ok(signed)) => turn.to_venue.push(signed),
+            Some(Err(rejected)) if rejected.is_empty() => {}
+            Some(Err(rejected)) => self.tell(at, rejected, turn),
+            None => self.reject(at, message, turn),
+        }
+    }
+
+    fn reject(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchDeskTurn) {
+        let read = OuchMessage::<OuchInbound>::decode(message);
+        let rejected = read.map_or_else(|_| Vec::new(), |read| rejection(&read.body, NOT_TAKEN, at.now_ms));
+        if !rejected.is_empty() {
+            self.tell(at, rejected, turn);
+        }
+    }
+
+    fn tell(&mut self, at: &BridgeMoment, message: Vec<u8>, turn: &mut OuchDeskTurn) {
+        // A session that has not ended takes every message of OUCH.
+        if let Err(error) = self.log.publish(message) {
+            return tracing::error!(%error, "a message of the venue cannot be passed on");
+        }
+        self.log.forget_before(self.log.next().saturating_sub(MESSAGES));
+        self.feed(at, SoupServerInput::Wake, turn);
+    }
+}
