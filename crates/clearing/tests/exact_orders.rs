@@ -70,7 +70,7 @@ fn threads_fill_the_same_exact_orders() {
     let order = |at: u32| {
         let (a, b) = (AssetId(at % 20), AssetId((at + 3) % 20));
         let units = 1_000 << (at % 24);
-        if at % 2 == 0 { ExactOrder::buy(a, units, b, 1 << 50) } else { ExactOrder::sell(a, units, b, 1) }
+        if at.is_multiple_of(2) { ExactOrder::buy(a, units, b, 1 << 50) } else { ExactOrder::sell(a, units, b, 1) }
     };
     let book = Book { exacts: (0..200).map(order).collect(), ..sorted.book() };
     let run = |threads| {
