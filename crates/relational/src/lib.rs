@@ -30,7 +30,7 @@ use readers::history_entries::{HistoryQuestion, HistoryTopic};
 
 use connect::Connector;
 use lines::lines_of;
-use schema::{Table, tables_in};
+use schema::{SqlTable, tables_in};
 
 #[cfg(feature = "testing")]
 pub use testing::TestServer;
@@ -170,7 +170,7 @@ impl RelationalHistory {
     pub fn begin_after(&self, height: Height) -> Result<(), RelationalError> {
         self.write(|writer, schema| {
             let mut change = writer.client.transaction()?;
-            let all = Table::ALL.map(|table| format!("{schema}.{}", table.name())).join(", ");
+            let all = SqlTable::ALL.map(|table| format!("{schema}.{}", table.name())).join(", ");
             change.batch_execute(&format!("TRUNCATE {all}"))?;
             let known_from = height.saturating_add(1);
             set_span(&mut change, schema, known_from, height)?;
@@ -355,7 +355,7 @@ fn remove(
     span: (Height, Height),
 ) -> Result<(), RelationalError> {
     let mut change = writer.client.transaction()?;
-    for table in Table::ALL {
+    for table in SqlTable::ALL {
         change.execute(&format!("DELETE FROM {schema}.{} WHERE {condition} $1", table.name()), &[&big(height)])?;
     }
     set_span(&mut change, schema, span.0, span.1)?;
@@ -373,16 +373,16 @@ fn ask(
 ) -> Result<Vec<Row>, postgres::Error> {
     let HistoryQuestion { account, topic, from, below } = question;
     let (table, value, further) = match topic {
-        HistoryTopic::Orders => (Table::Orders, "row", None),
-        HistoryTopic::Number(number) => (Table::Orders, "NULL::bytea", Some(format!("number = {number}"))),
+        HistoryTopic::Orders => (SqlTable::Orders, "row", None),
+        HistoryTopic::Number(number) => (SqlTable::Orders, "NULL::bytea", Some(format!("number = {number}"))),
         HistoryTopic::Client(name) => {
             let condition = format!("client = '\\x{}'::bytea", primitives::to_hex(&name.0));
-            (Table::Orders, "NULL::bytea", Some(condition))
+            (SqlTable::Orders, "NULL::bytea", Some(condition))
         }
-        HistoryTopic::Fills => (Table::Fills, "row", None),
-        HistoryTopic::Changes(offer) => (Table::OfferChanges, "row", Some(format!("offer = {offer}"))),
-        HistoryTopic::Transfers => (Table::Transfers, "row", None),
-        HistoryTopic::Balances => (Table::BalanceRows, "row", None),
+        HistoryTopic::Fills => (SqlTable::Fills, "row", None),
+        HistoryTopic::Changes(offer) => (SqlTable::OfferChanges, "row", Some(format!("offer = {offer}"))),
+        HistoryTopic::Transfers => (SqlTable::Transfers, "row", None),
+        HistoryTopic::Balances => (SqlTable::BalanceRows, "row", None),
     };
     let further = further.map_or(String::new(), |condition| format!(" AND {condition}"));
     let text = format!(

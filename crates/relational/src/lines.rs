@@ -9,13 +9,13 @@ use primitives::{Address, ClientId};
 use readers::history::{HistoryPlace, HistoryRow, OfferChange, TransferKind};
 use readers::history_entries::{HistoryEntry, read_entry};
 
-use crate::schema::Table;
+use crate::schema::SqlTable;
 
 /// The lines of a block by table.
 ///
 /// # Errors
 /// If a row is malformed.
-pub fn lines_of(rows: &[HistoryRow]) -> Result<BTreeMap<Table, String>, std::io::Error> {
+pub fn lines_of(rows: &[HistoryRow]) -> Result<BTreeMap<SqlTable, String>, std::io::Error> {
     let mut lines = BTreeMap::new();
     for row in rows {
         let (account, place, entry) = read_entry(row)?;
@@ -24,14 +24,20 @@ pub fn lines_of(rows: &[HistoryRow]) -> Result<BTreeMap<Table, String>, std::io:
     Ok(lines)
 }
 
-fn add(lines: &mut BTreeMap<Table, String>, account: &Address, place: HistoryPlace, entry: HistoryEntry, row: &[u8]) {
+fn add(
+    lines: &mut BTreeMap<SqlTable, String>,
+    account: &Address,
+    place: HistoryPlace,
+    entry: HistoryEntry,
+    row: &[u8],
+) {
     let HistoryPlace { height, position } = place;
     let (account, row) = (bytes(&account.0), bytes(row));
     let mut lines = Lines { lines, account };
     match entry {
         HistoryEntry::Name => {}
         HistoryEntry::Order(order) => {
-            let line = lines.begin(Table::Orders).with(height).with(position).with(time(order.time_ms));
+            let line = lines.begin(SqlTable::Orders).with(height).with(position).with(time(order.time_ms));
             let line = line.with(bytes(&order.id.0)).with(order.sequence).with(order.until);
             let line = line.with(order.pair.sell.0).with(order.pair.buy.0).with(order.limit).with(order.amount);
             let client = Some(order.client).filter(|client| *client != ClientId::NONE);
@@ -40,7 +46,7 @@ fn add(lines: &mut BTreeMap<Table, String>, account: &Address, place: HistoryPla
         }
         HistoryEntry::Fill(fill) => {
             let (time, fill) = (time(fill.time_ms), fill.fill);
-            let line = lines.begin(Table::Fills).with(height).with(position).with(time).with(fill.place.id);
+            let line = lines.begin(SqlTable::Fills).with(height).with(position).with(time).with(fill.place.id);
             let line = line.with(fill.pair.sell.0).with(fill.pair.buy.0).with(fill.place.limit);
             line.with(fill.sold).with(fill.bought).with(fill.left).with(fill.returned).end(row);
         }
@@ -49,19 +55,19 @@ fn add(lines: &mut BTreeMap<Table, String>, account: &Address, place: HistoryPla
                 OfferChange::Filled(fill) => (fill.time_ms, "filled"),
                 OfferChange::Ended { time_ms, why, .. } => (time_ms, why.name()),
             };
-            let line = lines.begin(Table::OfferChanges).with(offer).with(height).with(position).with(time(time_ms));
+            let line = lines.begin(SqlTable::OfferChanges).with(offer).with(height).with(position).with(time(time_ms));
             line.with(what).end(row);
         }
         HistoryEntry::Transfer(moved) => {
-            let line = lines.begin(Table::Transfers).with(height).with(position).with(time(moved.time_ms));
+            let line = lines.begin(SqlTable::Transfers).with(height).with(position).with(time(moved.time_ms));
             let line = line.with(bytes(&moved.id.0)).with(kind(moved.kind)).with(moved.received);
             let line = line.with(moved.asset.0).with(moved.amount);
             line.with_some(moved.with.map(|other| bytes(&other.0))).end(row);
         }
         HistoryEntry::Balance(balance) => {
-            lines.begin(Table::BalanceRows).with(height).with(position).end(row);
+            lines.begin(SqlTable::BalanceRows).with(height).with(position).end(row);
             for held in balance.held {
-                let line = lines.begin(Table::Balances).with(held.asset.0).with(height).with(time(balance.time_ms));
+                let line = lines.begin(SqlTable::Balances).with(held.asset.0).with(height).with(time(balance.time_ms));
                 let line = line.with(balance.state).with(held.available);
                 line.with_some(held.locked.map(|units| units.to_string())).finish();
             }
@@ -71,12 +77,12 @@ fn add(lines: &mut BTreeMap<Table, String>, account: &Address, place: HistoryPla
 
 /// The lines of an account.
 struct Lines<'a> {
-    lines: &'a mut BTreeMap<Table, String>,
+    lines: &'a mut BTreeMap<SqlTable, String>,
     account: String,
 }
 
 impl Lines<'_> {
-    fn begin(&mut self, table: Table) -> Line<'_> {
+    fn begin(&mut self, table: SqlTable) -> Line<'_> {
         let text = self.lines.entry(table).or_default();
         text.push_str(&self.account);
         Line(text)

@@ -64,7 +64,7 @@ CREATE INDEX IF NOT EXISTS balances_by_height ON {schema}.balances USING brin (h
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Table {
+pub enum SqlTable {
     Orders,
     Fills,
     OfferChanges,
@@ -73,39 +73,45 @@ pub enum Table {
     Balances,
 }
 
-impl Table {
+impl SqlTable {
     /// All that have rows of blocks.
-    pub const ALL: [Table; 6] =
-        [Table::Orders, Table::Fills, Table::OfferChanges, Table::Transfers, Table::BalanceRows, Table::Balances];
+    pub const ALL: [SqlTable; 6] = [
+        SqlTable::Orders,
+        SqlTable::Fills,
+        SqlTable::OfferChanges,
+        SqlTable::Transfers,
+        SqlTable::BalanceRows,
+        SqlTable::Balances,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
-            Table::Orders => "orders",
-            Table::Fills => "fills",
-            Table::OfferChanges => "offer_changes",
-            Table::Transfers => "transfers",
-            Table::BalanceRows => "balance_rows",
-            Table::Balances => "balances",
+            SqlTable::Orders => "orders",
+            SqlTable::Fills => "fills",
+            SqlTable::OfferChanges => "offer_changes",
+            SqlTable::Transfers => "transfers",
+            SqlTable::BalanceRows => "balance_rows",
+            SqlTable::Balances => "balances",
         }
     }
 
     /// The columns that are sent, in the order of [`crate::lines`].
     pub fn columns(self) -> &'static str {
         match self {
-            Table::Orders => {
+            SqlTable::Orders => {
                 "account, height, position, time_ms, id, number, until, sell, buy, limit_price, amount, life, client, \
                  replaces, outcome, row"
             }
-            Table::Fills => {
+            SqlTable::Fills => {
                 "account, height, position, time_ms, offer, sell, buy, limit_price, sold, bought, rests, returned, row"
             }
-            Table::OfferChanges => "account, offer, height, position, time_ms, change, row",
-            Table::Transfers => {
+            SqlTable::OfferChanges => "account, offer, height, position, time_ms, change, row",
+            SqlTable::Transfers => {
                 "account, height, position, time_ms, id, kind, received, asset, amount, counterparty, row"
             }
-            Table::BalanceRows => "account, height, position, row",
-            Table::Balances => "account, asset, height, time_ms, state, available, locked",
+            SqlTable::BalanceRows => "account, height, position, row",
+            SqlTable::Balances => "account, asset, height, time_ms, state, available, locked",
         }
     }
 }

@@ -241,13 +241,13 @@ fn a_library_logs_in_and_reads_the_history_of_its_account() {
     // Another key is refused by name, and so is the channel without a login.
     let refused = stream.log_in(&owner, &SecretKey::from_seed([9; 32])).expect_err("another key");
     assert_eq!(refused.code(), Some("login_refused"), "{refused}");
-    assert!(matches!(refused, ClientError::Refused { .. }) && refused.to_string().contains(&node.server), "{refused}");
+    assert!(matches!(&refused, ClientError::Refused { server, .. } if *server == node.server), "{refused}");
     stream.log_in(&owner, &key).expect("its own key");
     stream.subscribe(&[(Channel::Orders(owner), None)]).expect("sent");
     let mut until = |is: &dyn Fn(&StreamMessage) -> bool| while !is(&stream.wait().expect("a message").event) {};
     until(&|event| matches!(event, StreamMessage::Snapshot(begun) if matches!(begun.state, ChannelState::Orders(_))));
 
-    let offer = ["offer", "--sell", "EUR", "--buy", "USD", "--amount", "10", "--limit", "1.1"];
+    let offer = ["offer", "--sell", "EUR", "--buy", "USD", "--amount", "1000", "--limit", "1.1"];
     assert_eq!(told(&wallet(&node.server, &offer, Some(&file))).0, Some(0));
     until(&|event| matches!(event, StreamMessage::Orders(_)));
     let page = HistoryPage { limit: Some(1), ..HistoryPage::NEWEST };

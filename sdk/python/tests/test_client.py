@@ -52,6 +52,7 @@ from walras.client import (
 from walras.client.certificate import check_certificate, prove_outcome
 from walras.client.encoding import Body, Pay, Signed, address_bytes, raw
 from walras.client.flow import Answer, Ask
+from walras.client.pending import MemoryStore
 from walras.client.proof import ProofError, prove_account
 
 OTHER = EthereumKey(KEYS[-1]).address
@@ -186,6 +187,34 @@ def test_a_lost_answer_never_pays_twice(client: Client, made: Made) -> None:
         fate = hopeless.fate(error.id) if is_told else hopeless.retry(error.id)
     assert fate.state == "executed" and hopeless.stored() == []
     assert client.account(address).balance("EUR").available == 10
+
+
+class Overtaken(Client):
+    """Before it first sends what it has signed, something else is done; then its number is used, says the node, which
+    knows that a moment before it tells the transaction."""
+
+    first: Callable[[], Any] | None = None
+
+    def _answer(self, ask: Ask) -> Answer:
+        if ask.method == "POST" and (first := self.first) is not None:
+            self.first = None
+            first()
+            return Answer(422, b'{"error":{"code":"sequence_used","message":"the number is used"}}')
+        return super()._answer(ask)
+
+
+def test_a_reference_is_paid_once_although_another_call_sends_its_bytes_first(client: Client, made: Made) -> None:
+    key, store = EthereumKey.generate(), MemoryStore()
+    address = funded(client, key)
+    overtaken = made(kind=Overtaken, key=key, store=store)
+    others: list[str] = []
+
+    def other() -> None:
+        others.append(made(key=key, store=store).pay(OTHER, "EUR", "5", reference="invoice 7").id)
+
+    overtaken.first = other
+    assert [overtaken.pay(OTHER, "EUR", "5", reference="invoice 7").id] == others
+    assert client.account(address).balance("EUR").available == 15
 
 
 class Slow(AsyncClient):

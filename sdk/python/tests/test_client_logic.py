@@ -242,7 +242,9 @@ def test_a_stored_transaction_stays_until_it_is_forgotten(durable: bool, tmp_pat
         (tmp_path / "key.json.pending" / two.id).write_bytes(b"torn")
         with pytest.raises(StoreError, match="remove it"):
             store.all()
-    store.release("invoice 7")
+    store.release("invoice 7", two.id)
+    assert store.referenced("invoice 7") == one, "the record is of another transaction"
+    store.release("invoice 7", one.id)
     assert store.referenced("invoice 7") is None
 
 

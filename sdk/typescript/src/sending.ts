@@ -127,7 +127,8 @@ export class Sender {
       } catch (error) {
         if (!(error instanceof NumberGone) && !(error instanceof VoidError && reference !== undefined)) throw error;
         await this.store.forget(signed.id);
-        if (reference !== undefined) await this.store.release(reference);
+        // Another call may have signed anew for this reference meanwhile: that record stays.
+        if (reference !== undefined) await this.store.reserved(() => this.store.release(reference, signed.id));
       }
     }
     throw new NumbersError("others that use this account take every number first; nothing was done. Try again later");
@@ -184,7 +185,8 @@ export class Sender {
     });
     await this.store.keep(signed, reference);
     await this.store.took(this.account, signed.sequence);
-    return { signed, isNew: true };
+    // Whoever knows the reference may have sent the bytes before this call does.
+    return { signed, isNew: reference === null };
   }
 
   /**

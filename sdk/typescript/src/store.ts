@@ -19,8 +19,8 @@ export interface Store {
   get(id: string): Promise<Signed | null>;
   /** The transaction of a reference, also when it is final. */
   referenced(reference: string): Promise<Signed | null>;
-  /** Removes the record of a reference, whose transaction had no effect. */
-  release(reference: string): Promise<void>;
+  /** Removes the record of a reference, if it is still of this transaction, which had no effect. Called within `reserved`. */
+  release(reference: string, id: string): Promise<void>;
   /** The highest sequence number that a sender with this store has taken. */
   highest(account: string): Promise<bigint>;
   took(account: string, sequence: bigint): Promise<void>;
@@ -80,8 +80,8 @@ export class TextStore implements Store {
     return this.signed(this.place("reference", digestOf(reference)));
   }
 
-  async release(reference: string): Promise<void> {
-    this.texts.removeItem(this.place("reference", digestOf(reference)));
+  async release(reference: string, id: string): Promise<void> {
+    if ((await this.referenced(reference))?.id === id) this.texts.removeItem(this.place("reference", digestOf(reference)));
   }
 
   async highest(account: string): Promise<bigint> {

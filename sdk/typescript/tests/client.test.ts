@@ -155,6 +155,24 @@ test("a reference is paid once, also after a crash", { skip }, async () => {
   assert.equal(await held(address, "EUR"), "4");
 });
 
+test("a reference is paid once, although another call sends its bytes first", { skip }, async () => {
+  const key = EthereumKey.generate();
+  const address = await funded(key);
+  const store = new MemoryStore();
+  let other: Promise<{ id: string }> | null = null;
+  const fetch: typeof globalThis.fetch = async (url, asked) => {
+    if (asked?.method !== "POST" || other) return globalThis.fetch(url, asked);
+    // Before the first call sends what it has signed, another one finds it by its reference, and it is executed. The node
+    // knows its number as used a moment before it tells the transaction.
+    await (other = made(key, { store }).pay(OTHER, "EUR", "5", { reference: "invoice 7" }));
+    const error = { code: "sequence_used", message: "the number is used" };
+    return new Response(JSON.stringify({ error }), { status: 422, headers: { "content-type": "application/json" } });
+  };
+  const first = await made(key, { store, fetch }).pay(OTHER, "EUR", "5", { reference: "invoice 7" });
+  assert.equal(first.id, (await other!).id);
+  assert.equal(await held(address, "EUR"), "15");
+});
+
 test("a refused transaction is dead once its number is used", { skip }, async () => {
   const key = EthereumKey.generate();
   await funded(key);

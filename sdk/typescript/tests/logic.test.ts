@@ -196,7 +196,9 @@ for (const [name, made] of stores) {
     assert.equal(await store.get(one.id), null);
     assert.equal((await store.get(two.id))?.id, two.id);
     assert.equal((await store.referenced(reference))?.id, one.id, "the record of a reference outlives its transaction");
-    await store.release(reference);
+    await store.release(reference, two.id);
+    assert.equal((await store.referenced(reference))?.id, one.id, "the record is of another transaction");
+    await store.release(reference, one.id);
     assert.equal(await store.referenced(reference), null);
     await store.took("a", 7n);
     await store.took("a", 5n);

@@ -189,11 +189,11 @@ fn receipts_prove_verdicts_of_fills_and_fills_are_proved_by_the_tree() {
     assert!(matches!(proof.verify(&root), Err(ProofFault::OtherValue)));
     // The format has a version of its own, and others are refused.
     let bytes = borsh::to_vec(&of_block).expect("encodes");
-    assert_eq!((bytes[0], borsh::from_slice::<BlockReceipts>(&bytes).expect("decodes")), (9, of_block.clone()));
+    assert_eq!((bytes[0], borsh::from_slice::<BlockReceipts>(&bytes).expect("decodes")), (11, of_block.clone()));
     let without = BlockReceipts { venues: Vec::new(), ..of_block };
     let plain = borsh::to_vec(&without).expect("encodes");
-    assert_eq!((plain[0], borsh::from_slice::<BlockReceipts>(&plain).expect("decodes")), (8, without));
-    let empty = [&[9], &plain[1..], &[0; 4]].concat();
+    assert_eq!((plain[0], borsh::from_slice::<BlockReceipts>(&plain).expect("decodes")), (10, without));
+    let empty = [&[11], &plain[1..], &[0; 4]].concat();
     let error = borsh::from_slice::<BlockReceipts>(&empty).expect_err("another encoding of the same");
     assert_eq!(error.kind(), ErrorKind::InvalidData);
 }

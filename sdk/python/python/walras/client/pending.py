@@ -47,8 +47,9 @@ class Store(Protocol):
     def referenced(self, reference: str) -> Signed | None:
         """The transaction of a reference, also when it is final."""
 
-    def release(self, reference: str) -> None:
-        """Removes the record of a reference, whose transaction had no effect."""
+    def release(self, reference: str, id: str) -> None:
+        """Removes the record of a reference, if it is still of this transaction, which had no effect. Called within
+        `reserved`."""
 
     def highest(self, account: str) -> int:
         """The highest sequence number that a sender with this store has taken."""
@@ -100,9 +101,11 @@ class MemoryStore:
         with self._lock:
             return self._references.get(reference)
 
-    def release(self, reference: str) -> None:
+    def release(self, reference: str, id: str) -> None:
         with self._lock:
-            self._references.pop(reference, None)
+            known = self._references.get(reference)
+            if known is not None and known.id == id:
+                del self._references[reference]
 
     def highest(self, account: str) -> int:
         return self._highest.get(account, 0)
@@ -184,8 +187,10 @@ class FolderStore:
         except (ValueError, KeyError, TypeError) as error:
             raise StoreError(f"{path} does not contain the record of a reference: {error}") from error
 
-    def release(self, reference: str) -> None:
-        self._reference_file(reference).unlink(missing_ok=True)
+    def release(self, reference: str, id: str) -> None:
+        known = self.referenced(reference)
+        if known is not None and known.id == id:
+            self._reference_file(reference).unlink(missing_ok=True)
 
     def highest(self, account: str) -> int:
         try:

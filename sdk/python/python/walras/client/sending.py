@@ -134,7 +134,9 @@ class Sender:
                 if reference is None:
                     raise
             if reference is not None:
-                self.store.release(reference)
+                # Another call may have signed anew for this reference meanwhile: that record stays.
+                with self.store.reserved():
+                    self.store.release(reference, signed.id)
         raise NumbersError("others that use this account take every number first; nothing was done. Try again later")
 
     def sign(self, operation: Operation, reference: str | None) -> Flow[tuple[Signed, bool]]:
@@ -180,7 +182,8 @@ class Sender:
             height, is_fresh = (yield from self.session.height()), True
         if len(stored) > _STORED_MANY:
             yield from self.settle()
-        return signed, True
+        # Whoever knows the reference may have sent the bytes before this call does.
+        return signed, reference is None
 
     def _sent_before(self, encoded: bytes) -> Flow[Signed | None]:
         """A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send
