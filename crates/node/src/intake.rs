@@ -11,9 +11,7 @@ use ledger::contracts::EthereumFault;
 use primitives::{Transaction, TransactionId, verify_transactions};
 use rayon::prelude::*;
 use replica::{EthereumCandidate, EthereumReject, PoolEntry, Reject};
-use tokio::sync::oneshot;
 
-use crate::pool::Pooled;
 use crate::shared::{Shared, Submission};
 
 /// Maximum number of transactions whose signatures are checked together.
@@ -56,7 +54,6 @@ fn admit(
     let ledger = shared.read_ledger();
     let mut pooled = shared.pool.lock();
     let views = shared.readers.published.views();
-    let Pooled { mempool, waiters, .. } = &mut *pooled;
     let arrived_ms = shared.now_ms();
     let mut entries = Vec::with_capacity(transactions.len());
     let mut known = Vec::with_capacity(transactions.len());
@@ -72,17 +69,15 @@ fn admit(
         }
         known.push((id, answer));
     }
-    let mut entered = mempool.admit_all(entries, &ledger).into_iter();
+    let mut entered = pooled.mempool.admit_all(entries, &ledger).into_iter();
     let mut answer = |(id, known): (TransactionId, Option<Answer>)| {
         let answer = known.unwrap_or_else(|| match entered.next().expect("one for each entry") {
-            Ok(()) | Err(Reject::Waiting) => {
-                let receiver = wait.then(|| {
-                    let (sender, receiver) = oneshot::channel();
-                    waiters.entry(id).or_default().push(sender);
-                    receiver
-                });
-                Answer::Pending(id, receiver)
+            // Its number may be used by itself, in a block that no view has yet: a client that took this for the number
+            // of another transaction would sign anew, and pay twice.
+            Err(Reject::Refused(Refusal::SEQUENCE_USED | Refusal::SEQUENCE_TOO_OLD)) if pooled.is_unpublished(&id) => {
+                Answer::Pending(id, wait.then(|| pooled.wait_for(id)))
             }
+            Ok(()) | Err(Reject::Waiting) => Answer::Pending(id, wait.then(|| pooled.wait_for(id))),
             Err(Reject::Full) => Answer::Full,
             Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
         });

@@ -110,7 +110,19 @@ impl Pooled {
     /// Whether a transaction is pending, or its block is not published yet.
     pub fn is_pending(&self, id: &TransactionId) -> bool {
         let pool = &self.mempool;
-        pool.contains(id) || pool.ethereum.contains(id) || self.unpublished.iter().any(|block| block.contains(id))
+        pool.contains(id) || pool.ethereum.contains(id) || self.is_unpublished(id)
+    }
+
+    /// Whether a transaction's block is executed and not published yet.
+    pub fn is_unpublished(&self, id: &TransactionId) -> bool {
+        self.unpublished.iter().any(|block| block.contains(id))
+    }
+
+    /// Where the block of a pending transaction is told.
+    pub fn wait_for(&mut self, id: TransactionId) -> oneshot::Receiver<Awaited> {
+        let (sender, receiver) = oneshot::channel();
+        self.waiters.entry(id).or_default().push(sender);
+        receiver
     }
 
     /// Tells those who wait for transactions that others have displaced, and remembers these.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use ledger::contracts::{EthereumKey, EthereumRequest, contract_address};
 use ledger::{AccountProof, EthereumReceiptProof, Genesis, Listing, ModifiedProof, Outcome, ReceiptProof, Refusal};
-use node::{Config, Node};
+use node::{Answer, Config, Node};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, PublicKey, SecretKey, Sequence, SignedBy, Transaction,
     from_hex, to_hex,
@@ -72,6 +72,29 @@ fn with_node_of<T: Send + 'static>(
         node.stop().await;
         result
     })
+}
+
+/// Between the execution of a block and its publication, the number of a transaction is used and no view has the
+/// transaction.
+#[test]
+fn bytes_are_never_refused_for_the_number_that_they_have_used_themselves() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    runtime.block_on(async {
+        let node = Node::start(config(), &genesis(), &dir.path().join("data"), None).await.expect("starts");
+        for sequence in 1..=60 {
+            let transaction = pay(1, sequence, 1);
+            loop {
+                let answers = node.exchange().submit(vec![transaction.clone()], false).expect("open").await;
+                match &answers.expect("an answer")[..] {
+                    [Answer::Pending(..)] => {}
+                    [Answer::Committed(_, found)] if found.outcome == Outcome::Applied => break,
+                    other => panic!("{sequence}: {other:?}"),
+                }
+            }
+        }
+        node.stop().await;
+    });
 }
 
 /// A chain with contracts, and a key that holds a thousand of asset 0.

@@ -22,6 +22,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use postgres::error::SqlState;
 use postgres::types::ToSql;
 use postgres::{Client, Row, Transaction};
 use primitives::Height;
@@ -39,6 +40,8 @@ pub use testing::TestServer;
 const READERS: usize = 4;
 /// How long the database may take to say that it is there.
 const ANSWER: Duration = Duration::from_secs(5);
+/// How long a node waits for the one before it to let go.
+const LOCK_MS: u32 = 3_000;
 /// The advisory lock of the node that writes: "walras" as a number.
 const WRITER: i64 = 0x0000_7761_6c72_6173;
 
@@ -294,11 +297,15 @@ impl RelationalHistory {
     fn begin(&self) -> Result<Writer, RelationalError> {
         let mut client = self.connector.connect()?;
         client.batch_execute("SET synchronous_commit = off")?;
+        // The server may not have noticed yet that this node's connection of before has ended.
+        client.batch_execute(&format!("SET lock_timeout = {LOCK_MS}"))?;
         let key: &[&(dyn ToSql + Sync)] = &[&WRITER, &self.schema];
-        let taken = client.query_one("SELECT pg_try_advisory_lock($1 # hashtextextended($2, 0))", key)?;
-        if !taken.try_get::<_, bool>(0)? {
-            return Err(RelationalError::Taken(self.schema.clone()));
-        }
+        match client.execute("SELECT pg_advisory_lock($1 # hashtextextended($2, 0))", key) {
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                return Err(RelationalError::Taken(self.schema.clone()));
+            }
+            taken => taken?,
+        };
         let mut make = client.transaction()?;
         make.batch_execute(&tables_in(&self.schema))?;
         let schema = &self.schema;
