@@ -118,6 +118,20 @@ pub enum TransferKind {
     Venue,
 }
 
+impl TransferKind {
+    /// Its name in interfaces and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            TransferKind::Payment => "payment",
+            TransferKind::Issue => "issue",
+            TransferKind::Burn => "burn",
+            TransferKind::Stake => "stake",
+            TransferKind::Lane => "lane",
+            TransferKind::Venue => "venue",
+        }
+    }
+}
+
 /// Units that left or reached an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct TransferRow {

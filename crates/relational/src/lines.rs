@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 
 use ledger::Outcome;
 use primitives::{Address, ClientId};
-use readers::history::{HistoryPlace, HistoryRow, OfferChange, TransferKind};
+use readers::history::{HistoryPlace, HistoryRow, OfferChange};
 use readers::history_entries::{HistoryEntry, read_entry};
 
 use crate::schema::SqlTable;
@@ -60,7 +60,7 @@ fn add(
         }
         HistoryEntry::Transfer(moved) => {
             let line = lines.begin(SqlTable::Transfers).with(height).with(position).with(time(moved.time_ms));
-            let line = line.with(bytes(&moved.id.0)).with(kind(moved.kind)).with(moved.received);
+            let line = line.with(bytes(&moved.id.0)).with(moved.kind.name()).with(moved.received);
             let line = line.with(moved.asset.0).with(moved.amount);
             line.with_some(moved.with.map(|other| bytes(&other.0))).end(row);
         }
@@ -129,16 +129,5 @@ fn outcome(outcome: &Outcome) -> &'static str {
         Outcome::Replaced(_) => "replaced",
         Outcome::Exact(exact) => exact.why.name(),
         other => other.refusal().map_or("superseded", |refusal| refusal.code()),
-    }
-}
-
-fn kind(kind: TransferKind) -> &'static str {
-    match kind {
-        TransferKind::Payment => "payment",
-        TransferKind::Issue => "issue",
-        TransferKind::Burn => "burn",
-        TransferKind::Stake => "stake",
-        TransferKind::Lane => "lane",
-        TransferKind::Venue => "venue",
     }
 }

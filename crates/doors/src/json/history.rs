@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use api::{BalancesAtBody, ExactTermsBody, HeldBody, HistoryFillBody, PlacedOrderBody, TransferBody};
 use ledger::{FillReason, Outcome, Traded};
 use primitives::{Amount, ClientId, Height};
-use readers::history::{BalanceRow, FillRow, HistoryPlace, OfferChange, OrderRow, TransferKind, TransferRow};
+use readers::history::{BalanceRow, FillRow, HistoryPlace, OfferChange, OrderRow, TransferRow};
 
 use super::Symbols;
 use super::blocks::outcome;
@@ -110,14 +110,6 @@ impl Symbols {
 
     /// A transfer.
     pub fn transfer(&self, height: Height, row: &TransferRow) -> TransferBody {
-        let kind = match row.kind {
-            TransferKind::Payment => "payment",
-            TransferKind::Issue => "issue",
-            TransferKind::Burn => "burn",
-            TransferKind::Stake => "stake",
-            TransferKind::Lane => "lane",
-            TransferKind::Venue => "venue",
-        };
         TransferBody {
             height,
             time_ms: row.time_ms,
@@ -125,7 +117,7 @@ impl Symbols {
             asset: self.name(row.asset),
             amount: row.amount.to_string(),
             direction: if row.received { "in" } else { "out" }.into(),
-            kind: kind.into(),
+            kind: row.kind.name().into(),
             with: row.with.map(|account| account.to_string()),
         }
     }
