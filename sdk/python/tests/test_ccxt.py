@@ -107,6 +107,44 @@ def test_ccxt_on_an_event_loop_trades_and_watches(demo: Demo) -> None:
     asyncio.run(trade())
 
 
+def test_ccxt_watches_own_orders_and_trades(demo: Demo) -> None:
+    async def trade() -> None:
+        exchange = walras.ccxt_async.walras({"privateKey": KEYS[1], "urls": {"api": demo.url}})
+        nobody = walras.ccxt_async.walras({"urls": {"api": demo.url}})
+
+        async def order_until(id: str, status: str) -> Any:
+            while True:
+                for one in await exchange.watch_orders("EUR/USD"):
+                    if (one["id"], one["status"]) == (id, status):
+                        return one
+
+        try:
+            rests = await exchange.create_order("EUR/USD", "limit", "sell", 4, 495)
+            seen = await order_until(rests["id"], "open")
+            assert (seen["side"], seen["price"], seen["amount"], seen["remaining"]) == ("sell", 495, 4, 4)
+            await exchange.cancel_order(rests["id"])
+            await order_until(rests["id"], "canceled")
+            # What was not watched meanwhile comes with the next looks.
+            await exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
+            bought = await exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
+            await order_until(bought["id"], "closed")
+            trades: list[Any] = []
+            while bought["id"] not in [one["order"] for one in trades]:
+                trades += await exchange.watch_my_trades("EUR/USD")
+            own = [one for one in trades if one["order"] == bought["id"]]
+            assert own[0]["side"] == "buy" and own[0]["price"] <= 3 and own[0]["amount"] > 0
+            assert trades == sorted(trades, key=lambda one: one["timestamp"])
+            await exchange.cancel_all_orders()
+            assert exchange.has["watchOrders"] and exchange.has["watchMyTrades"]
+            with pytest.raises(ccxt.AuthenticationError):
+                await nobody.watch_orders()
+        finally:
+            await exchange.close()
+            await nobody.close()
+
+    asyncio.run(trade())
+
+
 def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None:
     order = exchange.create_order
     nobody = walras.ccxt.walras({"urls": {"api": "http://127.0.0.1:1"}})

@@ -13,7 +13,7 @@ An order is an offer of the batch exchange. What follows from that:
 - Each transaction has a fee in the fee asset, and trades have none.
 
 Past orders and trades are those of the node's index: they end where it begins. `walras.ccxt_async` is the same class for
-event loops, with `watchOrderBook` and `watchTicker`.
+event loops, with `watchOrderBook`, `watchTicker`, `watchOrders` and `watchMyTrades`.
 """
 
 from __future__ import annotations
