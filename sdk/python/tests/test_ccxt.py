@@ -11,6 +11,7 @@ import pytest
 import walras.ccxt
 import walras.ccxt_async
 from conftest import KEYS, Demo
+from walras.client import to_pandas, to_polars
 
 
 @pytest.fixture
@@ -83,6 +84,20 @@ def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any)
     assert again["filled"] == pytest.approx(filled["filled"])
     assert filled["id"] in [order["id"] for order in exchange.fetch_closed_orders("EUR/USD")]
     exchange.cancel_all_orders()
+
+
+def test_ccxt_orders_for_exact_amounts_are_listed_with_them(exchange: Any) -> None:
+    exchange.load_markets()
+    fate = exchange.client.exact("buy", "EUR/USD", "3", "0.01")
+    assert fate.outcome is not None and fate.outcome.why in ("beyond_bound", "no_price")
+    found = exchange.fetch_order(str(fate.sequence))
+    told = (found["status"], found["timeInForce"], found["side"], found["amount"], found["filled"])
+    assert told == ("canceled", "FOK", "buy", 3, 0)
+    past = exchange.client.orders(limit=1)[0]
+    assert (past.exact_side, str(past.exact_units), str(past.exact_bound)) == ("buy", "3.000000", "0.010000")
+    frame = to_pandas([past])
+    assert frame["exact_side"][0] == "buy" and frame["exact_units"][0] == past.exact_units
+    assert to_polars([past])["exact_bound"][0] == past.exact_bound
 
 
 def test_ccxt_on_an_event_loop_trades_and_watches(demo: Demo) -> None:

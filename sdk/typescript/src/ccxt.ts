@@ -458,12 +458,15 @@ export class walras extends Exchange {
   private pastOrder(past: PastOrder, assets: { get(symbol: string): AssetInfo }): Order {
     const terms = this.termsOf(past);
     const price = shift(decimal(past.limit), assets.get(past.sell).decimals - assets.get(past.buy).decimals);
-    const [amount, shown] = this.inTerms(terms, past.amount ?? "0", price);
+    const [locked, shown] = this.inTerms(terms, past.amount ?? "0", price);
+    // An exact order is filled whole in its batch or not at all.
+    const amount = past.exact?.units && past.exact.side === terms.side ? past.exact.units : locked;
+    const timeInForce = past.exact ? "FOK" : past.life === "rests" ? "GTC" : undefined;
     const closed = past.why === "filled" || past.why === "returned" ? "closed" : "canceled";
     const status = past.status === "ended" ? closed : past.status === "resting" ? "open" : "rejected";
     const known = {
       ...{ id: String(past.sequence), clientOrderId: past.client ?? undefined, symbol: terms.symbol, side: terms.side, type: "limit" },
-      ...{ timeInForce: past.life === "rests" ? "GTC" : undefined, price: shown, amount, status, trades: [], info: told(past) },
+      ...{ timeInForce, price: shown, amount, status, trades: [], info: told(past) },
       ...{ remaining: terms.side === "sell" ? (past.left ?? "0") : undefined, timestamp: past.time_ms, datetime: this.iso8601(past.time_ms) },
     };
     return this.safeOrder(known, this.market(terms.symbol));

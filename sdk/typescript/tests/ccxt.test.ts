@@ -141,6 +141,14 @@ test("orders that cross are filled at the price or better", { skip }, async () =
   await exchange.cancelAllOrders("EUR/USD");
 });
 
+test("orders for exact amounts are listed with them", { skip }, async () => {
+  const fate = await exchange.node().exact("buy", "EUR/USD", "3", "0.01");
+  const found = await exchange.fetchOrder(String(fate.sequence));
+  assert.deepEqual([found.status, found.timeInForce, found.side, found.amount, found.filled], ["canceled", "FOK", "buy", 3, 0]);
+  const { rows } = await exchange.node().orders(undefined, 1);
+  assert.deepEqual(rows[0]!.exact, { side: "buy", units: "3", bound: "0.01" });
+});
+
 test("books and tickers are watched", { skip }, async () => {
   const watcher = new walras({ privateKey: SECRET, urls: { api: SERVER }, options });
   try {

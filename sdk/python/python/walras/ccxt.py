@@ -548,16 +548,21 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         amount, price = past.amount or Decimal(0), past.price or Decimal(0)
         statuses = {"resting": "open", "refused": "rejected", "void": "rejected"}
         closed = "closed" if past.why in ("filled", "returned") else "canceled"
+        # An exact order is filled whole in its batch or not at all.
+        in_force = "FOK" if past.exact_side else "GTC" if past.life == "rests" else None
+        shown = amount if is_sell else amount * price
+        if past.exact_units is not None and (past.exact_side == "sell") == is_sell:
+            shown = past.exact_units
         return self.safe_order(
             {
                 "id": str(past.sequence),
                 "clientOrderId": past.client,
                 "symbol": name,
                 "type": "limit",
-                "timeInForce": "GTC" if past.life == "rests" else None,
+                "timeInForce": in_force,
                 "side": "sell" if is_sell else "buy",
                 "price": plain(price if is_sell else 1 / price) if price else None,
-                "amount": plain(amount if is_sell else amount * price),
+                "amount": plain(shown),
                 "remaining": plain(past.left or Decimal(0)) if is_sell else None,
                 "status": statuses.get(past.status, closed),
                 "timestamp": past.time_ms,
