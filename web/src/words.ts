@@ -94,12 +94,13 @@ const ENDS: Record<string, string> = {
   number_used: "Void: another transaction has its number",
 };
 
-/** How an order of the history stands, and why. */
-export function orderEnd(status: string, why: string | null): string {
+/** How an order of the history stands, and why; `isExact` of one for an exact amount. */
+export function orderEnd(status: string, why: string | null, isExact = false): string {
   if (status === "resting") return "Rests";
   if (status === "pending") return "Pending: in no block yet";
   const reason = why === null ? "" : why.replaceAll("_", " ");
   if (status === "refused") return `Refused: ${reason}`;
+  if (isExact && status === "ended" && why !== null) return exactEnd(why);
   const known = why === null ? undefined : ENDS[why];
   if (known !== undefined) return known;
   return `${status.charAt(0).toUpperCase()}${status.slice(1)}${reason ? `: ${reason}` : ""}`;
@@ -163,6 +164,22 @@ const EXACT_WHY: Record<string, string> = {
   no_room: "there was no room for it beside the offers",
 };
 
+/** How an exact order ended in its batch. */
+export function exactEnd(why: string): string {
+  return why === "filled" ? "Filled exactly" : `Not filled: ${EXACT_WHY[why] ?? why.replaceAll("_", " ")}`;
+}
+
+/** What helps against each of these reasons. */
+const EXACT_ADVICE: Record<string, string> = {
+  no_price: "Nobody traded between the two assets in this batch. A limit order waits for somebody who does.",
+  beyond_bound: "Send it again with a wider bound, or as a limit order, which waits for its price.",
+  group_not_full: "Exact orders come after offers, and not all offers of these assets could trade. Send it again, or as a limit order.",
+  no_room: "Exact orders take what offers leave. Send it again with a smaller amount, or as a limit order, which comes first.",
+};
+
+/** What whoever sent an exact order that was not filled can do; nothing for one that was. */
+export const exactAdvice = (why: string | null): string => (why === null ? "" : (EXACT_ADVICE[why] ?? ""));
+
 /** What became of a transaction, in a sentence. */
 export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "applied") return "Applied";
@@ -170,7 +187,7 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "cancelled") return outcome.missing ? `Cancelled ${outcome.found}; ${outcome.missing} had traded or ended` : `Cancelled ${outcome.found}`;
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
-  if (outcome.result === "exact") return outcome.why === "filled" ? "Filled exactly" : `Not filled: ${EXACT_WHY[outcome.why] ?? outcome.why}`;
+  if (outcome.result === "exact") return exactEnd(outcome.why);
   if (outcome.result === "pooled") return `${outcome.shares} shares of the pool`;
   if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";

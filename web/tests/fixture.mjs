@@ -342,6 +342,14 @@ function pastOrder(number) {
   };
 }
 
+/** An exact order, for which there was no room. */
+function pastExact(number) {
+  const outcome = { result: "exact", sold: "0", bought: "0", returned: "500000", why: "no_room" };
+  const exact = { side: "buy", units: "400000", bound: "500000" };
+  return { ...pastOrder(number), sell: "USD", buy: "EUR", limit: "0.8", amount: "500000", life: "one batch", exact, outcome, status: "ended", why: "no_room", left: "0" };
+}
+const PAST_EXACT = 66;
+
 /** Its fill of 10,000.00 at 1.1 USD per EUR, one block later. */
 function pastFill(number) {
   return { height: number + 1, time_ms: EPOCH_MS + 1000 * (number + 1), sell: "EUR", buy: "USD", limit: "1.105", offer: String(number), sold: "1000000", bought: "1100000", left: "250050", returned: "0" };
@@ -354,7 +362,8 @@ function pastTransfer(number) {
 
 /** A page of a part of the history, by cursors that name the row before. */
 function history(height, address, what, { cursor, limit }) {
-  const row = { orders: pastOrder, fills: pastFill, transfers: pastTransfer }[what];
+  const placed = (number) => (number === PAST_EXACT ? pastExact(number) : pastOrder(number));
+  const row = { orders: placed, fills: pastFill, transfers: pastTransfer }[what];
   const first = address === ACCOUNT ? (cursor === null ? PAST_ORDERS : Number(cursor.split(".")[0]) - 1) : 0;
   const numbers = Array.from({ length: Math.min(limit, first) }, (_, at) => first - at);
   const last = numbers.at(-1) ?? 0;
@@ -362,11 +371,11 @@ function history(height, address, what, { cursor, limit }) {
 }
 
 function orderFate(height, address, number) {
-  const order = pastOrder(number);
+  const order = number === PAST_EXACT ? pastExact(number) : pastOrder(number);
   const { id, sequence, until, status, why } = order;
   const isFilled = order.outcome.result === "offered";
   const fills = isFilled ? [pastFill(number)] : [];
-  return { account: address, height, known_from: 1, status, until, why, id, sequence, order, sold: isFilled ? "1000000" : "0", bought: isFilled ? "1100000" : "0", returned: "0", fills, others: [] };
+  return { account: address, height, known_from: 1, status, until, why, id, sequence, order, sold: isFilled ? "1000000" : "0", bought: isFilled ? "1100000" : "0", returned: order.outcome.returned ?? "0", fills, others: [] };
 }
 
 const RECEIPT = { sender: ACCOUNT, result: "succeeded", gas_used: "91234", gas_price: "5000000000", logs: [] };

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Asset } from "@walras/client/bodies";
 import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
-import { termsOf, type Order } from "@walras/client/terms";
-import { check, previewOf } from "../src/trade/orders";
+import { exactTermsOf, lockedBy, termsOf, type ExactOrder, type Order } from "@walras/client/terms";
+import { check, exactPreviewOf, previewOf } from "../src/trade/orders";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
@@ -109,6 +109,42 @@ describe("an order", () => {
   });
 });
 
+describe("an exact order", () => {
+  const order = (change: Partial<ExactOrder> = {}): ExactOrder => ({ side: "buy", base: "EUR", quote: "USD", amount: "100", bound: "120", ...change });
+
+  it("names the units, and the bound in all, of the two assets", () => {
+    const bought = exactTermsOf(order(), ASSETS);
+    expect(bought).toEqual({ sell: "USD", buy: "EUR", side: "buy", units: "1000000", bound: "12000" });
+    const sold = exactTermsOf(order({ side: "sell" }), ASSETS);
+    expect(sold).toEqual({ sell: "EUR", buy: "USD", side: "sell", units: "1000000", bound: "12000" });
+    expect([bought, sold].map((terms) => lockedBy(terms as never))).toEqual(["12000", "1000000"]);
+  });
+
+  it("that cannot be is refused in words that say what to write", () => {
+    expect(exactTermsOf(order({ amount: "0" }), ASSETS)).toContain("exact amount of EUR as a number above 0");
+    expect(exactTermsOf(order({ amount: "0.00001" }), ASSETS)).toContain("EUR has 4 places after the point");
+    expect(exactTermsOf(order({ bound: "" }), ASSETS)).toContain("the most that you pay in all, in USD");
+    expect(exactTermsOf(order({ side: "sell", bound: "-1" }), ASSETS)).toContain("the least that you receive in all, in USD");
+    expect(exactTermsOf(order({ bound: "1.001" }), ASSETS)).toContain("USD has 2 places after the point");
+    expect(exactTermsOf(order({ base: "JPY", amount: "99" }), ASSETS)).toContain("for at least 100 JPY");
+    expect(exactTermsOf(order({ bound: "92233720368547758.08" }), ASSETS)).toContain("more than an account can have");
+    expect(typeof exactTermsOf(order({ bound: "92233720368547758.07" }), ASSETS)).toBe("object");
+    expect(exactTermsOf(order({ quote: "XYZ" }), ASSETS)).toContain("XYZ is not an asset");
+  });
+
+  it("is held against the price of the last batch, in places of the quote", () => {
+    const book = { height: 7, market: "EUR/USD", price: "1.0612345", price_height: 7, sells: [], buys: [] };
+    const preview = (change: Partial<ExactOrder>, price: string | null = book.price) => exactPreviewOf(order(change), { ...book, price }, ASSETS);
+    expect(preview({})).toEqual({ other: { digits: 10612n, scale: 2 }, isWithin: true });
+    expect(preview({ bound: "106.13" })!.isWithin).toBe(true);
+    expect(preview({ bound: "106.11" })!.isWithin).toBe(false);
+    expect(preview({ side: "sell", bound: "106.11" })!.isWithin).toBe(true);
+    expect(preview({ side: "sell", bound: "106.13" })!.isWithin).toBe(false);
+    expect(preview({ bound: "" })!.isWithin).toBe(false);
+    expect(preview({}, null)).toBe(null);
+  });
+});
+
 describe("a node that lays out something else than was asked for", () => {
   const trader = { address: "0x4a62316623ad457f02cdc5d997ded67a383ec569" };
   const network = { chain: "31337", network: "0x" + "4e".repeat(32) };
@@ -170,6 +206,25 @@ describe("a node that lays out something else than was asked for", () => {
     expect(cancel([offer("7"), offer("8")])).not.toThrow();
     for (const lie of [[offer("7")], [offer("7"), offer("9")], [offer("7"), offer("8", "USD")]]) {
       expect(cancel(lie)).toThrow("nothing was signed");
+    }
+    const terms = { sell: "EUR", buy: "USD", side: "sell", units: "1000000", bound: "12000" };
+    const exact = (change: (message: Record<string, unknown>) => void = () => undefined) => {
+      const typed_data: TypedData = {
+        ...told().typed_data,
+        types: {
+          ...told().typed_data.types,
+          Exact: [field("account", "address"), field("sequence", "uint64"), field("until", "uint64"), field("sell", "uint32"), field("buy", "uint32"), field("side", "string"), field("units", "uint64"), field("bound", "uint64"), field("client", "bytes16")],
+        },
+        primaryType: "Exact",
+        message: { account: trader.address, sequence: "5", until: "70", ...terms, sell: "1", buy: "0", client: operation.client },
+      };
+      change(typed_data.message);
+      const laid = { sequence: "5", until: "70", unsigned: "0x00", hash: toHex(hashTypedData(typed_data)), typed_data };
+      return () => check(laid, trader, { type: "exact", ...terms, client: operation.client }, "70", network, ASSETS);
+    };
+    expect(exact()).not.toThrow();
+    for (const [name, value] of [["side", "buy"], ["units", "1000001"], ["bound", "1"], ["sell", "0"]]) {
+      expect(exact((message) => (message[name!] = value))).toThrow("nothing was signed");
     }
     expect(() => check({ ...honest, hash: "0x" + "00".repeat(32) }, trader, operation, "70", network, ASSETS)).toThrow("hash");
   });

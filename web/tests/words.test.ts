@@ -1,7 +1,7 @@
 /** Amounts of transactions stand in the decimals of their assets. */
 import { describe, expect, it } from "vitest";
 import type { Operation, Outcome } from "@walras/client/bodies";
-import { checkStatus, metText, operationText, orderEnd } from "../src/words";
+import { checkStatus, exactAdvice, metText, operationText, orderEnd, outcomeText } from "../src/words";
 
 const decimals = (symbol: string): number => ({ USD: 2, BTC: 8, JPY: 0 })[symbol] ?? 0;
 
@@ -21,6 +21,28 @@ describe("transactions in words", () => {
     expect(metText(offer, met, "bought", decimals)).toBe("77,052.00 USD");
     expect(metText(offer, met, "left", decimals)).toBe("0.30000000 BTC");
     expect(metText(offer, { result: "applied" }, "sold", decimals)).toBe("");
+  });
+});
+
+describe("exact orders", () => {
+  const asked: Operation = { type: "exact", sell: "USD", buy: "BTC", side: "buy", units: "5000000", bound: "300000" };
+  const filled: Outcome = { result: "exact", sold: "250000", bought: "5000000", returned: "50000", why: "filled" };
+
+  it("say which amount is exact, and what they moved", () => {
+    expect(operationText(asked, decimals)).toBe("Buy exactly 0.05000000 BTC for USD");
+    expect(["sold", "bought", "returned", "left"].map((part) => metText(asked, filled, part as never, decimals))).toEqual(["2,500.00 USD", "0.05000000 BTC", "500.00 USD", "0.00 USD"]);
+    expect(outcomeText(filled)).toBe("Filled exactly");
+  });
+
+  it("say why they were not filled, and what helps", () => {
+    expect(outcomeText({ ...filled, why: "no_room" })).toBe("Not filled: there was no room for it beside the offers");
+    for (const why of ["no_price", "beyond_bound", "group_not_full", "no_room"]) {
+      expect(orderEnd("ended", why, true)).toMatch(/^Not filled: /);
+      expect(exactAdvice(why)).toMatch(/\.$/);
+    }
+    expect([orderEnd("ended", "filled", true), exactAdvice("filled"), exactAdvice(null)]).toEqual(["Filled exactly", "", ""]);
+    expect(orderEnd("refused", "exact_too_small", true)).toBe("Refused: exact too small");
+    expect(orderEnd("ended", "by_magic", true)).toBe("Not filled: by magic");
   });
 });
 

@@ -120,7 +120,7 @@ pub struct FillsBody {
     pub next: Option<String>,
 }
 
-/// An execution of an offer in a batch.
+/// An execution of an offer or of an exact order in a batch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HistoryFillBody {
     /// Height of the batch.
@@ -131,9 +131,9 @@ pub struct HistoryFillBody {
     pub sell: String,
     /// Symbol bought.
     pub buy: String,
-    /// The offer's limit.
+    /// The offer's limit; of an exact order the least rate that it means.
     pub limit: String,
-    /// The offer's id.
+    /// The offer's id; of an exact order the number of its transaction.
     pub offer: String,
     /// Units sold.
     pub sold: String,
@@ -141,7 +141,7 @@ pub struct HistoryFillBody {
     pub bought: String,
     /// Units that rest.
     pub left: String,
-    /// Units returned because they are too few for an offer.
+    /// Units returned because they are too few for an offer; of an exact order what it locked and did not sell.
     pub returned: String,
 }
 

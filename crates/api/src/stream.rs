@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     AccountBody, BalanceBody, BatchBody, BlockBody, BookChangeBody, BookSnapshotBody, CandleBody, EndedOfferBody,
-    OfferBody, OutcomeBody, OwnOrdersBody, TickerBody,
+    ExactTradeBody, OfferBody, OutcomeBody, OwnOrdersBody, TickerBody,
 };
 
 /// A message of the stream.
@@ -163,6 +163,9 @@ pub struct AccountIncrement {
     pub outcomes: Vec<OwnOutcomeBody>,
     /// Executions of its offers.
     pub fills: Vec<OwnFillBody>,
+    /// Its exact orders that were filled.
+    #[serde(default)]
+    pub exacts: Vec<ExactTradeBody>,
     /// Its offers that left the book otherwise than by trading.
     pub ended: Vec<EndedOfferBody>,
     /// What it has after the block.

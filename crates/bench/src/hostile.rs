@@ -14,12 +14,13 @@
 //! spread over sub-blocks, which validator proposes which, and its clock. [`basis_points`] tries all of these on a
 //! block and returns the largest move of a valuation.
 
+mod genes;
 mod prices;
 
 use std::time::Instant;
 
 use ledger::{LEAST_UNITS, Ledger, Roots, Signatures};
-use primitives::{AssetId, Operation, Price, Transaction};
+use primitives::{AssetId, ClientId, ExactSide, Life, Operation, Price, Transaction};
 use serde_json::{Value, json};
 
 use crate::population::{Population, Unsigned, block};
@@ -27,6 +28,8 @@ use crate::trading::Trading;
 use ::clearing::workload::Seeded;
 
 pub use prices::basis_points;
+
+use genes::{BEGINNINGS, Genes, KINDS};
 
 /// Size of the measurement.
 #[derive(Clone, Debug)]
@@ -57,81 +60,6 @@ const TIMES: usize = 3;
 
 /// All rows.
 pub const ROWS: [Row; 2] = [Row { name: "50 assets", assets: 50 }, Row { name: "200 assets", assets: 200 }];
-
-/// The contents of a block: each gene from 0 to 1.
-#[derive(Clone, Debug, PartialEq)]
-struct Genes([f64; GENES.len()]);
-
-/// The genes by name.
-const GENES: [&str; 14] = [
-    "offers",
-    "cancels",
-    "missed cancels",
-    "payments",
-    "new accounts",
-    "overdrafts",
-    "conflicts",
-    "shape",
-    "assets",
-    "spread of limits",
-    "spread of amounts",
-    "equal limits",
-    "one account",
-    "crossing",
-];
-
-/// Starting points of the search; genes that are not named are 0. Each has offers that all cross by a little.
-const BEGINNINGS: [&[(&str, f64)]; 4] = [
-    // Any asset for any other: the largest number of trades.
-    &[("shape", 0.7)],
-    // The same with a few accounts that act often: the worst known block at 200 assets. A few offers decide.
-    &[("shape", 0.7), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
-    // Rings, with many offers and with few: the worst known block at 50 assets.
-    &[("shape", 0.5), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
-    &[("shape", 0.5), ("payments", 1.0), ("new accounts", 1.0), ("overdrafts", 1.0), ("missed cancels", 1.0)],
-];
-
-impl Genes {
-    /// One of [`BEGINNINGS`].
-    fn beginning(number: usize) -> Genes {
-        let named = BEGINNINGS[number].iter().chain(&[("offers", 1.0), ("assets", 1.0), ("crossing", 1.0)]);
-        let gene = |name: &str| named.clone().find(|(other, _)| *other == name).map_or(0.0, |(_, gene)| *gene);
-        Genes(std::array::from_fn(|at| gene(GENES[at])))
-    }
-
-    fn random(random: &mut Seeded) -> Genes {
-        Genes(std::array::from_fn(|_| random.unit()))
-    }
-
-    fn get(&self, name: &str) -> f64 {
-        self.0[GENES.iter().position(|gene| *gene == name).expect("a gene of that name")]
-    }
-
-    /// Draws one or two genes anew, or moves them a little.
-    fn changed(&self, random: &mut Seeded) -> Genes {
-        let mut changed = self.clone();
-        for _ in 0..=random.below(2) {
-            let gene = &mut changed.0[random.below(GENES.len() as u64) as usize];
-            *gene = match random.below(3) {
-                0 => random.unit(),
-                1 => {
-                    if random.below(2) == 0 {
-                        0.0
-                    } else {
-                        1.0
-                    }
-                }
-                _ => (*gene + random.between(-0.2, 0.2)).clamp(0.0, 1.0),
-            };
-        }
-        changed
-    }
-
-    /// With every digit, so that the block can be made again.
-    fn json(&self) -> Value {
-        GENES.iter().zip(self.0).map(|(name, gene)| (name.to_string(), json!(gene))).collect()
-    }
-}
 
 /// The times of a block, in milliseconds.
 #[derive(Clone, Debug)]
@@ -223,7 +151,7 @@ impl Arena {
         let mut roots = self.roots.clone();
         while ledger.book().len() < self.options.resting {
             let before = ledger.book().len();
-            let resting = maker.resting(self.options.resting - before);
+            let resting = maker.resting(&ledger, self.options.resting - before);
             let native = maker.trading.population.sign(resting, None);
             apply(&mut ledger, &mut roots, native);
             // Offers that cannot rest, or are too far from any price, are left out of the book.
@@ -286,33 +214,35 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Offers that rest: they ask for more than anybody pays.
-    fn resting(&mut self, count: usize) -> Vec<Unsigned> {
+    /// Offers that rest: they ask for more than anybody pays. Those that end do so with the block after theirs.
+    fn resting(&mut self, ledger: &Ledger, count: usize) -> Vec<Unsigned> {
         let mut block = Vec::with_capacity(count);
         for at in 0..count {
-            self.offer(at as u64, 1.06, &mut block);
+            self.offer(at as u64, 1.06, Life::Until(ledger.height() + 2), &mut block);
         }
         block
     }
 
     /// Transactions with the given total of bytes.
     fn block(&mut self, ledger: &Ledger, bytes: usize) -> Vec<Transaction> {
-        let kinds = ["offers", "cancels", "missed cancels", "payments", "new accounts", "overdrafts", "conflicts"];
-        let weights: Vec<f64> = kinds.iter().map(|kind| self.genes.get(kind).powi(2) + 1e-3).collect();
+        let weights: Vec<f64> = KINDS.iter().map(|kind| self.genes.get(kind).powi(2) + 1e-3).collect();
         let resting: Vec<_> = ledger
             .book()
             .iter()
-            .flat_map(|(pair, offers)| offers.iter().map(move |offer| (pair, offer.place)))
+            .flat_map(|(pair, offers)| offers.iter().map(move |offer| (pair, offer)))
             .take(200_000)
             .collect();
         let (mut unsigned, mut length, mut at) = (Vec::new(), 0, 0);
         while length < bytes {
             let before = unsigned.len();
             match self.random.weighted(&weights) {
-                0 => self.offer(at, if self.genes.get("crossing") < 0.5 { 1.0 } else { 0.9 }, &mut unsigned),
+                0 => {
+                    let over = if self.genes.get("crossing") < 0.5 { 1.0 } else { 0.9 };
+                    self.offer(at, over, Life::OneBatch, &mut unsigned);
+                }
                 1 if !resting.is_empty() => {
-                    let (pair, place) = resting[self.random.below(resting.len() as u64) as usize];
-                    self.trading.cancel_one(pair, place, &mut unsigned);
+                    let (pair, offer) = resting[self.random.below(resting.len() as u64) as usize];
+                    self.trading.cancel_one(pair, offer.place, &mut unsigned);
                 }
                 2 => {
                     let (sell, buy) = self.pair(at);
@@ -336,6 +266,12 @@ impl Maker<'_> {
                     body.operation = Operation::Burn { asset: AssetId(0), amount: 1 };
                     let copy = Unsigned { account: *account, body };
                     unsigned.push(copy);
+                }
+                7 => self.exact(at, &mut unsigned),
+                8 if !resting.is_empty() => {
+                    let (pair, offer) = resting[self.random.below(resting.len() as u64) as usize];
+                    let limit = self.limit(pair.sell, pair.buy, 0.9);
+                    self.trading.replace_one(pair, &offer, limit, &mut unsigned);
                 }
                 _ => self.trading.pay(&mut unsigned),
             }
@@ -384,14 +320,31 @@ impl Maker<'_> {
         if one { first } else { self.trading.population.draw_holder(sell, &mut self.random) }
     }
 
-    fn offer(&mut self, at: u64, over: f64, block: &mut Vec<Unsigned>) {
+    /// An exact order, a purchase or a sale: of a few units to as many as an offer has, with a bound beyond every rate.
+    fn exact(&mut self, at: u64, block: &mut Vec<Unsigned>) {
+        let (sell, buy) = self.pair(at);
+        let units = LEAST_UNITS as f64 * 10f64.powf(self.random.between(0.0, 6.0));
+        let (side, bound) = match self.random.below(2) {
+            0 => (ExactSide::Buy, 4.0 * units * self.trading.rate(buy, sell)),
+            _ => (ExactSide::Sell, 1.0),
+        };
+        let (units, bound) = (units.min(1e11) as u64, bound.clamp(1.0, 1e11) as u64);
+        let account = self.account(sell);
+        let exact = Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE };
+        block.push(self.trading.population.act(account, exact));
+    }
+
+    /// An offer; as the gene of ends says it has the given end.
+    fn offer(&mut self, at: u64, over: f64, end: Life, block: &mut Vec<Unsigned>) {
         let (sell, buy) = self.pair(at);
         let limit = self.limit(sell, buy, over);
         let least = (LEAST_UNITS as f64).max(LEAST_UNITS as f64 / limit.to_f64()) + 1.0;
         let decades = 6.0 * self.genes.get("spread of amounts");
         let amount = (least * 10f64.powf(self.random.between(0.0, decades.max(1e-9)))).min(1e11) as u64;
         let account = self.account(sell);
-        let operation = Operation::offer(sell, buy, amount, limit);
+        let ends = self.random.unit() < self.genes.get("ends");
+        let (life, client) = (if ends { end } else { Life::Rests }, ClientId::NONE);
+        let operation = Operation::CreateOffer { sell, buy, amount, limit, life, client };
         block.push(self.trading.population.act(account, operation));
     }
 }

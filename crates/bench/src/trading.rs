@@ -1,8 +1,8 @@
 //! The workload of SPEEDEX §7: of every 500,000 transactions about 375,000 new offers, 110,000 cancellations, 15,000
 //! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
 
-use ledger::{LEAST_UNITS, Ledger, Pair, Place};
-use primitives::{Address, AssetId, Operation, Price, SecretKey};
+use ledger::{LEAST_UNITS, Ledger, Offer, Pair, Place};
+use primitives::{Address, AssetId, ClientId, Life, OfferPlace, OfferReplacement, Operation, Price, SecretKey};
 use rayon::prelude::*;
 
 use crate::population::{Population, Unsigned};
@@ -150,6 +150,17 @@ impl Trading {
             let operation = Operation::cancel(sell, buy, place.limit, place.id);
             block.push(self.population.act(owner, operation));
         }
+    }
+
+    /// Replaces a resting offer by one of another size and limit, if its owner may act.
+    pub fn replace_one(&mut self, pair: Pair, offer: &Offer, limit: Price, block: &mut Vec<Unsigned>) {
+        let owner = self.owner(&offer.place.account).filter(|owner| self.population.may_act(*owner));
+        let Some(owner) = owner else { return };
+        let old = OfferPlace { sell: pair.sell, buy: pair.buy, limit: offer.place.limit, offer: offer.place.id };
+        let (remains, amount) = (offer.amount, offer.amount + self.random.below(offer.amount.min(1 << 30)));
+        let (life, client) = (Life::Rests, ClientId::NONE);
+        let replacement = OfferReplacement { old, remains, amount, limit, life, client };
+        block.push(self.population.act(owner, Operation::Replace(Box::new(replacement))));
     }
 
     /// Cancels about `count` resting offers, each with the same probability.

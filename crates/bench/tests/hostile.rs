@@ -18,5 +18,5 @@ fn the_worst_block_is_told_with_its_genes() {
         assert!(row[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {row}");
     }
     assert_eq!((&report["bar"], &report["proposer_moves_basis_points"]), (&2.0.into(), &0.0.into()));
-    assert!(row["genes"].as_object().is_some_and(|genes| genes.len() == 14), "{row}");
+    assert!(row["genes"].as_object().is_some_and(|genes| genes.len() == 17), "{row}");
 }

@@ -7,7 +7,7 @@ use clearing::workload::{self, hostile};
 use clearing::{
     Book, Budget, Clearing, Market, Offer, Params, Reason, SortedOffers, Violation, clear, least_units, verify,
 };
-use primitives::{AssetId, Fraction, Price};
+use primitives::{AssetId, ExactSide, Fraction, Price};
 
 fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
     Offer { sell: AssetId(sell), buy: AssetId(buy), amount, limit: limit.parse().expect("a price") }
@@ -60,6 +60,45 @@ fn hostile_pools_clear() {
     }
     // Pools at prices decades away from those of the offers exhaust the budget of prices in one book of five.
     assert!(full[1] > 450 && traded > 1_000, "{full:?} of 600 are full, {traded} pools traded");
+}
+
+/// Exact orders of an attacker beside his offers and pools: valuations, and what is full, are as without them; each
+/// fill is within its bound, and all verify; tries cost no more than another amount step of each group.
+#[test]
+fn hostile_exact_orders_clear() {
+    let params = Params::default();
+    let least = least_units(params.epsilon, params.mu);
+    let (mut filled, mut asked) = (0, 0);
+    for seed in 0..1_200 {
+        let of = match seed % 2 {
+            0 => hostile::hostile(seed, 14, 50),
+            _ => hostile::within_minimum(seed, 14, 50, least),
+        };
+        let pools = if seed % 3 == 0 { hostile::pools(&of, seed, 4, 4 * least) } else { Vec::new() };
+        let exacts = hostile::exacts(&of, seed, 1 + seed as usize % 60);
+        let sorted = of.sorted();
+        let without = Book { pools, ..sorted.book() };
+        let plain = clear(&without, &params, None).expect("a proper book");
+        let book = Book { exacts, ..without };
+        let clearing = clear(&book, &params, None).expect("a proper book");
+        verify(&book, &params, &clearing).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+        assert_eq!((&clearing.valuations, clearing.full), (&plain.valuations, plain.full), "seed {seed}");
+        assert_eq!(clearing.short, plain.short, "seed {seed}");
+        for fill in &clearing.exacts {
+            let order = &book.exacts[fill.order as usize];
+            let (sold, bought) = order.moves(fill.other);
+            let within = match order.side {
+                ExactSide::Buy => sold <= order.bound && bought == order.units,
+                ExactSide::Sell => bought >= order.bound && sold == order.units,
+            };
+            assert!(within && sold > 0 && bought > 0, "seed {seed}: {order:?} {fill:?}");
+        }
+        let (assets, links) = (u64::from(of.assets), (of.offers.len() + 2 * book.pools.len()) as u64);
+        let spending = clearing.report.spending;
+        assert!(spending.amount_looks <= 12 * u64::from(Budget::default().amounts) * (4 * links + assets));
+        (filled, asked) = (filled + clearing.exacts.len(), asked + book.exacts.len());
+    }
+    assert!(filled > 1_000 && filled < asked / 2, "{filled} of {asked} are filled");
 }
 
 #[test]

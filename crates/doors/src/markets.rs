@@ -40,9 +40,8 @@ fn last_price(candles: &Candles, sides: Sides) -> (Option<String>, Option<u64>) 
 /// Quote and base of every market that has offers or has traded.
 fn known(views: &Views, candles: &Candles) -> BTreeSet<(AssetId, AssetId)> {
     let last = views.batches().next_back();
-    let traded = last.into_iter().flat_map(|batch| batch.batch.trades.iter().map(|trade| trade.pair));
-    let pairs = views.offers().pairs().chain(traded);
-    let sides = pairs.map(Sides::of).chain(candles.markets());
+    let traded = last.into_iter().flat_map(|batch| readers::sides::traded(&batch.batch));
+    let sides = views.offers().pairs().map(Sides::of).chain(traded).chain(candles.markets());
     sides.map(|sides| (sides.quote, sides.base)).collect()
 }
 

@@ -11,8 +11,8 @@ use doors::Answer;
 use fake::Fake;
 use open::{get, loopback, send, with_node};
 use primitives::{
-    Address, AssetId, Body, ClientId, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Sequence, Signature,
-    Transaction,
+    Address, AssetId, Body, ClientId, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Sequence,
+    Signature, Transaction,
 };
 use serde_json::{Value, json};
 
@@ -56,6 +56,12 @@ fn replace(sequence: Sequence, old: Sequence, remains: u64, amount: u64) -> Tran
 
 fn pay(sequence: Sequence, to: Address, amount: u64) -> Transaction {
     signed(OWNER, sequence, UNTIL, Operation::Pay { to, asset: AssetId(0), amount })
+}
+
+/// An exact order of the owner to buy EUR units for at most so many USD units.
+fn exact(sequence: Sequence, units: u64, bound: u64) -> Transaction {
+    let (sell, buy, side, client) = (AssetId(0), AssetId(1), ExactSide::Buy, client(9));
+    signed(OWNER, sequence, UNTIL, Operation::Exact { sell, buy, side, units, bound, client })
 }
 
 fn node() -> Arc<Fake> {
@@ -137,6 +143,30 @@ fn fills_add_up_over_batches_and_are_listed() {
         let whole = of_client(server, 1);
         assert_eq!((&whole["status"], &whole["sold"]), (&json!("ended"), &json!("100000")), "{whole}");
         assert!(["filled", "returned"].contains(&whole["why"].as_str().expect("a reason")), "{whole}");
+    });
+}
+
+/// The fill of an exact order is in the lists of fills, with what returned; one that is not filled has none.
+#[test]
+fn a_fill_of_an_exact_order_is_listed_with_those_of_offers() {
+    let node = node();
+    let supply = offer(OTHER, 1, 5_000_000, 0, Life::Rests);
+    let (met, missed) = (exact(2, 500_000, 10_000), exact(3, 500_000, 10));
+    node.commit(&[offer(OWNER, 1, 20_000, 1, Life::Rests), supply, met, missed]);
+    with_node(loopback(), node, |server| {
+        let fate = get(server, &path("orders/2"));
+        assert_eq!((&fate["status"], &fate["why"]), (&json!("ended"), &json!("filled")), "{fate}");
+        let [fill] = &fate["fills"].as_array().expect("fills")[..] else { panic!("{fate}") };
+        assert_eq!((&fill["bought"], &fill["left"], &fill["offer"]), (&json!("500000"), &json!("0"), &json!("2")));
+        assert_eq!((&fill["sold"], &fill["returned"]), (&fate["sold"], &fate["returned"]));
+        assert_eq!((&fate["bought"], &fill["limit"]), (&json!("500000"), &fate["order"]["limit"]));
+        let listed = get(server, &path("fills"));
+        let numbers: Vec<&Value> = listed["fills"].as_array().expect("fills").iter().map(|one| &one["offer"]).collect();
+        assert_eq!(numbers, ["2", "1"], "the newest first");
+        assert_eq!((&listed["fills"][0], &get(server, &path("fills?offer=2"))["fills"][0]), (fill, fill));
+        let missed = get(server, &path("orders/3"));
+        assert_eq!((&missed["why"], &missed["returned"]), (&json!("beyond_bound"), &json!("10")));
+        assert_eq!((&missed["fills"], &missed["sold"]), (&json!([]), &json!("0")));
     });
 }
 

@@ -10,8 +10,8 @@ use doors::Answer;
 use fake::Fake;
 use open::{get, loopback, send, with_node};
 use primitives::{
-    Address, AssetId, Body, ClientId, Digest, Life, OfferPlace, Operation, PublicKey, SecretKey, Sequence, Signature,
-    Transaction, TypedData, TypedValue, WalletKey, to_hex,
+    Address, AssetId, Body, ClientId, Digest, ExactSide, Life, OfferPlace, Operation, PublicKey, SecretKey, Sequence,
+    Signature, Transaction, TypedData, TypedValue, WalletKey, to_hex,
 };
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
@@ -266,6 +266,38 @@ fn own_orders_are_told_as_they_are_taken_placed_filled_and_ended() {
         assert_eq!(begun["orders"], listed["orders"]);
         let listed = get(server, &format!("/v1/accounts/{}/fills", owner()));
         assert_eq!(begun["fills"], listed["fills"]);
+    });
+}
+
+/// Both channels of an account tell the fill of an exact order, and only the outcome of one that is not filled.
+#[test]
+fn exact_orders_are_told_with_their_fills() {
+    let node = node();
+    let exact = |sequence, bound| {
+        let (sell, buy, side, units) = (AssetId(0), AssetId(1), ExactSide::Buy, 500_000);
+        signed(key().public(), sequence, Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE })
+    };
+    let block = [own(1, 20_000, Life::Rests), offer(OTHER, 1, 5_000_000, Life::Rests), exact(2, 10_000), exact(3, 10)];
+    let late = node.clone();
+    with_node(loopback(), node, move |server| {
+        let mut orders = Subscriber::new(server);
+        orders.log_in();
+        orders.ask(&channel(owner()));
+        let mut account = Subscriber::new(server);
+        account.ask(&json!({"subscribe": [format!("account:{}", owner())]}));
+        late.commit(&block);
+        let (told, increment) = (orders.hear(), account.hear());
+        let of: Vec<&Value> = told["fills"].as_array().expect("fills").iter().map(|fill| &fill["offer"]).collect();
+        assert_eq!(of, ["2", "1"], "{told}");
+        let whys: Vec<&Value> = told["orders"].as_array().expect("orders").iter().map(|order| &order["why"]).collect();
+        assert_eq!(whys[..2], ["beyond_bound", "filled"]);
+        let [filled] = &increment["exacts"].as_array().expect("exacts")[..] else { panic!("{increment}") };
+        assert_eq!((&filled["id"], &filled["side"]), (&json!("2"), &json!("buy")));
+        for field in ["sell", "buy", "sold", "bought"] {
+            assert_eq!(filled[field], told["fills"][0][field], "{field}");
+        }
+        assert_eq!(increment["fills"].as_array().map(Vec::len), Some(1), "that of the offer: {increment}");
+        assert_eq!(increment["outcomes"].as_array().map(Vec::len), Some(3));
     });
 }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use ledger::Batch;
 use primitives::{AssetId, Height};
 
-use crate::sides::{Sides, volumes};
+use crate::sides::{Sides, traded, volumes};
 
 /// Maximum number of candles of all markets and intervals.
 const KEPT: usize = 1_500_000;
@@ -162,10 +162,7 @@ impl Candles {
     /// Adds a batch that was not added before.
     pub fn add(&mut self, height: Height, time_ms: u64, batch: &Batch) {
         self.oldest = Some(self.oldest.map_or((height, time_ms), |oldest| oldest.min((height, time_ms))));
-        let mut markets: Vec<Sides> = batch.trades.iter().map(|trade| Sides::of(trade.pair)).collect();
-        markets.sort_unstable_by_key(|sides| (sides.base, sides.quote));
-        markets.dedup();
-        for sides in markets {
+        for sides in traded(batch) {
             let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
             let price = value(sides.base) / value(sides.quote);
             let (base_volume, quote_volume) = volumes(batch, sides);

@@ -1,5 +1,5 @@
-//! The history of accounts as rows of an index: orders (exact ones, which have no fills or ends, too), fills, ends of
-//! offers, transfers and balances.
+//! The history of accounts as rows of an index: orders, fills, ends of offers, transfers and balances. An exact order
+//! has one fill or none, and no end: its outcome says what became of it.
 //!
 //! Rows follow from a published block and its receipts alone, but for balances, at which the node looks after the
 //! block. A key is the account, the kind, what the kind is further sorted by, the height (8 bytes) and the row's
@@ -14,14 +14,15 @@ use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::contracts::OfferEvent;
-use ledger::{BlockReceipts, EndReason, EndedOffer, Fill, Outcome, Pair, Place};
+use ledger::{BlockReceipts, EndReason, EndedOffer, ExactOutcome, ExactReason, Fill, Outcome, Pair, Place};
 use primitives::{
-    Address, Amount, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Sequence, Superblock,
-    TransactionId,
+    Address, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Sequence, Superblock, TransactionId,
 };
 
+pub use crate::history_values::{BalanceRow, FillRow, HeldUnits, OfferChange, OrderRow, TransferKind, TransferRow};
+
 /// The form of the rows: another one is another index.
-pub const HISTORY_FORMAT: &str = "walras history of accounts 2";
+pub const HISTORY_FORMAT: &str = "walras history of accounts 3";
 
 /// A row: key and value.
 pub type HistoryRow = (Vec<u8>, Vec<u8>);
@@ -45,132 +46,6 @@ pub(crate) enum Kind {
     OfferChange = 5,
     Transfer = 6,
     Balance = 7,
-}
-
-/// An order: a transaction that places an offer, or an exact order, whatever its outcome.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct OrderRow {
-    /// The block's time, milliseconds since 1970.
-    pub time_ms: u64,
-    /// The transaction.
-    pub id: TransactionId,
-    /// The account's number of it, which is the offer's id.
-    pub sequence: Sequence,
-    /// The last height at which it may count.
-    pub until: Height,
-    /// What it sells and buys.
-    pub pair: Pair,
-    /// Its limit price.
-    pub limit: Price,
-    /// Units that it asks to sell.
-    pub amount: Amount,
-    /// How long it rests.
-    pub life: Life,
-    /// What its client calls it.
-    pub client: ClientId,
-    /// The offer whose place it takes.
-    pub replaces: Option<Sequence>,
-    /// Of an exact order the side, its units, and its bound; it places no offer.
-    pub exact: Option<(ExactSide, Amount, Amount)>,
-    /// The outcome.
-    pub outcome: Outcome,
-}
-
-/// An execution of an offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct FillRow {
-    /// The block's time, milliseconds since 1970.
-    pub time_ms: u64,
-    /// The execution.
-    pub fill: Fill,
-}
-
-/// What became of an offer in a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum OfferChange {
-    /// It executed.
-    Filled(FillRow),
-    /// It left the book otherwise.
-    Ended {
-        /// The block's time, milliseconds since 1970.
-        time_ms: u64,
-        /// Units returned.
-        returned: Amount,
-        /// Why.
-        why: EndReason,
-    },
-}
-
-/// Why units moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum TransferKind {
-    /// A payment.
-    Payment,
-    /// Units that the issuer created.
-    Issue,
-    /// Units that the issuer destroyed.
-    Burn,
-    /// Units added to a stake.
-    Stake,
-    /// Units moved into the payment lane.
-    Lane,
-    /// Units deposited at a venue, or its bond.
-    Venue,
-}
-
-impl TransferKind {
-    /// Its name in interfaces and tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            TransferKind::Payment => "payment",
-            TransferKind::Issue => "issue",
-            TransferKind::Burn => "burn",
-            TransferKind::Stake => "stake",
-            TransferKind::Lane => "lane",
-            TransferKind::Venue => "venue",
-        }
-    }
-}
-
-/// Units that left or reached an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct TransferRow {
-    /// The block's time, milliseconds since 1970.
-    pub time_ms: u64,
-    /// The transaction.
-    pub id: TransactionId,
-    /// The asset.
-    pub asset: AssetId,
-    /// Units.
-    pub amount: Amount,
-    /// Whether the account received them.
-    pub received: bool,
-    /// The other account, if there is one.
-    pub with: Option<Address>,
-    /// Why.
-    pub kind: TransferKind,
-}
-
-/// What an account has of an asset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct HeldUnits {
-    /// The asset.
-    pub asset: AssetId,
-    /// Units that it can spend.
-    pub available: Amount,
-    /// Units that its offers lock; `None` if that was not known at this height.
-    pub locked: Option<Amount>,
-}
-
-/// What an account has after a block that changed it.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct BalanceRow {
-    /// The block's time, milliseconds since 1970.
-    pub time_ms: u64,
-    /// Height of the state that was read: that of the block, or a later one if the index was behind.
-    pub state: Height,
-    /// The assets that the block may have changed.
-    pub held: Vec<HeldUnits>,
 }
 
 /// Where a row stands among those of its account and kind: the cursor of a page.
@@ -338,7 +213,7 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
     let mut rows = Rows { height, rows: Vec::new() };
     let counted: BTreeMap<TransactionId, Outcome> =
         ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
-    let mut seen = BTreeSet::new();
+    let (mut seen, mut exacts) = (BTreeSet::new(), Vec::new());
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
     for (position, (transaction, (id, _))) in (0..).zip(transactions.zip(&receipts.outcomes)) {
         let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
@@ -349,6 +224,9 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
                 rows.add(&body.account, Kind::ByClient, &order.client.0, position, &());
             }
             rows.add(&body.account, Kind::Order, &[], position, &order);
+            if let Some(fill) = exact_fill(body.account, &order) {
+                exacts.push(fill);
+            }
         }
         if *outcome == Outcome::Applied {
             for (account, row) in transfers_of(body, *id, time_ms) {
@@ -356,7 +234,7 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
             }
         }
     }
-    for (position, fill) in (0..).zip(&receipts.batch.fills) {
+    for (position, fill) in (0..).zip(receipts.batch.fills.iter().chain(&exacts)) {
         let row = FillRow { time_ms, fill: *fill };
         rows.add(&fill.place.account, Kind::Fill, &[], position, &row);
         rows.add_change(&fill.place, position, OfferChange::Filled(row));
@@ -370,6 +248,15 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
         }
     }
     rows.rows
+}
+
+/// The fill of an exact order.
+fn exact_fill(account: Address, order: &OrderRow) -> Option<Fill> {
+    let Outcome::Exact(ExactOutcome { sold, bought, returned, why: ExactReason::Filled }) = order.outcome else {
+        return None;
+    };
+    let place = Place { limit: order.limit, account, id: order.sequence };
+    Some(Fill { pair: order.pair, place, sold, bought, left: 0, returned })
 }
 
 fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> Option<OrderRow> {

@@ -19,6 +19,7 @@ pub mod cache;
 pub mod candles;
 pub mod history;
 pub mod history_entries;
+mod history_values;
 pub mod metrics;
 pub mod open_offers;
 pub mod outline;

@@ -5,9 +5,13 @@ mod process;
 use std::path::Path;
 use std::process::Output;
 
+use ledger::PoolTerms;
 use ledger::contracts::{EthereumKey, EthereumRequest, OFFERS, contract_address, token_address};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use primitives::{Address, AssetId, Body, Fraction, Operation, Price, SecretKey};
+use primitives::{
+    Address, AssetId, Body, ClientId, ExactSide, Fraction, Life, OfferPlace, OfferReplacement, Operation, PoolKey,
+    PoolOperation, Price, SecretKey, Transaction,
+};
 use process::{Process, agent, get, walras};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -34,6 +38,7 @@ fn genesis() -> ledger::Genesis {
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| ledger::Listing::new(format!("A{asset}"), 2, address(1))).collect(),
         balances: (1..=3).flat_map(holdings).collect(),
+        pools: Some(PoolTerms::default()),
         ..ledger::Genesis::default()
     }
 }
@@ -45,21 +50,32 @@ fn new_home(folder: &Path, name: &str) -> std::path::PathBuf {
     home
 }
 
+/// An account's transaction of a number.
+fn signed(account: u8, sequence: u64, operation: Operation) -> Transaction {
+    Body { chain: CHAIN, account: address(account), sequence, until: 50_000, operation }
+        .sign(&genesis().digest(), &key(account))
+}
+
+/// Sends transactions together, and waits until they are committed; returns the answers.
+fn post(server: &str, transactions: &Vec<Transaction>) -> Vec<Value> {
+    let body = borsh::to_vec(transactions).expect("encodes");
+    let url = format!("{server}/v1/transactions/batch?wait=committed");
+    let mut answer = agent().post(url).content_type("application/octet-stream").send(&body[..]).expect("answers");
+    let answer: Value = answer.body_mut().read_json().expect("JSON");
+    let results = answer["results"].as_array().expect("results");
+    assert!(results.iter().all(|result| result["height"].is_u64()), "{answer}");
+    results.clone()
+}
+
 /// Sends a block's worth of offers and payments, and waits until they are committed; returns their height.
 fn trade(server: &str, sequence: u64) -> u64 {
     let offer = |account: u8, sell: u32, amount: u64| {
         let limit = Price::from_f64(if sequence.is_multiple_of(3) { 1.5 } else { 0.9 }).expect("in range");
-        let operation = Operation::offer(AssetId(sell), AssetId((sell + 1) % ASSETS), amount, limit);
-        Body { chain: CHAIN, account: address(account), sequence, until: 50_000, operation }
-            .sign(&genesis().digest(), &key(account))
+        signed(account, sequence, Operation::offer(AssetId(sell), AssetId((sell + 1) % ASSETS), amount, limit))
     };
     let transactions: Vec<_> = (1..=3).map(|n| offer(n, u32::from(n) - 1, 5_000 + sequence * 10)).collect();
-    let body = borsh::to_vec(&transactions).expect("encodes");
-    let url = format!("{server}/v1/transactions/batch?wait=committed");
-    let mut answer = agent().post(url).content_type("application/octet-stream").send(&body[..]).expect("answers");
-    let answer: Value = answer.body_mut().read_json().expect("JSON");
-    let height = |result: &Value| result["height"].as_u64().unwrap_or_else(|| panic!("{answer}"));
-    answer["results"].as_array().expect("results").iter().map(height).max().expect("some")
+    let height = |result: &Value| result["height"].as_u64().expect("committed");
+    post(server, &transactions).iter().map(height).max().expect("some")
 }
 
 fn ran(output: std::io::Result<Output>) -> Value {
@@ -252,6 +268,107 @@ fn an_export_tells_what_the_node_tells() {
         .arg(&out)
         .output());
     assert_eq!(before["rows"]["blocks"], 0);
+}
+
+/// Orders are told with their lives and names, exact ones with their bounds, and all with what became of them; pools
+/// with what they traded and hold, and whose they are.
+#[test]
+fn orders_and_pools_are_exported() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let node = Process::start(&home, &SETTINGS);
+    let price = |text: &str| text.parse::<Price>().expect("a price");
+    let named = |sell: u32, buy: u32, amount: u64, limit: &str, life: Life, client: ClientId| {
+        let (sell, buy, limit) = (AssetId(sell), AssetId(buy), price(limit));
+        Operation::CreateOffer { sell, buy, amount, limit, life, client }
+    };
+    let offer = |sell, buy, amount, limit: &str, life| named(sell, buy, amount, limit, life, ClientId::NONE);
+    let exact = |bound| {
+        let (sell, buy, side, client) = (AssetId(0), AssetId(1), ExactSide::Buy, ClientId::NONE);
+        Operation::Exact { sell, buy, side, units: 5_000, bound, client }
+    };
+    let pool = PoolKey { a: AssetId(0), b: AssetId(1), class: 0 };
+    let open = Operation::Pool(Box::new(PoolOperation::Open { pool, x: 200_000, y: 200_000 }));
+    post(&node.server, &vec![signed(3, 1, open)]);
+    let lives = named(0, 1, 10_000, "5", Life::Until(40_000), ClientId([7; 16]));
+    let once = offer(2, 0, 10_000, "5", Life::OneBatch);
+    post(&node.server, &vec![signed(1, 1, lives), signed(2, 1, once), signed(2, 2, exact(1))]);
+    // An offer that sells in part leaves room for an exact order of its own batch. Where blocks part the two, they are
+    // sent again.
+    let is_filled = |answer: &Value| answer["outcome"]["why"] == "filled";
+    let meets = |at: u64| {
+        let sells = offer(1, 0, 60_000, "0.9", Life::OneBatch);
+        let buys = offer(0, 1, 5_000, "0.9", Life::OneBatch);
+        let sent = vec![signed(3, at, sells), signed(2, at + 1, buys), signed(1, at, exact(20_000))];
+        is_filled(&post(&node.server, &sent)[2])
+    };
+    let met = (2..).find(|at| meets(*at)).expect("a filled order");
+    let old = OfferPlace { sell: AssetId(0), buy: AssetId(1), limit: price("5"), offer: 1 };
+    let (life, client) = (Life::Rests, ClientId::NONE);
+    let replacement = OfferReplacement { old, remains: 10_000, amount: 12_000, limit: price("4"), life, client };
+    post(&node.server, &vec![signed(1, met + 1, Operation::Replace(Box::new(replacement)))]);
+
+    let out = folder.path().join("history");
+    let export = |more: &[&str]| {
+        let mut command = walras();
+        command.args(["export", "--json", "--home"]).arg(&home).arg("--out").arg(&out).args(more).output()
+    };
+    let told = ran(export(&[]));
+    let asked = |id: &str| get(&agent(), &node.server, &format!("/v1/transactions/{id}")).1;
+    let orders = rows(&out, "orders");
+    assert_eq!(told["rows"]["orders"], orders.len());
+    for row in &orders {
+        let told = asked(&row[2]);
+        let (outcome, operation) = (&told["outcome"], &told["operation"]);
+        let is_replace = operation["type"] == "replace";
+        assert_eq!((&row[0], &row[4]), (&told["height"].to_string(), &told["sequence"].as_str().expect("text").into()));
+        assert_eq!(row[5] == "null", !is_replace, "{row:?}");
+        for (field, cell) in [("amount", 8), ("limit", 9)] {
+            assert_eq!(operation[field], row[cell], "{field}: {row:?}");
+        }
+        for (field, cell) in [("sold", 14), ("bought", 15), ("left", 16), ("returned", 17)] {
+            assert_eq!(outcome[field], row[cell], "{field}: {row:?}");
+        }
+        assert_eq!(row[13], if is_replace { "replaced" } else { "placed" });
+        let client = operation["client"].as_str().unwrap_or("null");
+        assert_eq!(row[12], client, "{row:?}");
+    }
+    let lives: Vec<[&str; 2]> = orders.iter().map(|row| [row[10].as_str(), row[11].as_str()]).collect();
+    assert_eq!(lives[..2], [["until", "40000"], ["one batch", "null"]]);
+    assert_eq!(orders.last().map(|row| [row[10].as_str(), row[5].as_str()]), Some(["rests", "1"]));
+
+    let exacts = rows(&out, "exacts");
+    for row in &exacts {
+        let told = asked(&row[2]);
+        assert_eq!([&told["operation"]["units"], &told["operation"]["bound"]], [&row[8], &row[9]]);
+        for (field, cell) in [("why", 11), ("sold", 12), ("bought", 13), ("returned", 14)] {
+            assert_eq!(told["outcome"][field], row[cell], "{field}: {row:?}");
+        }
+    }
+    assert!(exacts.last().is_some_and(|row| row[11] == "filled" && row[13] == "5000"), "{exacts:?}");
+    let whys: std::collections::BTreeSet<String> = rows(&out, "ended").into_iter().map(|row| row[8].clone()).collect();
+    assert!(whys.contains("one_batch") && whys.contains("replaced"), "{whys:?}");
+    let (last, at) = (told["last"].to_string(), (met + 1).to_string());
+    let rests = [&last, "A0", "A1", &address(1).to_string(), &at, "12000", "4", "null", "2"];
+    assert_eq!(rows(&out, "offers"), [rests.map(String::from)]);
+
+    let (_, pools) = get(&agent(), &node.server, "/v1/pools");
+    let [held] = &rows(&out, "pools")[..] else { panic!("one pool: {pools}") };
+    for (field, cell) in [("reserve_a", 5), ("reserve_b", 6), ("shares", 7)] {
+        assert_eq!(pools["pools"][0][field], held[cell], "{field}: {pools}");
+    }
+    let holder = &rows(&out, "holdings")[0];
+    assert_eq!((&holder[1], &holder[5]), (&address(3).to_string(), &((1u64 << 24) - (1 << 16)).to_string()));
+    let traded = rows(&out, "pool_trades");
+    let number = |text: &str| text.parse::<i64>().expect("a number");
+    let moved: i64 = traded.iter().map(|row| if row[2] == "A1" { -number(&row[5]) } else { number(&row[6]) }).sum();
+    assert_eq!(200_000 + moved, number(&held[6]), "what it sold and bought of A1 is what it has: {traded:?}");
+    assert!(!traded.is_empty());
+    // Without the replay there are no states.
+    std::fs::remove_dir_all(&out).expect("removed");
+    let told = ran(export(&["--no-balances"]));
+    assert_eq!((&told["rows"]["offers"], &told["rows"]["pools"]), (&0.into(), &0.into()));
+    assert_eq!(told["rows"]["exacts"], exacts.len());
 }
 
 /// The effects of contracts are in three tables, and `inspect` shows the same accounts.

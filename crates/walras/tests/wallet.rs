@@ -363,3 +363,51 @@ fn a_pool_is_opened_provided_to_traded_with_and_left() {
     assert!(done(&["pool", "list"]).contains("holds shares of 0 pools"));
     assert_eq!(node.terminate().code(), Some(0));
 }
+
+/// An exact order is filled exactly, or says why not; then the command fails.
+#[test]
+fn an_exact_order_is_filled_exactly_or_says_why_not() {
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = founded(&folder, &["--supply", "10000000"]);
+    let sent = |arguments: &[&str]| {
+        let output = wallet(&node.server, arguments, Some(&key));
+        (output.status.code(), text(&output.stdout).to_string() + &text(&output.stderr))
+    };
+    const BUY: [&str; 7] = ["exact", "--buy", "EUR", "--amount", "50", "--pay", "USD"];
+    const SELL: [&str; 7] = ["exact", "--sell", "EUR", "--amount", "50", "--receive", "USD"];
+    let (code, said) = sent(&[&BUY[..], &["--most", "60"]].concat());
+    assert!(code == Some(1) && said.contains("there is no price"), "{said}");
+    let rests = |sell, buy, limit| {
+        let offer = ["offer", "--sell", sell, "--buy", buy, "--amount", "100000", "--limit", limit];
+        assert_eq!(sent(&offer).0, Some(0));
+    };
+    // Whoever sells in part leaves room for an order of the same batch. Where blocks part the two, they are sent again.
+    let meets = |(sell, buy): (&str, &str), exact: &[&str], words: &str| {
+        let offer = ["offer", "--sell", sell, "--buy", buy, "--amount", "500", "--limit", "0.8", "--life", "one-batch"];
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| sent(&offer));
+            let (code, said) = sent(exact);
+            assert_eq!(other.join().expect("it ends").0, Some(0));
+            assert_eq!(code == Some(0), said.contains(words), "{said}");
+            code == Some(0)
+        })
+    };
+    rests("EUR", "USD", "1.08");
+    let most = [&BUY[..], &["--most", "60"]].concat();
+    while !meets(("USD", "EUR"), &most, "for 50 EUR") {}
+    // Both of an order beyond its bound and of one without a price everything returns.
+    let (code, said) = sent(&[&SELL[..], &["--least", "60"]].concat());
+    assert!(code == Some(1) && said.contains("not filled") && said.contains("50 EUR returned"), "{said}");
+    let output = walras().args(["wallet", "address", "--key"]).arg(&key).output().expect("walras runs");
+    let (_, offers) = get(&agent(), &node.server, &format!("/v1/accounts/{}/offers", text(&output.stdout).trim()));
+    let id = offers["offers"][0]["id"].as_str().expect("it rests");
+    assert_eq!(sent(&["cancel", "--offer", id]).0, Some(0));
+    rests("USD", "EUR", "0.9");
+    let least = [&SELL[..], &["--least", "50"]].concat();
+    while !meets(("EUR", "USD"), &least, "sold 50 EUR for") {}
+    let (code, said) = sent(&["exact", "--sell", "EUR", "--amount", "0.01", "--receive", "USD", "--least", "1"]);
+    assert!(code == Some(1) && said.contains("of at least"), "{said}");
+    let (code, said) = sent(&["exact", "--buy", "EUR", "--amount", "50", "--pay", "EUR", "--most", "60"]);
+    assert!(code == Some(1) && said.contains("two different assets"), "{said}");
+    assert_eq!(node.terminate().code(), Some(0));
+}

@@ -11,6 +11,7 @@ import pytest
 import walras.ccxt
 import walras.ccxt_async
 from conftest import KEYS, Demo
+from walras.client import to_pandas, to_polars
 
 
 @pytest.fixture
@@ -85,6 +86,20 @@ def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any)
     exchange.cancel_all_orders()
 
 
+def test_ccxt_orders_for_exact_amounts_are_listed_with_them(exchange: Any) -> None:
+    exchange.load_markets()
+    fate = exchange.client.exact("buy", "EUR/USD", "3", "0.01")
+    assert fate.outcome is not None and fate.outcome.why in ("beyond_bound", "no_price")
+    found = exchange.fetch_order(str(fate.sequence))
+    told = (found["status"], found["timeInForce"], found["side"], found["amount"], found["filled"])
+    assert told == ("canceled", "FOK", "buy", 3, 0)
+    past = exchange.client.orders(limit=1)[0]
+    assert (past.exact_side, str(past.exact_units), str(past.exact_bound)) == ("buy", "3.000000", "0.010000")
+    frame = to_pandas([past])
+    assert frame["exact_side"][0] == "buy" and frame["exact_units"][0] == past.exact_units
+    assert to_polars([past])["exact_bound"][0] == past.exact_bound
+
+
 def test_ccxt_on_an_event_loop_trades_and_watches(demo: Demo) -> None:
     async def trade() -> None:
         exchange = walras.ccxt_async.walras({"privateKey": KEYS[1], "urls": {"api": demo.url}})
@@ -103,6 +118,44 @@ def test_ccxt_on_an_event_loop_trades_and_watches(demo: Demo) -> None:
             assert exchange.has["watchOrderBook"] and (await exchange.fetch_balance())["EUR"]["total"] > 0
         finally:
             await exchange.close()
+
+    asyncio.run(trade())
+
+
+def test_ccxt_watches_own_orders_and_trades(demo: Demo) -> None:
+    async def trade() -> None:
+        exchange = walras.ccxt_async.walras({"privateKey": KEYS[1], "urls": {"api": demo.url}})
+        nobody = walras.ccxt_async.walras({"urls": {"api": demo.url}})
+
+        async def order_until(id: str, status: str) -> Any:
+            while True:
+                for one in await exchange.watch_orders("EUR/USD"):
+                    if (one["id"], one["status"]) == (id, status):
+                        return one
+
+        try:
+            rests = await exchange.create_order("EUR/USD", "limit", "sell", 4, 495)
+            seen = await order_until(rests["id"], "open")
+            assert (seen["side"], seen["price"], seen["amount"], seen["remaining"]) == ("sell", 495, 4, 4)
+            await exchange.cancel_order(rests["id"])
+            await order_until(rests["id"], "canceled")
+            # What was not watched meanwhile comes with the next looks.
+            await exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
+            bought = await exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
+            await order_until(bought["id"], "closed")
+            trades: list[Any] = []
+            while bought["id"] not in [one["order"] for one in trades]:
+                trades += await exchange.watch_my_trades("EUR/USD")
+            own = [one for one in trades if one["order"] == bought["id"]]
+            assert own[0]["side"] == "buy" and own[0]["price"] <= 3 and own[0]["amount"] > 0
+            assert trades == sorted(trades, key=lambda one: one["timestamp"])
+            await exchange.cancel_all_orders()
+            assert exchange.has["watchOrders"] and exchange.has["watchMyTrades"]
+            with pytest.raises(ccxt.AuthenticationError):
+                await nobody.watch_orders()
+        finally:
+            await exchange.close()
+            await nobody.close()
 
     asyncio.run(trade())
 

@@ -5,12 +5,11 @@
 import type * as bodies from "./bodies.js";
 import { multiply, parseDecimal, plainText, round, shift, subtract, trimZeros, type Decimal } from "./decimal.js";
 import { AmountError, UnknownAssetError } from "./errors.js";
-import { DIGITS, ceiling, inverse } from "./terms.js";
+import { DIGITS, UNITS_MAX, ceiling, inverse } from "./terms.js";
 
 /** A number without loss, such as `"12.5"`. */
 export type Amount = string | bigint;
 
-export const UNITS_MAX = 2n ** 63n - 1n;
 const TEXT_MOST = 100;
 
 /** The decimal that an amount writes. */

@@ -70,7 +70,7 @@ export type PastOrder = {
   client: string | null;
   replaces: string | null;
   /** Of an exact order; `limit` is the least rate that it means, `amount` what it locks. */
-  exact?: { side: "buy" | "sell"; units: Units; bound: Units };
+  exact?: { side: "buy" | "sell"; units: Units; bound: Units } | null;
   outcome: Outcome;
   status: string;
   why: string | null;
@@ -255,6 +255,8 @@ export type BlockOutcome = IdOutcome & { account: string; sequence: string; oper
 export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
 
 export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
+/** An exact order that was filled. */
+export type ExactTrade = BatchTrade & { side: "buy" | "sell"; account: string; id: string };
 export type Batch = {
   height: number;
   time_ms: number;
@@ -263,7 +265,7 @@ export type Batch = {
   trades: BatchTrade[];
   pools?: (BatchTrade & { class: number })[];
   /** Exact orders that were filled, the first hundred of `exacts_count`. */
-  exacts?: (BatchTrade & { account: string; id: string })[];
+  exacts?: ExactTrade[];
   exacts_count?: number;
   /** The groups of assets that are not full, each by a symbol. */
   short?: string[];

@@ -39,7 +39,7 @@ import { divide, multiply, parseDecimal, plainText, shift, subtract, type Decima
 import { checkedAddress } from "./encoding.js";
 import * as errors from "./errors.js";
 import { Ed25519Key, EthereumKey } from "./keys.js";
-import type { Fate, Level, Offer, OrderFate, PastFill, PastOrder, Ticker as OwnTicker } from "./models.js";
+import type { Fate, Level, Offer, OrderFate, OwnOrders, PastFill, PastOrder, Ticker as OwnTicker } from "./models.js";
 
 type Side = "buy" | "sell";
 /** Rows of a history that are asked for at once, the most that a page has. */
@@ -105,7 +105,7 @@ export class walras extends Exchange {
     const yes = ["fetchMarkets", "fetchCurrencies", "fetchTicker", "fetchTickers", "fetchOrderBook", "fetchTrades", "fetchOHLCV"];
     yes.push("fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder", "cancelAllOrders", "fetchMyTrades");
     yes.push("fetchOrders", "fetchClosedOrders", "fetchOrderTrades", "fetchTime", "fetchStatus", "createLimitOrder", "spot");
-    yes.push("watchOrderBook", "watchTicker", "ws");
+    yes.push("watchOrderBook", "watchTicker", "watchOrders", "watchMyTrades", "ws");
     const has = Object.fromEntries([...no.map((one) => [one, false]), ...yes.map((one) => [one, true])]);
     return this.deepExtend(super.describe(), {
       id: "walras",
@@ -458,12 +458,15 @@ export class walras extends Exchange {
   private pastOrder(past: PastOrder, assets: { get(symbol: string): AssetInfo }): Order {
     const terms = this.termsOf(past);
     const price = shift(decimal(past.limit), assets.get(past.sell).decimals - assets.get(past.buy).decimals);
-    const [amount, shown] = this.inTerms(terms, past.amount ?? "0", price);
+    const [locked, shown] = this.inTerms(terms, past.amount ?? "0", price);
+    // An exact order is filled whole in its batch or not at all.
+    const amount = past.exact?.units && past.exact.side === terms.side ? past.exact.units : locked;
+    const timeInForce = past.exact ? "FOK" : past.life === "rests" ? "GTC" : undefined;
     const closed = past.why === "filled" || past.why === "returned" ? "closed" : "canceled";
     const status = past.status === "ended" ? closed : past.status === "resting" ? "open" : "rejected";
     const known = {
       ...{ id: String(past.sequence), clientOrderId: past.client ?? undefined, symbol: terms.symbol, side: terms.side, type: "limit" },
-      ...{ timeInForce: past.life === "rests" ? "GTC" : undefined, price: shown, amount, status, trades: [], info: told(past) },
+      ...{ timeInForce, price: shown, amount, status, trades: [], info: told(past) },
       ...{ remaining: terms.side === "sell" ? (past.left ?? "0") : undefined, timestamp: past.time_ms, datetime: this.iso8601(past.time_ms) },
     };
     return this.safeOrder(known, this.market(terms.symbol));
@@ -511,6 +514,40 @@ export class walras extends Exchange {
   override async watchTicker(symbol: string, _params: Dict = {}): Promise<Ticker> {
     const name = String((await this.known(symbol))["symbol"]);
     return this.tickerOf(await this.following(`ticker:${name}`, () => tickers(this.node(), name)), {});
+  }
+
+  /** The own orders that the next block changed; when it is first asked for, the newest hundred. */
+  override async watchOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
+    const { name, assets } = await this.owner(symbol);
+    // An order may name assets that there are not; it was refused.
+    const known = ({ orders }: OwnOrders) => orders.filter((one) => one.amount !== null && assets.symbols.includes(one.buy));
+    const rows = (news: OwnOrders) => known(news).reverse().map((one) => this.pastOrder(one, assets));
+    return this.ownNews(`orders:${name ?? ""}`, (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Order[]);
+  }
+
+  /** The own trades of the next block with some; when it is first asked for, the newest hundred. */
+  override async watchMyTrades(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
+    const { name } = await this.owner(symbol);
+    const rows = ({ fills }: OwnOrders) => [...fills].reverse().map((fill) => this.ownTrade(fill));
+    return this.ownNews(`trades:${name ?? ""}`, (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Trade[]);
+  }
+
+  /** What own orders need: a key, markets and assets. */
+  private async owner(symbol: Str) {
+    const client = this.sender();
+    await this.loadMarkets();
+    return { name: await this.nameOf(symbol), assets: await asked(() => client.assets()) };
+  }
+
+  /**
+   * The rows of the next message of the own orders that has some. Each kind and market is followed for itself, so that
+   * none takes what another waits for.
+   */
+  private async ownNews<T>(name: string, rows: (news: OwnOrders) => T[]): Promise<T[]> {
+    for (;;) {
+      const found = rows(await this.following(name, () => this.sender().followOrders()));
+      if (found.length > 0) return found;
+    }
   }
 }
 

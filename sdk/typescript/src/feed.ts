@@ -114,7 +114,9 @@ export class Feed {
         return [{ type: "trade", trade: models.trade(message, assets) }];
       case "account": {
         const outcomes = message.outcomes.map(({ id, outcome }) => [id, models.outcome(outcome, assets, null)] as const);
-        const fills = message.fills.map((one) => models.fill(one, assets));
+        // Nothing is left of an exact order.
+        const exacts = (message.exacts ?? []).map((one) => ({ ...one, left: "0", returned: "0" }));
+        const fills = [...message.fills, ...exacts].map((one) => models.fill(one, assets));
         const balances = message.balances.map((one) => models.balance(one, assets));
         return [{ type: "account", address: message.address, height: message.height, outcomes: Object.fromEntries(outcomes), fills, balances }];
       }

@@ -120,12 +120,14 @@ function orderStatus(status: string): OrderStatus {
 
 export type PastFill = Omit<bodies.PastFill, "offer"> & { offer: bigint };
 /** An order in a block; amounts are null where it names an asset that there is not. */
-export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome" | "status"> & {
+export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome" | "status" | "exact"> & {
   status: OrderStatus;
   sequence: bigint;
   until: bigint;
   amount: string | null;
   left: string | null;
+  /** Of an order for an exact amount which of the two is exact, that amount, and the bound in all of the other asset. */
+  exact: { side: "buy" | "sell"; units: string | null; bound: string | null } | null;
 };
 /** An order that the node took and that is in no block yet. */
 export type PendingOrder = { id: string; sequence: bigint; until: bigint };
@@ -153,8 +155,11 @@ export const pastFill = (body: bodies.PastFill, assets: Assets): PastFill => {
 };
 
 export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Assets): PastOrder => {
-  const sell = assets.symbols.includes(body.sell) ? assets.get(body.sell) : null;
-  const amounts = { amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
+  const known = (symbol: string) => (assets.symbols.includes(symbol) ? assets.get(symbol) : null);
+  const [sell, buy] = [known(body.sell), known(body.buy)];
+  const [own, other] = body.exact?.side === "buy" ? [buy, sell] : [sell, buy];
+  const exact = body.exact ? { side: body.exact.side, units: own?.amount(body.exact.units) ?? null, bound: other?.amount(body.exact.bound) ?? null } : null;
+  const amounts = { exact, amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
   return { ...body, ...amounts, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
 

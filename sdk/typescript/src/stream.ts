@@ -9,7 +9,7 @@
  * Channels of an account's own orders are subscribed to after a login: the node's challenge goes to `login`, and its answer to
  * the node.
  */
-import type { Account, Balance, Batch, Block, IdOutcome, Offer, OwnOrders, Ticker } from "./bodies.js";
+import type { Account, Balance, Batch, Block, ExactTrade, IdOutcome, Offer, OwnOrders, Ticker } from "./bodies.js";
 import type { BookChange } from "./book.js";
 
 export const SILENCE_MS = 5_000;
@@ -32,6 +32,8 @@ export type AccountMessage = {
   address: string;
   outcomes: IdOutcome[];
   fills: Fill[];
+  /** Its exact orders that were filled. */
+  exacts?: ExactTrade[];
   balances: Balance[];
 };
 export type SnapshotMessage = {

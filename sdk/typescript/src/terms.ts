@@ -8,8 +8,15 @@ export type Order = { side: Side; base: string; quote: string; amount: string; p
 /** An offer that the ledger keeps: what is sold, in units, and the least rate, in units of `buy` per unit of `sell`. */
 export type Terms = { sell: string; buy: string; amount: string; limit: string };
 
+/** An order for exactly `amount` of `base`, for at most (to buy) or at least (to sell) `bound` of `quote` in all. */
+export type ExactOrder = { side: Side; base: string; quote: string; amount: string; bound: string };
+/** An exact order as the ledger takes it, in units: what is sold and bought, which of the two is exact, and the bound. */
+export type ExactTerms = { sell: string; buy: string; side: Side; units: string; bound: string };
+
 /** Digits of the ledger's prices. */
 export const DIGITS = 17;
+/** The most units that an account can have of an asset. */
+export const UNITS_MAX = 2n ** 63n - 1n;
 
 /** What the ledger is asked for, or a sentence that says what is wrong. */
 export function termsOf(order: Order, assets: Map<string, Asset>): Terms | string {
@@ -32,6 +39,29 @@ export function termsOf(order: Order, assets: Map<string, Asset>): Terms | strin
   if (takes < leastOther) return `The order asks for ${plainText({ digits: takes, scale: other.decimals })} ${other.symbol}; the least is ${plainText({ digits: leastOther, scale: other.decimals })} ${other.symbol}.`;
   return terms;
 }
+
+/** What the ledger is asked for by an exact order, or a sentence that says what is wrong. */
+export function exactTermsOf(order: ExactOrder, assets: Map<string, Asset>): ExactTerms | string {
+  const [base, quote] = [assets.get(order.base), assets.get(order.quote)];
+  const [amount, bound] = [parseDecimal(order.amount.trim()), parseDecimal(order.bound.trim())];
+  if (!base || !quote) return `${base ? order.quote : order.base} is not an asset of this exchange.`;
+  if (!amount || amount.digits <= 0n) return `Write the exact amount of ${order.base} as a number above 0, such as 12.5.`;
+  const most = order.side === "buy" ? "the most that you pay" : "the least that you receive";
+  if (!bound || bound.digits <= 0n) return `Write ${most} in all, in ${order.quote}, as a number above 0, such as 250.`;
+  const [units, limit] = [unitsOf(amount, base.decimals), unitsOf(bound, quote.decimals)];
+  if (units === null) return `${order.base} has ${base.decimals} places after the point: write fewer.`;
+  if (limit === null) return `${order.quote} has ${quote.decimals} places after the point: write fewer.`;
+  for (const [what, value, asset] of [["amount", units, base], ["bound", limit, quote]] as const) {
+    if (value > UNITS_MAX) return `The ${what} is more than an account can have: the most is ${plainText({ digits: UNITS_MAX, scale: asset.decimals })} ${asset.symbol}.`;
+  }
+  const least = BigInt(base.least_units);
+  if (units < least) return `An exact order is for at least ${plainText({ digits: least, scale: base.decimals })} ${base.symbol}.`;
+  const [sell, buy] = order.side === "sell" ? [order.base, order.quote] : [order.quote, order.base];
+  return { sell, buy, side: order.side, units: units.toString(), bound: limit.toString() };
+}
+
+/** Units of the asset sold that an exact order locks for the batch of its block. */
+export const lockedBy = (terms: ExactTerms): string => (terms.side === "buy" ? terms.bound : terms.units);
 
 function selling(order: Order, units: bigint, perUnit: Decimal): Terms {
   return { sell: order.base, buy: order.quote, amount: units.toString(), limit: plainText(perUnit) };

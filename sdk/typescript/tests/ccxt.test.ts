@@ -141,6 +141,14 @@ test("orders that cross are filled at the price or better", { skip }, async () =
   await exchange.cancelAllOrders("EUR/USD");
 });
 
+test("orders for exact amounts are listed with them", { skip }, async () => {
+  const fate = await exchange.node().exact("buy", "EUR/USD", "3", "0.01");
+  const found = await exchange.fetchOrder(String(fate.sequence));
+  assert.deepEqual([found.status, found.timeInForce, found.side, found.amount, found.filled], ["canceled", "FOK", "buy", 3, 0]);
+  const { rows } = await exchange.node().orders(undefined, 1);
+  assert.deepEqual(rows[0]!.exact, { side: "buy", units: "3", bound: "0.01" });
+});
+
 test("books and tickers are watched", { skip }, async () => {
   const watcher = new walras({ privateKey: SECRET, urls: { api: SERVER }, options });
   try {
@@ -155,5 +163,38 @@ test("books and tickers are watched", { skip }, async () => {
     await watcher.cancelOrder(placed.id!);
   } finally {
     await watcher.close();
+  }
+});
+
+test("own orders and trades are watched by a login", { skip }, async () => {
+  const watcher = new walras({ privateKey: SECRET, urls: { api: SERVER }, options });
+  const keyless = new walras({ urls: { api: SERVER }, options });
+  const until = async (id: string, status: string) => {
+    for (;;) {
+      const found = (await watcher.watchOrders("EUR/USD")).find((one) => one.id === id && one.status === status);
+      if (found) return found;
+    }
+  };
+  try {
+    const rests = await watcher.createOrder("EUR/USD", "limit", "sell", 4, 495);
+    const seen = await until(rests.id!, "open");
+    assert.deepEqual([seen.side, seen.price, seen.amount, seen.remaining], ["sell", 495, 4, 4]);
+    await watcher.cancelOrder(rests.id!);
+    await until(rests.id!, "canceled");
+    // What was not watched meanwhile comes with the next looks.
+    await watcher.createOrder("EUR/USD", "limit", "sell", 20, 2.5);
+    const bought = await watcher.createOrder("EUR/USD", "limit", "buy", 2, 3);
+    await until(bought.id!, "closed");
+    const trades: Awaited<ReturnType<walras["watchMyTrades"]>> = [];
+    while (!trades.some((one) => one.order === bought.id)) trades.push(...(await watcher.watchMyTrades("EUR/USD")));
+    const own = trades.find((one) => one.order === bought.id)!;
+    assert.ok(own.side === "buy" && own.price! <= 3 && own.amount! > 0);
+    const times = trades.map((one) => one.timestamp!);
+    assert.deepEqual(times, [...times].sort((a, b) => a - b));
+    await watcher.cancelAllOrders();
+    await assert.rejects(keyless.watchOrders(), ccxt.AuthenticationError);
+  } finally {
+    await watcher.close();
+    await keyless.close();
   }
 });

@@ -3,9 +3,9 @@
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
 import type { Account, Asset, Book, Offer, TransactionStatus } from "@walras/client/bodies";
-import { fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
+import { fromUnits, multiply, parseDecimal, round, roundSignificant, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
 import type { Life } from "@walras/client/encoding";
-import type { Order, Terms } from "@walras/client/terms";
+import { lockedBy, type ExactOrder, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, path, post } from "../api";
 import type { Trader } from "./keys";
@@ -15,6 +15,7 @@ import { Told } from "./told";
 export type OrderState =
   | { is: "sent" }
   | { is: "placed"; height: number; sold: string; bought: string; left: string; returned?: string }
+  | { is: "exact"; height: number; sold: string; bought: string; returned: string; why: string }
   | { is: "refused"; why: string }
   | { is: "void" }
   | { is: "cancelled" };
@@ -24,14 +25,16 @@ export type KeptOrder = {
   sequence: string;
   until: string;
   placed_ms: number;
-  order: Order;
-  terms: Terms;
   transaction: string;
   signature: string;
   state: OrderState;
-};
+} & Asks;
+/** What an order asks for: a limit order, or one for an exact amount. */
+type Asks = { kind?: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: ExactOrder; terms: ExactTerms };
 
 const KEPT_MOST = 200;
+/** Digits of a sum at the last price: prices of the book have no more. */
+const PREVIEW_DIGITS = 12;
 /** Heights for which a transaction may count after it is signed. */
 const LASTS = 64n;
 
@@ -56,6 +59,21 @@ export function previewOf(order: Order, terms: Terms, book: Book, assets: Map<st
   const gives = fromUnits(terms.amount, sells.decimals);
   if (!gives || wanted <= 0) return null;
   return { share: Math.min(1, Number(there) / wanted), gives, gets: shift(round(least, 0), -buys.decimals) };
+}
+
+export type ExactPreview = { other: Decimal; isWithin: boolean };
+
+/**
+ * What an exact order would pay or receive at the price of the last batch, in whole quote, and whether that is within its
+ * bound: a guess, as the next batch has a price of its own and takes a commission. Nothing where there was no price.
+ */
+export function exactPreviewOf(order: Pick<ExactOrder, "side" | "quote" | "amount" | "bound">, book: Book, assets: Map<string, Asset>): ExactPreview | null {
+  const [amount, bound, price] = [order.amount, order.bound, book.price ?? ""].map(parseDecimal);
+  const quote = assets.get(order.quote);
+  if (!amount || !price || !quote) return null;
+  const other = roundSignificant(multiply(amount, price), PREVIEW_DIGITS);
+  const room = bound && (order.side === "buy" ? subtract(bound, other) : subtract(other, bound));
+  return { other: other.scale > quote.decimals ? round(other, quote.decimals) : other, isWithin: room !== null && room !== undefined && room.digits >= 0n };
 }
 
 type Unsigned = { sequence: string; until: string; unsigned: string; hash: string; typed_data: TypedData };
@@ -104,7 +122,7 @@ export function check(
   if (toHex(hashTypedData(told.typed_data)) !== told.hash) throw differs("hash");
 }
 
-const KINDS: Record<string, string> = { create_offer: "CreateOffer", cancel: "Cancel", pay: "Pay" };
+const KINDS: Record<string, string> = { create_offer: "CreateOffer", exact: "Exact", cancel: "Cancel", pay: "Pay" };
 /** The structure of the offers that a cancel names. */
 const LISTED = "Offer";
 /** The most offers that one cancel names. */
@@ -141,9 +159,10 @@ export class OrderBook {
   }
 
   /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
-  async place(trader: Trader, order: Order, terms: Terms, life: Life, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
-    const { transaction, signature, sequence, until } = await signed(trader, { type: "create_offer", ...terms, life, client: NO_CLIENT }, assets, height);
-    const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), order, terms, transaction, signature, state: { is: "sent" } };
+  async place(trader: Trader, asks: Asks, life: Life, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+    const operation = asks.kind === "exact" ? { type: "exact", ...asks.terms } : { type: "create_offer", ...asks.terms, life };
+    const { transaction, signature, sequence, until } = await signed(trader, { ...operation, client: NO_CLIENT }, assets, height);
+    const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), ...asks, transaction, signature, state: { is: "sent" } };
     this.orders = [placed, ...this.orders];
     this.keep();
     await this.send(placed);
@@ -191,6 +210,9 @@ export class OrderBook {
   }
 }
 
+/** Units that an order may sell. */
+export const lockedOf = (asks: Asks): string => (asks.kind === "exact" ? lockedBy(asks.terms) : asks.terms.amount);
+
 async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): Promise<OrderState | null> {
   try {
     const status = await get<TransactionStatus>(path("transactions", order.id ?? ""), signal);
@@ -198,7 +220,11 @@ async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): P
     if (status.status === "pending") return null;
     const { outcome } = status;
     if (outcome.result === "refused") return { is: "refused", why: outcome.message };
-    const { sold = "0", bought = "0", left = order.terms.amount, returned = "0" } = outcome.result === "offered" ? outcome : {};
+    if (outcome.result === "exact") {
+      const { sold, bought, returned, why } = outcome;
+      return { is: "exact", height: status.height, sold, bought, returned, why };
+    }
+    const { sold = "0", bought = "0", left = lockedOf(order), returned = "0" } = outcome.result === "offered" ? outcome : {};
     return { is: "placed", height: status.height, sold, bought, left, returned };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;

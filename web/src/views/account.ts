@@ -156,7 +156,9 @@ function accountPanels(live: Live, address: string) {
   function increment(message: AccountMessage): void {
     if (account) account = { ...account, height: message.height, balances: merged(account.balances, message.balances) };
     const { height } = message;
-    filled = [...message.fills.map((fill) => ({ ...fill, height })), ...filled].slice(0, ROWS_KEPT);
+    // Nothing of an exact order rests, and its outcome tells what returned.
+    const exacts = (message.exacts ?? []).map((exact) => ({ ...exact, limit: "", left: "0", returned: "0", height }));
+    filled = [...message.fills.map((fill) => ({ ...fill, height })), ...exacts, ...filled].slice(0, ROWS_KEPT);
     done = [...message.outcomes.map((outcome) => ({ ...outcome, height })), ...done].slice(0, ROWS_KEPT);
     // New and cancelled offers do not stand in the message, so the list is asked for again.
     if (message.fills.length + message.outcomes.length > 0 || !account) loading.request();

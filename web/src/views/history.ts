@@ -11,7 +11,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Column } from "../table";
-import { brief, clock, count, dateAndClock, explain, orderEnd } from "../words";
+import { brief, clock, count, dateAndClock, exactAdvice, explain, orderEnd } from "../words";
 
 const PAGE = 50;
 const PAUSE_MS = 2_000;
@@ -141,6 +141,24 @@ function limitCell(live: Live, { sell, buy, limit }: { sell: string; buy: string
   return { text: price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–", title: `${buy} per ${sell}; signed as ${limit} units per unit` };
 }
 
+/** What an order sells at most; of an exact order which amount is exact, and its bound. */
+function amountCell(live: Live, order: PastOrder) {
+  const { sell, buy, exact } = order;
+  if (!exact) return { text: formatAmount(order.amount, live.decimals(sell)), title: sell };
+  const [own, other] = exact.side === "buy" ? [buy, sell] : [sell, buy];
+  return { text: `exactly ${money(live, exact.units, own)}`, title: `${exact.side} for at ${exact.side === "buy" ? "most" : "least"} ${money(live, exact.bound, other)}` };
+}
+
+/** What an order asks for, in words. */
+function orderWords(live: Live, order: PastOrder): string {
+  const { text, title } = amountCell(live, order);
+  if (order.exact) return `${order.exact.side} ${text}, ${title.slice(order.exact.side.length + 1)}`;
+  return `sell ${money(live, order.amount, order.sell)} for ${order.buy}, limit ${limitCell(live, order).text}`;
+}
+
+/** How many fees a transaction of an order costs: an exact order four, an offer with an end one more for its removal. */
+const feesOf = (order: PastOrder): bigint => (order.exact ? 4n : order.life.startsWith("until") ? 2n : 1n);
+
 /** The average price of what was sold, in what was bought for one. */
 function average(live: Live, sell: string, buy: string, sold: Units, bought: Units): string {
   const [given, got] = [fromUnits(sold, live.decimals(sell)), fromUnits(bought, live.decimals(buy))];
@@ -173,10 +191,10 @@ function ordersTable(live: Live, open: (number: string) => void) {
     columns: [
       ...placeColumns<PastOrder>(),
       { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
-      { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
+      { name: "Amount", class: "number", cell: (o) => amountCell(live, o) },
       { name: "Limit price", class: "number wide", cell: (o) => limitCell(live, o) },
       { name: "Left", class: "number wide", cell: (o) => ({ text: formatAmount(o.left, live.decimals(o.sell)), title: o.sell }) },
-      { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why), href: href.transaction(o.id) }) },
+      { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why, Boolean(o.exact)), href: href.transaction(o.id) }) },
       { name: "Story", cell: (o) => opener(o.id, o.sequence) },
     ],
   });
@@ -219,7 +237,7 @@ function transfersTable(live: Live) {
 /** What became of one order: state and reason, average price, fee, and each of its fills. */
 function orderDetail(live: Live, address: string) {
   const problem = notice();
-  const names = { state: "State", price: "Average price", sold: "Sold", bought: "Bought", returned: "Returned", fee: "Fee", until: "May count up to block", others: "Others with its number or name" };
+  const names = { state: "State", price: "Average price", sold: "Sold", bought: "Bought", returned: "Returned", fee: "Fee", advice: "What helps", until: "May count up to block", others: "Others with its number or name" };
   const list = facts(names);
   list.element.classList.add("summary");
   const fills = table<PastFill>({ caption: "Fills of the order", key: (fill) => String(fill.height), empty: "No fills.", columns: fillColumns(live) });
@@ -262,21 +280,25 @@ function orderDetail(live: Live, address: string) {
   function update(): void {
     if (!fate || live.assets.size === 0) return;
     const { order, status, why, sold, bought, returned } = fate;
-    list.set("state", orderEnd(status, why));
+    const isExact = Boolean(order?.exact);
+    list.set("state", orderEnd(status, why, isExact));
+    const advice = isExact && status === "ended" ? exactAdvice(why) : "";
+    list.set("advice", advice);
+    list.show("advice", advice !== "");
     list.set("until", count(fate.until));
     list.show("until", status === "pending" || status === "refused");
     list.set("others", fate.others.join(", "));
     list.show("others", fate.others.length > 0);
     fills.show(fate.fills);
     if (!order) return;
-    heading.textContent = `Order ${fate.sequence}: sell ${money(live, order.amount, order.sell)} for ${order.buy}, limit ${limitCell(live, order).text}`;
+    heading.textContent = `Order ${fate.sequence}: ${orderWords(live, order)}`;
     list.set("price", bought === null ? "–" : `${average(live, order.sell, order.buy, sold, bought)}`, `${order.buy} per ${order.sell}`);
     list.set("sold", money(live, sold, order.sell));
     list.set("bought", bought === null ? "more fills than are listed" : money(live, bought, order.buy));
     list.set("returned", money(live, returned, order.sell));
     // A refused transaction uses nothing: neither its number nor its fee.
     const isPaid = order.outcome.result !== "refused";
-    list.set("fee", !isPaid ? "none: it had no effect" : fee ? money(live, fee.units, fee.asset) : "–", "for its transaction; the batch's commission is in the price");
+    list.set("fee", !isPaid ? "none: it had no effect" : fee ? money(live, (feesOf(order) * BigInt(fee.units)).toString(), fee.asset) : "–", "for its transaction; the batch's commission is in the price");
   }
 
   return {

@@ -1,17 +1,17 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
-import { plainText, roundSignificant, divide, fromUnits, parseDecimal, shift, trimZeros } from "@walras/client/decimal";
-import { format, formatPrice } from "../amount";
+import { plainText, roundSignificant, parseDecimal, trimZeros } from "@walras/client/decimal";
+import { format } from "../amount";
 import type { Book, Offer } from "@walras/client/bodies";
 import { get, path } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { table } from "../table";
-import { termsOf, type Order, type Side } from "@walras/client/terms";
-import { OrderBook, balances, previewOf, type KeptOrder } from "../trade/orders";
+import { exactTermsOf, termsOf, type ExactOrder, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
+import { OrderBook, balances, exactPreviewOf, previewOf } from "../trade/orders";
 import { current, onChoice } from "../trade/session";
-import { clock, explain } from "../words";
+import { explain } from "../words";
+import { ordersTable, whole } from "./own-orders";
 import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
@@ -19,19 +19,37 @@ const OFFERS_MOST = 1_000;
 /** Digits of the price that is proposed. */
 const PRICE_DIGITS = 7;
 
+type Kind = "limit" | "exact";
+type Written = { kind: "limit"; order: Order } | { kind: "exact"; order: ExactOrder };
+type Termed = { kind: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: ExactOrder; terms: ExactTerms };
+
+/** What is written with what the ledger is asked for, or a sentence that says what is wrong. */
+function termed(asked: Written, assets: Live["assets"]): Termed | string {
+  if (asked.kind === "limit") {
+    const terms = termsOf(asked.order, assets);
+    return typeof terms === "string" ? terms : { ...asked, terms };
+  }
+  const terms = exactTermsOf(asked.order, assets);
+  return typeof terms === "string" ? terms : { ...asked, terms };
+}
+
 export function ticketPanels(live: Live, base: string, quote: string) {
   const choice = traderChoice(live);
   const problem = notice();
   const money = h("p", { class: "quiet", "data-balances": "" });
-  const side = (value: Side, text: string) =>
-    h("label", {}, h("input", { type: "radio", name: "side", value, checked: value === "buy", change: draw }), h("span", {}, text));
+  const radio = (name: "side" | "kind", value: Side | Kind, text: string) =>
+    h("label", {}, h("input", { type: "radio", name, value, checked: value === "buy" || value === "limit", change: draw }), h("span", {}, text));
   const amount = field("order-amount", `Amount, ${base}`);
   const price = field("order-price", `Limit, ${quote}`);
+  const bound = field("order-bound", `At most, ${quote}`);
   const once = h("input", { type: "checkbox", id: "order-once", change: draw });
   const life = h("label", { class: "once" }, once, h("span", {}, "One batch only: what is not filled returns"));
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
-  const form = h("form", { class: "ticket", submit: place }, h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, "Side"), side("buy", "Buy"), side("sell", "Sell")), amount.element, price.element, life, preview, button);
+  const choices = (legend: string, ...labels: HTMLElement[]) => h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, legend), ...labels);
+  const sides = choices("Side", radio("side", "buy", "Buy"), radio("side", "sell", "Sell"));
+  const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "exact", "Exact amount"));
+  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), amount.element, price.element, bound.element, life, preview, button);
   const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
@@ -50,12 +68,18 @@ export function ticketPanels(live: Live, base: string, quote: string) {
 
   function field(id: string, label: string) {
     const input = h("input", { id, inputmode: "decimal", autocomplete: "off", spellcheck: "false", required: true, input: draw });
-    return { input, element: h("div", { class: "field" }, h("label", { for: id }, label), input) };
+    const named = h("label", { for: id }, label);
+    return { input, label: named, element: h("div", { class: "field" }, named, input) };
   }
 
-  function written(): Order {
-    const chosen = form.querySelector<HTMLInputElement>("input[name=side]:checked")?.value === "sell" ? "sell" : "buy";
-    return { side: chosen, base, quote, amount: amount.input.value.trim(), price: price.input.value.trim() };
+  function chosen(name: "side" | "kind"): string | undefined {
+    return form.querySelector<HTMLInputElement>(`input[name=${name}]:checked`)?.value;
+  }
+
+  function written(): Written {
+    const common = { side: chosen("side") === "sell" ? ("sell" as const) : ("buy" as const), base, quote, amount: amount.input.value.trim() };
+    if (chosen("kind") !== "exact") return { kind: "limit", order: { ...common, price: price.input.value.trim() } };
+    return { kind: "exact", order: { ...common, bound: bound.input.value.trim() } };
   }
 
   function changed(): void {
@@ -93,35 +117,63 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   }
 
   function draw(): void {
-    const order = written();
+    const asked = written();
+    const { order } = asked;
     const trader = current();
+    const isExact = asked.kind === "exact";
+    price.element.hidden = life.hidden = isExact;
+    bound.element.hidden = !isExact;
+    // What is hidden cannot be filled in, so it must not be asked for.
+    [price.input.required, bound.input.required] = [!isExact, isExact];
+    setText(amount.label, `${isExact ? "Exactly" : "Amount"}, ${base}`);
+    setText(bound.label, `${order.side === "buy" ? "Pay at most" : "Get at least"}, ${quote}`);
     setText(button, `${order.side === "buy" ? "Buy" : "Sell"} ${base}`);
     button.disabled = trader === null || busy;
     const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
-    if (order.amount === "" || order.price === "") return setText(preview, `${once.checked ? "The order takes part in one batch." : "An order waits in the book until it is filled or cancelled."} All orders of a batch trade at one price.`);
+    setText(preview, asked.kind === "exact" ? exactWords(asked.order) : limitWords(asked.order));
+  }
+
+  function limitWords(order: Order): string {
+    if (order.amount === "" || order.price === "") return `${once.checked ? "The order takes part in one batch." : "An order waits in the book until it is filled or cancelled."} All orders of a batch trade at one price.`;
     const terms = termsOf(order, live.assets);
-    if (typeof terms === "string") return setText(preview, terms);
+    if (typeof terms === "string") return terms;
     const guess = book && previewOf(order, terms, book, live.assets);
-    if (!guess || !book) return setText(preview, "");
+    if (!guess) return "";
     const [gives, gets] = [`${format(trimZeros(guess.gives, 0))} ${terms.sell}`, `${format(trimZeros(guess.gets, 0))} ${terms.buy}`];
     const share = Math.floor(100 * guess.share);
     const filled = share >= 100 ? "the book after the last batch would have filled it at once" : `the book after the last batch would have filled ${share}\u202f% at once; the rest would ${once.checked ? "return" : "wait"}`;
-    setText(preview, `You sell ${gives} and get at least ${gets}, or more at a better price. As a guess, ${filled}.`);
+    return `You sell ${gives} and get at least ${gets}, or more at a better price. As a guess, ${filled}.`;
+  }
+
+  /** What an exact order would do, and what it would have cost in the last batch. */
+  function exactWords(order: ExactOrder): string {
+    const verbs = order.side === "buy" ? { does: "buy", other: "pay", bound: "at most", guess: "it costs" } : { does: "sell", other: "get", bound: "at least", guess: "it brings" };
+    const guess = book && order.amount !== "" ? exactPreviewOf(order, book, live.assets) : null;
+    const about = guess && `${format(trimZeros(guess.other, 0))} ${quote}`;
+    if (order.amount === "" || order.bound === "") {
+      const rule = "Exactly this amount trades in the next batch within your bound, or nothing does.";
+      return about ? `${rule} At the last price ${verbs.guess} about ${about}.` : `${rule} It takes what other orders leave.`;
+    }
+    const terms = exactTermsOf(order, live.assets);
+    if (typeof terms === "string") return terms;
+    const does = `You ${verbs.does} exactly ${order.amount} ${base} and ${verbs.other} ${verbs.bound} ${order.bound} ${quote}, or nothing happens.`;
+    if (!about) return `${does} There is no price between the two yet: it would find nobody.`;
+    const fits = guess.isWithin ? "within your bound; it trades if other orders leave room for it" : "beyond your bound: it would not trade";
+    return `${does} At the last price ${verbs.guess} about ${about}, ${fits}.`;
   }
 
   async function place(event: Event): Promise<void> {
     event.preventDefault();
     const trader = current();
-    const order = written();
-    const terms = termsOf(order, live.assets);
-    if (typeof terms === "string") return problem.say(terms);
+    const asks = termed(written(), live.assets);
+    if (typeof asks === "string") return problem.say(asks);
     if (!trader || busy) return;
     busy = true;
     draw();
     problem.say(null);
     try {
-      await (await ownOf(trader.address)).place(trader, order, terms, once.checked ? "one batch" : "rests", live.assets, live.height);
+      await (await ownOf(trader.address)).place(trader, asks, once.checked ? "one batch" : "rests", live.assets, live.height);
       amount.input.value = "";
     } catch (error) {
       problem.say(explain(error));
@@ -163,105 +215,5 @@ export function ticketPanels(live: Live, base: string, quote: string) {
       stops.forEach((stop) => stop());
       loading.close();
     },
-  };
-}
-
-/** Units as people count them, without zeros at the end. */
-function whole(units: string, decimals: number): string {
-  const value = fromUnits(units, decimals);
-  return value ? format(trimZeros(value, 0)) : units;
-}
-
-type Row = { key: string; placed: KeptOrder | null; offer: Offer | null };
-
-/** What this browser has placed on the pair, and what else of the account rests there. */
-function ordersTable(live: Live, base: string, quote: string, cancel: (offer: Offer) => void) {
-  let latest: Offer[] = [];
-  let rows: Row[] = [];
-  const buttons = new Map<string, HTMLElement>();
-  const shown = table<Row>({
-    caption: "Your orders, the newest first",
-    key: (row) => row.key,
-    empty: "No orders of this account on this pair.",
-    columns: [
-      { name: "Placed", class: "number first", cell: (row) => (row.placed ? clock(row.placed.placed_ms) : "–") },
-      { name: "Order", cell: (row) => ({ text: words(row) }) },
-      { name: "State", cell: (row) => state(row) },
-      { name: "Action", cell: (row) => (row.offer ? cancelButton(row.offer) : "") },
-    ],
-  });
-
-  function cancelButton(offer: Offer): HTMLElement {
-    const known = buttons.get(offer.id);
-    if (known) return known;
-    const made = h("button", { type: "button", class: "plain", "aria-label": `Cancel order ${offer.id}`, click: () => cancel(offer) }, "Cancel");
-    buttons.set(offer.id, made);
-    return made;
-  }
-
-  function words({ placed, offer }: Row): string {
-    if (placed) return `${placed.order.side === "buy" ? "Buy" : "Sell"} ${placed.order.amount} ${base} at ${placed.order.price} ${quote}`;
-    if (!offer) return "–";
-    const price = parseDecimal(offer.price);
-    const of = offer.sell === base ? price : price && divide({ digits: 1n, scale: 0 }, price);
-    return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}`;
-  }
-
-  function state({ placed, offer }: Row) {
-    const left = offer && `${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} rest`;
-    if (!placed) return { text: left ?? "–" };
-    const { terms, state: is } = placed;
-    switch (is.is) {
-      case "sent":
-        return { text: "Sent, not yet in a block" };
-      case "refused":
-        return { text: `Refused: ${is.why}` };
-      case "void":
-        return { text: "Void: no block can contain it any more" };
-      case "cancelled":
-        return { text: "Cancelled" };
-      case "placed": {
-        const to = placed.id === null ? {} : { href: href.transaction(placed.id) };
-        if (left) return { text: `${filledShare(offer.amount, terms.amount)}${left}`, ...to };
-        if (BigInt(is.returned ?? "0") > 0n) return { text: returnedWords(placed, is.returned ?? "0"), ...to };
-        return { text: is.left === "0" ? `Filled at ${average(placed)} ${quote}` : "Ended: filled later, or cancelled elsewhere", ...to };
-      }
-    }
-  }
-
-  /** What became of an order for one batch that was not filled whole. */
-  function returnedWords(placed: KeptOrder, returned: string): string {
-    const back = `${whole(returned, live.decimals(placed.terms.sell))} ${placed.terms.sell} returned`;
-    const share = filledShare(returned, placed.terms.amount);
-    return share === "" ? `Not filled: ${back}` : `${share.slice(0, -2)} at ${average(placed)} ${quote}, ${back}`;
-  }
-
-  /** The price of what its first batch filled, in quote for one base. */
-  function average(placed: KeptOrder): string {
-    if (placed.state.is !== "placed") return "–";
-    const { sold, bought } = placed.state;
-    const [inBase, inQuote] = placed.order.side === "sell" ? [sold, bought] : [bought, sold];
-    const [one, other] = [fromUnits(inBase, live.decimals(base)), fromUnits(inQuote, live.decimals(quote))];
-    return one && other ? formatPrice(divide(other, one)) : "–";
-  }
-
-  function filledShare(left: string, of: string): string {
-    const part = divide({ digits: 100n * (BigInt(of) - BigInt(left)), scale: 0 }, { digits: BigInt(of), scale: 0 }, 3);
-    return part && part.digits > 0n ? `${format(trimZeros(shift(part, 0), 0))}\u202f% filled, ` : "";
-  }
-
-  return {
-    element: shown.element,
-    show(orders: KeptOrder[], offers: Offer[]): void {
-      latest = offers.filter((offer) => [offer.sell, offer.buy].sort().join() === [base, quote].sort().join());
-      const mine = orders.filter((order) => order.order.base === base && order.order.quote === quote);
-      const rest = new Map(latest.map((offer) => [offer.id, offer]));
-      rows = mine.map((placed) => ({ key: `own ${placed.sequence} ${placed.until}`, placed, offer: placed.state.is === "placed" ? (rest.get(placed.sequence) ?? null) : null }));
-      const known = new Set(rows.map((row) => row.offer?.id));
-      rows.push(...latest.filter((offer) => !known.has(offer.id)).map((offer) => ({ key: `rests ${offer.id}`, placed: null, offer })));
-      shown.show(rows);
-    },
-    offers: () => latest,
-    resting: () => latest,
   };
 }

@@ -3,9 +3,9 @@
 //! Towers, stars, rings, meshes and chains of rings; limit prices over 36 decades; 1 to 10^18 units, dust beside
 //! giants; 3 to 3,000 assets. A book is a function of its seed alone, like those of [`super`].
 
-use crate::book::{Offer, SortedOffers};
+use crate::book::{ExactOrder, Offer, SortedOffers};
 use crate::pool::Pool;
-use primitives::{Amount, AssetId, Fraction, MAX_ISSUED, Price};
+use primitives::{Amount, AssetId, ExactSide, Fraction, MAX_ISSUED, Price};
 
 use super::Seeded;
 
@@ -126,6 +126,53 @@ pub fn pools(of: &Hostile, seed: u64, count: usize, least: Amount) -> Vec<Pool> 
         }
     }
     made
+}
+
+/// Hostile exact orders between assets of `of`, in no order: of pairs that have offers and of any others, 1 to 10^18
+/// units, bounds that no rate reaches and such that every rate does. Many are alike: a few of them fit, or each alone.
+/// No more of an asset is locked than can exist beside the offers.
+pub fn exacts(of: &Hostile, seed: u64, count: usize) -> Vec<ExactOrder> {
+    let mut random = Seeded::new(seed ^ 0xe8ac);
+    let mut free = vec![MAX_ISSUED; of.assets as usize];
+    of.offers.iter().for_each(|offer| free[offer.sell.0 as usize] -= offer.amount);
+    let mut made: Vec<ExactOrder> = Vec::new();
+    for _ in 0..count {
+        let like = made.get(random.below(2 * made.len() as u64 + 1) as usize).copied();
+        let mut order = like.unwrap_or_else(|| exact(of, &mut random));
+        let free = &mut free[order.sell.0 as usize];
+        // A purchase locks its bound: it gives what is left, so that as many as can be are there together.
+        match order.side {
+            ExactSide::Buy => order.bound = order.bound.min(*free / 4),
+            ExactSide::Sell => order.units = order.units.min(*free / 4),
+        }
+        if order.sell != order.buy && order.units > 0 && order.bound > 0 {
+            *free -= order.locks();
+            made.push(order);
+        }
+    }
+    made
+}
+
+/// One of them.
+fn exact(of: &Hostile, random: &mut Seeded) -> ExactOrder {
+    let offer = of.offers.get(random.below(of.offers.len() as u64 + 1) as usize);
+    let any = |random: &mut Seeded| AssetId(random.below(u64::from(of.assets)) as u32);
+    let pair = offer.map(|offer| (offer.sell, offer.buy)).unwrap_or_else(|| (any(random), any(random)));
+    let (sell, buy) = if random.unit() < 0.5 { pair } else { (pair.1, pair.0) };
+    // Often a part of what somebody sells, from a thousandth to ten times of it.
+    let part = offer.map(|offer| offer.amount as f64 * power_of_ten(random.between(-3.0, 1.0)));
+    let units = part.filter(|_| random.unit() < 0.7).unwrap_or_else(|| power_of_ten(random.between(0.0, 18.0)));
+    let units = units.clamp(1.0, 1e18) as u64;
+    let bound = match random.below(3) {
+        0 => 1,
+        1 => MAX_ISSUED,
+        _ => power_of_ten(random.between(0.0, 18.0)) as u64,
+    };
+    if random.unit() < 0.5 {
+        ExactOrder::buy(buy, units, sell, bound)
+    } else {
+        ExactOrder::sell(sell, units, buy, bound)
+    }
 }
 
 /// How limits and amounts of one book are drawn.

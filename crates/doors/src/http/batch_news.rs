@@ -1,7 +1,5 @@
 //! What a batch tells on the channels of trades and candles.
 
-use std::collections::BTreeSet;
-
 use api::{MarketCandleBody, MarketTradeBody};
 use readers::Sides;
 use readers::candles::Interval;
@@ -17,11 +15,7 @@ pub(super) fn trades(
 ) -> Vec<MarketTradeBody> {
     let chosen: Vec<Sides> = match market {
         Some((base, quote)) => api.sides(base, quote).into_iter().collect(),
-        None => {
-            let all = batch.batch.trades.iter().map(|trade| Sides::of(trade.pair));
-            let unique: BTreeSet<_> = all.map(|sides| (sides.base, sides.quote)).collect();
-            unique.into_iter().map(|(base, quote)| Sides { base, quote }).collect()
-        }
+        None => readers::sides::traded(&batch.batch),
     };
     let trade = |sides: Sides| {
         let (base_volume, quote_volume) = readers::sides::volumes(&batch.batch, sides);

@@ -22,7 +22,7 @@ const DEPOSIT: &str = "^0x[0-9a-f]{40}:[A-Za-z0-9][A-Za-z0-9._-]*$";
 /// An order of a key: day and reference.
 const ORDER: &str = "^[0-9]{1,4}-[0-9]{1,9}$";
 /// A row of a history: height and position.
-const HISTORY: &str = "^[0-9]{1,15}-[0-9]{1,9}$";
+const HISTORY: &str = "^(0|[1-9][0-9]{0,14})-(0|[1-9][0-9]{0,8})$";
 const CLIENT: &str = "^0x[0-9a-f]{32}$";
 /// The histories of an account.
 const ACCOUNT: &str = "/v1/accounts/{address}";
@@ -88,7 +88,12 @@ fn error() -> Value {
 fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     if schema["type"] == "integer" {
         let is_short = schema.get("format").is_some_and(|format| format == "int32");
-        schema.insert("maximum".into(), if is_short { u32::MAX.into() } else { INTEGER_MAX.into() });
+        let most: Value = match name {
+            "class" => u8::MAX.into(),
+            _ if is_short => u32::MAX.into(),
+            _ => INTEGER_MAX.into(),
+        };
+        schema.insert("maximum".into(), most);
         // The maxima of `int32` and `int64` are half of that.
         schema.remove("format");
         return;

@@ -47,10 +47,11 @@ impl Parameters {
         Parameters(all)
     }
 
-    /// The parameters of a call; none if it is not described.
-    fn of_call(&self, method: &Method, path: &str) -> &[Parameter] {
+    /// The parameters of a call; `None` if its path has other methods alone. A path that is not described has none.
+    fn of_call(&self, method: &Method, path: &str) -> Option<&[Parameter]> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        self.0.get(&(method.to_string(), path.into())).map_or(&[], Vec::as_slice)
+        let found = self.0.get(&(method.to_string(), path.into())).map(Vec::as_slice);
+        found.or_else(|| (!self.0.keys().any(|(_, known)| known == path)).then_some(&[]))
     }
 }
 
@@ -89,7 +90,8 @@ impl Parameter {
 pub(super) async fn check(State(parameters): State<Arc<Parameters>>, request: Request, next: Next) -> Response {
     // A request that matches no route is for a file of the page.
     let Some(path) = request.extensions().get::<MatchedPath>().cloned() else { return next.run(request).await };
-    let known = parameters.of_call(request.method(), path.as_str());
+    // Of a method that it does not have, a path says so whatever the parameters.
+    let Some(known) = parameters.of_call(request.method(), path.as_str()) else { return next.run(request).await };
     if let Err(failure) = check_query(known, &request) {
         return failure.into_response();
     }
@@ -146,7 +148,10 @@ mod tests {
         let document = json!({"paths": {"/v1/a": {"get": {"parameters": listed}}}});
         let parameters = Parameters::of(&document);
         let request = Request::builder().uri(format!("/v1/a?{query}")).body(Body::empty()).expect("a request");
-        check_query(parameters.of_call(&Method::HEAD, "/v1/a"), &request).err().map(|failure| failure.1.message)
+        assert!(parameters.of_call(&Method::TRACE, "/v1/a").is_none());
+        assert!(parameters.of_call(&Method::TRACE, "/v1/b").is_some_and(<[Parameter]>::is_empty));
+        let known = parameters.of_call(&Method::HEAD, "/v1/a").expect("that of GET");
+        check_query(known, &request).err().map(|failure| failure.1.message)
     }
 
     #[test]

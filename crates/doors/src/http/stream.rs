@@ -462,13 +462,16 @@ fn account_increment(api: &Api, address: &Address, committed: &CommittedBlock) -
         .collect();
     let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *address);
     let ended: Vec<_> = ended.map(|ended| api.symbols.ended(ended)).collect();
+    let exacts = committed.batch.batch.exacts.iter().filter(|trade| trade.account == *address);
+    let exacts = exacts.map(|trade| api.symbols.exact_trade(trade)).collect();
     let received = committed.credited.contains(address);
+    // An exact order that was filled has an outcome.
     if outcomes.is_empty() && fills.is_empty() && ended.is_empty() && !received {
         return Ok(None);
     }
     let balances = api.account_body(address)?.map(|account| account.balances);
     let (height, address) = (committed.summary.height, address.to_string());
     let balances = balances.unwrap_or_default();
-    let increment = AccountIncrement { height, address, outcomes, fills, ended, balances };
+    let increment = AccountIncrement { height, address, outcomes, fills, exacts, ended, balances };
     Ok(Some(tagged("account", increment)))
 }

@@ -90,7 +90,8 @@ impl Symbols {
         }
     }
 
-    fn exact_trade(&self, trade: &ExactTrade) -> ExactTradeBody {
+    /// An exact order that was filled.
+    pub fn exact_trade(&self, trade: &ExactTrade) -> ExactTradeBody {
         ExactTradeBody {
             sell: self.get(trade.pair.sell).into(),
             buy: self.get(trade.pair.buy).into(),

@@ -2,6 +2,7 @@
 
 use api::{BookImageBody, DoorMarketBody, DoorMarketsBody, ErrorBody, RestingOrderBody, VenueBookBody};
 use axum::Json;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use primitives::venue::{MarketId, MarketTerms};
@@ -23,7 +24,8 @@ const LEVELS: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Depth {
     /// Levels of a side, 20 by default and 1,000 at most.
-    depth: Option<usize>,
+    #[param(maximum = 4_294_967_295_f64)]
+    depth: Option<u32>,
 }
 
 fn not_open(market: MarketId) -> Failure {
@@ -66,13 +68,15 @@ pub(super) async fn markets(State(api): State<Api>) -> Result<Json<DoorMarketsBo
 
 /// Levels of a book, with the number of the last event that they contain.
 #[utoipa::path(get, path = "/v1/venue/markets/{market}/book", params(("market" = u32, Path), Depth),
-    responses((status = 200, body = VenueBookBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = VenueBookBody), (status = 400, body = ErrorBody),
+    (status = 404, body = ErrorBody)))]
 pub(super) async fn book(
     State(api): State<Api>,
     Path(text): Path<String>,
-    Query(Depth { depth }): Query<Depth>,
+    asked: Result<Query<Depth>, QueryRejection>,
 ) -> Result<Json<VenueBookBody>, Failure> {
-    let (id, depth) = (market(&text)?, depth.unwrap_or(20).min(LEVELS));
+    let Query(Depth { depth }) = asked.map_err(|error| Failure::malformed(error.body_text()))?;
+    let (id, depth) = (market(&text)?, depth.map_or(20, |depth| depth as usize).min(LEVELS));
     let found = of_root(&api.shared, move |root| {
         let (image, book) = (root.image(id)?, root.book(id)?);
         Some((image.included, phase_code(image.phase), BookTop::of(book, depth)))
@@ -83,7 +87,8 @@ pub(super) async fn book(
 
 /// Resting orders by id, to begin a book that increments keep.
 #[utoipa::path(get, path = "/v1/venue/markets/{market}/image", params(("market" = u32, Path)),
-    responses((status = 200, body = BookImageBody), (status = 404, body = ErrorBody)))]
+    responses((status = 200, body = BookImageBody), (status = 400, body = ErrorBody),
+    (status = 404, body = ErrorBody)))]
 pub(super) async fn image(State(api): State<Api>, Path(text): Path<String>) -> Result<Json<BookImageBody>, Failure> {
     let id = market(&text)?;
     let found = of_root(&api.shared, move |root| Some((root.image(id)?, BookTop::of(root.book(id)?, LEVELS))));

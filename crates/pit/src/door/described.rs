@@ -39,6 +39,12 @@ pub(super) fn document(description: &utoipa::openapi::OpenApi) -> Value {
     for item in document["paths"].as_object_mut().expect("there are paths").values_mut() {
         for operation in item.as_object_mut().expect("a path has operations").values_mut() {
             operation["responses"]["429"] = error.clone();
+            // A response has a description, also where its handler gives none.
+            for (status, response) in operation["responses"].as_object_mut().expect("an object") {
+                if response["description"].as_str().is_none_or(str::is_empty) {
+                    response["description"] = sentence(status).into();
+                }
+            }
         }
     }
     document["components"]["securitySchemes"] = json!({
@@ -46,6 +52,18 @@ pub(super) fn document(description: &utoipa::openapi::OpenApi) -> Value {
     });
     document["paths"]["/v1/venue/operator"]["post"]["security"] = json!([{"operator": []}]);
     document
+}
+
+/// The meaning of a status here.
+fn sentence(status: &str) -> &'static str {
+    match status {
+        "200" => "The answer.",
+        "400" => "Something in the request is malformed; the message names it.",
+        "401" => "This call requires a token, as `Authorization: Bearer TOKEN`.",
+        "404" => "It does not exist, or is not open.",
+        "503" => "The venue cannot serve this now; the code says why.",
+        _ => "See the code and the message.",
+    }
 }
 
 /// The document of the stream, of a document that is not served.

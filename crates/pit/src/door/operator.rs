@@ -33,7 +33,7 @@ fn input_of(body: &OperatorBody) -> Result<VenueInput, Failure> {
 
 /// Halts, calls, auctions, collars, kills: with the operator's token.
 #[utoipa::path(post, path = "/v1/venue/operator", request_body = OperatorBody,
-    responses((status = 200, body = DoneBody), (status = 400, body = ErrorBody), (status = 403, body = ErrorBody),
+    responses((status = 200, body = DoneBody), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
     (status = 409, body = ErrorBody)))]
 pub(super) async fn operate(
     State(api): State<Api>,
@@ -42,7 +42,7 @@ pub(super) async fn operate(
 ) -> Result<Json<DoneBody>, Failure> {
     if !api.operator.admits(&headers) {
         let message = "this call needs the token of [http] operator_token_file, as `Authorization: Bearer TOKEN`";
-        return Err(Failure::new(StatusCode::FORBIDDEN, "forbidden", message));
+        return Err(Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message));
     }
     let Json(command) = command.map_err(|error| Failure::malformed(error.body_text()))?;
     let input = input_of(&command)?;

@@ -23,6 +23,8 @@ pub enum Cell {
     Int(i64),
     /// The same, where it is not negative.
     Count(u64),
+    /// The same, where it may be missing.
+    MaybeCount(Option<u64>),
     /// A double, for computations.
     Real(f64),
     /// Symbols, addresses, digests and exact decimals.
@@ -44,6 +46,8 @@ enum Column {
     Int(Vec<i64>),
     /// Numbers from 0 to 2^64-1, which Parquet keeps as the signed numbers of the same bits.
     Count(Vec<i64>),
+    /// The numbers that are present, and for each row whether it has one.
+    MaybeCount(Vec<i64>, Vec<i16>),
     Real(Vec<f64>),
     Text(Vec<ByteArray>),
     /// The texts that are present, and for each row whether it has one.
@@ -57,6 +61,7 @@ impl Column {
         match definition.split_whitespace().take(2).collect::<Vec<_>>()[..] {
             ["required", "int64"] if definition.ends_with(UNSIGNED) => Column::Count(Vec::new()),
             ["required", "int64"] => Column::Int(Vec::new()),
+            ["optional", "int64"] if definition.ends_with(UNSIGNED) => Column::MaybeCount(Vec::new(), Vec::new()),
             ["required", "double"] => Column::Real(Vec::new()),
             ["required", "boolean"] => Column::Flag(Vec::new()),
             ["optional", "binary"] => Column::Maybe(Vec::new(), Vec::new()),
@@ -73,6 +78,10 @@ impl Column {
             (Column::Int(values), Cell::Int(value)) => values.push(value),
             (Column::Int(values), Cell::Count(value)) => values.push(i64::try_from(value).unwrap_or(i64::MAX)),
             (Column::Count(values), Cell::Count(value)) => values.push(value.cast_signed()),
+            (Column::MaybeCount(values, there), Cell::MaybeCount(value)) => {
+                there.push(i16::from(value.is_some()));
+                values.extend(value.map(u64::cast_signed));
+            }
             (Column::Real(values), Cell::Real(value)) => values.push(value),
             (Column::Text(values), Cell::Text(value)) => values.push(bytes(value)),
             (Column::Maybe(values, there), Cell::Maybe(value)) => {
@@ -89,6 +98,10 @@ impl Column {
         match self {
             Column::Int(values) | Column::Count(values) => {
                 writer.typed::<Int64Type>().write_batch(&std::mem::take(values), None, None)?
+            }
+            Column::MaybeCount(values, there) => {
+                let (values, there) = (std::mem::take(values), std::mem::take(there));
+                writer.typed::<Int64Type>().write_batch(&values, Some(&there), None)?
             }
             Column::Real(values) => writer.typed::<DoubleType>().write_batch(&std::mem::take(values), None, None)?,
             Column::Flag(values) => writer.typed::<BoolType>().write_batch(&std::mem::take(values), None, None)?,

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use api::{AccountBody, AccountIncrement, BalanceBody, ChannelState, OfferBody, OwnFillBody, StreamMessage};
+use api::{
+    AccountBody, AccountIncrement, BalanceBody, ChannelState, ExactTradeBody, OfferBody, OwnFillBody, StreamMessage,
+};
 use client::{Assets, Channel, Stream, Told};
 use primitives::Address;
 use serde_json::json;
@@ -77,9 +79,13 @@ fn held(balances: &[BalanceBody], assets: &Assets) -> String {
 }
 
 fn happened(block: &AccountIncrement, assets: &Assets) -> String {
-    let fill = |fill: &OwnFillBody| {
-        format!("sold {} for {}", assets.money(&fill.sold, &fill.sell), assets.money(&fill.bought, &fill.buy))
-    };
+    let fill = |fill: &OwnFillBody| sold(assets, &fill.sell, &fill.sold, &fill.buy, &fill.bought);
+    let exact = |fill: &ExactTradeBody| sold(assets, &fill.sell, &fill.sold, &fill.buy, &fill.bought);
     let own = format!("{} own transactions", block.outcomes.len());
-    [own].into_iter().chain(block.fills.iter().map(fill)).collect::<Vec<_>>().join(", ")
+    let fills = block.fills.iter().map(fill).chain(block.exacts.iter().map(exact));
+    [own].into_iter().chain(fills).collect::<Vec<_>>().join(", ")
+}
+
+fn sold(assets: &Assets, sell: &str, sold: &str, buy: &str, bought: &str) -> String {
+    format!("sold {} for {}", assets.money(sold, sell), assets.money(bought, buy))
 }

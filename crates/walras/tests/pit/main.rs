@@ -384,7 +384,7 @@ fn over_http(market: &mut Market) {
     let ended = market.post("/v1/venue/requests", &request);
     assert_eq!(kinds(&ended.1), ["ended"], "{}", ended.1);
     // Nobody operates without the token.
-    assert_eq!(market.post("/v1/venue/operator", &json!({ "halt": { "market": 0 } })).0, 403);
+    assert_eq!(market.post("/v1/venue/operator", &json!({ "halt": { "market": 0 } })).0, 401);
 }
 
 fn over_a_bridge(market: &mut Market) {

@@ -13,7 +13,7 @@ An order is an offer of the batch exchange. What follows from that:
 - Each transaction has a fee in the fee asset, and trades have none.
 
 Past orders and trades are those of the node's index: they end where it begins. `walras.ccxt_async` is the same class for
-event loops, with `watchOrderBook` and `watchTicker`.
+event loops, with `watchOrderBook`, `watchTicker`, `watchOrders` and `watchMyTrades`.
 """
 
 from __future__ import annotations
@@ -548,16 +548,21 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         amount, price = past.amount or Decimal(0), past.price or Decimal(0)
         statuses = {"resting": "open", "refused": "rejected", "void": "rejected"}
         closed = "closed" if past.why in ("filled", "returned") else "canceled"
+        # An exact order is filled whole in its batch or not at all.
+        in_force = "FOK" if past.exact_side else "GTC" if past.life == "rests" else None
+        shown = amount if is_sell else amount * price
+        if past.exact_units is not None and (past.exact_side == "sell") == is_sell:
+            shown = past.exact_units
         return self.safe_order(
             {
                 "id": str(past.sequence),
                 "clientOrderId": past.client,
                 "symbol": name,
                 "type": "limit",
-                "timeInForce": "GTC" if past.life == "rests" else None,
+                "timeInForce": in_force,
                 "side": "sell" if is_sell else "buy",
                 "price": plain(price if is_sell else 1 / price) if price else None,
-                "amount": plain(amount if is_sell else amount * price),
+                "amount": plain(shown),
                 "remaining": plain(past.left or Decimal(0)) if is_sell else None,
                 "status": statuses.get(past.status, closed),
                 "timestamp": past.time_ms,

@@ -3,19 +3,20 @@
     exchange = walras.ccxt_async.walras({"privateKey": "0x…", "urls": {"api": "http://127.0.0.1:8080"}})
     book = await exchange.watch_order_book("EUR/USD")
 
-Calls run in threads over one client, which threads may share; what is watched comes from the node's stream.
+Calls run in threads over one client, which threads may share; what is watched comes from the node's stream. For own
+orders and trades the key logs in on it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import ccxt.async_support
 
 from walras import ccxt as blocking
-from walras.client import AsyncClient, LocalBook, Ticker
+from walras.client import AsyncClient, LocalBook, OwnOrders, Ticker
 
 __all__ = ["walras"]
 
@@ -34,11 +35,12 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
         self._watching: AsyncClient | None = None
         self._books: dict[str, AsyncIterator[LocalBook]] = {}
         self._tickers: dict[str, AsyncIterator[Any]] = {}
+        self._own: dict[tuple[str, str | None], AsyncIterator[OwnOrders]] = {}
         super().__init__(config or {})
 
     def describe(self) -> Any:
         described = self._blocking.describe()
-        watched = {"watchOrderBook": True, "watchTicker": True}
+        watched = dict.fromkeys(["watchOrderBook", "watchTicker", "watchOrders", "watchMyTrades"], True)
         return self.deep_extend(described, {"pro": True, "has": {**described["has"], **watched}})
 
     def price_to_precision(self, symbol: Any, price: Any) -> Any:
@@ -47,7 +49,10 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
     @property
     def _streams(self) -> AsyncClient:
         if self._watching is None:
-            self._watching = AsyncClient(self.urls["api"])
+            sender = self._blocking.client._core.sender if self._blocking.privateKey else None
+            key, account = (sender.key, sender.account) if sender else (None, None)
+            network = self._blocking.options["network"]
+            self._watching = AsyncClient(self.urls["api"], key=key, account=account, network=network)
         return self._watching
 
     async def watch_order_book(self, symbol: str, limit: Any = None, params: Any = None) -> Any:
@@ -84,10 +89,55 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
         text = {key: str(value) if value is not None and key not in ("timestamp",) else value for key, value in known.items()}
         return self.safe_ticker({**text, "info": ticker}, self.market(name))
 
+    async def watch_orders(
+        self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None
+    ) -> Any:
+        """The own orders that the next block changed; when it is first asked for, the newest hundred."""
+        name = await self._own_symbol(symbol)
+
+        def orders(news: OwnOrders) -> list[Any]:
+            # An order may name assets that there are not; it was refused.
+            known = [one for one in news.orders if one.amount is not None and one.price is not None]
+            return [self._blocking._past_order(one) for one in reversed(known)]
+
+        return await self._own_news("orders", name, orders, since, limit)
+
+    async def watch_my_trades(
+        self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None
+    ) -> Any:
+        """The own trades of the next block with some; when it is first asked for, the newest hundred."""
+        name = await self._own_symbol(symbol)
+
+        def trades(news: OwnOrders) -> list[Any]:
+            return [self._blocking._own_trade(one) for one in reversed(news.fills)]
+
+        return await self._own_news("trades", name, trades, since, limit)
+
+    async def _own_symbol(self, symbol: Any) -> str | None:
+        self.check_required_credentials()
+        await self.load_markets()
+        await asyncio.to_thread(self._blocking.load_markets)
+        return self.market(symbol)["symbol"] if symbol else None
+
+    async def _own_news(
+        self, kind: str, symbol: str | None, rows: Callable[[OwnOrders], list[Any]], since: Any, limit: Any
+    ) -> Any:
+        """The next message of the own orders with rows of this kind and market. Each kind and market is followed for
+        itself, so that none takes what another waits for."""
+        with blocking._translated():
+            if (kind, symbol) not in self._own:
+                self._own[kind, symbol] = self._streams.follow_orders()
+            while True:
+                news = rows(await anext(self._own[kind, symbol]))
+                found = self.filter_by_symbol_since_limit(news, symbol, since, limit, True)
+                if found:
+                    return found
+
     async def close(self) -> None:
         """Closes all connections."""
-        for watched in (*self._books.values(), *self._tickers.values()):
-            await watched.aclose()  # type: ignore[attr-defined]
+        followed: list[Any] = [*self._books.values(), *self._tickers.values(), *self._own.values()]
+        for watched in followed:
+            await watched.aclose()
         if self._watching is not None:
             await self._watching.close()
         await asyncio.to_thread(self._blocking.close)

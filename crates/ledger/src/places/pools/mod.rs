@@ -151,6 +151,11 @@ impl Pools {
         self.pools.keys().filter_map(held)
     }
 
+    /// All holdings, by pool and account.
+    pub fn holdings(&self) -> impl Iterator<Item = (&HoldingId, &u64)> {
+        self.holdings.iter()
+    }
+
     /// Shares that may still be bought of a pool.
     pub(crate) fn room(&self, pool: &PoolKey) -> u64 {
         self.get(pool).map_or(0, |pool| SHARES_MAX - pool.shares)

@@ -7,7 +7,7 @@ use ledger::contracts::ContractReceipts;
 use primitives::{Digest, Superblock, to_hex};
 
 use crate::inspect::evm_accounts;
-use crate::research::export::TIME;
+use crate::research::export::cells::TIME;
 use crate::research::parquet_file::{Cell, Table};
 
 pub const RECEIPTS: [&str; 11] = [

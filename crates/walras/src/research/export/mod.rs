@@ -3,9 +3,21 @@
 //! ```text
 //! OUT/blocks/day=2026-11-21/blocks.parquet        a row per block
 //! OUT/prices/day=2026-11-21/prices.parquet        a row per block and asset: the valuation
-//! OUT/trades/day=2026-11-21/trades.parquet        a row per fill
+//! OUT/trades/day=2026-11-21/trades.parquet        a row per fill of an offer
+//! OUT/orders/day=2026-11-21/orders.parquet        a row per order to place or replace an offer: life, outcome
+//! OUT/exacts/day=2026-11-21/exacts.parquet        a row per order for an exact amount, and its outcome
+//! OUT/ended/day=2026-11-21/ended.parquet          a row per offer that left the book otherwise than by trading
+//! OUT/offers/day=2026-11-21/offers.parquet        a row per offer that rests, after the day's last block
 //! OUT/balances/day=2026-11-21/balances.parquet    a row per account and asset, after the day's last block
 //! OUT/assets/assets.parquet                       a row per asset: symbol, decimals, issuer, least size of an offer
+//! ```
+//!
+//! For a chain with pools also:
+//!
+//! ```text
+//! OUT/pool_trades/day=2026-11-21/pool_trades.parquet  a row per pool and batch in which it traded
+//! OUT/pools/day=2026-11-21/pools.parquet          a row per pool, after the day's last block
+//! OUT/holdings/day=2026-11-21/holdings.parquet    a row per account and pool of which it has shares
 //! ```
 //!
 //! For a chain with contracts also:
@@ -19,10 +31,15 @@
 //! A day is a UTC day by the proposers' clocks. A block whose clock went back belongs to the day of the block before
 //! it, so a day is a range of heights. Amounts are integer units, beside the decimals of their asset: divided by
 //! 10^decimals they are whole assets. Numbers of offers and nonces are unsigned: contracts' offers begin at 2^63.
-//! Prices are exact decimals as text, in units, with doubles beside them. A valuation is a traded price only where
-//! `traded` is true: others are kept from earlier batches, or were never paid by anybody.
+//! An order's `outcome` is `placed`, `replaced`, `superseded`, the reason of an exact order (`filled` is one), or the
+//! code of its refusal; then nothing moved. `sold` and `bought` of `orders` are those of the first batch, the rest is
+//! in `trades`. Prices are exact decimals as text, in units, with doubles beside them. A valuation is a traded price
+//! only where `traded` is true: others are kept from earlier batches, or were never paid by anybody.
 
+pub mod cells;
 pub mod contracts;
+pub mod orders;
+pub mod pools;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -32,18 +49,20 @@ use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
 use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
-use ledger::{Asset, BlockReceipts, Genesis, Ledger};
+use ledger::{BlockReceipts, Genesis, Ledger};
 use node::{Replay, restore};
 use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
 use crate::research::parquet_file::{Cell, Table};
+use cells::{AssetCells, TIME};
 use contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
+use orders::{OrderTables, write_offers};
+use pools::{POOL_TRADES, write_pool_trades, write_pools};
 
 const DAY_MS: u64 = 86_400_000;
 
-pub const TIME: &str = "required int64 time (TIMESTAMP(MILLIS,true))";
 const BLOCKS: [&str; 10] = [
     "required int64 height",
     TIME,
@@ -118,7 +137,7 @@ pub struct Export {
     /// Last day.
     #[arg(long, value_parser = parse_day)]
     to: Option<u64>,
-    /// Skip balances, and with them the replay of all blocks.
+    /// Skip balances, resting offers, pools and holdings, and with them the replay of all blocks.
     #[arg(long)]
     no_balances: bool,
 }
@@ -145,7 +164,7 @@ impl Export {
         if json {
             println!("{}", json!({"out": self.out, "first": first, "last": last, "rows": history.rows}));
         } else {
-            history.rows.iter().for_each(|(table, rows)| println!("{table:<9} {rows:>12} rows"));
+            history.rows.iter().for_each(|(table, rows)| println!("{table:<11} {rows:>12} rows"));
             println!("{}: heights {first} to {last}", self.out.display());
         }
         Ok(ExitCode::SUCCESS)
@@ -157,6 +176,9 @@ struct Day {
     blocks: Table,
     prices: Table,
     trades: Table,
+    orders: OrderTables,
+    /// What pools traded, for a chain with pools.
+    pools: Option<Table>,
     /// Receipts and logs, for a chain with contracts.
     contracts: Option<(Table, Table)>,
 }
@@ -167,8 +189,9 @@ struct History<'a> {
     archive: Archive<RealDisk>,
     symbols: Symbols,
     has_contracts: bool,
+    has_pools: bool,
     /// The assets; none is ever added.
-    assets: Vec<Asset>,
+    assets: AssetCells,
     /// The state, if balances are wanted.
     replay: Option<Replay>,
     /// The day of the last block, in days since 1970, and its files if it is wanted.
@@ -180,14 +203,17 @@ struct History<'a> {
 
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
-        let assets = Ledger::new(genesis)?.assets().to_vec();
-        let symbols = Symbols::of(&assets);
+        let assets = AssetCells(Ledger::new(genesis)?.assets().to_vec());
+        let symbols = Symbols::of(&assets.0);
         let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
         let has_contracts = genesis.limits.has_contracts();
+        let has_pools = genesis.pools.is_some();
         let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
-        let tables = ["blocks", "prices", "trades", "balances", "assets"];
-        let rows = tables.iter().chain(of_contracts).map(|table| (*table, 0)).collect();
-        Ok(History { has_contracts, export, archive: view.archive, symbols, assets, replay, day: 0, files: None, rows })
+        let of_pools = ["pool_trades", "pools", "holdings"].iter().filter(|_| has_pools);
+        let tables = ["blocks", "prices", "trades", "orders", "exacts", "ended", "offers", "balances", "assets"];
+        let rows = tables.iter().chain(of_contracts).chain(of_pools).map(|table| (*table, 0)).collect();
+        let (archive, day, files) = (view.archive, 0, None);
+        Ok(History { has_contracts, has_pools, export, archive, symbols, assets, replay, day, files, rows })
     }
 
     fn add_block(&mut self, height: u64) -> anyhow::Result<()> {
@@ -218,7 +244,10 @@ impl<'a> History<'a> {
             let receipts = Table::create(&self.file("receipts", day), &RECEIPTS)?;
             Ok::<_, anyhow::Error>((receipts, Table::create(&self.file("logs", day), &LOGS)?))
         };
+        let pools = || Table::create(&self.file("pool_trades", day), &POOL_TRADES);
         Ok(Day {
+            orders: OrderTables::create(|table| self.file(table, day))?,
+            pools: self.has_pools.then(pools).transpose()?,
             contracts: self.has_contracts.then(contracts).transpose()?,
             blocks: Table::create(&self.file("blocks", day), &BLOCKS)?,
             prices: Table::create(&self.file("prices", day), &PRICES)?,
@@ -249,8 +278,10 @@ impl<'a> History<'a> {
             (batch.trades.len() as u64).into(),
             Cell::Flag(batch.full()),
         ])?;
-        let traded: BTreeSet<AssetId> =
-            batch.trades.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]).collect();
+        let offers = batch.trades.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]);
+        let exacts = batch.exacts.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]);
+        let pools = batch.pools.iter().flat_map(|fill| [fill.pool.a, fill.pool.b]);
+        let traded: BTreeSet<AssetId> = offers.chain(exacts).chain(pools).collect();
         for (number, valuation) in batch.valuations.iter().enumerate() {
             files.prices.push([
                 height.into(),
@@ -258,12 +289,11 @@ impl<'a> History<'a> {
                 Cell::Text(self.symbols.get(AssetId(number as u32)).into()),
                 Cell::Text(valuation.to_string()),
                 Cell::Real(valuation.to_f64()),
-                u64::from(self.assets[number].decimals).into(),
+                self.assets.decimals(AssetId(number as u32)),
                 Cell::Flag(traded.contains(&AssetId(number as u32))),
             ])?;
         }
         let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
-        let decimals = |asset: AssetId| Cell::from(u64::from(self.assets[asset.0 as usize].decimals));
         for fill in &batch.fills {
             files.trades.push([
                 height.into(),
@@ -278,9 +308,13 @@ impl<'a> History<'a> {
                 Cell::Text(fill.place.limit.to_string()),
                 Cell::Text(fill.place.account.to_string()),
                 fill.place.id.into(),
-                decimals(fill.pair.sell),
-                decimals(fill.pair.buy),
+                self.assets.decimals(fill.pair.sell),
+                self.assets.decimals(fill.pair.buy),
             ])?;
+        }
+        files.orders.write(block, &receipts, &self.assets)?;
+        if let Some(pools) = &mut files.pools {
+            write_pool_trades((height, block.time_ms), batch, &self.assets, pools)?;
         }
         match &mut files.contracts {
             Some((executed, logs)) => write_receipts(block, &receipts.contracts, executed, logs),
@@ -291,7 +325,7 @@ impl<'a> History<'a> {
     /// Writes the assets with their decimals, the units of all amounts.
     fn write_assets(&mut self) -> anyhow::Result<()> {
         let mut table = Table::create(&self.export.out.join("assets/assets.parquet"), &ASSETS)?;
-        for (number, asset) in self.assets.iter().enumerate() {
+        for (number, asset) in self.assets.0.iter().enumerate() {
             table.push([
                 (number as u64).into(),
                 Cell::Text(asset.symbol.clone()),
@@ -315,17 +349,23 @@ impl<'a> History<'a> {
     }
 
     fn finish_day(&mut self) -> anyhow::Result<()> {
-        let Some(Day { blocks, prices, trades, contracts }) = self.files.take() else { return Ok(()) };
+        let Some(Day { blocks, prices, trades, orders, pools, contracts }) = self.files.take() else { return Ok(()) };
         let of_contracts = contracts.into_iter().flat_map(|(receipts, logs)| [("receipts", receipts), ("logs", logs)]);
-        for (name, table) in
-            [("blocks", blocks), ("prices", prices), ("trades", trades)].into_iter().chain(of_contracts)
-        {
+        let of_pools = pools.into_iter().map(|table| ("pool_trades", table));
+        let of_all = [("blocks", blocks), ("prices", prices), ("trades", trades)].into_iter().chain(orders.named());
+        for (name, table) in of_all.chain(of_pools).chain(of_contracts) {
             *self.rows.entry(name).or_default() += table.count;
             table.finish()?;
         }
         if let Some(replay) = &self.replay {
             let rows = write_balances(&replay.ledger, &self.symbols, &self.file("balances", self.day))?;
             *self.rows.entry("balances").or_default() += rows;
+            let rows = write_offers(&replay.ledger, &self.assets, &self.file("offers", self.day))?;
+            *self.rows.entry("offers").or_default() += rows;
+            if let Some(pools) = replay.ledger.pools() {
+                let written = write_pools(&replay.ledger, pools, &self.assets, |table| self.file(table, self.day))?;
+                written.iter().for_each(|(table, rows)| *self.rows.entry(table).or_default() += rows);
+            }
             if self.has_contracts {
                 let rows = write_contracts(&replay.ledger, &self.file("contracts", self.day))?;
                 *self.rows.entry("contracts").or_default() += rows;

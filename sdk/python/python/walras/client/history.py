@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from walras.client.amounts import Asset, Assets
 
@@ -28,7 +28,7 @@ def _status(status: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PastFill:
-    """An execution of an offer in a batch."""
+    """An execution of an offer or an exact order in a batch."""
 
     height: int
     time_ms: int
@@ -82,12 +82,23 @@ class PastOrder:
     """``refused``, ``resting``, ``ended`` or ``void``."""
     why: str | None
     left: Decimal | None
+    exact_side: Literal["buy", "sell"] | None = None
+    """Of an order for an exact amount which of the two is exact; `limit` is the least rate that it means."""
+    exact_units: Decimal | None = None
+    """That amount, of the asset bought or sold."""
+    exact_bound: Decimal | None = None
+    """The most of the asset sold, or the least of the asset bought, in all."""
 
     @staticmethod
     def of(body: Any, assets: Assets) -> PastOrder:
         sell, buy = _known(assets, body["sell"]), _known(assets, body["buy"])
         limit = Decimal(body["limit"])
+        exact = body.get("exact")
+        own, other = (buy, sell) if exact and exact["side"] == "buy" else (sell, buy)
         return PastOrder(
+            exact_side=exact["side"] if exact else None,
+            exact_units=own.amount(int(exact["units"])) if exact and own else None,
+            exact_bound=other.amount(int(exact["bound"])) if exact and other else None,
             height=int(body["height"]),
             time_ms=int(body["time_ms"]),
             id=body["id"],

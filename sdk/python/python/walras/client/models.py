@@ -509,7 +509,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """What one of an account's offers traded in a batch."""
+    """What one of an account's offers or exact orders traded in a batch."""
 
     id: int
     sell: str
@@ -532,8 +532,8 @@ class Fill:
             price=bought / sold if sold else Decimal(0),
             sold=sold,
             bought=bought,
-            left=sell.amount(int(body["left"])),
-            returned=sell.amount(int(body["returned"])),
+            left=sell.amount(int(body.get("left", 0))),
+            returned=sell.amount(int(body.get("returned", 0))),
         )
 
 

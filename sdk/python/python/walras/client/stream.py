@@ -87,8 +87,9 @@ class AccountUpdate:
     address: str
     height: int
     outcomes: dict[str, Outcome]
-    """By transaction id. The amounts of an offer in its first batch are in its fill."""
+    """By transaction id. The amounts of an offer in its first batch, and of an exact order, are in its fill."""
     fills: tuple[Fill, ...]
+    """Of offers, then of exact orders, of which nothing is left: what they locked beyond it has returned."""
     balances: tuple[Balance, ...]
 
 
@@ -340,6 +341,6 @@ def account_update(message: Any, assets: Assets) -> AccountUpdate:
         address=message["address"],
         height=int(message["height"]),
         outcomes={one["id"]: Outcome.of(one["outcome"], None) for one in message["outcomes"]},
-        fills=tuple(Fill.of(one, assets) for one in message["fills"]),
+        fills=tuple(Fill.of(one, assets) for one in (*message["fills"], *message.get("exacts", ()))),
         balances=tuple(Balance.of(one, assets) for one in message["balances"]),
     )

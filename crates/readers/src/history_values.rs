@@ -1,0 +1,132 @@
+//! What the rows of the history of accounts say.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use ledger::{EndReason, Fill, Outcome, Pair};
+use primitives::{Address, Amount, AssetId, ClientId, ExactSide, Height, Life, Price, Sequence, TransactionId};
+
+/// An order: a transaction that places an offer, or an exact order, whatever its outcome.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct OrderRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The account's number of it, which is the offer's id.
+    pub sequence: Sequence,
+    /// The last height at which it may count.
+    pub until: Height,
+    /// What it sells and buys.
+    pub pair: Pair,
+    /// Its limit price.
+    pub limit: Price,
+    /// Units that it asks to sell.
+    pub amount: Amount,
+    /// How long it rests.
+    pub life: Life,
+    /// What its client calls it.
+    pub client: ClientId,
+    /// The offer whose place it takes.
+    pub replaces: Option<Sequence>,
+    /// Of an exact order the side, its units, and its bound; it places no offer.
+    pub exact: Option<(ExactSide, Amount, Amount)>,
+    /// The outcome.
+    pub outcome: Outcome,
+}
+
+/// An execution of an offer or of an exact order. Of the latter the place's limit is that of its order, and what
+/// returns is what it locked and did not sell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct FillRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The execution.
+    pub fill: Fill,
+}
+
+/// What became of an offer in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum OfferChange {
+    /// It executed.
+    Filled(FillRow),
+    /// It left the book otherwise.
+    Ended {
+        /// The block's time, milliseconds since 1970.
+        time_ms: u64,
+        /// Units returned.
+        returned: Amount,
+        /// Why.
+        why: EndReason,
+    },
+}
+
+/// Why units moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum TransferKind {
+    /// A payment.
+    Payment,
+    /// Units that the issuer created.
+    Issue,
+    /// Units that the issuer destroyed.
+    Burn,
+    /// Units added to a stake.
+    Stake,
+    /// Units moved into the payment lane.
+    Lane,
+    /// Units deposited at a venue, or its bond.
+    Venue,
+}
+
+impl TransferKind {
+    /// Its name in interfaces and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            TransferKind::Payment => "payment",
+            TransferKind::Issue => "issue",
+            TransferKind::Burn => "burn",
+            TransferKind::Stake => "stake",
+            TransferKind::Lane => "lane",
+            TransferKind::Venue => "venue",
+        }
+    }
+}
+
+/// Units that left or reached an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct TransferRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The transaction.
+    pub id: TransactionId,
+    /// The asset.
+    pub asset: AssetId,
+    /// Units.
+    pub amount: Amount,
+    /// Whether the account received them.
+    pub received: bool,
+    /// The other account, if there is one.
+    pub with: Option<Address>,
+    /// Why.
+    pub kind: TransferKind,
+}
+
+/// What an account has of an asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct HeldUnits {
+    /// The asset.
+    pub asset: AssetId,
+    /// Units that it can spend.
+    pub available: Amount,
+    /// Units that its offers lock; `None` if that was not known at this height.
+    pub locked: Option<Amount>,
+}
+
+/// What an account has after a block that changed it.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct BalanceRow {
+    /// The block's time, milliseconds since 1970.
+    pub time_ms: u64,
+    /// Height of the state that was read: that of the block, or a later one if the index was behind.
+    pub state: Height,
+    /// The assets that the block may have changed.
+    pub held: Vec<HeldUnits>,
+}

@@ -1,0 +1,119 @@
+/** The table of an account's own orders on a pair: what this browser has placed, and what else rests there. */
+import { divide, fromUnits, parseDecimal, shift, trimZeros } from "@walras/client/decimal";
+import type { Offer } from "@walras/client/bodies";
+import { format, formatPrice } from "../amount";
+import { h } from "../dom";
+import type { Live } from "../live";
+import { href } from "../router";
+import { table } from "../table";
+import { lockedOf, type KeptOrder } from "../trade/orders";
+import { clock, exactEnd } from "../words";
+
+/** Units as people count them, without zeros at the end. */
+export function whole(units: string, decimals: number): string {
+  const value = fromUnits(units, decimals);
+  return value ? format(trimZeros(value, 0)) : units;
+}
+
+type Row = { key: string; placed: KeptOrder | null; offer: Offer | null };
+
+/** What this browser has placed on the pair, and what else of the account rests there. */
+export function ordersTable(live: Live, base: string, quote: string, cancel: (offer: Offer) => void) {
+  let latest: Offer[] = [];
+  let rows: Row[] = [];
+  const buttons = new Map<string, HTMLElement>();
+  const shown = table<Row>({
+    caption: "Your orders, the newest first",
+    key: (row) => row.key,
+    empty: "No orders of this account on this pair.",
+    columns: [
+      { name: "Placed", class: "number first", cell: (row) => (row.placed ? clock(row.placed.placed_ms) : "–") },
+      { name: "Order", cell: (row) => ({ text: words(row) }) },
+      { name: "State", class: "prose", cell: (row) => state(row) },
+      { name: "Action", cell: (row) => (row.offer ? cancelButton(row.offer) : "") },
+    ],
+  });
+
+  function cancelButton(offer: Offer): HTMLElement {
+    const known = buttons.get(offer.id);
+    if (known) return known;
+    const made = h("button", { type: "button", class: "plain", "aria-label": `Cancel order ${offer.id}`, click: () => cancel(offer) }, "Cancel");
+    buttons.set(offer.id, made);
+    return made;
+  }
+
+  function words({ placed, offer }: Row): string {
+    if (placed) return placedWords(placed);
+    if (!offer) return "–";
+    const price = parseDecimal(offer.price);
+    const of = offer.sell === base ? price : price && divide({ digits: 1n, scale: 0 }, price);
+    return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}`;
+  }
+
+  function placedWords(placed: KeptOrder): string {
+    const verb = placed.order.side === "buy" ? "Buy" : "Sell";
+    if (placed.kind !== "exact") return `${verb} ${placed.order.amount} ${base} at ${placed.order.price} ${quote}`;
+    return `${verb} exactly ${placed.order.amount} ${base} for at ${placed.order.side === "buy" ? "most" : "least"} ${placed.order.bound} ${quote}`;
+  }
+
+  function state({ placed, offer }: Row) {
+    const left = offer && `${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} rest`;
+    if (!placed) return { text: left ?? "–" };
+    const is = placed.state;
+    const to = placed.id === null ? {} : { href: href.transaction(placed.id) };
+    switch (is.is) {
+      case "sent":
+        return { text: "Sent, not yet in a block" };
+      case "refused":
+        return { text: `Refused: ${is.why}` };
+      case "void":
+        return { text: "Void: no block can contain it any more" };
+      case "cancelled":
+        return { text: "Cancelled" };
+      case "exact":
+        return { text: is.why === "filled" ? `Filled exactly, at ${average(placed)} ${quote}` : `${exactEnd(is.why)}; ${back(placed, is.returned)}`, ...to };
+      case "placed": {
+        if (left) return { text: `${filledShare(offer.amount, lockedOf(placed))}${left}`, ...to };
+        if (BigInt(is.returned ?? "0") > 0n) return { text: returnedWords(placed, is.returned ?? "0"), ...to };
+        return { text: is.left === "0" ? `Filled at ${average(placed)} ${quote}` : "Ended: filled later, or cancelled elsewhere", ...to };
+      }
+    }
+  }
+
+  /** What became of an order for one batch that was not filled whole. */
+  function returnedWords(placed: KeptOrder, returned: string): string {
+    const share = filledShare(returned, lockedOf(placed));
+    return share === "" ? `Not filled: ${back(placed, returned)}` : `${share.slice(0, -2)} at ${average(placed)} ${quote}, ${back(placed, returned)}`;
+  }
+
+  const back = ({ terms }: KeptOrder, returned: string) => `${whole(returned, live.decimals(terms.sell))} ${terms.sell} returned`;
+
+  /** The price of what its first batch filled, in quote for one base. */
+  function average(placed: KeptOrder): string {
+    if (placed.state.is !== "placed" && placed.state.is !== "exact") return "–";
+    const { sold, bought } = placed.state;
+    const [inBase, inQuote] = placed.order.side === "sell" ? [sold, bought] : [bought, sold];
+    const [one, other] = [fromUnits(inBase, live.decimals(base)), fromUnits(inQuote, live.decimals(quote))];
+    return one && other ? formatPrice(divide(other, one)) : "–";
+  }
+
+  function filledShare(left: string, of: string): string {
+    const part = divide({ digits: 100n * (BigInt(of) - BigInt(left)), scale: 0 }, { digits: BigInt(of), scale: 0 }, 3);
+    return part && part.digits > 0n ? `${format(trimZeros(shift(part, 0), 0))}\u202f% filled, ` : "";
+  }
+
+  return {
+    element: shown.element,
+    show(orders: KeptOrder[], offers: Offer[]): void {
+      latest = offers.filter((offer) => [offer.sell, offer.buy].sort().join() === [base, quote].sort().join());
+      const mine = orders.filter((order) => order.order.base === base && order.order.quote === quote);
+      const rest = new Map(latest.map((offer) => [offer.id, offer]));
+      rows = mine.map((placed) => ({ key: `own ${placed.sequence} ${placed.until}`, placed, offer: placed.state.is === "placed" ? (rest.get(placed.sequence) ?? null) : null }));
+      const known = new Set(rows.map((row) => row.offer?.id));
+      rows.push(...latest.filter((offer) => !known.has(offer.id)).map((offer) => ({ key: `rests ${offer.id}`, placed: null, offer })));
+      shown.show(rows);
+    },
+    offers: () => latest,
+    resting: () => latest,
+  };
+}
