@@ -25,7 +25,7 @@ mod venues;
 
 pub use accounts::{
     AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
-    Offers, RestingOffer, RestingOffers, SequenceBody,
+    Offers, RestingOffer, RestingOffers, SequenceBody, SessionBody, SessionBudgetBody,
 };
 pub use blocks::{
     BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, ExactTradeBody, OutcomeBody,
@@ -54,7 +54,7 @@ pub use markets::{
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
-    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
+    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, SessionCapBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};

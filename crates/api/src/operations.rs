@@ -186,6 +186,38 @@ pub enum OperationBody {
         /// The fewest units of `b`.
         least_b: String,
     },
+    /// Lets a key cancel or trade for the account.
+    AuthorizeSession {
+        /// The slot: one above the last one that the account has given.
+        slot: u32,
+        /// The key.
+        key: String,
+        /// `cancel` or `trade`.
+        scope: Cow<'static, str>,
+        /// The last height at which its transactions count.
+        #[serde(deserialize_with = "whole")]
+        ends: String,
+        /// Its offers end with this block, unless the height is raised before.
+        #[serde(deserialize_with = "whole")]
+        alive: String,
+        /// Units that it may use of each asset, fees included; at most 8. Of others it may use nothing.
+        caps: Vec<SessionCapBody>,
+        /// The key's signature that it agrees.
+        possession: String,
+    },
+    /// Ends a session key and its offers.
+    RevokeSession {
+        /// The slot.
+        slot: u32,
+    },
+    /// Raises the height at whose end a session key's offers end; 0 ends them now.
+    SessionAlive {
+        /// The slot.
+        slot: u32,
+        /// The height, or 0.
+        #[serde(deserialize_with = "whole")]
+        through: String,
+    },
     /// Does something at a venue of continuous markets.
     Venue(VenueOperationBody),
     /// Posts something about the payment lane.
@@ -407,6 +439,15 @@ pub struct MandateCapBody {
     pub units: String,
 }
 
+/// The most units of an asset that a session key may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionCapBody {
+    /// Symbol.
+    pub asset: String,
+    /// Units.
+    pub units: String,
+}
+
 /// The number of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderNumberBody {
@@ -456,6 +497,9 @@ impl OperationBody {
             OperationBody::OpenPool { .. } => "open_pool",
             OperationBody::Provide { .. } => "provide",
             OperationBody::Leave { .. } => "leave",
+            OperationBody::AuthorizeSession { .. } => "authorize_session",
+            OperationBody::RevokeSession { .. } => "revoke_session",
+            OperationBody::SessionAlive { .. } => "session_alive",
             OperationBody::Venue(_) => "venue",
             OperationBody::Lane { .. } => "lane",
             OperationBody::Encoded { .. } => "encoded",

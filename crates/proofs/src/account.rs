@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence, number_in_slot, slot_of};
 
 use crate::root_parts::{ProofFault, RootPart, RootParts, check_path};
+use crate::session::AccountSessions;
 
-const CONTEXT: &str = "walras 2026 account state v2";
+const CONTEXT: &str = "walras 2026 account state v3";
 /// The maximum distance of a sequence number from the highest used one, above or below (rule 4).
 pub const SEQUENCE_WINDOW: u64 = 64;
 
@@ -74,6 +75,18 @@ impl Window {
             self.used |= 1 << (self.highest - sequence);
         }
     }
+
+    /// Marks a used `sequence` and all numbers below it as used.
+    pub fn void_through(&mut self, sequence: Sequence) {
+        let behind = self.highest.saturating_sub(sequence);
+        self.used |= u32::try_from(behind).ok().and_then(|behind| u64::MAX.checked_shl(behind)).unwrap_or(0);
+    }
+
+    /// Marks all numbers that are free now as used.
+    pub fn void_all(&mut self) {
+        self.highest = self.highest.saturating_add(SEQUENCE_WINDOW);
+        self.used = u64::MAX;
+    }
 }
 
 /// What Ethereum knows of an account besides its balance.
@@ -102,6 +115,27 @@ pub struct AccountState {
     pub balances: Vec<(AssetId, Amount)>,
     /// What Ethereum knows of it; `None` means an [`EvmRecord`] of zeros.
     pub evm: Option<EvmRecord>,
+    /// Its session keys; `None` if it never had any.
+    pub sessions: Option<AccountSessions>,
+}
+
+impl AccountState {
+    /// Whether a number is free: one of the account's own, or of a session key.
+    ///
+    /// # Errors
+    /// [`WindowError`] says why not. The numbers of a slot that is no more are too old.
+    pub fn check(&self, sequence: Sequence) -> Result<(), WindowError> {
+        let slot = slot_of(sequence);
+        if slot == 0 {
+            return self.window.check(sequence);
+        }
+        let sessions = self.sessions.as_ref();
+        match sessions.and_then(|sessions| sessions.get(slot)) {
+            Some(record) => record.window.check(number_in_slot(sequence)),
+            None if sessions.is_some_and(|sessions| slot <= sessions.slots) => Err(WindowError::TooOld),
+            None => Err(WindowError::TooFar),
+        }
+    }
 }
 
 /// The digest of an account in the account trie.
@@ -139,6 +173,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_voided_is_used_and_the_rest_is_as_before() {
+        let mut window = Window::default();
+        [70, 75].into_iter().for_each(|number| window.mark(number));
+        window.void_through(70);
+        let free = |window: &Window| (1..200).filter(|number| window.check(*number).is_ok()).collect::<Vec<_>>();
+        assert_eq!(free(&window), [71, 72, 73, 74].into_iter().chain(76..=139).collect::<Vec<_>>());
+        window.void_all();
+        assert_eq!(free(&window), (140..200).collect::<Vec<_>>());
+        window.void_through(1);
+        assert_eq!(free(&window), (140..200).collect::<Vec<_>>());
+    }
 
     proptest! {
         /// Compares with the plain rule: a set of used numbers.

@@ -103,6 +103,7 @@ mod refusal;
 mod refusals;
 mod root_parts;
 mod schedule;
+mod session;
 mod settles;
 mod slot;
 mod validators;
@@ -132,6 +133,7 @@ pub use receipts_root::{
 pub use refusal::Refusal;
 pub use root_parts::{ProofFault, RootPart, RootParts};
 pub use schedule::Schedule;
+pub use session::{AccountSessions, SESSIONS_MAX, SessionBudget, SessionRecord};
 pub use settles::{BustGuilt, BustReason, FillVerdict, SettledFills, settles_digest};
 pub use slot::{SlotKey, SlotProof, contracts_root, slot_key};
 pub use validators::{Member, Terms, Validator, Validators, ValidatorsProof};

@@ -23,6 +23,7 @@ mod poison;
 mod pools;
 mod replaces;
 mod restart;
+mod sessions;
 mod silenced;
 mod tokens;
 mod typed_data;
