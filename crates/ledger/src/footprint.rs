@@ -159,8 +159,8 @@ pub(crate) trait Visitor<'a> {
         Ok(())
     }
 
-    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance, those of [`Sum::Key`] the room of a
-    /// session key.
+    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance, those of [`Sum::Key`] the room of
+    /// a session key.
     fn sum(&mut self, _: Sum, _: Amount) {}
 
     /// A once-key is claimed.

@@ -31,8 +31,8 @@ use crate::footprint::{Footprint, Once, Sum, Visitor};
 use crate::scope::Scope;
 use crate::{Account, Ledger};
 
-/// The most words that one transaction needs, an offer of a session key: a sequence number, fee and units of the balance
-/// and of the key's caps, and the offer.
+/// The most words that one transaction needs, an offer of a session key: a sequence number, fee and units of the
+/// balance and of the key's caps, and the offer.
 const WORDS: usize = 6;
 /// Number of sequence numbers that two words tell apart: all numbers that are free at one time lie within this range.
 const SEQUENCES: u64 = 128;

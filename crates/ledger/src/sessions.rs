@@ -14,8 +14,8 @@
 //! included, less units that its offers return or bring. A transaction counts only if what it and the key's others in
 //! the block take fits the cap; an asset without a cap has the cap 0, so that a key needs one for asset 0 to pay fees.
 //!
-//! Upon `Alive{slot, through}` with a later height, the timer of the slot becomes that height; of several in a block the
-//! highest counts. With `through` 0 the slot is *stopped*: its timer becomes the height of the block. At the end of
+//! Upon `Alive{slot, through}` with a later height, the timer of the slot becomes that height; of several in a block
+//! the highest counts. With `through` 0 the slot is *stopped*: its timer becomes the height of the block. At the end of
 //! block `alive`, after the batch, all open offers of the slot end (receipts: `lapsed`), and from the next block on
 //! the key may only cancel, until its timer is raised. A stop beats any raise in its block, and what was signed before
 //! it is void: all lower numbers of the slot if the key itself stops, else all numbers that are free. Upon *revoke*,
@@ -24,8 +24,8 @@
 //!
 //! **Properties.**
 //!
-//! - *A key loses at most its caps*, in units of each asset: what it took from the account in all, less what it brought,
-//!   never exceeds the cap, whatever it trades with whom and at what price.
+//! - *A key loses at most its caps*, in units of each asset: what it took from the account in all, less what it
+//!   brought, never exceeds the cap, whatever it trades with whom and at what price.
 //! - *Shuffling a block changes nothing.* Whether a transaction counts follows from its body, from the state before the
 //!   block, and from sums over those of its slot and its account.
 //! - *A key silences nobody.* If all that an account's keys ask for exceeds its balance, transactions of session keys
@@ -56,8 +56,8 @@
 //! - *A delayed heartbeat* whose height is past by then: refused. It does not end the offers that a later heartbeat
 //!   keeps.
 //! - *A heartbeat or an order from before a stop*: its number is void.
-//! - *Numbers that collide with the owner's*: the owner's are below 2^43, those of contracts' offers above 2^63. A thief
-//!   of a session key cannot move the owner's window.
+//! - *Numbers that collide with the owner's*: the owner's are below 2^43, those of contracts' offers above 2^63. A
+//!   thief of a session key cannot move the owner's window.
 //! - *Replays*: a number counts once; an authorisation names the next slot, and so counts once whatever its number; the
 //!   signature of the key names the slot.
 //! - *One key in two slots* would live on when one is revoked: refused. *One key for two accounts* needs its signature
@@ -72,8 +72,8 @@
 //! - *Sleeping keys*: without heartbeats a key does nothing after `alive`, and nothing at all after `until`.
 //!
 //! **Where it is kept.** In the account's record, and not with the keys of venues: the filter judges a transaction and
-//! the effects change window and budget with the account at hand, in its shard; the proof and the snapshot of an account
-//! have its keys. A venue's key has a mandate for markets, no window, and ends only after a delay that the operator
+//! the effects change window and budget with the account at hand, in its shard; the proof and the snapshot of an
+//! account have its keys. A venue's key has a mandate for markets, no window, and ends only after a delay that the operator
 //! counts on; a key of the batch market ends with its block. One registry would have two meanings for each field.
 //! Which offers belong to which slot is derived ([`crate::places`], module `slots`).
 //!

@@ -109,11 +109,9 @@ mod slot;
 mod validators;
 mod venue;
 mod venue_records;
+mod window;
 
-pub use account::{
-    AccountProof, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError, account_bytes_digest,
-    account_state_digest,
-};
+pub use account::{AccountProof, AccountState, EvmRecord, account_bytes_digest, account_state_digest};
 pub use asset::{Asset, AssetProof, asset_digest};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
@@ -142,3 +140,4 @@ pub use venue_records::{
     ClaimedId, DepositId, FilledId, FilledOrder, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit,
     VenueMoment, VenueRecord, VenueRecordId, record_value,
 };
+pub use window::{SEQUENCE_WINDOW, Window, WindowError};

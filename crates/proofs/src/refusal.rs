@@ -8,8 +8,8 @@
 use borsh::BorshSerialize;
 use primitives::Malformed;
 
-use crate::account::WindowError;
 use crate::root_parts::RootPart;
+use crate::window::WindowError;
 
 /// Why a transaction is refused, when it is submitted or by the filter of a block.
 ///

@@ -6,7 +6,7 @@ use primitives::{
     Amount, AssetId, Height, MAX_ISSUED, PublicKey, SESSION_CAPS_MAX, SESSION_SLOTS_MAX, SessionScope, SessionSlot,
 };
 
-use crate::account::Window;
+use crate::window::Window;
 
 /// Session keys of an account at one time.
 pub const SESSIONS_MAX: usize = 16;

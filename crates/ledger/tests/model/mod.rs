@@ -280,7 +280,7 @@ impl Model {
         refusals
     }
 
-    /// Refuses what exceeds the caps of session keys: all of a slot, but its cancels and timers if they are within them.
+    /// Refuses what exceeds the caps of session keys: all of a slot, but its cancels and timers if these are within.
     fn refuse_beyond_caps(
         &self,
         address: &Address,
@@ -305,8 +305,8 @@ impl Model {
         }
     }
 
-    /// One fee, and one more for each eight offers that a cancel names, and for an offer with an end or of a session key
-    /// that may rest.
+    /// One fee, and one more for each eight offers that a cancel names, and for an offer with an end or of a session
+    /// key that may rest.
     fn cost(&self, body: &Body) -> Amount {
         let is_keyed = slot(body.sequence) > 0;
         match &body.operation {

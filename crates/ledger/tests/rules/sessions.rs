@@ -1,9 +1,6 @@
-//! Session keys: what they may do and use, when their offers end, and that they silence nobody.
+//! Session keys: what they may do and use, and that they silence nobody. When their offers end is in `session_ends`.
 
-use ledger::{
-    Applied, Cancelled, EndReason, EndedOffer, Outcome, Pair, Place, Refusal, SESSION_ENDS_PER_SUB_BLOCK,
-    SLOT_OFFERS_MAX, SessionRecord,
-};
+use ledger::{Applied, Cancelled, EndReason, EndedOffer, Outcome, Pair, Place, Refusal, SessionRecord};
 use primitives::{
     Amount, AssetId, Body, ClientId, ExactSide, Height, Life, OfferPlace, OfferReplacement, Operation, Price,
     SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot, SessionTerms, SignedBy, Transaction,
@@ -12,118 +9,118 @@ use primitives::{
 
 use crate::world::{EUR, FEE, START, USD, World, address, genesis, key};
 
-const ALICE: u8 = 1;
-const BOB: u8 = 2;
+pub const ALICE: u8 = 1;
+pub const BOB: u8 = 2;
 /// What authorising a key costs.
 const AUTHORIZE: Amount = 100 * FEE;
-const SELL_EUR: Pair = Pair { sell: EUR, buy: USD };
+pub const SELL_EUR: Pair = Pair { sell: EUR, buy: USD };
 
-fn bot(number: u8) -> SecretKey {
+pub fn bot(number: u8) -> SecretKey {
     SecretKey::from_seed([100 + number; 32])
 }
 
-fn world() -> World {
+pub fn world() -> World {
     World::of(&genesis(None))
 }
 
-fn price(text: &str) -> Price {
+pub fn price(text: &str) -> Price {
     text.parse().expect("a price")
 }
 
-fn caps(usd: Amount, eur: Amount) -> Box<[SessionCap]> {
+pub fn caps(usd: Amount, eur: Amount) -> Box<[SessionCap]> {
     [(USD, usd), (EUR, eur)].map(|(asset, units)| SessionCap { asset, units }).into()
 }
 
-fn terms(slot: SessionSlot, until: Height, alive: Height) -> SessionTerms {
+pub fn terms(slot: SessionSlot, until: Height, alive: Height) -> SessionTerms {
     let (key, scope) = (bot(slot as u8).public(), SessionScope::Trade);
     SessionTerms { slot, key, scope, until, alive, caps: caps(10_000, 100_000) }
 }
 
 /// An authorisation that the bot of its slot has signed.
-fn authorize(world: &World, person: u8, terms: SessionTerms) -> Operation {
+pub fn authorize(world: &World, person: u8, terms: SessionTerms) -> Operation {
     let secret = (0..50).map(bot).find(|bot| bot.public() == terms.key).expect("a bot's key");
     let bytes = session_possession_bytes(&world.ledger.network(), &address(person), terms.slot, &terms.key);
     Operation::Session(Box::new(SessionOperation::Authorize { possession: secret.sign(&bytes), terms }))
 }
 
-fn alive(slot: SessionSlot, through: Height) -> Operation {
+pub fn alive(slot: SessionSlot, through: Height) -> Operation {
     Operation::Session(Box::new(SessionOperation::Alive { slot, through }))
 }
 
-fn revoke(slot: SessionSlot) -> Operation {
+pub fn revoke(slot: SessionSlot) -> Operation {
     Operation::Session(Box::new(SessionOperation::Revoke { slot }))
 }
 
-fn sells(amount: Amount) -> Operation {
+pub fn sells(amount: Amount) -> Operation {
     Operation::offer(EUR, USD, amount, Price::ONE)
 }
 
 /// Bob buys euros for up to so many dollars, in this batch.
-fn buys(amount: Amount) -> Operation {
+pub fn buys(amount: Amount) -> Operation {
     let life = Life::OneBatch;
     Operation::CreateOffer { sell: USD, buy: EUR, amount, limit: price("0.9"), life, client: ClientId::NONE }
 }
 
-fn exact(units: Amount) -> Operation {
+pub fn exact(units: Amount) -> Operation {
     let (side, client) = (ExactSide::Sell, ClientId::NONE);
     Operation::Exact { sell: EUR, buy: USD, side, units, bound: 1, client }
 }
 
-fn cancel(offer: Sequence) -> Operation {
+pub fn cancel(offer: Sequence) -> Operation {
     Operation::cancel(EUR, USD, Price::ONE, offer)
 }
 
-fn replace(offer: Sequence, remains: Amount, amount: Amount) -> Operation {
+pub fn replace(offer: Sequence, remains: Amount, amount: Amount) -> Operation {
     let old = OfferPlace { sell: EUR, buy: USD, limit: Price::ONE, offer };
     let (limit, life, client) = (Price::ONE, Life::Rests, ClientId::NONE);
     Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }))
 }
 
 /// A transaction of the session key in a slot of Alice.
-fn by(world: &World, slot: SessionSlot, number: u64, operation: Operation) -> Transaction {
+pub fn by(world: &World, slot: SessionSlot, number: u64, operation: Operation) -> Transaction {
     let sequence = slot_sequence(slot, number);
     let body = Body { chain: 1, account: address(ALICE), sequence, until: 50_000, operation };
     body.sign(&world.ledger.network(), &bot(slot as u8))
 }
 
 /// Alice with a session key in slot 1 that lives for 50 heights.
-fn with_bot() -> World {
+pub fn with_bot() -> World {
     let mut world = world();
     let operation = authorize(&world, ALICE, terms(1, 60, 50));
     assert_eq!(world.block(vec![(ALICE, operation)]).outcomes, [Outcome::Applied]);
     world
 }
 
-fn session(world: &World, slot: SessionSlot) -> SessionRecord {
+pub fn session(world: &World, slot: SessionSlot) -> SessionRecord {
     let account = world.ledger.accounts().get(&address(ALICE)).expect("exists");
     account.session(slot).expect("the slot is used").clone()
 }
 
-fn used(world: &World, slot: SessionSlot) -> [i64; 2] {
+pub fn used(world: &World, slot: SessionSlot) -> [i64; 2] {
     let session = session(world, slot);
     [session.budgets[0].used, session.budgets[1].used]
 }
 
-fn refusals(applied: &Applied) -> Vec<Option<Refusal>> {
+pub fn refusals(applied: &Applied) -> Vec<Option<Refusal>> {
     applied.outcomes.iter().map(Outcome::refusal).collect()
 }
 
 /// Ids of Alice's resting offers.
-fn resting(world: &World) -> Vec<Sequence> {
+pub fn resting(world: &World) -> Vec<Sequence> {
     let offers = world.ledger.book().iter().flat_map(|(_, offers)| offers.iter().collect::<Vec<_>>());
     offers.filter(|offer| offer.place.account == address(ALICE)).map(|offer| offer.place.id).collect()
 }
 
-fn ended(id: Sequence, returned: Amount, why: EndReason) -> EndedOffer {
+pub fn ended(id: Sequence, returned: Amount, why: EndReason) -> EndedOffer {
     EndedOffer { pair: SELL_EUR, place: Place { limit: Price::ONE, account: address(ALICE), id }, returned, why }
 }
 
-fn of_alice(applied: &Applied) -> Vec<EndedOffer> {
+pub fn of_alice(applied: &Applied) -> Vec<EndedOffer> {
     applied.batch.ended.iter().filter(|ended| ended.place.account == address(ALICE)).copied().collect()
 }
 
 /// What the ledger says of one transaction, to who submits it and in a block.
-fn refused(world: &mut World, transaction: Transaction) -> Option<Refusal> {
+pub fn refused(world: &mut World, transaction: Transaction) -> Option<Refusal> {
     let admitted = world.ledger.admit(&transaction).err();
     let applied = world.run(vec![vec![transaction]]);
     assert_eq!(admitted, applied.outcomes[0].refusal(), "admission and the filter agree");
@@ -302,144 +299,6 @@ fn authorisations_name_the_next_slot_and_a_key_that_has_signed() {
     assert_eq!((sessions.slots, sessions.records.len(), sessions.get(16)), (17, 16, None));
 }
 
-#[test]
-fn offers_end_with_the_timer_after_the_batch_and_trades_are_refused_until_it_is_raised() {
-    let mut world = with_bot();
-    let raise = |world: &World, number, through| by(world, 1, number, alive(1, through));
-    let offer = by(&world, 1, 1, sells(50_000));
-    world.run(vec![vec![offer]]);
-    world.block(vec![(ALICE, sells(20_000))]);
-    let own = world.sequences[&ALICE];
-    for (through, refusal) in
-        [(50, Refusal::SESSION_THROUGH), (3, Refusal::SESSION_THROUGH), (61, Refusal::SESSION_THROUGH)]
-    {
-        let transaction = raise(&world, 2, through);
-        assert_eq!(refused(&mut world, transaction), Some(refusal), "{through}");
-    }
-    while world.ledger.height() < 49 {
-        world.empty_blocks(1);
-    }
-    assert_eq!(resting(&world), [own, slot_sequence(1, 1)]);
-    // Block 50: the batch comes first, and an offer of this very block ends with it, too.
-    let (bob, new) = (world.sign(BOB, buys(15_000)), by(&world, 1, 3, sells(30_000)));
-    let applied = world.run(vec![vec![new, bob]]);
-    let Outcome::Offered(met) = applied.outcomes[0] else { panic!("it is placed") };
-    assert_eq!((met.left, met.returned + met.sold), (0, 30_000), "the receipt of the new offer says it");
-    let left = |id| applied.batch.fills.iter().find(|fill| fill.place.id == id).map_or(0, |fill| fill.sold);
-    let [first, second] = [slot_sequence(1, 1), slot_sequence(1, 3)];
-    let of = |id, amount| ended(id, amount - left(id), EndReason::Lapsed);
-    assert_eq!(of_alice(&applied), [of(first, 50_000), of(second, 30_000)]);
-    assert!(left(own) + left(first) + left(second) > 10_000);
-    let sold = (left(first) + left(second)) as i64;
-    assert_eq!((resting(&world).len() <= 1, used(&world, 1)[1]), (true, sold));
-    // From now on it only cancels, until its timer is raised, by itself or by the owner.
-    for (operation, refusal) in [
-        (sells(20_000), Some(Refusal::SESSION_LAPSED)),
-        (exact(20_000), Some(Refusal::SESSION_LAPSED)),
-        (alive(1, 0), Some(Refusal::SESSION_LAPSED)),
-        (cancel(own), None),
-    ] {
-        let transaction = by(&world, 1, 4, operation);
-        assert_eq!(refused(&mut world, transaction), refusal);
-    }
-    let heartbeat = raise(&world, 5, 58);
-    let offer = by(&world, 1, 6, sells(20_000));
-    assert_eq!(refusals(&world.run(vec![vec![heartbeat, offer.clone()]])), [None, Some(Refusal::SESSION_LAPSED)]);
-    assert_eq!(refused(&mut world, offer), None, "it is judged by the state before the block");
-    assert_eq!(world.outcome(ALICE, alive(1, 59)), None);
-    while world.ledger.height() < 59 {
-        world.empty_blocks(1);
-    }
-    assert!(resting(&world).is_empty());
-    let transaction = raise(&world, 7, 60);
-    assert_eq!(refused(&mut world, transaction), Some(Refusal::SESSION_THROUGH), "not for the block itself");
-    let transaction = by(&world, 1, 7, cancel(own));
-    assert_eq!(refused(&mut world, transaction), Some(Refusal::SESSION_ENDED));
-}
-
-#[test]
-fn of_raises_and_stops_in_one_block_the_stop_counts_and_else_the_highest_raise() {
-    let mut world = with_bot();
-    let offers = [by(&world, 1, 1, sells(20_000)), by(&world, 1, 9, sells(20_000))];
-    world.run(vec![offers.to_vec()]);
-    let raises = [(2, 53), (3, 57), (4, 55)].map(|(number, through)| by(&world, 1, number, alive(1, through)));
-    assert_eq!(refusals(&world.run(vec![raises.to_vec()])), [None; 3]);
-    assert_eq!(session(&world, 1).alive, 57);
-    // A stop and what follows it in the same block: the offers end, and lower numbers are void.
-    let block = [(6, sells(25_000)), (7, alive(1, 0)), (8, alive(1, 58))];
-    let block = block.map(|(number, operation)| by(&world, 1, number, operation));
-    let applied = world.run(vec![block.to_vec()]);
-    assert_eq!(refusals(&applied), [None; 3]);
-    let lapsed = |number, amount| ended(slot_sequence(1, number), amount, EndReason::Lapsed);
-    assert_eq!(of_alice(&applied), [lapsed(1, 20_000), lapsed(6, 25_000), lapsed(9, 20_000)]);
-    assert_eq!((session(&world, 1).alive, used(&world, 1)[1]), (world.ledger.height(), 0));
-    for number in [5, 6] {
-        let transaction = by(&world, 1, number, alive(1, 58));
-        assert_eq!(refused(&mut world, transaction), Some(Refusal::SEQUENCE_USED), "signed before the stop");
-    }
-    let transaction = by(&world, 1, 10, alive(1, 58));
-    assert_eq!(refused(&mut world, transaction), None);
-    // Who stops another's slot voids all that may be on its way there.
-    assert_eq!(world.outcome(ALICE, alive(1, 0)), None);
-    for (number, refusal) in
-        [(10, Refusal::SEQUENCE_TOO_OLD), (11, Refusal::SEQUENCE_USED), (74, Refusal::SEQUENCE_USED)]
-    {
-        let transaction = by(&world, 1, number, alive(1, 59));
-        assert_eq!(refused(&mut world, transaction), Some(refusal));
-    }
-    let transaction = by(&world, 1, 75, alive(1, 59));
-    assert_eq!(refused(&mut world, transaction), None);
-}
-
-#[test]
-fn a_revocation_ends_offers_after_the_batch_and_the_slot_never_returns() {
-    let mut world = with_bot();
-    let offer = by(&world, 1, 1, sells(50_000));
-    world.run(vec![vec![offer]]);
-    // An order of the same block is in its batch.
-    let (order, bob) = (by(&world, 1, 2, sells(20_000)), world.sign(BOB, buys(60_000)));
-    let gone = world.sign(ALICE, revoke(1));
-    let applied = world.run(vec![vec![gone, order, bob]]);
-    assert_eq!(refusals(&applied), [None; 3]);
-    let sold: Amount = applied.batch.fills.iter().filter(|fill| fill.pair == SELL_EUR).map(|fill| fill.sold).sum();
-    let returned: Amount = of_alice(&applied).iter().map(|ended| ended.returned).sum();
-    assert!(sold > 50_000 && sold + returned == 70_000);
-    assert_eq!((resting(&world).len(), world.balance(ALICE, EUR)), (0, START - sold));
-    let transaction = by(&world, 1, 3, sells(20_000));
-    assert_eq!(refused(&mut world, transaction), Some(Refusal::UNKNOWN_SESSION));
-    assert_eq!(world.outcome(ALICE, revoke(1)), Some(Refusal::UNKNOWN_SESSION));
-    let operation = authorize(&world, ALICE, terms(1, 60, 50));
-    assert_eq!(world.outcome(ALICE, operation), Some(Refusal::SESSION_SLOT));
-    // The key itself may have another slot.
-    let again = SessionTerms { key: bot(1).public(), ..terms(2, 60, 50) };
-    let operation = authorize(&world, ALICE, again);
-    assert_eq!(world.outcome(ALICE, operation), None);
-}
-
-/// Whoever has had the account's key loses the sessions that he authorised with it, also those of the last block.
-#[test]
-fn a_new_key_of_the_account_closes_its_sessions() {
-    let mut world = with_bot();
-    let offer = by(&world, 1, 1, sells(50_000));
-    world.run(vec![vec![offer]]);
-    let rekey = Operation::CreateAccount { account: address(ALICE), key: key(77).public() };
-    let second = authorize(&world, ALICE, terms(2, 60, 50));
-    let applied = world.block(vec![(ALICE, rekey), (ALICE, second)]);
-    assert_eq!(refusals(&applied), [None; 2]);
-    for slot in [1, 2] {
-        assert!(session(&world, slot).is_closed);
-        for operation in [sells(20_000), cancel(slot_sequence(1, 1)), alive(slot, 55), alive(slot, 0)] {
-            let transaction = by(&world, slot, 2, operation);
-            assert_eq!(refused(&mut world, transaction), Some(Refusal::SESSION_ENDED));
-        }
-    }
-    assert_eq!(resting(&world), [slot_sequence(1, 1)]);
-    while world.ledger.height() < 50 {
-        world.empty_blocks(1);
-    }
-    assert!(resting(&world).is_empty(), "its offers end with their timer");
-}
-
 /// A key asks for more than its account has, block after block. The owner's transactions stand, and so do cancels.
 #[test]
 fn a_key_that_overdraws_silences_nobody() {
@@ -516,49 +375,6 @@ fn the_owner_may_replace_an_offer_of_a_key_and_comes_before_it() {
     // A replacement that grows needs room for what it adds.
     let over = by(&world, 1, 3, replace(slot_sequence(1, 2), 60_000, 100_001));
     assert_eq!(refused(&mut world, over), Some(Refusal::SESSION_CAP));
-}
-
-#[test]
-fn a_slot_has_at_most_4096_open_offers_and_a_sub_block_a_quota_of_stops() {
-    let mut world = world();
-    let rich = SessionTerms { caps: caps(1_000_000, i64::MAX as u64), ..terms(1, 300, 300) };
-    let operation = authorize(&world, ALICE, rich);
-    let fee = Operation::Pay { to: address(9), asset: USD, amount: FEE };
-    world.block(vec![(ALICE, operation), (BOB, fee)]);
-    let least = world.ledger.assets()[1].least_units;
-    let issue = Operation::Issue { to: address(ALICE), asset: EUR, amount: 100 * 4_096 * least };
-    let applied = world.block(vec![(9, issue)]);
-    assert_eq!(refusals(&applied), [None]);
-    let mut number = 0;
-    let mut fill = |world: &mut World, count: u64| {
-        let new = (number + 1..=number + count).map(|number| by(world, 1, number, sells(least * 2))).collect();
-        number += count;
-        refusals(&world.run(vec![new]))
-    };
-    for _ in 0..63 {
-        assert!(fill(&mut world, 64).iter().all(Option::is_none));
-    }
-    assert!(fill(&mut world, 63).iter().all(Option::is_none));
-    assert_eq!(world.ledger.open_in_slot(address(ALICE), 1), SLOT_OFFERS_MAX - 1);
-    assert_eq!(fill(&mut world, 2), [Some(Refusal::SESSION_OFFERS); 2]);
-    let one = by(&world, 1, 4_096, sells(least * 2));
-    assert_eq!(refused(&mut world, one), None);
-    let (amount, life, client) = (least * 2, Life::OneBatch, ClientId::NONE);
-    let one_batch = Operation::CreateOffer { sell: EUR, buy: USD, amount, limit: Price::ONE, life, client };
-    let one_batch = by(&world, 1, 4_097, one_batch);
-    assert_eq!(refused(&mut world, one_batch), None, "what never rests takes no room");
-    let one = by(&world, 1, 4_098, sells(least * 2));
-    assert_eq!(refused(&mut world, one), Some(Refusal::SESSION_OFFERS));
-    // Of the stops and revocations of one sub-block sixteen are processed.
-    let stops: Vec<Transaction> = (0..17).map(|_| world.sign(BOB, revoke(1))).collect();
-    let applied = world.run(vec![stops]);
-    let (last, others) = applied.outcomes.split_last().expect("there are some");
-    assert_eq!(others.len(), SESSION_ENDS_PER_SUB_BLOCK as usize);
-    assert!(others.iter().all(|outcome| outcome.refusal() == Some(Refusal::UNKNOWN_SESSION)));
-    assert_eq!(last.refusal(), Some(Refusal::OVER_QUOTA));
-    let applied = world.block(vec![(ALICE, revoke(1))]);
-    assert_eq!(applied.batch.ended.len(), 4_096);
-    assert!(world.ledger.book().is_empty() && world.ledger.open_in_slot(address(ALICE), 1) == 0);
 }
 
 /// A wallet's signature is the owner's, and no key of a session.

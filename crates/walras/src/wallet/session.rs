@@ -25,13 +25,11 @@ const HEIGHTS: Height = 100_000;
 /// Session keys of an account.
 #[derive(clap::Subcommand)]
 pub enum SessionCommand {
-    /// Let a key cancel, or cancel and trade, for this account. It cannot pay or withdraw, and uses no more than its caps.
-    #[command(
-        after_help = "Example, a bot that may use 500 USD and 400 EUR, fees included, and must be heard every 600 blocks:
+    /// Let a key cancel, or cancel and trade, for this account. It cannot pay, and uses no more than its caps.
+    #[command(after_help = "Example, a bot that may use 500 USD and 400 EUR, and must be heard every 600 blocks:
   walras wallet new --key bot.json
   walras wallet session add --key alice.json --session-key bot.json --cap USD:500 --cap EUR:400 --alive 600
-  walras wallet offer --session bot.json --account 0x53e0… --sell EUR --buy USD --amount 100 --limit 1.10"
-    )]
+  walras wallet offer --session bot.json --account 0x53e0… --sell EUR --buy USD --amount 100 --limit 1.10")]
     Add {
         /// Key file of the session key, which signs that it agrees.
         #[arg(long, value_name = "FILE")]
