@@ -89,6 +89,7 @@ const ENDS: Record<string, string> = {
   replaced: "Replaced by another order",
   expired: "Expired at its last block",
   one_batch: "Ended after its one batch",
+  lapsed: "Ended with its session key",
   superseded: "Void: another operation of its block counted",
   ended: "Void: no block can contain it any more",
   number_used: "Void: another transaction has its number",
@@ -145,6 +146,12 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Accuse validator ${operation.validator}`;
     case "withdraw":
       return `Withdraw ${money(operation.amount, operation.asset, decimals(operation.asset))} into the payment lane`;
+    case "authorize_session":
+      return `Let a key ${operation.scope === "trade" ? "trade" : "cancel offers"} in slot ${operation.slot}`;
+    case "revoke_session":
+      return `End the session key in slot ${operation.slot}`;
+    case "session_alive":
+      return operation.through === "0" ? `End the offers of slot ${operation.slot}` : `Keep the offers of slot ${operation.slot} alive`;
     case "open_pool":
       return `Open the pool of ${operation.a} and ${operation.b}`;
     case "provide":

@@ -1,5 +1,7 @@
 //! Accounts and their offers.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -23,6 +25,44 @@ pub struct AccountBody {
     /// Its Ethereum data, on a chain with contracts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ethereum: Option<AccountEthereumBody>,
+    /// How many slots for session keys it has given; the next one is one above.
+    #[serde(default)]
+    pub session_slots: u32,
+    /// Its session keys, by slot.
+    #[serde(default)]
+    pub sessions: Vec<SessionBody>,
+}
+
+/// A session key of an account.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SessionBody {
+    /// Its slot.
+    pub slot: u32,
+    /// The key.
+    pub key: String,
+    /// What it may do: `cancel` or `trade`.
+    pub scope: Cow<'static, str>,
+    /// How it stands: `live`; `lapsed`, if it may only cancel until its timer is raised; or `ended`.
+    pub status: Cow<'static, str>,
+    /// The last height at which its transactions count.
+    pub ends: String,
+    /// Its offers end with this block, unless the height is raised before.
+    pub alive: String,
+    /// Its sequence numbers, with the slot in their upper bits.
+    pub sequence: SequenceBody,
+    /// Its caps, by asset.
+    pub caps: Vec<SessionBudgetBody>,
+}
+
+/// What a session key may use of an asset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SessionBudgetBody {
+    /// Symbol.
+    pub asset: String,
+    /// The most units that it may use.
+    pub units: String,
+    /// Units locked and sold less units bought, fees included; negative if it bought more.
+    pub used: String,
 }
 
 /// The Ethereum data of an account.

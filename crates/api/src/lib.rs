@@ -11,6 +11,7 @@ mod error;
 mod ethereum;
 mod history;
 mod lane;
+mod mandates;
 mod markets;
 mod node;
 mod operations;
@@ -25,7 +26,7 @@ mod venues;
 
 pub use accounts::{
     AccountBody, AccountEthereumBody, AccountProofBody, BalanceBody, CodeBody, ModifiedBody, OfferBody, OfferProofBody,
-    Offers, RestingOffer, RestingOffers, SequenceBody,
+    Offers, RestingOffer, RestingOffers, SequenceBody, SessionBody, SessionBudgetBody,
 };
 pub use blocks::{
     BatchBody, BlockBody, BlockDetail, BlocksBody, EndedOfferBody, EndedOffersBody, ExactTradeBody, OutcomeBody,
@@ -48,14 +49,14 @@ pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
     LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
+pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody, SessionCapBody};
 pub use markets::{
     BOOK_CHECKED_LEVELS, BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves,
     DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody, book_checksum,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{
-    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
-    VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
+    OfferPlaceBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use record_proof::RecordProofBody;

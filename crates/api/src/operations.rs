@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+use crate::mandates::{MandateBody, SessionCapBody};
+
 /// The operation of a transaction. Assets are symbols, and units are decimal text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -185,6 +187,38 @@ pub enum OperationBody {
         least_a: String,
         /// The fewest units of `b`.
         least_b: String,
+    },
+    /// Lets a key cancel or trade for the account.
+    AuthorizeSession {
+        /// The slot: one above the last one that the account has given.
+        slot: u32,
+        /// The key.
+        key: String,
+        /// `cancel` or `trade`.
+        scope: Cow<'static, str>,
+        /// The last height at which its transactions count.
+        #[serde(deserialize_with = "whole")]
+        ends: String,
+        /// Its offers end with this block, unless the height is raised before.
+        #[serde(deserialize_with = "whole")]
+        alive: String,
+        /// Units that it may use of each asset, fees included; at most 8. Of others it may use nothing.
+        caps: Vec<SessionCapBody>,
+        /// The key's signature that it agrees.
+        possession: String,
+    },
+    /// Ends a session key and its offers.
+    RevokeSession {
+        /// The slot.
+        slot: u32,
+    },
+    /// Raises the height at whose end a session key's offers end; 0 ends them now.
+    SessionAlive {
+        /// The slot.
+        slot: u32,
+        /// The height, or 0.
+        #[serde(deserialize_with = "whole")]
+        through: String,
     },
     /// Does something at a venue of continuous markets.
     Venue(VenueOperationBody),
@@ -376,37 +410,6 @@ pub struct VenueMarketTermsBody {
     pub penalty: String,
 }
 
-/// What a trading key may do. It never changes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MandateBody {
-    /// `venue`: it trades at the venue. Others are not accepted yet.
-    pub scope: Cow<'static, str>,
-    /// The markets, by number.
-    pub markets: Vec<MarketMandateBody>,
-    /// The most that it may lose on balance, by asset; of an asset that is missing nothing.
-    pub caps: Vec<MandateCapBody>,
-}
-
-/// A market that a key may trade in, and at which prices.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MarketMandateBody {
-    /// The market.
-    pub market: u32,
-    /// The lowest price in ticks.
-    pub tick_min: u32,
-    /// The highest price in ticks.
-    pub tick_max: u32,
-}
-
-/// The most that a key may lose of an asset.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MandateCapBody {
-    /// Symbol.
-    pub asset: String,
-    /// Units.
-    pub units: String,
-}
-
 /// The number of an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OrderNumberBody {
@@ -456,6 +459,9 @@ impl OperationBody {
             OperationBody::OpenPool { .. } => "open_pool",
             OperationBody::Provide { .. } => "provide",
             OperationBody::Leave { .. } => "leave",
+            OperationBody::AuthorizeSession { .. } => "authorize_session",
+            OperationBody::RevokeSession { .. } => "revoke_session",
+            OperationBody::SessionAlive { .. } => "session_alive",
             OperationBody::Venue(_) => "venue",
             OperationBody::Lane { .. } => "lane",
             OperationBody::Encoded { .. } => "encoded",

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use primitives::{Digest, TransactionId};
+use primitives::{Address, Digest, PublicKey, SessionSlot, TransactionId};
 
 /// Why a client got no answer that it can use.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,24 @@ pub enum ClientError {
         server: String,
         /// Why it is not ready.
         reason: String,
+    },
+    /// The key is no session key of the account.
+    #[error(
+        "the key {key} is no session key of account {account}: its owner authorises it with `walras wallet session add`"
+    )]
+    NoSessionKey {
+        /// The account.
+        account: Address,
+        /// The key.
+        key: PublicKey,
+    },
+    /// The account has no session key in a slot.
+    #[error("account {account} has no session key in slot {slot}: it was revoked, or its account made a newer one")]
+    NoSession {
+        /// The account.
+        account: Address,
+        /// The slot.
+        slot: SessionSlot,
     },
     /// There is no such asset.
     #[error("no asset {symbol:?}; there are {known}")]

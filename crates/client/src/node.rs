@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use api::{
     AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
-    TransactionBody, ValidatorStatusBody, ValidatorsBody,
+    SessionBody, TransactionBody, ValidatorStatusBody, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
-use primitives::{Address, Digest, Height, Sequence, Transaction, TransactionId};
+use primitives::{Address, Digest, Height, PublicKey, Sequence, SessionSlot, Transaction, TransactionId};
 use serde::de::DeserializeOwned;
 
 use crate::assets::Assets;
@@ -187,6 +187,26 @@ impl NodeClient {
     pub fn sequence(&self, account: &Address) -> Result<(Sequence, Sequence), ClientError> {
         let body: AccountBody = self.get(&format!("/v1/accounts/{account}"))?;
         Ok((self.number("sequence", &body.sequence.highest)?, self.number("sequence", &body.sequence.next)?))
+    }
+
+    /// The session key of an account that this is; `None` if it is none of them.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn session(&self, account: &Address, key: &PublicKey) -> Result<Option<SessionBody>, ClientError> {
+        let sessions = self.account(account)?.map_or(Vec::new(), |account| account.sessions);
+        Ok(sessions.into_iter().find(|session| session.key == key.to_string()))
+    }
+
+    /// The highest committed sequence number of the session key in a slot of an account, and a free one.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn session_sequence(&self, account: &Address, slot: SessionSlot) -> Result<(Sequence, Sequence), ClientError> {
+        let body: AccountBody = self.get(&format!("/v1/accounts/{account}"))?;
+        let found = body.sessions.iter().find(|session| session.slot == slot);
+        let numbers = &found.ok_or(ClientError::NoSession { account: *account, slot })?.sequence;
+        Ok((self.number("sequence", &numbers.highest)?, self.number("sequence", &numbers.next)?))
     }
 
     /// All resting offers of an account, page by page.

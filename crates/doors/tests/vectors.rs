@@ -7,7 +7,8 @@ use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
     Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
     OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue,
-    RoundVoted, Scope, SecretKey, SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, to_hex,
+    RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms,
+    SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -94,6 +95,20 @@ fn pool(operation: PoolOperation) -> Operation {
 fn exact(sell: u32, buy: u32, side: ExactSide, units: u64, bound: u64) -> Operation {
     let (sell, buy) = (AssetId(sell), AssetId(buy));
     Operation::Exact { sell, buy, side, units, bound, client: ClientId([0xe5; 16]) }
+}
+
+fn session(operation: SessionOperation) -> Operation {
+    Operation::Session(Box::new(operation))
+}
+
+/// A key that agrees to act for the account.
+fn authorize(account: &Address, slot: u32, number: u8, scope: SessionScope, caps: u32) -> SessionOperation {
+    let public = key(number).public();
+    let possession = key(number).sign(&session_possession_bytes(&NETWORK, account, slot, &public));
+    let cap = |asset: u32| SessionCap { asset: AssetId(asset), units: 1_000 << asset };
+    let terms =
+        SessionTerms { slot, key: public, scope, until: 1 << 33, alive: 600, caps: (0..caps).map(cap).collect() };
+    SessionOperation::Authorize { terms, possession }
 }
 
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
@@ -192,6 +207,18 @@ fn bodies() -> Vec<(u8, Body)> {
         exact(1, 0, ExactSide::Buy, 1_250, most),
         exact(0, u32::MAX, ExactSide::Sell, most, 1),
     ]);
+    for (number, slot, scope, caps) in
+        [(60, 1, SessionScope::Trade, 8), (61, SESSION_SLOTS_MAX, SessionScope::Cancel, 1)]
+    {
+        // The account of the body is that of key position + 1.
+        let account = own(operations.len() as u8 + 1);
+        operations.push(session(authorize(&account, slot, number, scope, caps)));
+    }
+    operations.extend([
+        session(SessionOperation::Revoke { slot: 3 }),
+        session(SessionOperation::Alive { slot: SESSION_SLOTS_MAX, through: 0 }),
+        session(SessionOperation::Alive { slot: 1, through: 1 << 40 }),
+    ]);
     while operations.len() < 56 {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
@@ -253,6 +280,18 @@ fn operation(operation: &Operation) -> Value {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
         Operation::Lane(post) => json!({"post": hex(post)}),
+        Operation::Session(operation) => match &**operation {
+            SessionOperation::Authorize { terms, possession } => {
+                let cap = |cap: &SessionCap| json!({"asset": cap.asset.0, "units": cap.units.to_string()});
+                json!({
+                    "slot": terms.slot, "key": terms.key.to_string(), "scope": terms.scope.name(),
+                    "ends": terms.until.to_string(), "alive": terms.alive.to_string(),
+                    "caps": terms.caps.iter().map(cap).collect::<Vec<_>>(), "possession": hex(&possession.0),
+                })
+            }
+            SessionOperation::Revoke { slot } => json!({"slot": slot}),
+            SessionOperation::Alive { slot, through } => json!({"slot": slot, "through": through.to_string()}),
+        },
         Operation::Venue(operation) => json!({"operation": encoded(operation)}),
         Operation::Pool(operation) => {
             let PoolKey { a, b, class } = operation.pool();
@@ -393,15 +432,17 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 56);
+    assert_eq!(vectors.len(), 61);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
-    for name in native.into_iter().chain(["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"]) {
+    let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
+    let sessions = ["authorize_session", "revoke_session", "session_alive"];
+    for name in native.into_iter().chain(later).chain(sessions) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 31);
+    assert_eq!(typed.len(), 34);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
@@ -423,6 +464,12 @@ fn what_the_vectors_sign_inside_holds() {
             Operation::Stake(stake) => assert!(stake.is_possessed(body.chain, &body.account), "{number}"),
             Operation::Accuse(evidence) => {
                 assert!(evidence.convicts(NETWORK, &key(evidence.member).public()), "{number}");
+            }
+            Operation::Session(operation) => {
+                if let SessionOperation::Authorize { terms, possession } = &**operation {
+                    let bytes = session_possession_bytes(&NETWORK, &body.account, terms.slot, &terms.key);
+                    assert!(terms.key.verify(&bytes, possession), "{number}");
+                }
             }
             _ => {}
         }

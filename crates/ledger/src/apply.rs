@@ -22,11 +22,11 @@ use std::sync::Arc;
 use clearing::{Clearing, Groups, Minima, Params, PoolTrade};
 use payments::BridgeEvent;
 use primitives::{
-    Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction,
+    Address, Amount, AssetId, Digest, Evidence, Height, Operation, Price, Sequence, Superblock, Transaction, slot_of,
 };
 use proofs::{
-    Batch, Cancelled, ContractReceipts, ExactOutcome, Outcome, Pair, PairTrade, PoolFill, Refusal, Replaced,
-    SettledFills, Traded as Met, asset_digest,
+    Batch, Cancelled, ContractReceipts, EndedOffer, ExactOutcome, Outcome, Pair, PairTrade, Place, PoolFill, Refusal,
+    Replaced, SettledFills, Traded as Met, asset_digest,
 };
 use rayon::prelude::*;
 
@@ -38,11 +38,12 @@ use crate::exacts::{Judge, NewExact, exact_credits, mark_exacts, order_of, trade
 use crate::fault::Fault;
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
-use crate::orders::{Orders, merged};
+use crate::orders::{NewOffer, Orders, merged};
 use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::offers::{OrderBook, PairChange};
 use crate::places::pools::{AwakePool, PoolTurn, groups};
 use crate::places::{ContractsChange, Kept, PlaceChanges, PlaceSums, Turn};
+use crate::sessions::{SessionTurn, released};
 use crate::settle::{PairOutcome, Prices, with_ended, work};
 use crate::sums::{Credit, Sums};
 
@@ -229,7 +230,8 @@ impl Ledger {
             Some(attached) => self.trade_as(block.height, &orders, &pools, attached, stage)?,
         };
         pools.trade(self.pools(), &traded.batch.pools);
-        self.end_offers(block.height, &mut orders, &mut traded);
+        let sessions = SessionTurn::of(&orders.sessions);
+        self.end_offers(block.height, &sessions, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
         mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
@@ -252,9 +254,12 @@ impl Ledger {
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
         let pooled = self.commit_pools(pools, &mut held, &mut places);
-        let own = orders.credits.iter().copied().chain(exact_credits(&orders.exacts, &traded.exacts));
+        let exacts = exact_credits(&orders.exacts, &traded.exacts);
+        orders.released.extend(released(&traded.batch, exacts.iter().copied()));
+        let sessions = sessions.changes(block.height, &orders.sessions, &orders.rekeyed, &orders.released);
+        let own = orders.credits.iter().copied().chain(exacts.into_iter().map(|(_, credit)| credit));
         let credits: Vec<Credit> = own.chain(paid).chain(returned).chain(ended).chain(payouts).chain(pooled).collect();
-        let mut effects = self.apply_effects(&transactions, &filtered, &credits);
+        let mut effects = self.apply_effects(&transactions, &filtered, &credits, &sessions);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         self.burn(block.height, fees, &mut traded.batch, &mut effects.issued)?;
         (held.accounts, held.book) = (effects.balances, traded.locked);
@@ -392,15 +397,41 @@ impl Ledger {
     }
 
     /// Removes the offers whose last batch this was, and lists every offer that left otherwise than by trading.
-    fn end_offers(&mut self, height: Height, orders: &mut Orders, traded: &mut Traded) {
-        let (ended, unlocked) = self.places.book.end(height);
+    fn end_offers(&mut self, height: Height, sessions: &SessionTurn, orders: &mut Orders, traded: &mut Traded) {
+        let (mut ended, unlocked) = self.places.book.end(height);
         traded.locked.merge(&unlocked);
+        self.follow_slots(sessions, orders, &traded.batch, &ended);
+        let slots = self.ending_slots(height, sessions);
+        if !slots.is_empty() {
+            let mut places: Vec<(Pair, Place)> = slots.into_iter().flat_map(|slot| self.slots.places(slot)).collect();
+            places.par_sort_unstable();
+            let (lapsed, unlocked) = self.places.book.lapse(&places);
+            traded.locked.merge(&unlocked);
+            places.iter().for_each(|(_, place)| self.slots.leave(place));
+            ended.extend(lapsed);
+            ended.par_sort_unstable();
+        }
         traded.pairs = with_ended(std::mem::take(&mut traded.pairs), &ended, orders);
         traded.batch.ended = std::mem::take(&mut orders.leaving);
         if !ended.is_empty() {
             traded.batch.ended.extend(ended);
             traded.batch.ended.par_sort_unstable();
         }
+    }
+
+    /// Follows what came into the book and left it of the offers of session keys, and what their timers are raised to.
+    fn follow_slots(&mut self, sessions: &SessionTurn, orders: &Orders, batch: &Batch, ended: &[EndedOffer]) {
+        for NewOffer { pair, offer, .. } in orders.offers.iter().filter(|new| slot_of(new.offer.place.id) > 0) {
+            let account = self.places.accounts.get(&offer.place.account).expect("it has placed an offer");
+            let session = account.session(slot_of(offer.place.id)).expect("the filter has found it");
+            self.slots.come(*pair, &offer.place, session.alive);
+        }
+        if !self.slots.is_empty() {
+            let sold = batch.fills.iter().filter(|fill| fill.left == 0).map(|fill| &fill.place);
+            let left = orders.leaving.iter().chain(ended).map(|ended| &ended.place);
+            sold.chain(left).filter(|place| slot_of(place.id) > 0).for_each(|place| self.slots.leave(place));
+        }
+        sessions.raised().for_each(|(slot, alive)| self.slots.set_timer(slot, alive));
     }
 
     /// Checks a given clearing, and makes its changes.
@@ -655,7 +686,7 @@ fn pool_fill(awake: &[AwakePool], trade: &PoolTrade) -> PoolFill {
     PoolFill { pool: key, sells_a: sell == key.a, sold, bought }
 }
 
-/// Marks the operations at venues, on pools, and the replacements that pay and do nothing.
+/// Marks the operations at venues, on pools and on session keys, and the replacements that pay and do nothing.
 fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -665,10 +696,14 @@ fn mark_void(
     for admitted in filtered.admitted.iter().flatten().filter(|admitted| admitted.is_idle || !void.is_empty()) {
         let body = &transactions[admitted.index as usize].body;
         let is_void = admitted.is_idle || void.contains(&(body.account, body.sequence));
-        if is_void && matches!(body.operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_)) {
+        if is_void && is_voidable(&body.operation) {
             outcomes[admitted.index as usize] = Outcome::Void;
         }
     }
+}
+
+fn is_voidable(operation: &Operation) -> bool {
+    matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
 }
 
 fn outcomes(

@@ -4,7 +4,8 @@
 use primitives::{Amount, AssetId, MAX_ISSUED};
 
 use crate::Ledger;
-use crate::places::Audited;
+use crate::places::slots::{SlotId, SlotOffers};
+use crate::places::{Audited, Places};
 use crate::unsound::AuditError;
 
 /// All existing units of one asset, by where they are.
@@ -34,10 +35,24 @@ impl Ledger {
         let (assets, accounts) = (self.assets.as_slice(), &self.places.accounts);
         let audited = Audited { assets, accounts, height: self.height, wei_per_unit: self.wei_per_unit() };
         let held = self.places.held(&audited)?;
+        if !Ledger::slots_of(&self.places)?.is_same(&self.slots) {
+            return Err(AuditError::Sessions);
+        }
         let of_asset = |number: usize| held.iter().map(move |(name, sums)| (*name, sums[number])).collect();
         (0..assets.len())
             .map(|number| audit_asset(AssetId(number as u32), of_asset(number), assets[number].issued))
             .collect()
+    }
+}
+
+impl Ledger {
+    /// The offers of session keys, from accounts and offers.
+    ///
+    /// # Errors
+    /// [`AuditError::Book`] names the pair with an offer of a slot that its account does not have.
+    pub(crate) fn slots_of(places: &Places) -> Result<SlotOffers, AuditError> {
+        let alive = |(account, slot): SlotId| Some(places.accounts.get(&account)?.session(slot)?.alive);
+        SlotOffers::of(&places.book, alive).map_err(AuditError::Book)
     }
 }
 

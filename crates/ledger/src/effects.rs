@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use primitives::{AssetId, PublicKey, Transaction};
+use primitives::{Address, AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::contracts::{SeenBefore, seen};
 use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{self, Once, Sum, Visitor};
 use crate::places::accounts::{SHARDS, Shard, account_digest, shard_of};
+use crate::sessions::SessionChange;
 use crate::sums::{Credit, Sums};
 use crate::{Account, Amount, Ledger};
 
@@ -27,14 +28,16 @@ pub(crate) struct Effects {
 }
 
 impl Ledger {
-    /// Marks sequence numbers, takes debits, registers keys and pays credits.
+    /// Marks sequence numbers, takes debits, registers keys, pays credits and changes session keys.
     pub(crate) fn apply_effects(
         &mut self,
         transactions: &[&Transaction],
         filtered: &Filtered,
         credits: &[Credit],
+        sessions: &[SessionChange],
     ) -> Effects {
-        let routed = Routed::new(credits);
+        let routed = Routed::new(credits, |credit| &credit.to);
+        let sessions = Routed::new(sessions, |change| &change.account);
         let fee = self.fee;
         let wei_per_unit = self.places.contracts.head().map(|_| self.wei_per_unit());
         let by_shard: Vec<Effects> = self
@@ -45,11 +48,15 @@ impl Ledger {
             .zip(&filtered.admitted)
             .enumerate()
             .map(|(number, (shard, admitted))| {
-                let credits = routed.of_shard(number);
-                if admitted.is_empty() && credits.len() == 0 {
+                let (credits, sessions) = (routed.of_shard(number), sessions.of_shard(number));
+                if admitted.is_empty() && credits.len() == 0 && sessions.len() == 0 {
                     return Effects::default();
                 }
-                ShardEffects::new(Arc::make_mut(shard), wei_per_unit).run(admitted, transactions, fee, credits)
+                let mut effects = ShardEffects::new(Arc::make_mut(shard), wei_per_unit);
+                admitted.iter().for_each(|one| effects.act(one, transactions[one.index as usize], fee));
+                credits.for_each(|credit| effects.pay_in(credit));
+                sessions.for_each(|change| effects.change_session(change));
+                effects.finish()
             })
             .collect();
         let mut all = Effects {
@@ -74,15 +81,22 @@ struct Sender<'s> {
 
 impl<'a> Visitor<'a> for Sender<'_> {
     fn sum(&mut self, sum: Sum, units: Amount) {
-        if let Sum::Spent(asset) = sum {
-            self.account.debit(asset, units);
-            self.effects.balances.add(asset, -i128::from(units));
+        match sum {
+            Sum::Spent(asset) => {
+                self.account.debit(asset, units);
+                self.effects.balances.add(asset, -i128::from(units));
+            }
+            Sum::Key(slot, asset) => {
+                let budget = self.account.session_mut(slot).and_then(|session| session.budget_mut(asset));
+                budget.into_iter().for_each(|budget| budget.spend(units));
+            }
+            _ => {}
         }
     }
 
     fn once(&mut self, once: Once) {
         if let Once::Sequence(sequence) = once {
-            self.account.window_mut().mark(sequence);
+            self.account.mark(sequence);
         }
     }
 
@@ -120,15 +134,8 @@ impl<'a> ShardEffects<'a> {
         }
     }
 
-    fn run(
-        mut self,
-        admitted: &[Admitted],
-        transactions: &[&Transaction],
-        fee: Amount,
-        credits: impl Iterator<Item = Credit>,
-    ) -> Effects {
-        admitted.iter().for_each(|admitted| self.act(admitted, transactions[admitted.index as usize], fee));
-        credits.for_each(|credit| self.pay_in(&credit));
+    /// The effects, when everything has been applied.
+    fn finish(mut self) -> Effects {
         self.touched.sort_unstable();
         self.touched.dedup();
         let mut room = Vec::new();
@@ -157,32 +164,38 @@ impl<'a> ShardEffects<'a> {
         self.shard.at_mut(position).credit(credit.asset, credit.amount);
         self.effects.balances.add(credit.asset, i128::from(credit.amount));
     }
+
+    fn change_session(&mut self, change: &SessionChange) {
+        let position = self.shard.find(&change.account).expect("an account with session keys exists");
+        self.touch(position);
+        change.apply(self.shard.at_mut(position));
+    }
 }
 
-/// Credits by the shard of their receiver.
-struct Routed<'a> {
-    credits: &'a [Credit],
+/// Items by the shard of their account, in their order.
+struct Routed<'a, T> {
+    items: &'a [T],
     order: Vec<u32>,
     starts: Vec<usize>,
 }
 
-impl<'a> Routed<'a> {
+impl<'a, T> Routed<'a, T> {
     /// A counting sort.
-    fn new(credits: &'a [Credit]) -> Routed<'a> {
+    fn new(items: &'a [T], account: impl Fn(&T) -> &Address) -> Routed<'a, T> {
         let mut starts = vec![0usize; SHARDS + 1];
-        credits.iter().for_each(|credit| starts[shard_of(&credit.to) + 1] += 1);
+        items.iter().for_each(|item| starts[shard_of(account(item)) + 1] += 1);
         (0..SHARDS).for_each(|shard| starts[shard + 1] += starts[shard]);
-        let mut order = vec![0u32; credits.len()];
+        let mut order = vec![0u32; items.len()];
         let mut next = starts.clone();
-        for (at, credit) in credits.iter().enumerate() {
-            let slot = &mut next[shard_of(&credit.to)];
+        for (at, item) in items.iter().enumerate() {
+            let slot = &mut next[shard_of(account(item))];
             order[*slot] = at as u32;
             *slot += 1;
         }
-        Routed { credits, order, starts }
+        Routed { items, order, starts }
     }
 
-    fn of_shard(&self, shard: usize) -> impl ExactSizeIterator<Item = Credit> + '_ {
-        self.order[self.starts[shard]..self.starts[shard + 1]].iter().map(|at| self.credits[*at as usize])
+    fn of_shard(&self, shard: usize) -> impl ExactSizeIterator<Item = &'a T> + '_ {
+        self.order[self.starts[shard]..self.starts[shard + 1]].iter().map(|at| &self.items[*at as usize])
     }
 }

@@ -47,7 +47,7 @@
 use std::collections::BTreeMap;
 
 use clearing::{Clearing, ExactFill, ExactOrder, Groups, Params, Rate};
-use primitives::{Amount, AssetId, Price};
+use primitives::{Amount, AssetId, Price, Sequence};
 use proofs::{Batch, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Outcome, Pair};
 
 use crate::fault::AttachedViolation;
@@ -143,11 +143,12 @@ pub(crate) fn mark_exacts(outcomes: &mut [Outcome], exacts: &[(u32, ExactOutcome
     exacts.iter().for_each(|(index, outcome)| outcomes[*index as usize] = Outcome::Exact(*outcome));
 }
 
-/// What exact orders receive, and what returns to them. Both lists are in one order.
-pub(crate) fn exact_credits(exacts: &[NewExact], outcomes: &[(u32, ExactOutcome)]) -> Vec<Credit> {
+/// What exact orders receive, and what returns to them, each with the number of the order. Both lists are in one order.
+pub(crate) fn exact_credits(exacts: &[NewExact], outcomes: &[(u32, ExactOutcome)]) -> Vec<(Sequence, Credit)> {
     let credits = exacts.iter().zip(outcomes).flat_map(|(new, (_, outcome))| {
         let (to, Pair { sell, buy }) = (new.request.account, new.request.pair);
-        [Credit { to, asset: buy, amount: outcome.bought }, Credit { to, asset: sell, amount: outcome.returned }]
+        let bought = Credit { to, asset: buy, amount: outcome.bought };
+        [bought, Credit { to, asset: sell, amount: outcome.returned }].map(|credit| (new.request.id, credit))
     });
-    credits.filter(|credit| credit.amount > 0).collect()
+    credits.filter(|(_, credit)| credit.amount > 0).collect()
 }

@@ -4,9 +4,12 @@
 //! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
 //! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
 //! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
-//! the balance covers their fees: they only give money back. Cancels claim nothing: an offer that several of them name
+//! the balance covers their fees: they only give money back (so do ends and timers of session keys). Cancels claim nothing: an offer that several of them name
 //! is cancelled once, and each pays. Of the replacements of one offer that with the highest number counts, unless the
 //! offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
+//! Transactions of session keys are checked before that: of those of one slot, which together would use more than a cap
+//! or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the account's spend too
+//! much, those of its session keys are removed first (module `sessions`).
 //! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
 //! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
 //! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
@@ -27,7 +30,8 @@
 //! conflict. Issues are limited here because any account may be an issuer.
 
 use primitives::{
-    Address, Amount, Height, Life, MAX_ISSUED, OfferPlace, Operation, SignedBy, Transaction, TransactionId,
+    Address, Amount, Height, Life, MAX_ISSUED, OfferPlace, Operation, SessionSlot, SignedBy, Transaction,
+    TransactionId, slot_of,
 };
 use proofs::{Offer, Pair, Place, Refusal};
 use rayon::prelude::*;
@@ -39,6 +43,7 @@ use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{ENDS_MAX, LIFE_MAX, OrderBook, too_small};
 use crate::places::pools::opens_with;
 use crate::scope::Scope;
+use crate::sessions::is_relief;
 use crate::{Account, Ledger};
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
@@ -85,8 +90,13 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    fn is_cancel(&self) -> bool {
-        matches!(self.transaction.body.operation, Operation::Cancel(_))
+    fn is_relief(&self) -> bool {
+        is_relief(&self.transaction.body.operation)
+    }
+
+    /// The slot of its session key; 0 if the account's own key signs.
+    fn slot(&self) -> SessionSlot {
+        slot_of(self.transaction.body.sequence)
     }
 }
 
@@ -167,6 +177,7 @@ impl<'a> Visitor<'a> for Check<'_> {
             Requirement::Issuer(asset) => {
                 permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
             }
+            Requirement::Session(operation) => ledger.check_session_operation(*sender, operation),
             Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
         }
     }
@@ -344,10 +355,11 @@ impl Ledger {
         }
         let position = shard.find(&body.account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
         let account = shard.at(position);
-        if !account.is_signed_for_by(&transaction.signed_by) {
-            return Err(Refusal::WRONG_SIGNER);
+        match slot_of(body.sequence) {
+            0 if !account.is_signed_for_by(&transaction.signed_by) => return Err(Refusal::WRONG_SIGNER),
+            0 => account.window().check(body.sequence)?,
+            _ => self.check_session(account, transaction)?,
         }
-        account.window().check(body.sequence)?;
         self.check_until(body.until)?;
         let mut check = Check { ledger: self, sender: body.account, found: 0 };
         body.emit(self.fee, &mut check)?;
@@ -378,17 +390,59 @@ impl Ledger {
             let counts = counting_one(same);
             let others = same.iter().filter(|other| other.index != counts.index);
             refused.extend(others.map(|other| (other.index, why_not(other, counts))));
-            claims.read(counts, self.fee);
             counting.push(counts);
         }
+        let owners = counting.partition_point(|one| one.slot() == 0);
+        let has_sessions = owners < counting.len();
+        if has_sessions {
+            self.refuse_beyond_caps(account, &mut counting, refused);
+            // The owner's come last: of replacements of one offer the last one counts.
+            counting.rotate_left(owners);
+        }
+        counting.iter().for_each(|one| claims.read(one, self.fee));
         let Some(conflict) = claims.conflict(self, account) else { return idle.extend(claims.repeated()) };
-        let (cancels, others): (Vec<&Candidate>, _) = counting.iter().partition(|one| one.is_cancel());
-        refused.extend(others.iter().map(|other| (other.index, conflict)));
-        let mut claims = AccountClaims::default();
-        cancels.iter().for_each(|cancel| claims.read(cancel, self.fee));
-        match claims.conflict(self, account) {
-            None => idle.extend(claims.repeated()),
-            Some(conflict) => refused.extend(cancels.iter().map(|cancel| (cancel.index, conflict))),
+        let is_own = |one: &Candidate| one.slot() == 0;
+        let sets: [&dyn Fn(&Candidate) -> bool; 4] =
+            [&|one| is_own(one) || one.is_relief(), &is_own, &|one| one.is_relief(), &|one| {
+                is_own(one) && one.is_relief()
+            }];
+        let sets = if has_sessions { &sets[..] } else { &sets[2..3] };
+        for stands in sets {
+            let mut claims = AccountClaims::default();
+            counting.iter().filter(|one| stands(one)).for_each(|one| claims.read(one, self.fee));
+            if claims.conflict(self, account).is_none() {
+                let removed = counting.iter().filter(|one| !stands(one));
+                refused.extend(removed.map(|one| (one.index, conflict)));
+                return idle.extend(claims.repeated());
+            }
+        }
+        refused.extend(counting.iter().map(|one| (one.index, conflict)));
+    }
+
+    /// Removes transactions of session keys that together would use more than a cap, or open more offers than a key may
+    /// have. Those of each key are judged apart; they are sorted by sequence number.
+    fn refuse_beyond_caps<'c, 'a>(
+        &self,
+        account: &Account,
+        counting: &mut SmallVec<[&'c Candidate<'a>; 8]>,
+        refused: &mut Vec<(u32, Refusal)>,
+    ) {
+        let before = refused.len();
+        for of_slot in counting.chunk_by(|a, b| a.slot() == b.slot()).filter(|of_slot| of_slot[0].slot() > 0) {
+            let beyond = |ones: &mut dyn Iterator<Item = &&Candidate>| {
+                let mut claims = AccountClaims::default();
+                ones.for_each(|one| claims.read(one, self.fee));
+                claims.sums.retain(|(sum, _)| !matches!(sum, Sum::Spent(_)));
+                claims.conflict(self, account)
+            };
+            let Some(refusal) = beyond(&mut of_slot.iter()) else { continue };
+            let relief = beyond(&mut of_slot.iter().filter(|one| one.is_relief())).is_none();
+            let removed = of_slot.iter().filter(|one| !(relief && one.is_relief()));
+            refused.extend(removed.map(|one| (one.index, refusal)));
+        }
+        let removed = &refused[before..];
+        if !removed.is_empty() {
+            counting.retain(|one| !removed.iter().any(|(index, _)| *index == one.index));
         }
     }
 
@@ -474,6 +528,8 @@ impl Ledger {
     pub(crate) fn room(&self, sum: Sum, sender: &Account) -> Amount {
         match sum {
             Sum::Spent(asset) => sender.balance(asset),
+            Sum::Key(slot, asset) => sender.session(slot).map_or(0, |session| session.room(asset)),
+            Sum::Offers(slot) => self.slot_room((sender.address(), slot)),
             Sum::Shares(pool) => self.pools().map_or(0, |pools| pools.shares(pool, sender.address())),
             #[cfg(test)]
             Sum::Deposit => 50,

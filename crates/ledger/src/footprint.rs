@@ -12,7 +12,7 @@
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{
     Address, Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation,
-    Price, PublicKey, Sequence,
+    Price, PublicKey, Sequence, SessionOperation, SessionSlot, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -49,6 +49,8 @@ pub(crate) enum Requirement<'a> {
     Reserve(AssetId, Amount),
     /// The sender issues the asset.
     Issuer(AssetId),
+    /// The sender's session keys permit the operation.
+    Session(&'a SessionOperation),
     /// The place of custody permits the edit.
     Place(PlaceEdit<'a>),
 }
@@ -58,6 +60,10 @@ pub(crate) enum Requirement<'a> {
 pub(crate) enum Sum {
     /// What the sender spends of an asset; its balance is the limit.
     Spent(AssetId),
+    /// What a session key of the sender uses of an asset; the room under its cap is the limit.
+    Key(SessionSlot, AssetId),
+    /// Offers that a session key of the sender opens; what it may still open is the limit.
+    Offers(SessionSlot),
     /// What all accounts issue of an asset; the cap on existing units is the limit.
     Issued(AssetId),
     /// Shares of a pool that all accounts buy; the cap on shares is the limit.
@@ -79,6 +85,8 @@ pub(crate) enum Once {
     Sequence(Sequence),
     /// An offer of the sender is replaced.
     Replace(Pair, Place),
+    /// A session key is authorised.
+    Session,
     /// The sender's key changes.
     Key,
     /// The sender's stake changes.
@@ -102,7 +110,7 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
-            Once::Replace(..) => Scope::Latest,
+            Once::Replace(..) | Once::Session => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
@@ -118,7 +126,7 @@ impl Sum {
     /// Whether the sum belongs to the sender, so that a conflict concerns only its account.
     pub(crate) fn is_own(self) -> bool {
         match self {
-            Sum::Spent(_) | Sum::Shares(_) => true,
+            Sum::Spent(_) | Sum::Shares(_) | Sum::Key(..) | Sum::Offers(_) => true,
             Sum::Issued(_) | Sum::Minted(_) => false,
             #[cfg(test)]
             Sum::Capped => false,
@@ -131,6 +139,8 @@ impl Sum {
     pub(crate) fn refusal(self) -> Refusal {
         match self {
             Sum::Spent(_) => Refusal::OVERDRAFT,
+            Sum::Key(..) => Refusal::SESSION_CAP,
+            Sum::Offers(_) => Refusal::SESSION_OFFERS,
             Sum::Issued(_) => Refusal::ISSUE_TOO_LARGE,
             Sum::Minted(_) => Refusal::TOO_MANY_SHARES,
             Sum::Shares(_) => Refusal::SHARES_NOT_HELD,
@@ -149,7 +159,8 @@ pub(crate) trait Visitor<'a> {
         Ok(())
     }
 
-    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance.
+    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance, those of [`Sum::Key`] the room of
+    /// a session key.
     fn sum(&mut self, _: Sum, _: Amount) {}
 
     /// A once-key is claimed.
@@ -173,6 +184,9 @@ pub(crate) trait Visitor<'a> {
 
     /// The number of existing units of an asset changes by this much.
     fn issue(&mut self, _: AssetId, _: i128) {}
+
+    /// Something happens to the sender's session keys.
+    fn session(&mut self, _: &'a SessionOperation) {}
 
     /// The sender's key changes.
     fn register(&mut self, _: PublicKey) {}
@@ -207,7 +221,8 @@ impl Footprint for Body {
                 visitor.require(Requirement::Size(pair, amount, limit))?;
                 visitor.require(Requirement::Room(pair))?;
                 visitor.require(Requirement::Alive(life))?;
-                visitor.sum(Sum::Spent(sell), amount);
+                spend(self.sequence, sell, amount, visitor);
+                open(self.sequence, life, visitor);
                 let place = Place { limit, account: sender, id: self.sequence };
                 visitor.place(pair, Offer { place, amount, until: last_height(life) });
             }
@@ -216,7 +231,7 @@ impl Footprint for Body {
                 let request = ExactRequest { pair, side, units, bound, account: sender, id: self.sequence };
                 let exact = if side == ExactSide::Buy { buy } else { sell };
                 visitor.require(Requirement::ExactSize(exact, units))?;
-                visitor.sum(Sum::Spent(sell), request.locks());
+                spend(self.sequence, sell, request.locks(), visitor);
                 visitor.exact(request);
             }
             Operation::Cancel(places) => {
@@ -233,7 +248,7 @@ impl Footprint for Body {
                 visitor.require(Requirement::Alive(replace.life))?;
                 visitor.once(Once::Replace(pair, place_of(sender, &replace.old).1));
                 if replace.debit() > 0 {
-                    visitor.sum(Sum::Spent(pair.sell), replace.debit());
+                    spend(self.sequence, pair.sell, replace.debit(), visitor);
                 }
                 visitor.replace(replace, self.sequence);
             }
@@ -296,6 +311,16 @@ impl Footprint for Body {
                 let debits = self.operation.debits().into_iter().flatten();
                 debits.for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
             }
+            Operation::Session(operation) => {
+                visitor.require(Requirement::Session(operation))?;
+                if let SessionOperation::Authorize { terms, .. } = &**operation {
+                    for cap in &terms.caps {
+                        visitor.require(Requirement::Listed(cap.asset))?;
+                    }
+                    visitor.once(Once::Session);
+                }
+                visitor.session(operation);
+            }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
                     visitor.require(Requirement::Listed(asset))?;
@@ -317,7 +342,25 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
 /// What every transaction uses up, whatever its operation: fee and sequence number.
 pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
     visitor.once(Once::Sequence(body.sequence));
-    visitor.sum(Sum::Spent(AssetId(0)), body.cost(fee));
+    spend(body.sequence, AssetId(0), body.cost(fee), visitor);
+}
+
+/// Units leave the sender's balance, and the room of its session key if one signs.
+fn spend<'a>(sequence: Sequence, asset: AssetId, units: Amount, visitor: &mut impl Visitor<'a>) {
+    visitor.sum(Sum::Spent(asset), units);
+    match slot_of(sequence) {
+        0 => {}
+        slot => visitor.sum(Sum::Key(slot, asset), units),
+    }
+}
+
+/// A session key opens an offer, if one signs and the offer may rest.
+fn open<'a>(sequence: Sequence, life: Life, visitor: &mut impl Visitor<'a>) {
+    match slot_of(sequence) {
+        0 => {}
+        slot if life != Life::OneBatch => visitor.sum(Sum::Offers(slot), 1),
+        _ => {}
+    }
 }
 
 /// The pair and the place of an offer of this account.

@@ -28,6 +28,7 @@ mod reservations;
 mod restart;
 mod roots;
 mod scope;
+mod sessions;
 mod settle;
 mod snapshot;
 mod spending;
@@ -43,8 +44,8 @@ pub use fault::{AttachedViolation, Fault};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK,
-    LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits, Quota, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS,
-    VOTES_BYTES_MAX, votes_bytes,
+    LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits, Quota, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
+    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{
@@ -54,18 +55,19 @@ pub use places::offers::{ENDS_MAX, Edit, LEAST_UNITS, LIFE_MAX, OrderBook, PairC
 pub use places::pools::{
     AWAKE, POOLS_MAX, PoolTerms, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays,
 };
+pub use places::slots::SLOT_OFFERS_MAX;
 pub use places::venues::{VenueTerms, Venues};
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
-    AccountProof, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ClaimedId,
-    DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest,
-    ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond,
+    AccountProof, AccountSessions, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason,
+    Cancelled, ClaimedId, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
+    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond,
     LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill,
     PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal,
-    Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, Schedule, SettledFills, SettlesProof, SlotProof, Terms,
-    Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof,
-    VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root,
-    outcomes_by_id, with_settles,
+    Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord,
+    SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators,
+    ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError,
+    account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
@@ -75,10 +77,11 @@ pub use spending::spending;
 pub use time::{TIME_MAX_MS, block_time};
 pub use unsound::AuditError;
 
-use primitives::{Amount, Digest, Fraction, Height};
+use primitives::{Address, Amount, Digest, Fraction, Height, SessionSlot};
 
 use crate::contracts::{Contracts, EvmEngine, History, found_deployer, found_weth9};
 use crate::places::Places;
+use crate::places::slots::SlotOffers;
 
 /// The hot state of the exchange after a block.
 ///
@@ -96,6 +99,8 @@ pub struct Ledger {
     assets: Vec<Asset>,
     /// Where the units of the assets are.
     places: Places,
+    /// The offers of session keys; derived.
+    slots: SlotOffers,
     /// Executes contracts; not part of the state.
     engine: EvmEngine,
     /// What Ethereum saw at the last heights; not part of the state.
@@ -132,6 +137,7 @@ impl Ledger {
             time_ms: 0,
             assets,
             places,
+            slots: SlotOffers::default(),
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
@@ -208,6 +214,11 @@ impl Ledger {
     /// The resting offers.
     pub fn book(&self) -> &OrderBook {
         &self.places.book
+    }
+
+    /// Open offers of the session key in an account's slot.
+    pub fn open_in_slot(&self, account: Address, slot: SessionSlot) -> u32 {
+        self.slots.open((account, slot))
     }
 
     /// The staked validators, and the pool of rewards.

@@ -11,6 +11,7 @@
 //! | bytes of a superblock | committee × `sub_block_bytes` ≤ [`BLOCK_BYTES_MAX`] | asserted when a genesis is read |
 //! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |
 //! | accusations, stakes of a sub-block | [`ACCUSATIONS_PER_SUB_BLOCK`], [`STAKES_PER_SUB_BLOCK`] | rules |
+//! | stops and revocations of session keys of a sub-block | [`SESSION_ENDS_PER_SUB_BLOCK`] | rules |
 //! | checks of signatures of a sub-block's posts about the lane | [`LANE_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | the same for members' duties | [`LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | recoveries of a sub-block's native transactions | [`TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
@@ -137,6 +138,10 @@ pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
 /// Exact orders of a sub-block: amounts are sought for them beside those of all offers.
 pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
 
+/// Stops and revocations of session keys of a sub-block: each takes up to [`crate::SLOT_OFFERS_MAX`] offers out of the
+/// book.
+pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
+
 /// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,
 /// because they would be refused.
 #[derive(Clone, Copy, Debug)]
@@ -148,6 +153,7 @@ pub struct Quota {
     recoveries: u32,
     venue_signatures: u32,
     exacts: u32,
+    session_ends: u32,
 }
 
 impl Default for Quota {
@@ -156,7 +162,8 @@ impl Default for Quota {
         let (lane_checks, lane_duty_checks) = (LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK);
         let venue_signatures = VENUE_SIGNATURES_PER_SUB_BLOCK;
         let (recoveries, exacts) = (TYPED_DATA_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK);
-        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures, exacts }
+        let session_ends = SESSION_ENDS_PER_SUB_BLOCK;
+        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures, exacts, session_ends }
     }
 }
 
@@ -173,6 +180,7 @@ impl Quota {
             Operation::Accuse(_) => (&mut self.accusations, 1),
             Operation::Stake(_) => (&mut self.stakes, 1),
             Operation::Exact { .. } => (&mut self.exacts, 1),
+            Operation::Session(operation) if operation.ends_offers() => (&mut self.session_ends, 1),
             Operation::Lane(bytes) if is_lane_duty(bytes) => (&mut self.lane_duty_checks, bridge::cost(bytes)),
             Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
             Operation::Venue(operation) => match &**operation {

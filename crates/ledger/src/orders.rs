@@ -1,6 +1,6 @@
 //! What a block's admitted transactions ask for, read without touching any state.
 
-use primitives::{Address, Amount, OfferReplacement, Sequence, Transaction};
+use primitives::{Address, Amount, OfferReplacement, PublicKey, Sequence, SessionOperation, Transaction, slot_of};
 use proofs::{EndReason, EndedOffer, ExactRequest, Offer, Pair, Place};
 use rayon::prelude::*;
 
@@ -10,6 +10,7 @@ use crate::filter::{Admitted, Filtered, visit};
 use crate::footprint::{Visitor, place_of};
 use crate::places::offers::{Edit, last_height};
 use crate::places::{PlaceEdit, PlaceEdits};
+use crate::sessions::{Released, SessionAct};
 use crate::sums::Credit;
 
 /// A new offer, and the transaction that made it.
@@ -32,6 +33,12 @@ pub(crate) struct Orders<'a> {
     /// Exact orders, in the order in which they are tried.
     pub exacts: Vec<NewExact>,
     pub credits: Vec<Credit>,
+    /// Operations on session keys.
+    pub sessions: Vec<SessionAct<'a>>,
+    /// What session keys no longer use because offers of theirs were replaced.
+    pub released: Vec<Released>,
+    /// Accounts whose keys change.
+    pub rekeyed: Vec<Address>,
     /// Operations on places of custody.
     pub edits: PlaceEdits<'a>,
 }
@@ -50,6 +57,7 @@ struct Reader<'o, 'a> {
     orders: &'o mut Orders<'a>,
     index: u32,
     sender: Address,
+    number: Sequence,
 }
 
 impl<'a> Visitor<'a> for Reader<'_, 'a> {
@@ -80,10 +88,24 @@ impl<'a> Visitor<'a> for Reader<'_, 'a> {
         let returned = rests + replace.debit() - size;
         self.orders.leaving.push(EndedOffer { pair, place: old, returned, why: EndReason::Replaced });
         self.orders.replaced.push((self.index, rests));
+        // What an owner's offer takes over from a session key's is the owner's.
+        let (slot, is_own) = (slot_of(old.id), slot_of(old.id) == slot_of(id));
+        if slot > 0 {
+            let units = if is_own { returned } else { rests };
+            self.orders.released.push(Released { slot: (self.sender, slot), asset: pair.sell, units });
+        }
         if size > 0 {
             let place = Place { limit, account: self.sender, id };
             self.place(pair, Offer { place, amount: size, until: last_height(replace.life) });
         }
+    }
+
+    fn session(&mut self, operation: &'a SessionOperation) {
+        self.orders.sessions.push(SessionAct { account: self.sender, number: self.number, operation });
+    }
+
+    fn register(&mut self, _: PublicKey) {
+        self.orders.rekeyed.push(self.sender);
     }
 
     fn edit(&mut self, edit: PlaceEdit<'a>) {
@@ -100,10 +122,8 @@ impl<'a> Orders<'a> {
         let mut all = Orders {
             offers: Vec::with_capacity(count(|orders| orders.offers.len())),
             leaving: Vec::with_capacity(count(|orders| orders.leaving.len())),
-            replaced: Vec::new(),
-            exacts: Vec::new(),
             credits: Vec::with_capacity(count(|orders| orders.credits.len())),
-            edits: PlaceEdits::default(),
+            ..Orders::default()
         };
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
@@ -111,6 +131,9 @@ impl<'a> Orders<'a> {
             all.replaced.append(&mut orders.replaced);
             all.exacts.append(&mut orders.exacts);
             all.credits.append(&mut orders.credits);
+            all.sessions.append(&mut orders.sessions);
+            all.released.append(&mut orders.released);
+            all.rekeyed.append(&mut orders.rekeyed);
             all.edits.append(orders.edits);
         }
         rayon::join(|| all.offers.par_sort_unstable(), || all.leaving.par_sort_unstable());
@@ -124,7 +147,8 @@ impl<'a> Orders<'a> {
         let mut orders = Orders::default();
         for &Admitted { index, .. } in admitted.iter().filter(|admitted| !admitted.is_idle) {
             let body = &transactions[index as usize].body;
-            visit(body, 0, &mut Reader { ledger, orders: &mut orders, index, sender: body.account });
+            let (sender, number) = (body.account, body.sequence);
+            visit(body, 0, &mut Reader { ledger, orders: &mut orders, index, sender, number });
         }
         orders
     }

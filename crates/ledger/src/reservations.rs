@@ -22,7 +22,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::DefaultHashBuilder;
-use primitives::{Address, Amount, Transaction};
+use primitives::{Address, Amount, SessionSlot, Transaction, slot_of};
 use proofs::Refusal;
 use smallvec::SmallVec;
 
@@ -31,16 +31,17 @@ use crate::footprint::{Footprint, Once, Sum, Visitor};
 use crate::scope::Scope;
 use crate::{Account, Ledger};
 
-/// The most words that one transaction needs, a provision to a pool: a sequence number, fee, two assets and shares.
-const WORDS: usize = 5;
+/// The most words that one transaction needs, an offer of a session key: a sequence number, fee and units of the
+/// balance and of the key's caps, and the offer.
+const WORDS: usize = 6;
 /// Number of sequence numbers that two words tell apart: all numbers that are free at one time lie within this range.
 const SEQUENCES: u64 = 128;
 
 /// What a word represents.
 #[derive(Clone, Copy, Hash)]
 enum Thing {
-    /// Sequence numbers of an account, one bit each: the lower or the upper 64 of every 128.
-    Sequences(Address, bool),
+    /// Sequence numbers of an account's slot, one bit each: the lower or the upper 64 of every 128.
+    Sequences(Address, SessionSlot, bool),
     /// Units of a sum: the account's own, or no account's if all accounts share it.
     Sum(Address, Sum),
     /// A once-key: the account's own, or no account's if all accounts share it.
@@ -233,7 +234,8 @@ impl<'a> Visitor<'a> for Reader<'_> {
         let part = match (once, once.scope()) {
             (Once::Sequence(sequence), Scope::Account(refusal)) => {
                 let bit = sequence % SEQUENCES;
-                Part::Bit(Thing::Sequences(self.sender, bit >= 64), 1 << (bit % 64), refusal)
+                let slot = slot_of(sequence);
+                Part::Bit(Thing::Sequences(self.sender, slot, bit >= 64), 1 << (bit % 64), refusal)
             }
             (_, Scope::Account(refusal) | Scope::Sender(refusal)) => {
                 Part::Bit(Thing::Once(self.sender, once), 1, refusal)

@@ -139,6 +139,12 @@ impl PairOutcome {
         self.change.edits = merged(self.change.edits.iter().copied(), leaving);
         // A new offer that ends with its block was never in the book before it.
         self.change.edits.retain(|edit| edit.amount.is_some() || !orders.creates(&edit.place));
+        for ended in ended.iter().filter(|ended| ended.why == EndReason::Lapsed) {
+            let new = orders.offers.binary_search_by_key(&ended.place, |new| new.offer.place).ok();
+            // They are in the order of the block's offers, if the pair had a price.
+            let met = new.and_then(|at| self.met.get_mut(at).filter(|(index, _)| *index == orders.offers[at].index));
+            met.into_iter().for_each(|(_, met)| (met.left, met.returned) = (0, met.left));
+        }
     }
 
     /// Whether the pair does not change.
@@ -229,6 +235,26 @@ impl OrderBook {
             offers.iter().map(ended).collect::<Vec<_>>()
         };
         (due.par_iter().flat_map_iter(ended).collect(), locked)
+    }
+
+    /// Removes the offers of session keys that end after the batch, which are sorted; returns them, and the change of
+    /// what is locked.
+    pub(crate) fn lapse(&mut self, places: &[(Pair, Place)]) -> (Vec<EndedOffer>, Sums) {
+        let ended = |(pair, place): &(Pair, Place)| {
+            let returned = self.rests((*pair, *place)).expect("an open offer of a session key rests");
+            EndedOffer { pair: *pair, place: *place, returned, why: EndReason::Lapsed }
+        };
+        let ended: Vec<EndedOffer> = places.iter().map(ended).collect();
+        let by_pair: Vec<&[EndedOffer]> = ended.chunk_by(|one, other| one.pair == other.pair).collect();
+        let locked = self.change_pairs(
+            &by_pair,
+            |ended| ended[0].pair,
+            |book, workspace, ended| {
+                let leaving: Vec<Edit> = ended.iter().map(|ended| Edit::leaves(ended.place)).collect();
+                book.apply_with(workspace, None, &leaving)
+            },
+        );
+        (ended, locked)
     }
 
     /// Changes pairs in parallel. `work` is sorted by pair, and `change` returns the change of what the pair locks.

@@ -160,6 +160,7 @@ impl Restore {
             return Err(AuditError::Code.into());
         }
         let is_book_full = places.book.len() as u64 >= limits.resting_offers;
+        let slots = Ledger::slots_of(&places)?;
         let ledger = Ledger {
             chain,
             fee,
@@ -171,6 +172,7 @@ impl Restore {
             time_ms,
             assets,
             places,
+            slots,
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full,

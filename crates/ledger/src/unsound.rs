@@ -26,8 +26,13 @@ pub enum AuditError {
     #[error("asset {0} is held or offered, but not listed")]
     UnknownAsset(AssetId),
     /// The offers of a pair are out of order, or one is empty or larger than can exist.
-    #[error("the book of {0:?} is out of order, or contains an offer of zero units or of more than can exist")]
+    #[error(
+        "the book of {0:?} is out of order, contains an offer of zero units or of more than can exist, or one of no session key"
+    )]
     Book(Pair),
+    /// The derived index of session keys' offers is not what accounts and offers make of it.
+    #[error("the index of session keys' offers is wrong: start again from a snapshot and report this as a bug")]
+    Sessions,
     /// The registry of validators violates an invariant.
     #[error("the registry of validators violates an invariant: {0}")]
     Validators(&'static str),

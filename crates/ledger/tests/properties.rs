@@ -7,16 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Clearing, ExactFill, ExactOrder, PoolTrade, Trade};
 use ledger::{
-    AccountState, Applied, Attached, BlockReceipts, ExactOutcome, ExactReason, ExactTrade, Fault, Genesis, LIFE_MAX,
-    Ledger, Limits, Listing, Member, Membership, Outcome, Pair, PairOffers, Place, PoolFill, PoolRecord, PoolRecordId,
-    PoolTerms, ReceiptsTrie, Refusal, Rest, Restore, RootPart, Roots, Schedule, Signatures, Snapshot, SnapshotError,
-    Terms, is_asleep,
+    AccountState, Applied, Attached, BlockReceipts, EndReason, ExactOutcome, ExactReason, ExactTrade, Fault, Genesis,
+    LIFE_MAX, Ledger, Limits, Listing, Member, Membership, Outcome, Pair, PairOffers, Place, PoolFill, PoolRecord,
+    PoolRecordId, PoolTerms, ReceiptsTrie, Refusal, Rest, Restore, RootPart, Roots, Schedule, Signatures, Snapshot,
+    SnapshotError, Terms, is_asleep,
 };
 use model::Model;
+use model::sessions::ModelSession;
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
     OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, RoundProposed, RoundValue,
-    RoundVoted, Scope, SecretKey, Sequence, SignedBy, Stake, SubBlock, Superblock, Transaction, VoteKind,
+    RoundVoted, Scope, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionTerms, SignedBy, Stake,
+    SubBlock, Superblock, Transaction, VoteKind, session_possession_bytes, slot_of, slot_sequence,
 };
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
@@ -167,6 +169,83 @@ fn draw_exact(rng: &mut ChaCha8Rng, sell: AssetId, buy: AssetId) -> Operation {
     Operation::Exact { sell, buy, side, units, bound, client: ClientId([rng.random(); 16]) }
 }
 
+/// One of the few keys that accounts authorise.
+fn session_key(number: u8) -> SecretKey {
+    SecretKey::from_seed([number, 77].repeat(16).try_into().expect("32 bytes"))
+}
+
+/// Draws an operation on session keys: most authorise or keep alive, some twice or out of bounds.
+fn draw_session(rng: &mut ChaCha8Rng, model: &Model, person: u8) -> Operation {
+    let (account, next) = (address(person), model.validators.height + 1);
+    let sessions = model.accounts.get(&account).map(|account| account.sessions.clone()).unwrap_or_default();
+    let live: Vec<u64> = sessions.live.keys().copied().collect();
+    let slot = match live.is_empty() || rng.random_ratio(1, 10) {
+        true => rng.random_range(0..sessions.slots + 3),
+        false => live[rng.random_range(0..live.len())],
+    } as u32;
+    let through = next + rng.random_range(0..6);
+    let operation = match rng.random_range(0..10) {
+        0..5 => {
+            let number = rng.random_range(0..24);
+            let owner = rng.random_ratio(1, 30);
+            let secret = if owner { key(person) } else { session_key(number) };
+            let slot = sessions.slots as u32 + [1, 1, 1, 1, 1, 2, 0][rng.random_range(0..7)];
+            let until = next + rng.random_range(0..24) + if rng.random_ratio(1, 40) { LIFE_MAX } else { 0 };
+            let alive = until.saturating_sub(rng.random_range(0..8));
+            let scope = if rng.random_ratio(1, 5) { SessionScope::Cancel } else { SessionScope::Trade };
+            let cap = |asset: u32, units: u64| SessionCap { asset: AssetId(asset), units };
+            let of_one = |asset, rng: &mut ChaCha8Rng| match rng.random_range(0..12) {
+                0 => cap(asset, 0),
+                1 => cap(asset, i64::MAX as u64),
+                _ => cap(asset, rng.random_range(100..60_000)),
+            };
+            let mut caps: Vec<SessionCap> = (0..ASSETS).map(|asset| of_one(asset, rng)).collect();
+            caps.retain(|_| rng.random_ratio(7, 8));
+            if rng.random_ratio(1, 30) {
+                caps.reverse();
+            }
+            let of = if rng.random_ratio(1, 30) { slot + 1 } else { slot };
+            let possession = secret.sign(&session_possession_bytes(&model.network, &account, of, &secret.public()));
+            let terms = SessionTerms { slot, key: secret.public(), scope, until, alive, caps: caps.into() };
+            SessionOperation::Authorize { terms, possession }
+        }
+        5 => SessionOperation::Revoke { slot },
+        6 => SessionOperation::Alive { slot, through: 0 },
+        _ => SessionOperation::Alive { slot, through },
+    };
+    Operation::Session(Box::new(operation))
+}
+
+/// Signs as one of the account's session keys would, if it has any.
+fn signed_by_session(
+    rng: &mut ChaCha8Rng,
+    model: &Model,
+    account: Address,
+    operation: &Operation,
+) -> Option<Transaction> {
+    let sessions = &model.accounts.get(&account)?.sessions;
+    let live: Vec<(&u64, &ModelSession)> = sessions.live.iter().collect();
+    let (slot, session) = *live.get(rng.random_range(0..live.len().max(1)))?;
+    let number = match rng.random_range(0..20) {
+        0 => session.highest() + 60 + rng.random_range(0..8),
+        1 => session.highest().saturating_sub(rng.random_range(0..70)),
+        _ => session.highest() + rng.random_range(1..12),
+    };
+    let wrong = rng.random_ratio(1, 40);
+    let secret = (0..24).map(session_key).find(|secret| (secret.public() == session.key) != wrong)?;
+    let sequence = slot_sequence(*slot as u32 + u32::from(rng.random_ratio(1, 40)), number);
+    let mut operation = operation.clone();
+    if let Operation::Replace(replace) = &mut operation
+        && let Some((pair, place)) = model.open(&account, *slot).first()
+        && rng.random_ratio(3, 4)
+    {
+        replace.old = OfferPlace { sell: pair.sell, buy: pair.buy, limit: place.limit, offer: place.id };
+        replace.remains = model.offers[&(*pair, *place)].0 + [0, 3_000][rng.random_range(0..2)];
+    }
+    let until = model.validators.height + 1 + rng.random_range(0..3);
+    Some(Body { chain: 7, account, sequence, until, operation }.sign(&model.network, &secret))
+}
+
 /// Mostly evidence that proves nothing, because every conviction costs a validator.
 fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
     let epoch = (model.validators.committees.len() as u64).saturating_sub(rng.random_range(0..6));
@@ -241,8 +320,9 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
         2 => highest + 64,
         _ => highest + rng.random_range(1..20),
     };
-    let operation = match rng.random_range(0..31) {
-        28..31 => {
+    let operation = match rng.random_range(0..38) {
+        31..35 => draw_session(rng, model, person),
+        28..31 | 35.. => {
             let (sell, buy) = (asset(rng), asset(rng));
             draw_exact(rng, sell, buy)
         }
@@ -330,6 +410,11 @@ fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
 /// Signs as the person would, sometimes in an invalid way.
 fn signed_by(rng: &mut ChaCha8Rng, model: &Model, person: u8, sequence: Sequence, operation: Operation) -> Transaction {
     let account = address(person);
+    if rng.random_ratio(2, 5)
+        && let Some(transaction) = signed_by_session(rng, model, account, &operation)
+    {
+        return transaction;
+    }
     let chain = 7 + u64::from(rng.random_ratio(1, 60));
     let signer = match model.accounts.get(&account).and_then(|a| a.key) {
         Some(registered) => (0..200).find(|p| key(*p).public() == registered).expect("one of the test's keys"),
@@ -369,10 +454,20 @@ fn apply(ledger: &mut Ledger, root: Digest, parts: Vec<Vec<Transaction>>) -> led
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies")
 }
 
-/// Runs a random history; returns the refusals that occurred, how many remainders were returned, and how many exact
-/// orders were filled.
-fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (BTreeSet<Refusal>, usize, usize) {
-    let (mut met, mut returned, mut filled) = (BTreeSet::new(), 0, 0);
+/// What a history had: the refusals that occurred, how many remainders were returned, how many exact orders were
+/// filled, how many offers of session keys traded, and how many ended with their keys.
+#[derive(Default)]
+struct Met {
+    refusals: BTreeSet<Refusal>,
+    returned: usize,
+    filled: usize,
+    keyed: usize,
+    lapsed: usize,
+}
+
+/// Runs a random history.
+fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> Met {
+    let mut met = Met::default();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let genesis = genesis(fee, epsilon);
     let mut model = Model::new(&genesis);
@@ -400,14 +495,16 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
         let applied = apply(&mut real, parent_root, in_three(&block));
         let (refusals, fills) = model.apply(&block, &parent_root);
         assert_outcomes(&block, &applied.outcomes, &refusals);
-        met.extend(refusals.iter().flatten().copied());
+        met.refusals.extend(refusals.iter().flatten().copied());
         let said = applied.batch.fills.iter().map(|f| (f.pair, f.place, f.sold, f.bought, f.returned));
         assert_eq!(said.collect::<Vec<_>>(), fills);
         assert_eq!(applied.batch.exacts, model.exacts);
         assert_exacts(&block, &applied);
-        filled += applied.batch.exacts.len();
+        met.filled += applied.batch.exacts.len();
+        met.keyed += applied.batch.fills.iter().filter(|fill| slot_of(fill.place.id) > 0).count();
+        met.lapsed += applied.batch.ended.iter().filter(|ended| ended.why == EndReason::Lapsed).count();
         assert_returns(&applied, &real);
-        returned += fills.iter().filter(|fill| fill.4 > 0).count();
+        met.returned += fills.iter().filter(|fill| fill.4 > 0).count();
         model.assert_same(&real);
         real.audit().expect("sound");
         assert_log(&old, &real, &block, &applied);
@@ -435,7 +532,7 @@ fn run(seed: u64, blocks: usize, size: usize, fee: u64, epsilon: Fraction) -> (B
     }
     assert_proofs(&real, &mut roots, &model);
     assert_recovers(&real, &mut roots);
-    (met, returned, filled)
+    met
 }
 
 /// The receipt of each exact order says what the batch says, and what it locked is accounted for.
@@ -753,6 +850,51 @@ fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> 
 
 /// A state has one encoding: other bytes for the same state are refused.
 #[test]
+fn what_the_model_says_of_session_keys_differs_from_a_ledger_with_a_mistake() {
+    let genesis = genesis(1, Fraction::ZERO);
+    let (mut model, mut ledger) = (Model::new(&genesis), Ledger::new(&genesis).expect("sound"));
+    let (account, secret) = (address(0), session_key(0));
+    let possession = secret.sign(&session_possession_bytes(&model.network, &account, 1, &secret.public()));
+    let caps = [0, 1].map(|asset| SessionCap { asset: AssetId(asset), units: 50_000 }).into();
+    let (until, alive, scope) = (9, 9, SessionScope::Trade);
+    let terms = SessionTerms { slot: 1, key: secret.public(), scope, until, alive, caps };
+    let authorize = Operation::Session(Box::new(SessionOperation::Authorize { terms, possession }));
+    let offer = Operation::offer(AssetId(1), AssetId(0), 20_000, Price::ONE);
+    let by = |sequence, operation| Body { chain: 7, account, sequence, until: 9, operation };
+    let first = by(1, authorize).sign(&model.network, &key(0));
+    let second = by(slot_sequence(1, 1), offer).sign(&model.network, &secret);
+    for transaction in [first, second] {
+        model.apply(std::slice::from_ref(&transaction), &Digest::default());
+        let applied = apply(&mut ledger, Digest::default(), vec![vec![transaction], Vec::new(), Vec::new()]);
+        assert_eq!(applied.outcomes[0].refusal(), None);
+    }
+    let mistakes: [fn(&mut ledger::SessionRecord); 4] = [
+        |_| {},
+        // What an offer locks is forgotten, and so could be used again.
+        |record| record.budgets[1].used = 0,
+        // A timer runs on after it was stopped.
+        |record| record.alive = 8,
+        // A number could be used twice.
+        |record| record.window = ledger::Window::default(),
+    ];
+    let chunks: Vec<Vec<u8>> = Snapshot::of(&ledger).collect();
+    for (at, mistake) in mistakes.into_iter().enumerate() {
+        let change = |chunk: &Vec<u8>| match chunk[0] {
+            RootPart::BALANCES => forged(chunk, |states| {
+                let of_them = states.iter_mut().filter_map(|state| state.sessions.as_mut());
+                of_them.for_each(|sessions| mistake(&mut sessions.records[0]));
+            }),
+            _ => chunk.clone(),
+        };
+        let mut restore = Restore::default();
+        chunks.iter().map(change).for_each(|chunk| restore.push(&chunk).expect("in place"));
+        let other = restore.finish().expect("sound in itself");
+        let compared = std::panic::AssertUnwindSafe(|| model.assert_same_sessions(&other));
+        assert_eq!(std::panic::catch_unwind(compared).is_ok(), at == 0, "mistake {at}");
+    }
+}
+
+#[test]
 fn a_snapshot_in_other_bytes_is_refused() {
     let ledger = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
     let chunks: Vec<Vec<u8>> = Snapshot::of(&ledger).collect();
@@ -796,9 +938,10 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let (met, returned, filled) = run(3, 90, 100, 1, Fraction::power_of_two(15));
-    assert!(filled > 5, "{filled} exact orders were filled");
+    let Met { refusals: met, returned, filled, keyed, lapsed } = run(3, 110, 110, 1, Fraction::power_of_two(15));
+    assert!(filled > 1, "{filled} exact orders were filled");
     assert!(returned > 0, "{returned} remainders were returned");
+    assert!(keyed > 0 && lapsed > 2, "{keyed} offers of session keys traded, {lapsed} ended with their keys");
     let all = [
         Refusal::BAD_SIGNATURE,
         Refusal::WRONG_CHAIN,
@@ -852,6 +995,18 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::POOL_PAYS_LESS,
         Refusal::SHARES_NOT_HELD,
         Refusal::EXACT_TOO_SMALL,
+        Refusal::UNKNOWN_SESSION,
+        Refusal::WRONG_SESSION_KEY,
+        Refusal::SESSION_SCOPE,
+        Refusal::SESSION_ENDED,
+        Refusal::SESSION_LAPSED,
+        Refusal::SESSION_CAP,
+        Refusal::SESSION_REPLACES,
+        Refusal::SESSION_SLOT,
+        Refusal::SESSION_KEY_TAKEN,
+        Refusal::SESSION_TERMS,
+        Refusal::SESSION_HEIGHTS,
+        Refusal::SESSION_THROUGH,
     ];
     let missed: Vec<_> = all.iter().filter(|refusal| !met.contains(refusal)).collect();
     assert!(missed.is_empty(), "the history never had {missed:?}");

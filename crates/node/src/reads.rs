@@ -16,7 +16,9 @@ use ledger::{
     VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
-use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, Digest, Height, Sequence, SessionSlot, Superblock, Transaction, TransactionId,
+};
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 use readers::metrics::Metrics;
@@ -103,8 +105,8 @@ impl Intake for Reads {
         self.exchange.shared.pool.lock().displaced_by(id)
     }
 
-    fn pending_sequence(&self, account: &Address) -> Sequence {
-        self.exchange.shared.pool.lock().mempool.highest(account).unwrap_or(0)
+    fn pending_sequence(&self, account: &Address, slot: SessionSlot) -> Sequence {
+        self.exchange.shared.pool.lock().mempool.highest(account, slot).unwrap_or(0)
     }
 }
 

@@ -20,6 +20,7 @@ mod pool;
 mod price;
 mod scientific;
 mod sequence;
+mod session;
 mod signing;
 mod statement;
 mod transaction;
@@ -40,6 +41,10 @@ pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
 pub use scientific::plain_decimal;
 pub use sequence::Sequence;
+pub use session::{
+    SESSION_CAPS_MAX, SESSION_NUMBER_BITS, SESSION_SLOTS_MAX, SESSION_WEIGHT, SessionCap, SessionOperation,
+    SessionScope, SessionSlot, SessionTerms, number_in_slot, session_possession_bytes, slot_of, slot_sequence,
+};
 pub use signing::verify_transactions;
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use rayon::prelude::*;
 
 use crate::key::Signed;
+use crate::session::{SessionOperation, session_possession_bytes};
 use crate::typed_data::TypedData;
 use crate::venue::CarriedSignature;
 use crate::{Body, Digest, Operation, PublicKey, SecretKey, Signature, SignedBy, Transaction, WalletKey, verify_all};
@@ -34,6 +35,13 @@ impl Transaction {
     fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
         match &self.body.operation {
             Operation::Venue(operation) => operation.carried(network, &self.body.account),
+            Operation::Session(operation) => match &**operation {
+                SessionOperation::Authorize { terms, possession } => {
+                    let message = session_possession_bytes(network, &self.body.account, terms.slot, &terms.key);
+                    vec![CarriedSignature { key: terms.key, signature: *possession, message }]
+                }
+                SessionOperation::Revoke { .. } | SessionOperation::Alive { .. } => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }
@@ -90,7 +98,8 @@ pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, tran
 
 /// Clears `valid` where a signature that an operation carries is invalid. All are verified together.
 fn verify_carried<'t>(network: &Digest, all: impl Iterator<Item = &'t Transaction>, valid: &mut [bool]) {
-    let carrying = all.enumerate().filter(|(_, one)| matches!(one.body.operation, Operation::Venue(_)));
+    let carries = |one: &Transaction| matches!(one.body.operation, Operation::Venue(_) | Operation::Session(_));
+    let carrying = all.enumerate().filter(|(_, one)| carries(one));
     let of = |(at, one): (usize, &Transaction)| one.carried(network).into_iter().map(move |carried| (at, carried));
     let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = carrying.flat_map(of).unzip();
     let holds = verify_all(&carried);

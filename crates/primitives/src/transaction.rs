@@ -10,6 +10,7 @@ use crate::exact::ExactSide;
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
 use crate::pool::PoolOperation;
 use crate::sequence::Sequence;
+use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::venue::VenueOperation;
 use crate::wallet::WalletSignature;
@@ -139,6 +140,8 @@ pub enum Operation {
         /// What its client calls it.
         client: ClientId,
     },
+    /// Authorises a session key, ends one, or keeps its offers alive.
+    Session(Box<SessionOperation>),
 }
 
 /// A transaction before it is signed.
@@ -210,6 +213,8 @@ pub enum Malformed {
     PoolAssets,
     /// The post about the payment lane is too long.
     LanePostTooLong,
+    /// The terms of a session key are out of bounds.
+    SessionTerms,
     /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
     VenueBounds,
 }
@@ -231,6 +236,9 @@ impl Malformed {
             }
             Malformed::PoolAssets => "a pool is between two assets and names that with the lower number first",
             Malformed::LanePostTooLong => "the post about the payment lane has more than 131072 bytes",
+            Malformed::SessionTerms => {
+                "a session key has a slot from 1 to 1048575, `alive` up to `until`, and at most 8 caps by rising asset"
+            }
             Malformed::VenueBounds => {
                 "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
             }
@@ -257,10 +265,14 @@ impl Body {
         bytes
     }
 
-    /// How many fees it costs ([`Operation::weight`]); what an entry of a venue costs depends on its life.
+    /// How many fees it costs ([`Operation::weight`]); what an entry of a venue costs depends on its life, and an offer
+    /// of a session key that rests pays for its removal, as one with an end does.
     pub fn weight(&self) -> u64 {
+        let rests = |life: Life| u64::from(life == Life::Rests && slot_of(self.sequence) > 0);
         match &self.operation {
             Operation::Venue(operation) => operation.weight(self.until),
+            Operation::CreateOffer { life, .. } => self.operation.weight() + rests(*life),
+            Operation::Replace(replace) => self.operation.weight() + rests(replace.life),
             other => other.weight(),
         }
     }
@@ -314,6 +326,7 @@ impl Operation {
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Lane(_)
+            | Operation::Session(_)
             | Operation::Pool(_) => None,
         }
     }
@@ -335,6 +348,7 @@ impl Operation {
             | Operation::Stake(_)
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
+            | Operation::Session(_)
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -355,13 +369,15 @@ impl Operation {
             | Operation::Stake(_)
             | Operation::Accuse(_)
             | Operation::Lane(_)
+            | Operation::Session(_)
             | Operation::Pool(_) => None,
         }
     }
 
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
     /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
-    /// a new pool; [`EXACT_WEIGHT`] for an exact order; none for a member's duty in the lane ([`LANE_DUTY`]).
+    /// a new pool; [`EXACT_WEIGHT`] for an exact order; [`crate::SESSION_WEIGHT`] for a session key; none for a member's
+    /// duty in the lane ([`LANE_DUTY`]).
     pub fn weight(&self) -> u64 {
         match self {
             Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
@@ -370,6 +386,7 @@ impl Operation {
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 2,
             Operation::Exact { .. } => EXACT_WEIGHT,
+            Operation::Session(operation) => operation.weight(),
             Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => POOL_WEIGHT,
             Operation::Replace(replace) => 1 + u64::from(matches!(replace.life, Life::Until(_))),
             Operation::CreateAccount { .. }
@@ -403,6 +420,7 @@ impl Operation {
             Operation::Replace(_) => "replace",
             Operation::Pool(operation) => operation.name(),
             Operation::Exact { .. } => "exact",
+            Operation::Session(operation) => operation.name(),
         }
     }
 }
@@ -455,6 +473,7 @@ impl Transaction {
             Operation::Stake(stake) if stake.units > MAX_ISSUED => Err(Malformed::AmountTooLarge),
             Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
             Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
+            Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }

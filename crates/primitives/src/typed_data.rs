@@ -22,6 +22,9 @@
 //! | open a pool | `OpenPool(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 x,uint64 y)` |
 //! | provide | `Provide(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 shares,uint64 mostA,uint64 mostB)` |
 //! | leave | `Leave(address account,uint64 sequence,uint64 until,uint32 a,uint32 b,uint8 class,uint64 shares,uint64 leastA,uint64 leastB)` |
+//! | authorise a session key | `AuthorizeSession(address account,uint64 sequence,uint64 until,uint32 slot,bytes32 key,string scope,uint64 ends,uint64 alive,SessionCap[] caps,bytes possession)SessionCap(uint32 asset,uint64 units)` |
+//! | revoke a session key | `RevokeSession(address account,uint64 sequence,uint64 until,uint32 slot)` |
+//! | keep a session alive | `SessionAlive(address account,uint64 sequence,uint64 until,uint32 slot,uint64 through)` |
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
 //!
 //! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
@@ -30,7 +33,10 @@
 pub mod venues;
 
 use crate::hash::keccak256;
-use crate::{Address, Body, Digest, OfferPlace, OfferReplacement, Operation, PoolOperation, to_hex};
+use crate::{
+    Address, Body, Digest, OfferPlace, OfferReplacement, Operation, PoolOperation, SessionCap, SessionOperation,
+    SessionTerms, to_hex,
+};
 
 /// The name in the domain of all typed data.
 pub const TYPED_DATA_NAME: &str = "Walras";
@@ -171,6 +177,28 @@ fn pool_structure(operation: &PoolOperation) -> (&'static str, Vec<(&'static str
     (primary, key.into_iter().chain(rest.into_iter().map(|(name, units)| (name, Uint64(units)))).collect())
 }
 
+/// The structure of an operation on session keys, and its fields after those that all have.
+fn session_structure(operation: &SessionOperation) -> (&'static str, Vec<(&'static str, TypedValue)>) {
+    use TypedValue::{Bytes, Bytes32, List, Text, Uint32, Uint64};
+    match operation {
+        SessionOperation::Authorize { terms, possession } => {
+            let SessionTerms { slot, key, scope, until, alive, caps } = terms;
+            let entries =
+                caps.iter().map(|SessionCap { asset, units }| vec![Uint32(asset.0), Uint64(*units)]).collect();
+            let fields = &[("asset", "uint32"), ("units", "uint64")];
+            let caps = TypedList { structure: "SessionCap", kind: "SessionCap[]", fields, entries };
+            let who = [("slot", Uint32(*slot)), ("key", Bytes32(key.0)), ("scope", Text(scope.name().into()))];
+            let when = [("ends", Uint64(*until)), ("alive", Uint64(*alive))];
+            let rest = [("caps", List(caps)), ("possession", Bytes(possession.0.to_vec()))];
+            ("AuthorizeSession", who.into_iter().chain(when).chain(rest).collect())
+        }
+        SessionOperation::Revoke { slot } => ("RevokeSession", vec![("slot", Uint32(*slot))]),
+        SessionOperation::Alive { slot, through } => {
+            ("SessionAlive", vec![("slot", Uint32(*slot)), ("through", Uint64(*through))])
+        }
+    }
+}
+
 /// The hash of a structure, by its type and the values of its fields.
 fn structure_hash<'a>(type_text: &str, values: impl IntoIterator<Item = &'a TypedValue>) -> [u8; 32] {
     let mut words = vec![keccak256(type_text.as_bytes())];
@@ -234,6 +262,7 @@ impl TypedData {
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
             Operation::Venue(operation) => venues::structure(operation),
             Operation::Pool(operation) => pool_structure(operation),
+            Operation::Session(operation) => session_structure(operation),
             Operation::Exact { sell, buy, side, units, bound, client } => {
                 let what = [("sell", Uint32(sell.0)), ("buy", Uint32(buy.0)), ("side", Text(side.name().into()))];
                 let terms = [("units", Uint64(*units)), ("bound", Uint64(*bound)), ("client", Bytes16(client.0))];

@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence, number_in_slot, slot_of};
 
 use crate::root_parts::{ProofFault, RootPart, RootParts, check_path};
+use crate::session::AccountSessions;
+use crate::window::{Window, WindowError};
 
-const CONTEXT: &str = "walras 2026 account state v2";
-/// The maximum distance of a sequence number from the highest used one, above or below (rule 4).
-pub const SEQUENCE_WINDOW: u64 = 64;
+const CONTEXT: &str = "walras 2026 account state v3";
 
 /// The context of account digests is hashed once.
 static KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(CONTEXT));
@@ -18,62 +18,6 @@ static KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(CONT
 /// The digest of an account with this encoding in the account trie.
 pub fn account_bytes_digest(bytes: &[u8]) -> [u8; 32] {
     blake3::Hasher::new_from_context_key(&KEY).update(bytes).finalize().into()
-}
-
-/// Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to and including it.
-///
-/// A number is free if it is at most 64 above the highest used, or among the 64 up to it and not used. So numbers may
-/// arrive in any order, gaps may remain, and each is used at most once (SPEEDEX §K.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Window {
-    highest: Sequence,
-    /// Bit i is set if `highest − i` is used.
-    used: u64,
-}
-
-/// Why a sequence number is not free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowError {
-    /// It has been used.
-    Used,
-    /// It is more than 64 below the highest used, so the ledger no longer knows.
-    TooOld,
-    /// It is more than 64 above the highest used.
-    TooFar,
-}
-
-impl Window {
-    /// The highest number used; 0 if none is.
-    pub fn highest(&self) -> Sequence {
-        self.highest
-    }
-
-    /// Whether `sequence` is free.
-    ///
-    /// # Errors
-    /// [`WindowError`] says why not.
-    pub fn check(&self, sequence: Sequence) -> Result<(), WindowError> {
-        if sequence > self.highest {
-            return if sequence - self.highest <= SEQUENCE_WINDOW { Ok(()) } else { Err(WindowError::TooFar) };
-        }
-        let behind = self.highest - sequence;
-        match () {
-            _ if sequence == 0 || behind >= SEQUENCE_WINDOW => Err(WindowError::TooOld),
-            _ if self.used >> behind & 1 == 1 => Err(WindowError::Used),
-            _ => Ok(()),
-        }
-    }
-
-    /// Marks a free `sequence` as used.
-    pub fn mark(&mut self, sequence: Sequence) {
-        if sequence > self.highest {
-            let ahead = (sequence - self.highest) as u32;
-            self.used = self.used.checked_shl(ahead).unwrap_or(0) | 1;
-            self.highest = sequence;
-        } else {
-            self.used |= 1 << (self.highest - sequence);
-        }
-    }
 }
 
 /// What Ethereum knows of an account besides its balance.
@@ -102,6 +46,27 @@ pub struct AccountState {
     pub balances: Vec<(AssetId, Amount)>,
     /// What Ethereum knows of it; `None` means an [`EvmRecord`] of zeros.
     pub evm: Option<EvmRecord>,
+    /// Its session keys; `None` if it never had any.
+    pub sessions: Option<AccountSessions>,
+}
+
+impl AccountState {
+    /// Whether a number is free: one of the account's own, or of a session key.
+    ///
+    /// # Errors
+    /// [`WindowError`] says why not. The numbers of a slot that is no more are too old.
+    pub fn check(&self, sequence: Sequence) -> Result<(), WindowError> {
+        let slot = slot_of(sequence);
+        if slot == 0 {
+            return self.window.check(sequence);
+        }
+        let sessions = self.sessions.as_ref();
+        match sessions.and_then(|sessions| sessions.get(slot)) {
+            Some(record) => record.window.check(number_in_slot(sequence)),
+            None if sessions.is_some_and(|sessions| slot <= sessions.slots) => Err(WindowError::TooOld),
+            None => Err(WindowError::TooFar),
+        }
+    }
 }
 
 /// The digest of an account in the account trie.
@@ -129,41 +94,5 @@ impl AccountProof {
         let accounts = self.parts.part(root, RootPart::BALANCES)?;
         check_path(&accounts, &address.0, &self.path, self.account.as_ref().map(account_state_digest))?;
         Ok(self.account.as_ref())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// Compares with the plain rule: a set of used numbers.
-        #[test]
-        fn each_number_is_used_once_within_64_of_the_highest(steps in proptest::collection::vec(0..200u64, 1..200)) {
-            let mut window = Window::default();
-            let mut used = BTreeSet::new();
-            for step in steps {
-                let highest = used.last().copied().unwrap_or(0);
-                let sequence = (highest + step).saturating_sub(90);
-                let expected = if sequence > highest + 64 {
-                    Err(WindowError::TooFar)
-                } else if sequence == 0 || sequence + 64 <= highest {
-                    Err(WindowError::TooOld)
-                } else if used.contains(&sequence) {
-                    Err(WindowError::Used)
-                } else {
-                    Ok(())
-                };
-                prop_assert_eq!(window.check(sequence), expected);
-                if expected.is_ok() {
-                    window.mark(sequence);
-                    used.insert(sequence);
-                }
-            }
-        }
     }
 }

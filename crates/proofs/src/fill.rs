@@ -40,6 +40,8 @@ pub enum EndReason {
     Expired,
     /// It was for the batch of its own block alone, after the batch.
     OneBatch,
+    /// The session key that placed it lapsed, was stopped or was revoked, after the batch.
+    Lapsed,
 }
 
 impl EndReason {
@@ -50,6 +52,7 @@ impl EndReason {
             EndReason::Replaced => "replaced",
             EndReason::Expired => "expired",
             EndReason::OneBatch => "one_batch",
+            EndReason::Lapsed => "lapsed",
         }
     }
 
@@ -57,7 +60,7 @@ impl EndReason {
     pub fn is_after_batch(self) -> bool {
         match self {
             EndReason::Cancelled | EndReason::Replaced => false,
-            EndReason::Expired | EndReason::OneBatch => true,
+            EndReason::Expired | EndReason::OneBatch | EndReason::Lapsed => true,
         }
     }
 }

@@ -103,16 +103,15 @@ mod refusal;
 mod refusals;
 mod root_parts;
 mod schedule;
+mod session;
 mod settles;
 mod slot;
 mod validators;
 mod venue;
 mod venue_records;
+mod window;
 
-pub use account::{
-    AccountProof, AccountState, EvmRecord, SEQUENCE_WINDOW, Window, WindowError, account_bytes_digest,
-    account_state_digest,
-};
+pub use account::{AccountProof, AccountState, EvmRecord, account_bytes_digest, account_state_digest};
 pub use asset::{Asset, AssetProof, asset_digest};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
@@ -132,6 +131,7 @@ pub use receipts_root::{
 pub use refusal::Refusal;
 pub use root_parts::{ProofFault, RootPart, RootParts};
 pub use schedule::Schedule;
+pub use session::{AccountSessions, SESSIONS_MAX, SessionBudget, SessionRecord};
 pub use settles::{BustGuilt, BustReason, FillVerdict, SettledFills, settles_digest};
 pub use slot::{SlotKey, SlotProof, contracts_root, slot_key};
 pub use validators::{Member, Terms, Validator, Validators, ValidatorsProof};
@@ -140,3 +140,4 @@ pub use venue_records::{
     ClaimedId, DepositId, FilledId, FilledOrder, LeavingBond, LeavingDeposit, TradingKey, TradingKeyId, VenueDeposit,
     VenueMoment, VenueRecord, VenueRecordId, record_value,
 };
+pub use window::{SEQUENCE_WINDOW, Window, WindowError};

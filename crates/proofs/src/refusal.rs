@@ -8,8 +8,8 @@
 use borsh::BorshSerialize;
 use primitives::Malformed;
 
-use crate::account::WindowError;
 use crate::root_parts::RootPart;
+use crate::window::WindowError;
 
 /// Why a transaction is refused, when it is submitted or by the filter of a block.
 ///
@@ -67,7 +67,8 @@ refusals! {
         "the transaction is for another chain; see `chain` under /v1/limits";
     /// The transaction is beyond the quota of its sub-block.
     OVER_QUOTA: refused, "over_quota",
-        "the sub-block is over its quota of stakes, accusations or lane posts: send it again";
+        "the sub-block is over its quota of such operations (stakes, accusations, lane posts, ends of session keys): \
+         send it again";
     /// The transaction ended below the height of the block.
     ENDED: refused, "ended",
         "the transaction has ended: its last height (`until`) is past; sign it again with a later one";
@@ -125,6 +126,7 @@ impl From<Malformed> for Refusal {
             Malformed::PoolAssets => Refusal::POOL_ASSETS,
             Malformed::LanePostTooLong => Refusal::LANE_POST_TOO_LONG,
             Malformed::VenueBounds => Refusal::VENUE_BOUNDS,
+            Malformed::SessionTerms => Refusal::SESSION_TERMS,
         }
     }
 }

@@ -24,8 +24,8 @@ mod settles;
 use crate::EthereumPool;
 use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
-    Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, Transaction, TransactionId,
-    is_lane_duty,
+    Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
+    TransactionId, is_lane_duty, slot_of,
 };
 use rayon::prelude::*;
 use settles::{PendingSettles, settling};
@@ -168,9 +168,10 @@ impl Mempool {
         first.chain(settles).map(|entry| entry.arrived_ms).chain(self.ethereum.waits_since_ms()).min()
     }
 
-    /// The highest pending sequence number of an account.
-    pub fn highest(&self, account: &Address) -> Option<Sequence> {
-        self.sequences.get(account).and_then(|waiting| waiting.iter().map(|(sequence, _)| *sequence).max())
+    /// The highest pending sequence number of an account's slot; slot 0 has its own numbers.
+    pub fn highest(&self, account: &Address, slot: SessionSlot) -> Option<Sequence> {
+        let pending = self.sequences.get(account)?.iter().map(|(sequence, _)| *sequence);
+        pending.filter(|sequence| slot_of(*sequence) == slot).max()
     }
 
     /// Signs an operation of this node's own account, valid through height `until`, and queues it. This is the one
@@ -189,7 +190,7 @@ impl Mempool {
     ) -> Result<TransactionId, Reject> {
         let account = key.public().address();
         let used = ledger.accounts().get(&account).map_or(0, |own| own.window().highest());
-        let sequence = used.max(self.highest(&account).unwrap_or(0)) + 1;
+        let sequence = used.max(self.highest(&account, 0).unwrap_or(0)) + 1;
         let body = Body { chain: ledger.chain(), account, sequence, until, operation };
         let transaction = body.sign(&ledger.network(), key);
         let id = transaction.id();

@@ -41,6 +41,7 @@ from walras.client.amounts import inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.core import host_of
 from walras.client.encoding import (
+    AuthorizeSession,
     Body,
     Burn,
     Cancel,
@@ -56,6 +57,8 @@ from walras.client.encoding import (
     PoolKey,
     Provide,
     Replace,
+    RevokeSession,
+    SessionAlive,
     Signed,
     Unstake,
     Withdraw,
@@ -97,6 +100,15 @@ def operation(asked: dict[str, Any]) -> Operation | None:
         case "exact":
             pair, terms = (int(asked["sell"]), int(asked["buy"])), (int(asked["units"]), int(asked["bound"]))
             return Exact(*pair, asked["side"], *terms, client=asked["client"])
+        case "authorize_session":
+            heights = (int(asked["ends"]), int(asked["alive"]))
+            caps = tuple((int(cap["asset"]), int(cap["units"])) for cap in asked["caps"])
+            who = (int(asked["slot"]), asked["key"], asked["scope"])
+            return AuthorizeSession(*who, *heights, caps, asked["possession"])
+        case "revoke_session":
+            return RevokeSession(int(asked["slot"]))
+        case "session_alive":
+            return SessionAlive(int(asked["slot"]), int(asked["through"]))
         case "open_pool" | "provide" | "leave" as kind:
             pool = PoolKey(int(asked["a"]), int(asked["b"]), int(asked["class"]))
             names = {
@@ -124,7 +136,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 13
+    assert len(checked) == 16
 
 
 def of_message(name: str, message: dict[str, Any]) -> Operation | None:

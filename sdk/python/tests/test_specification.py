@@ -77,6 +77,15 @@ def operation(asked: dict) -> bytes:
         case "exact":
             terms = u8(["buy", "sell"].index(asked["side"])) + u64(asked["units"]) + u64(asked["bound"])
             return u8(14) + u32(asked["sell"]) + u32(asked["buy"]) + terms + raw(asked["client"])
+        case "authorize_session":
+            caps = b"".join(u32(one["asset"]) + u64(one["units"]) for one in asked["caps"])
+            scope = u8(["cancel", "trade"].index(asked["scope"]))
+            terms = u32(asked["slot"]) + raw(asked["key"]) + scope + u64(asked["ends"]) + u64(asked["alive"])
+            return u8(15) + u8(0) + terms + u32(len(asked["caps"])) + caps + raw(asked["possession"])
+        case "revoke_session":
+            return u8(15) + u8(1) + u32(asked["slot"])
+        case "session_alive":
+            return u8(15) + u8(2) + u32(asked["slot"]) + u64(asked["through"])
         case "pay":
             return u8(3) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "issue":
@@ -175,6 +184,16 @@ def test_a_stake_proves_that_it_has_the_key() -> None:
         message = u64(vector["chain"]) + raw(vector["account"])
         digest = derived("walras 2026 validator key possession v1", message)
         Ed25519PublicKey.from_public_bytes(raw(asked["key"])).verify(raw(asked["possession"]), digest)
+
+
+def test_a_session_key_agrees() -> None:
+    sessions = [vector for vector in VECTORS if vector["operation"]["type"] == "authorize_session"]
+    assert sessions
+    for vector in sessions:
+        asked = vector["operation"]
+        message = raw(vector["network"]) + raw(vector["account"]) + u32(asked["slot"]) + raw(asked["key"])
+        signed = b"walras session key possession v1\0" + message
+        Ed25519PublicKey.from_public_bytes(raw(asked["key"])).verify(raw(asked["possession"]), signed)
 
 
 def statements(asked: dict) -> list[tuple[bytes, bytes]]:

@@ -240,6 +240,9 @@ export type Operation =
   | { type: "replace"; sell: string; buy: string; old_limit: PriceText; offer: string; remains: Units; amount: Units; limit: PriceText; life: string; client?: string }
   | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
   | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: Units; bound: Units; client?: string }
+  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade"; ends: string; alive: string; caps: { asset: string; units: Units }[]; possession: string }
+  | { type: "revoke_session"; slot: number }
+  | { type: "session_alive"; slot: number; through: string }
   | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }

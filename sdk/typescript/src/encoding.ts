@@ -16,6 +16,9 @@ export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigi
 /** A constant-product pool: the number of the lower asset, that of the higher one, and the fee class. */
 export type PoolKey = { a: number; b: number; class: number };
 
+/** The most units of an asset that a session key may use, fees included. */
+export type SessionCap = { asset: number; units: bigint };
+
 /** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
 export type Operation =
   | { kind: "CreateAccount"; registered: string; key: string }
@@ -29,7 +32,10 @@ export type Operation =
   | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
   | ({ kind: "OpenPool"; x: bigint; y: bigint } & PoolKey)
   | ({ kind: "Provide"; shares: bigint; mostA: bigint; mostB: bigint } & PoolKey)
-  | ({ kind: "Leave"; shares: bigint; leastA: bigint; leastB: bigint } & PoolKey);
+  | ({ kind: "Leave"; shares: bigint; leastA: bigint; leastB: bigint } & PoolKey)
+  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade"; ends: bigint; alive: bigint; caps: SessionCap[]; possession: string }
+  | { kind: "RevokeSession"; slot: number }
+  | { kind: "SessionAlive"; slot: number; through: bigint };
 
 /** What is signed, but for the network. */
 export type Body = { chain: bigint; account: string; sequence: bigint; until: bigint; operation: Operation };
@@ -62,9 +68,22 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; more?: number; field
   OpenPool: { byte: 13, more: 0, fields: [...pool, field("x", "uint64"), field("y", "uint64")] },
   Provide: { byte: 13, more: 1, fields: [...pool, field("shares", "uint64"), field("mostA", "uint64"), field("mostB", "uint64")] },
   Leave: { byte: 13, more: 2, fields: [...pool, field("shares", "uint64"), field("leastA", "uint64"), field("leastB", "uint64")] },
+  AuthorizeSession: {
+    byte: 15,
+    more: 0,
+    fields: [
+      ...[field("slot", "uint32"), field("key", "bytes32"), field("scope", "string"), field("ends", "uint64")],
+      ...[field("alive", "uint64"), field("caps", "SessionCap[]"), field("possession", "bytes")],
+    ],
+  },
+  RevokeSession: { byte: 15, more: 1, fields: [field("slot", "uint32")] },
+  SessionAlive: { byte: 15, more: 2, fields: [field("slot", "uint32"), field("through", "uint64")] },
 };
 /** The structures of lists, by name. */
-const LISTED: Record<string, Field[]> = { Offer: [...pair, field("limit", "string"), field("offer", "uint64")] };
+const LISTED: Record<string, Field[]> = {
+  Offer: [...pair, field("limit", "string"), field("offer", "uint64")],
+  SessionCap: [field("asset", "uint32"), field("units", "uint64")],
+};
 /** What an offer has that says nothing else. */
 const USUAL: Record<string, string> = { life: "rests", client: "0x" + "00".repeat(16) };
 /** The most offers that one cancel names. */
@@ -124,6 +143,13 @@ function sideByte(side: string): Uint8Array {
   return new Uint8Array([at]);
 }
 
+/** What a session key may do. */
+function scopeByte(scope: string): Uint8Array {
+  const at = ["cancel", "trade"].indexOf(scope);
+  if (at < 0) throw new AmountError(`"${scope}" is no scope of a session key: write "cancel" or "trade"`);
+  return new Uint8Array([at]);
+}
+
 /** How long an offer rests. */
 function lifeBytes(life: string): Uint8Array {
   const height = /^until (0|[1-9][0-9]*)$/.exec(life)?.[1];
@@ -140,6 +166,7 @@ function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Arra
   if (type === "uint32") return little(Number(value), 4);
   if (type === "uint64") return little(BigInt(value), 8);
   if (name === "side") return sideByte(String(value));
+  if (name === "scope") return scopeByte(String(value));
   if (type === "string") return name === "life" ? lifeBytes(String(value)) : priceBytes(String(value));
   return fromHex(type === "address" ? plainAddress(String(value)) : String(value));
 }
@@ -160,6 +187,17 @@ export function encodeBody(body: Body): Uint8Array {
   const head = [little(body.chain, 8), fromHex(plainAddress(body.account)), little(body.sequence, 8), little(body.until, 8)];
   return concatBytes(...head, encodeOperation(body.operation));
 }
+
+const POSSESSION_TAG = utf8ToBytes("walras session key possession v1\0");
+/** Bits of a number below the slot of its session key. */
+const SLOT_BITS = 43n;
+
+/** What a key signs to agree that it acts for an account in a slot. */
+export const sessionPossessionBytes = (network: string, account: string, slot: number, key: string): Uint8Array =>
+  concatBytes(POSSESSION_TAG, fromHex(network), fromHex(plainAddress(account)), little(slot, 4), fromHex(key));
+
+/** The number of a session key's transaction; `number` is counted from 1 in each slot. */
+export const slotSequence = (slot: number, number: bigint): bigint => (BigInt(slot) << SLOT_BITS) | number;
 
 /** What an ed25519 key signs. */
 export const signingBytes = (body: Body, network: string): Uint8Array => concatBytes(SIGNED_TAG, fromHex(network), encodeBody(body));

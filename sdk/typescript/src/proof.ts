@@ -48,6 +48,15 @@ export function isFree(window: Window, sequence: bigint): boolean {
 
 type Head = { parts: Uint8Array; roots: Map<number, Uint8Array>; stated: Uint8Array | null; account: ProvedAccount | null };
 
+/** The slots given; of each key slot, key, scope, whether it is closed, two heights, window, and caps with what is used of them. */
+function skipSessionKeys(reader: Reader): void {
+  reader.take(4);
+  for (let left = reader.count(4); left > 0; left -= 1) {
+    reader.take(4 + 32 + 1 + 1 + 8 + 8 + 16);
+    reader.take((4 + 8 + 8) * reader.count(4));
+  }
+}
+
 function head(reader: Reader): Head {
   const roots = new Map<number, Uint8Array>();
   let last = -1;
@@ -66,6 +75,7 @@ function head(reader: Reader): Head {
   const balances = new Map<number, bigint>();
   for (let left = reader.count(4); left > 0; left -= 1) balances.set(reader.count(4), reader.big(8));
   if (reader.count(1) !== 0) reader.take(8 + 8 + 32 + 1);
+  if (reader.count(1) !== 0) skipSessionKeys(reader);
   return { parts, roots, stated: reader.data.slice(begun, reader.at), account: { address, window, balances } };
 }
 
@@ -85,7 +95,7 @@ export function proveAccount(address: Uint8Array, root: Uint8Array, proof: Uint8
   if (!trie) throw new ProofError("the state has no accounts");
   const path = reader.take(reader.count(4));
   reader.end();
-  const value = stated ? derived("walras 2026 account state v2", stated) : null;
+  const value = stated ? derived("walras 2026 account state v3", stated) : null;
   if (!same(prove(address, trie, path), value) || (account && account.address !== toHex(address))) {
     throw new ProofError("the proof states another account than its path proves");
   }

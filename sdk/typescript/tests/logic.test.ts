@@ -68,6 +68,18 @@ function operationOf(asked: Asked): Operation | null {
       const side = asked["side"] === "buy" ? "buy" : "sell";
       return { kind: "Exact", sell: number("sell"), buy: number("buy"), side, units: BigInt(asked["units"] ?? 0), bound: BigInt(asked["bound"] ?? 0), client: String(asked["client"] ?? "") };
     }
+    case "authorize_session": {
+      const given = asked["caps"] as unknown as Record<string, string | number>[];
+      const caps = given.map((one) => ({ asset: Number(one["asset"]), units: BigInt(one["units"] ?? 0) }));
+      const [ends, alive] = [BigInt(asked["ends"] ?? 0), BigInt(asked["alive"] ?? 0)];
+      const scope = asked["scope"] === "trade" ? "trade" : "cancel";
+      const possession = String(asked["possession"]);
+      return { kind: "AuthorizeSession", slot: number("slot"), key: String(asked["key"]), scope, ends, alive, caps, possession };
+    }
+    case "revoke_session":
+      return { kind: "RevokeSession", slot: number("slot") };
+    case "session_alive":
+      return { kind: "SessionAlive", slot: number("slot"), through: BigInt(asked["through"] ?? 0) };
     case "open_pool":
     case "provide":
     case "leave": {
@@ -97,7 +109,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 13);
+  assert.equal(checked.size, 16);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {

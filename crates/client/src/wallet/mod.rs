@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 
 use api::TransactionBody;
 use primitives::{
-    Address, Body, Digest, Height, Operation, SecretKey, Sequence, Transaction, TransactionId, UNTIL_USUAL,
+    Address, Body, Digest, Height, Operation, SecretKey, Sequence, SessionSlot, Transaction, TransactionId,
+    UNTIL_USUAL, slot_of,
 };
 
 pub use fate::Fate;
@@ -105,6 +106,8 @@ pub struct Signatory {
     pub sequence_window: u64,
     /// The account that acts.
     pub account: Address,
+    /// The slot of the account's session key that signs; 0 if the account's own key does.
+    pub slot: SessionSlot,
     /// The assets of the network.
     pub assets: Assets,
     /// The key.
@@ -126,7 +129,23 @@ impl Wallet {
         let SigningTerms { chain, network, sequence_window } = self.node.terms()?;
         NetworkPin::of(&self.key_file).check(&network, named, self.node.url())?;
         let assets = self.node.assets()?;
-        Ok(Signatory { chain, network, sequence_window, account, assets, key: open()? })
+        Ok(Signatory { chain, network, sequence_window, account, slot: 0, assets, key: open()? })
+    }
+
+    /// The same for a session key of the account: its slot is asked for.
+    ///
+    /// # Errors
+    /// [`ClientError`], or that of `open`.
+    pub fn session_signatory<E: From<ClientError>>(
+        &self,
+        account: Address,
+        named: Option<Digest>,
+        open: impl FnOnce() -> Result<SecretKey, E>,
+    ) -> Result<Signatory, E> {
+        let signatory = self.signatory(account, named, open)?;
+        let key = signatory.key.public();
+        let session = self.node.session(&account, &key)?.ok_or(ClientError::NoSessionKey { account, key })?;
+        Ok(Signatory { slot: session.slot, ..signatory })
     }
 
     /// Signs an operation, delivers it and returns its fate. If another wallet takes its number first, it is signed
@@ -167,7 +186,7 @@ impl Wallet {
         let (pending, numbering) = (Pending::of(&self.key_file), &self.numbering);
         let _reservation = Reservation::wait(&self.key_file)?;
         // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
-        let (stored, same) = self.stored(&pending, account, &operation)?;
+        let (stored, same) = self.stored(&pending, signatory, &operation)?;
         match same.filter(|_| !numbering.again) {
             Some(Same::Open(id)) => return Err(ClientError::SentBefore(id)),
             Some(Same::Refused(kept)) if numbering.sequence.is_none() && numbering.until.is_none() => return Ok(*kept),
@@ -238,23 +257,26 @@ impl Wallet {
         tell: Tell<'_>,
     ) -> Result<Sequence, ClientError> {
         self.wait_until_caught_up(tell)?;
-        let (highest, next) = self.node.sequence(&signatory.account)?;
+        let (highest, next) = match signatory.slot {
+            0 => self.node.sequence(&signatory.account)?,
+            slot => self.node.session_sequence(&signatory.account, slot)?,
+        };
         let above = stored.map_or(0, |stored| stored.saturating_add(1));
         let fits = above <= highest.saturating_add(signatory.sequence_window);
         Ok(if fits { next.max(above) } else { next })
     }
 
-    /// The highest number of an account's stored transactions, and one of the same operation, if there is one. Those
+    /// The highest number of a key's stored transactions, and one of the same operation, if there is one. Those
     /// that took effect, and those that were refused and have ended, are removed.
     fn stored(
         &self,
         pending: &Pending,
-        account: &Address,
+        Signatory { account, slot, .. }: &Signatory,
         operation: &Operation,
     ) -> Result<(Option<Sequence>, Option<Same>), ClientError> {
         let (mut highest, mut same) = (None, None);
         let mut all = pending.all()?;
-        all.retain(|kept| kept.body.account == *account);
+        all.retain(|kept| kept.body.account == *account && slot_of(kept.body.sequence) == *slot);
         let height = if all.is_empty() { 0 } else { self.node.height()? };
         for kept in all {
             let (id, fate) = (kept.id(), Fate::of(&self.node, &kept.id())?);

@@ -1,7 +1,7 @@
 //! Where transactions go, and what waits there.
 
 use ledger::Refusal;
-use primitives::{Address, Sequence, Transaction, TransactionId};
+use primitives::{Address, Sequence, SessionSlot, Transaction, TransactionId};
 use readers::Found;
 use replica::EthereumReject;
 use tokio::sync::oneshot;
@@ -32,8 +32,9 @@ pub trait Intake {
         None
     }
 
-    /// The highest sequence number of an account among pending transactions; 0 if there is none.
-    fn pending_sequence(&self, account: &Address) -> Sequence;
+    /// The highest sequence number of an account's slot among pending transactions; 0 if there is none. Slot 0 has the
+    /// account's own numbers.
+    fn pending_sequence(&self, account: &Address, slot: SessionSlot) -> Sequence;
 }
 
 /// What a sender that waits is told.

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use ledger::{AccountState, EvmRecord, Pair, Place};
-use primitives::{Address, AssetId, Digest, Height, Price, Sequence};
+use ledger::{AccountSessions, AccountState, EvmRecord, Pair, Place, SessionBudget, SessionRecord};
+use primitives::{Address, AssetId, Digest, Height, Price, Sequence, slot_sequence};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
@@ -40,7 +40,7 @@ impl Api {
         let begun = Instant::now();
         let (mut height, mut account, mut other) = read()?;
         while begun.elapsed() < PATIENCE {
-            let waiting = account.as_ref().map_or(0, |account| self.backend.pending_sequence(&account.address));
+            let waiting = account.as_ref().map_or(0, |account| self.backend.pending_sequence(&account.address, 0));
             let views = self.published().views();
             if views.height() == height {
                 return Ok((other, account.map(|account| self.joined(&views, account, waiting))));
@@ -82,7 +82,41 @@ impl Api {
             },
             balances: balances.collect(),
             ethereum: views.outline().contracts.is_some().then(|| self.ethereum_of(account.evm.unwrap_or_default())),
+            session_slots: account.sessions.as_ref().map_or(0, |sessions| sessions.slots),
+            sessions: self.sessions_of(&account.address, account.sessions.as_ref(), views.height()),
         }
+    }
+
+    /// The session keys of an account in the state of a height.
+    fn sessions_of(&self, account: &Address, of: Option<&AccountSessions>, height: Height) -> Vec<json::SessionBody> {
+        let budget = |budget: &SessionBudget| json::SessionBudgetBody {
+            asset: self.symbols.get(budget.asset).into(),
+            units: budget.cap.to_string(),
+            used: budget.used.to_string(),
+        };
+        let body = |record: &SessionRecord| {
+            let highest = slot_sequence(record.slot, record.window.highest());
+            let waiting = self.backend.pending_sequence(account, record.slot);
+            let status = match () {
+                _ if record.is_closed || record.until <= height => "ended",
+                _ if record.alive <= height => "lapsed",
+                _ => "live",
+            };
+            json::SessionBody {
+                slot: record.slot,
+                key: record.key.to_string(),
+                scope: record.scope.name().into(),
+                status: status.into(),
+                ends: record.until.to_string(),
+                alive: record.alive.to_string(),
+                sequence: json::SequenceBody {
+                    highest: highest.to_string(),
+                    next: highest.max(waiting).saturating_add(1).to_string(),
+                },
+                caps: record.budgets.iter().map(budget).collect(),
+            }
+        };
+        of.map_or(Vec::new(), |sessions| sessions.records.iter().map(body).collect())
     }
 
     fn ethereum_of(&self, record: EvmRecord) -> json::AccountEthereumBody {

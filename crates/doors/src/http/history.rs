@@ -223,9 +223,9 @@ impl Api {
     ) -> json::OrderFateBody {
         let read = self.backend.account(account);
         // In a state above the index this very order may have used its number: nothing is definite yet.
-        let window = read.account.filter(|_| read.height <= span.height).map(|account| account.window);
-        let is_used = window.is_some_and(|window| {
-            window.check(order.sequence).is_err_and(|error| error != ledger::WindowError::TooFar)
+        let account_then = read.account.filter(|_| read.height <= span.height);
+        let is_used = account_then.is_some_and(|account| {
+            account.check(order.sequence).is_err_and(|error| error != ledger::WindowError::TooFar)
         });
         let (status, why) = match () {
             _ if span.height >= order.until => ("void", Some("ended")),

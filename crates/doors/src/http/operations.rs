@@ -1,12 +1,13 @@
 //! Operations that a client asks for: the same bodies as in answers, read with nothing left over.
 
 use api::{
-    MandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody,
-    VenueOperatorBody,
+    MandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, SessionCapBody, VenueMarketTermsBody,
+    VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
 use primitives::{
-    Amount, ClientId, ExactSide, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Signature, Stake,
+    Amount, ClientId, ExactSide, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, SessionCap,
+    SessionOperation, SessionScope, SessionTerms, Signature, Stake,
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -142,6 +143,27 @@ impl Api {
                 let (pool, shares) = (PoolKey { a: asset(&a)?, b: asset(&b)?, class }, units("shares", &shares)?);
                 let (least_a, least_b) = (units("least_a", &least_a)?, units("least_b", &least_b)?);
                 on_pool(PoolOperation::Leave { pool, shares, least_a, least_b })
+            }
+            OperationBody::AuthorizeSession { slot, key, scope, ends, alive, caps, possession } => {
+                let scopes = [SessionScope::Cancel, SessionScope::Trade];
+                let scope = scopes
+                    .into_iter()
+                    .find(|one| one.name() == scope)
+                    .ok_or_else(|| Failure::malformed(format!("scope: {scope:?} is neither `cancel` nor `trade`")))?;
+                let cap = |of: &SessionCapBody| {
+                    Ok(SessionCap { asset: asset(&of.asset)?, units: units("caps.units", &of.units)? })
+                };
+                let mut caps: Vec<SessionCap> = caps.iter().map(cap).collect::<Result<_, Failure>>()?;
+                caps.sort();
+                let (until, alive) = (number("ends", &ends)?, number("alive", &alive)?);
+                let terms = SessionTerms { slot, key: parse("key", &key)?, scope, until, alive, caps: caps.into() };
+                let possession = signature("possession", &possession)?;
+                Operation::Session(Box::new(SessionOperation::Authorize { terms, possession }))
+            }
+            OperationBody::RevokeSession { slot } => Operation::Session(Box::new(SessionOperation::Revoke { slot })),
+            OperationBody::SessionAlive { slot, through } => {
+                let through = number("through", &through)?;
+                Operation::Session(Box::new(SessionOperation::Alive { slot, through }))
             }
             OperationBody::Venue(at_venue) => Operation::Venue(Box::new(self.venue_operation(at_venue)?)),
             OperationBody::Lane { post } => Operation::Lane(bytes_of_hex("post", &post)?.into()),

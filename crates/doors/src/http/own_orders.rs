@@ -125,9 +125,9 @@ impl Api {
     fn pending_orders(&self, account: &Address, span: HistorySpan) -> Result<Vec<PendingOrderBody>, Failure> {
         let read = self.backend.account(account);
         // A state above the index may have used the numbers of orders that the index has not told yet.
-        let window = read.account.filter(|_| read.height <= span.height).map(|account| account.window);
+        let account_then = read.account.filter(|_| read.height <= span.height);
         let is_used = |number| {
-            let check = window.map_or(Ok(()), |window| window.check(number));
+            let check = account_then.as_ref().map_or(Ok(()), |account| account.check(number));
             check.is_err_and(|error| error != WindowError::TooFar)
         };
         let mut pending = Vec::new();

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
     Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey,
-    Signature, SignedBy, Transaction, WalletSignature, to_hex,
+    SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction, WalletSignature, to_hex,
 };
 
 use super::failure::{Answered, Failure};
@@ -30,7 +30,7 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         .map_err(|error| Failure::malformed(format!("the body is not JSON such as {FORM}: {error}")))?;
     api.blocking(move |api| {
         let key: Option<PublicKey> = asked.key.as_deref().map(|key| parse("key", key)).transpose()?;
-        let (body, network) = api.wanted_body(asked)?;
+        let (body, network) = api.wanted_body(asked, key.as_ref())?;
         let sleeps = api.sleep_in_words(&body.operation);
         let views = api.published().views();
         let mut says = in_words(&body, views.outline().fee, &api.symbols);
@@ -138,7 +138,33 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         }
         Operation::Pool(operation) => pool_words(operation, symbols),
         Operation::Venue(operation) => venue_words::in_words(operation, symbols),
+        Operation::Session(operation) => session_words(operation, symbols),
         Operation::Lane(_) => "posts about the payment lane".into(),
+    }
+}
+
+fn session_words(operation: &SessionOperation, symbols: &Symbols) -> String {
+    match operation {
+        SessionOperation::Authorize { terms, .. } => {
+            let SessionTerms { slot, key, scope, until, alive, caps } = terms;
+            let may = match scope {
+                SessionScope::Cancel => "cancel its offers",
+                SessionScope::Trade => "cancel its offers and trade",
+            };
+            let caps: Vec<String> = caps.iter().map(|cap| symbols.money(cap.asset, cap.units)).collect();
+            let caps = if caps.is_empty() { "nothing".into() } else { format!("at most {}", caps.join(", ")) };
+            format!(
+                "lets the key {key} {may} in slot {slot} until block {until}, and use {caps}, fees included; the key's \
+                 offers end with block {alive} unless that height is raised"
+            )
+        }
+        SessionOperation::Revoke { slot } => format!("ends the session key in slot {slot}, and its offers"),
+        SessionOperation::Alive { slot, through: 0 } => {
+            format!("ends all offers of the session key in slot {slot}; it may not trade until its timer is raised")
+        }
+        SessionOperation::Alive { slot, through } => {
+            format!("keeps offers of the session key in slot {slot} until the end of block {through}")
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use borsh::BorshDeserialize;
 use ledger::Refusal;
-use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, TransactionId};
+use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, TransactionId, slot_of};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
@@ -278,8 +278,24 @@ impl Api {
         if refusal == Refusal::OVERDRAFT {
             text.message = self.overdraft(&transaction.body);
         }
+        text.message.extend(self.session_named(&transaction.body, refusal));
         self.refused.remember(transaction.id(), refusal, &text);
         Failure(StatusCode::UNPROCESSABLE_ENTITY, text)
+    }
+
+    /// The slot of a session key's transaction that is refused for its key, and the key that stands there.
+    fn session_named(&self, body: &Body, refusal: Refusal) -> Option<String> {
+        let slot = slot_of(body.sequence);
+        if slot == 0 || !refusal.code().contains("session") {
+            return None;
+        }
+        let account = self.backend.account(&body.account).account;
+        let sessions = account.as_ref().and_then(|account| account.sessions.as_ref());
+        let named = match sessions.and_then(|sessions| sessions.get(slot)) {
+            Some(record) => format!("the key of slot {slot} is {}", record.key),
+            None => format!("slot {slot} has no key"),
+        };
+        Some(format!("; {named}"))
     }
 
     /// What an overdrawing transaction needs of each asset, and what its account has.

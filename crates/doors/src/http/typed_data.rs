@@ -4,7 +4,9 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use primitives::{Address, Body, SignedBy, Transaction, TypedData, UNTIL_USUAL, WalletSignature, to_hex};
+use primitives::{
+    Address, Body, PublicKey, SignedBy, Transaction, TypedData, UNTIL_USUAL, WalletSignature, slot_sequence, to_hex,
+};
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
@@ -23,7 +25,7 @@ pub(super) struct Wanted {
     account: String,
     /// The ed25519 key that signs; a wallet signs where it is missing.
     pub(super) key: Option<String>,
-    /// By default the account's next one.
+    /// By default the next one of the account, or of its session key.
     sequence: Option<Number>,
     /// The last height at which it may count.
     until: Option<Number>,
@@ -51,10 +53,14 @@ impl Number {
 impl Api {
     /// The body of a transaction, with the account's next number and the usual end where none are given; and the
     /// identity of the network.
-    pub(super) fn wanted_body(&self, wanted: Wanted) -> Result<(Body, primitives::Digest), Failure> {
+    pub(super) fn wanted_body(
+        &self,
+        wanted: Wanted,
+        key: Option<&PublicKey>,
+    ) -> Result<(Body, primitives::Digest), Failure> {
         let account: Address = parse("account", &wanted.account)?;
         let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
-        let sequence = sequence.unwrap_or_else(|| self.next_sequence(&account));
+        let sequence = sequence.unwrap_or_else(|| self.next_sequence(&account, key));
         let operation = self.operation(wanted.operation)?;
         let views = self.published().views();
         let (chain, network) = (views.outline().chain, views.outline().validators.terms.network);
@@ -63,10 +69,16 @@ impl Api {
         Ok((Body { chain, account, sequence, until, operation }, network))
     }
 
-    fn next_sequence(&self, account: &Address) -> u64 {
-        let waiting = self.backend.pending_sequence(account);
-        let highest = self.backend.account(account).account.map_or(0, |account| account.window.highest());
-        highest.max(waiting).saturating_add(1)
+    /// The next number of an account, or of its session key if this is one.
+    fn next_sequence(&self, account: &Address, key: Option<&PublicKey>) -> u64 {
+        let state = self.backend.account(account).account;
+        let sessions = state.as_ref().and_then(|state| state.sessions.as_ref());
+        let session = key.and_then(|key| sessions?.records.iter().find(|record| record.key == *key));
+        let (slot, highest) = match (session, &state) {
+            (Some(session), _) => (session.slot, slot_sequence(session.slot, session.window.highest())),
+            (None, state) => (0, state.as_ref().map_or(0, |state| state.window.highest())),
+        };
+        highest.max(self.backend.pending_sequence(account, slot)).saturating_add(1)
     }
 }
 
@@ -98,7 +110,7 @@ pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, Bytes
         return Err(Failure::malformed(told));
     }
     api.blocking(move |api| {
-        let (body, network) = api.wanted_body(wanted)?;
+        let (body, network) = api.wanted_body(wanted, None)?;
         Ok(Json(described(&body, network)))
     })
     .await?

@@ -1,11 +1,14 @@
 //! Operations in JSON.
 
 use api::{
-    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody,
+    MandateBody, MandateCapBody, MarketMandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, SessionCapBody,
     VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
 };
 use primitives::venue::{FillReport, Mandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{ClientId, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, to_hex};
+use primitives::{
+    ClientId, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, SessionCap, SessionOperation,
+    SessionTerms, to_hex,
+};
 
 use super::Symbols;
 
@@ -91,6 +94,7 @@ impl Symbols {
                 OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }
             Operation::Pool(operation) => self.on_pool(operation),
+            Operation::Session(operation) => self.on_session(operation),
             Operation::Venue(operation) => OperationBody::Venue(self.at_venue(operation)),
             Operation::Lane(bytes) => OperationBody::Lane { post: hex(bytes) },
         }
@@ -110,6 +114,29 @@ impl Symbols {
             PoolOperation::Leave { shares, least_a, least_b, .. } => {
                 let (least_a, least_b) = (least_a.to_string(), least_b.to_string());
                 OperationBody::Leave { a, b, class, shares: shares.to_string(), least_a, least_b }
+            }
+        }
+    }
+
+    fn on_session(&self, operation: &SessionOperation) -> OperationBody {
+        match operation {
+            SessionOperation::Authorize { terms, possession } => {
+                let SessionTerms { slot, key, scope, until, alive, caps } = terms;
+                let cap =
+                    |cap: &SessionCap| SessionCapBody { asset: self.name(cap.asset), units: cap.units.to_string() };
+                OperationBody::AuthorizeSession {
+                    slot: *slot,
+                    key: key.to_string(),
+                    scope: scope.name().into(),
+                    ends: until.to_string(),
+                    alive: alive.to_string(),
+                    caps: caps.iter().map(cap).collect(),
+                    possession: hex(&possession.0),
+                }
+            }
+            SessionOperation::Revoke { slot } => OperationBody::RevokeSession { slot: *slot },
+            SessionOperation::Alive { slot, through } => {
+                OperationBody::SessionAlive { slot: *slot, through: through.to_string() }
             }
         }
     }

@@ -18,8 +18,8 @@ use ledger::{
     SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
-    Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SubBlock, Superblock, Transaction,
-    TransactionId,
+    Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
+    Transaction, TransactionId,
 };
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan, rows_of};
@@ -187,7 +187,7 @@ impl Intake for Fake {
         false
     }
 
-    fn pending_sequence(&self, _account: &Address) -> Sequence {
+    fn pending_sequence(&self, _: &Address, _: SessionSlot) -> Sequence {
         0
     }
 }

@@ -21,6 +21,7 @@ mod list;
 pub(crate) mod offers;
 pub(crate) mod pools;
 mod shared_map;
+pub(crate) mod slots;
 pub(crate) mod stakes;
 pub(crate) mod tags;
 #[cfg(test)]

@@ -25,6 +25,11 @@ impl ModelExact {
         Some(ModelExact { pair: Pair { sell, buy }, side, units, bound, account: body.account, id: body.sequence })
     }
 
+    /// Units that it locks.
+    pub fn locks(&self) -> Amount {
+        if self.side == ExactSide::Buy { self.bound } else { self.units }
+    }
+
     pub fn order(&self) -> ExactOrder {
         let Pair { sell, buy } = self.pair;
         match self.side {

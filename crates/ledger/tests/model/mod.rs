@@ -4,6 +4,7 @@
 mod exact;
 mod exacts;
 pub mod pools;
+pub mod sessions;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +15,9 @@ use ledger::{Asset, ExactTrade, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal}
 use pools::{ModelPool, ModelPools};
 use primitives::{
     Address, Amount, AssetId, Body, Digest, ExactSide, Life, MAX_ISSUED, OfferPlace, Operation, PoolKey, PoolOperation,
-    Price, PublicKey, SignedBy, Transaction,
+    Price, PublicKey, SessionOperation, SignedBy, Transaction,
 };
+use sessions::{ModelSessions, is_relief, slot};
 use validators::ModelValidators;
 
 /// Pair, place, units sold, units received, units returned.
@@ -35,6 +37,7 @@ pub struct ModelAccount {
     pub key: Option<PublicKey>,
     pub used: BTreeSet<u64>,
     pub balances: BTreeMap<AssetId, Amount>,
+    pub sessions: ModelSessions,
 }
 
 #[derive(Clone)]
@@ -110,19 +113,10 @@ impl Model {
             return Err(Refusal::BAD_SIGNATURE);
         }
         let held = self.accounts.get(account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
-        match (t.signed_by, held.key) {
-            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WRONG_SIGNER),
-            (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WRONG_SIGNER),
-            _ => {}
-        }
-        if *sequence > highest(held) + 64 {
-            return Err(Refusal::SEQUENCE_TOO_FAR);
-        }
-        if *sequence == 0 || *sequence + 64 <= highest(held) {
-            return Err(Refusal::SEQUENCE_TOO_OLD);
-        }
-        if held.used.contains(sequence) {
-            return Err(Refusal::SEQUENCE_USED);
+        if slot(*sequence) > 0 {
+            self.session_alone(t)?;
+        } else {
+            self.signed_by_owner(t, held)?;
         }
         let height = self.validators.height + 1;
         if *until < height {
@@ -173,6 +167,7 @@ impl Model {
                 }
             }
             Operation::Pool(operation) => self.pools.alone(operation, &self.assets),
+            Operation::Session(operation) => self.operation_alone(account, operation),
             Operation::Exact { sell, buy, side, units, .. } => {
                 let exact = if *side == ExactSide::Buy { buy } else { sell };
                 let is_enough = *units >= self.assets[exact.0 as usize].least_units;
@@ -185,6 +180,26 @@ impl Model {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the account's own key signs, with a free number.
+    fn signed_by_owner(&self, t: &Transaction, held: &ModelAccount) -> Result<(), Refusal> {
+        let Body { account, sequence, .. } = &t.body;
+        match (t.signed_by, held.key) {
+            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WRONG_SIGNER),
+            (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WRONG_SIGNER),
+            _ => {}
+        }
+        if *sequence > highest(held) + 64 {
+            return Err(Refusal::SEQUENCE_TOO_FAR);
+        }
+        if *sequence == 0 || *sequence + 64 <= highest(held) {
+            return Err(Refusal::SEQUENCE_TOO_OLD);
+        }
+        if held.used.contains(sequence) {
+            return Err(Refusal::SEQUENCE_USED);
+        }
+        Ok(())
     }
 
     /// For each transaction, its refusal. Of an account's transactions with one number the one that ends last, then
@@ -210,11 +225,25 @@ impl Model {
         }
         for (address, account) in &self.accounts {
             let own: Vec<usize> = distinct.iter().copied().filter(|i| block[*i].body.account == *address).collect();
+            self.refuse_beyond_caps(address, &own, block, &mut refusals);
+            let own: Vec<usize> = own.into_iter().filter(|i| refusals[*i].is_none()).collect();
+            let is_owner = |i: usize| slot(block[i].body.sequence) == 0;
+            let relieves = |i: usize| is_relief(&block[i]);
+            // The first of these that is within the balance stands.
+            let sets: [&dyn Fn(usize) -> bool; 6] = [
+                &|_| true,
+                &|i| is_owner(i) || relieves(i),
+                &is_owner,
+                &relieves,
+                &|i| is_owner(i) && relieves(i),
+                &|_| false,
+            ];
             let conflict = self.account_conflict(address, account, &own, block);
-            let is_cancel = |i: &usize| matches!(block[*i].body.operation, Operation::Cancel(_));
-            let cancels: Vec<usize> = own.iter().copied().filter(is_cancel).collect();
-            let of_cancels = conflict.and(self.account_conflict(address, account, &cancels, block));
-            own.iter().for_each(|i| refusals[*i] = refusals[*i].or(if is_cancel(i) { of_cancels } else { conflict }));
+            let of = |set: &&&dyn Fn(usize) -> bool| own.iter().copied().filter(|i| set(*i)).collect::<Vec<_>>();
+            let stands =
+                |set: &&&dyn Fn(usize) -> bool| self.account_conflict(address, account, &of(set), block).is_none();
+            let set = sets.iter().find(stands).expect("nothing conflicts with nothing");
+            own.iter().filter(|i| !set(**i)).for_each(|i| refusals[*i] = conflict);
         }
         for &i in &distinct {
             let operation = &block[i].body.operation;
@@ -251,9 +280,41 @@ impl Model {
         refusals
     }
 
-    /// One fee, and one more for each eight offers that a cancel names, and for an offer with an end.
+    /// Refuses what exceeds the caps of session keys: all of a slot, but its cancels and timers if these are within.
+    fn refuse_beyond_caps(
+        &self,
+        address: &Address,
+        own: &[usize],
+        block: &[Transaction],
+        refusals: &mut [Option<Refusal>],
+    ) {
+        let slots: BTreeSet<u64> = own.iter().map(|i| slot(block[*i].body.sequence)).filter(|of| *of > 0).collect();
+        for of in slots {
+            let mut of_slot: Vec<usize> = own.iter().copied().filter(|i| slot(block[*i].body.sequence) == of).collect();
+            of_slot.sort_by_key(|i| block[*i].body.sequence);
+            let conflict = |chosen: &[usize]| {
+                let bodies: Vec<&Body> = chosen.iter().map(|i| &block[*i].body).collect();
+                self.slot_conflict(address, of, &bodies)
+            };
+            let refusal = conflict(&of_slot);
+            let relief: Vec<usize> = of_slot.iter().copied().filter(|i| is_relief(&block[*i])).collect();
+            let stand = if conflict(&relief).is_none() { relief } else { Vec::new() };
+            if refusal.is_some() {
+                of_slot.iter().filter(|i| !stand.contains(i)).for_each(|i| refusals[*i] = refusal);
+            }
+        }
+    }
+
+    /// One fee, and one more for each eight offers that a cancel names, and for an offer with an end or of a session
+    /// key that may rest.
     fn cost(&self, body: &Body) -> Amount {
+        let is_keyed = slot(body.sequence) > 0;
         match &body.operation {
+            Operation::Session(operation) if matches!(**operation, SessionOperation::Authorize { .. }) => {
+                100 * self.fee
+            }
+            Operation::CreateOffer { life: Life::Rests, .. } if is_keyed => 2 * self.fee,
+            Operation::Replace(replace) if is_keyed && replace.life == Life::Rests => 2 * self.fee,
             Operation::Cancel(places) => self.fee * (1 + places.len() as Amount / 8),
             Operation::CreateOffer { life: Life::Until(_), .. } => 2 * self.fee,
             Operation::Exact { .. } => 4 * self.fee,
@@ -298,7 +359,7 @@ impl Model {
             None => sums.push((what, units.into())),
         };
         let mut by_number = bodies.clone();
-        by_number.sort_by_key(|body| body.sequence);
+        by_number.sort_by_key(|body| (slot(body.sequence) == 0, body.sequence));
         for body in by_number {
             draw(Drawn::Balance(AssetId(0)), self.cost(body));
             if let Operation::Pool(operation) = &body.operation
@@ -347,8 +408,10 @@ impl Model {
         // finds its offer gone pays and does nothing.
         let turn = |t: &&&Transaction| match t.body.operation {
             Operation::Cancel(_) => (0, 0),
-            Operation::Replace(_) => (1, u64::MAX - t.body.sequence),
-            _ => (2, 0),
+            // The owner's numbers come before those of session keys.
+            Operation::Replace(_) if slot(t.body.sequence) == 0 => (1, u64::MAX - t.body.sequence),
+            Operation::Replace(_) => (2, u64::MAX - t.body.sequence),
+            _ => (3, 0),
         };
         let mut by_turn: Vec<&&Transaction> = standing.iter().collect();
         by_turn.sort_by_key(turn);
@@ -366,7 +429,9 @@ impl Model {
         for (key, before) in &pools.pools {
             assert!(self.pools.pools[key].is_worth_as_much_as(before), "a·b/T² of {key:?} fell");
         }
-        self.end();
+        let ending = self.turn_sessions(&standing);
+        self.end(&ending);
+        self.end_sessions(&standing);
         for (account, units) in paid {
             self.move_units(&account, AssetId(0), i128::from(units));
         }
@@ -382,7 +447,10 @@ impl Model {
 
     fn act(&mut self, t: &Transaction) {
         let Body { account, sequence, operation, .. } = &t.body;
-        self.accounts.get_mut(account).expect("known").used.insert(*sequence);
+        match slot(*sequence) {
+            0 => drop(self.accounts.get_mut(account).expect("known").used.insert(*sequence)),
+            _ => self.use_session(&t.body),
+        }
         let cost = self.cost(&t.body);
         self.move_units(account, AssetId(0), -i128::from(cost));
         self.assets[0].issued -= cost;
@@ -392,7 +460,7 @@ impl Model {
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             // They acted before, and act in the batch.
-            Operation::Pool(_) | Operation::Exact { .. } => {}
+            Operation::Pool(_) | Operation::Exact { .. } | Operation::Session(_) => {}
             Operation::CreateAccount { account: other, .. } if other != account => {
                 self.accounts.entry(*other).or_default();
             }
@@ -416,6 +484,12 @@ impl Model {
                 let fits = size >= i128::from(least[0]) && asked(size as Amount, replace.limit) >= least[1].into();
                 let size = if fits { size as Amount } else { 0 };
                 self.move_units(account, pair.sell, i128::from(rests) - i128::from(size));
+                // It used what it debited already.
+                let old = key_of(account, &replace.old).1;
+                let is_own = slot(old.id) == slot(*sequence);
+                let debit = i128::from(replace.amount.saturating_sub(replace.remains));
+                let kept = if is_own { i128::from(size) - debit } else { 0 };
+                self.release(&old, pair.sell, i128::from(rests) - kept);
                 if size > 0 {
                     let until = match replace.life {
                         Life::Rests => u64::MAX,
@@ -431,6 +505,7 @@ impl Model {
                     // Another cancel of the account may have removed it in this block.
                     let amount = self.offers.remove(&key_of(account, named)).map_or(0, |rest| rest.0);
                     self.move_units(account, named.sell, i128::from(amount));
+                    self.release(&key_of(account, named).1, named.sell, i128::from(amount));
                 }
             }
             Operation::Pay { to, asset, amount } => {
@@ -448,14 +523,17 @@ impl Model {
         }
     }
 
-    /// Returns what was for this block at most.
-    fn end(&mut self) {
+    /// Returns what was for this block at most, and what belongs to these slots.
+    fn end(&mut self, slots: &BTreeSet<(Address, u64)>) {
         let height = self.validators.height;
-        let over: Vec<_> =
-            self.offers.iter().filter(|(_, rest)| rest.1 <= height).map(|(key, rest)| (*key, rest.0)).collect();
+        let is_over = |(key, rest): &(&(Pair, Place), &(Amount, u64))| {
+            rest.1 <= height || slots.contains(&(key.1.account, slot(key.1.id)))
+        };
+        let over: Vec<_> = self.offers.iter().filter(is_over).map(|(key, rest)| (*key, rest.0)).collect();
         for ((pair, place), left) in over {
             self.offers.remove(&(pair, place));
             self.move_units(&place.account, pair.sell, i128::from(left));
+            self.release(&place, pair.sell, i128::from(left));
         }
     }
 
@@ -480,6 +558,10 @@ impl Model {
         };
         self.exacts.clear();
         if columns.is_empty() && awake.is_empty() {
+            for exact in &exacts {
+                let place = Place { limit: Price::ONE, account: exact.account, id: exact.id };
+                self.release(&place, exact.pair.sell, i128::from(exact.locks()));
+            }
             self.assets.iter_mut().for_each(|asset| asset.valuation = None);
             return Vec::new();
         }
@@ -551,9 +633,16 @@ impl Model {
         let value = |asset: AssetId| cleared.valuations[asset.0 as usize];
         self.exacts =
             cleared.exacts.iter().map(|fill| exacts[fill.order as usize].trade(fill.other, value, epsilon)).collect();
-        for ExactTrade { pair, account, sold, bought, .. } in self.exacts.clone() {
+        for exact in &exacts {
+            let place = Place { limit: Price::ONE, account: exact.account, id: exact.id };
+            self.release(&place, exact.pair.sell, i128::from(exact.locks()));
+        }
+        for ExactTrade { pair, account, id, sold, bought, .. } in self.exacts.clone() {
             self.move_units(&account, pair.sell, -i128::from(sold));
             self.move_units(&account, pair.buy, i128::from(bought));
+            let place = Place { limit: Price::ONE, account, id };
+            self.release(&place, pair.sell, -i128::from(sold));
+            self.release(&place, pair.buy, i128::from(bought));
             kept[pair.sell.0 as usize] += i128::from(sold);
             kept[pair.buy.0 as usize] -= i128::from(bought);
         }
@@ -565,6 +654,8 @@ impl Model {
             }
             self.move_units(&place.account, pair.buy, i128::from(*bought));
             self.move_units(&place.account, pair.sell, i128::from(*returned));
+            self.release(place, pair.buy, i128::from(*bought));
+            self.release(place, pair.sell, i128::from(*returned));
         }
         for (asset, kept) in self.assets.iter_mut().zip(kept) {
             asset.issued = Amount::try_from(i128::from(asset.issued) - kept).expect("the auctioneer has no debt");
@@ -597,6 +688,7 @@ impl Model {
         assert_eq!(real.assets(), self.assets);
         self.validators.assert_same(real);
         self.pools.assert_same(real);
+        self.assert_same_sessions(real);
     }
 
     pub fn balance_of(&self, account: &Address, asset: AssetId) -> Amount {
@@ -624,6 +716,7 @@ pub fn is_false(refusal: Refusal) -> bool {
         Refusal::ASKS_TOO_LITTLE,
         Refusal::COMMITTEE_FIXED,
         Refusal::POOL_ASSETS,
+        Refusal::SESSION_TERMS,
         Refusal::NO_POOL_CLASS,
     ];
     let by_signatures = [Refusal::NOT_POSSESSED, Refusal::BAD_EVIDENCE];

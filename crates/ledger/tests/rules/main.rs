@@ -23,6 +23,8 @@ mod poison;
 mod pools;
 mod replaces;
 mod restart;
+mod session_ends;
+mod sessions;
 mod silenced;
 mod tokens;
 mod typed_data;

@@ -234,9 +234,9 @@ pub enum VenueOperation {
 
 /// A signature that an operation carries beside that of its sender.
 pub struct CarriedSignature {
-    key: PublicKey,
-    signature: Signature,
-    message: Vec<u8>,
+    pub(crate) key: PublicKey,
+    pub(crate) signature: Signature,
+    pub(crate) message: Vec<u8>,
 }
 
 impl Signed for CarriedSignature {

@@ -43,4 +43,49 @@ refusals! {
     /// The account's debits exceed its balance.
     OVERDRAFT: refused, "overdraft",
         "the account's transactions would spend more than its balance; in a block all but its cancels are removed";
+    /// The account has no session key in the slot of the number.
+    UNKNOWN_SESSION: refused, "unknown_session",
+        "the account has no session key in that slot; the slot of a number is the number divided by 2^43";
+    /// The transaction is not signed by the session key of its number's slot.
+    WRONG_SESSION_KEY: refused, "wrong_session_key",
+        "the signer is not the session key of the slot; the slot of a number is the number divided by 2^43";
+    /// The session key may not do this.
+    SESSION_SCOPE: refused, "session_scope",
+        "a session key may not do this: it cancels and, with scope `trade`, places offers; sign with the account's key";
+    /// The session key has ended.
+    SESSION_ENDED: refused, "session_ended",
+        "the session key has ended: its last height is past, or the account has another key; authorise a new one";
+    /// The dead man's timer of the session key is over.
+    SESSION_LAPSED: refused, "session_lapsed",
+        "the session key's timer is over: it may only cancel until a `session_alive` raises the height";
+    /// The session key would use more than its cap.
+    SESSION_CAP: refused, "session_cap",
+        "the session key's transactions would use more of an asset than its cap, fees included; its cancels may stand";
+    /// The session key would have too many offers.
+    SESSION_OFFERS: refused, "session_offers",
+        "a session key has at most 4096 open offers: cancel some, or use another slot";
+    /// The session key replaces an offer of another slot.
+    SESSION_REPLACES: refused, "session_replaces",
+        "a session key replaces only offers that it placed itself; it may cancel the others";
+    /// A session key is authorised in a slot that is not the next one.
+    SESSION_SLOT: refused, "session_slot",
+        "a session key takes the next slot of its account, one above the last one given: read the account again";
+    /// The key already acts for the account.
+    SESSION_KEY_TAKEN: refused, "session_key_taken",
+        "the key already controls the account or is one of its session keys: make a new key for each session";
+    /// The account has as many session keys as it may.
+    SESSIONS_FULL: refused, "sessions_full",
+        "the account has 16 session keys: revoke one";
+    /// The terms of a session key are out of bounds.
+    SESSION_TERMS: invalid, "session_terms",
+        Malformed::SessionTerms.text();
+    /// The heights of a session key are past or too far ahead.
+    SESSION_HEIGHTS: refused, "session_heights",
+        "`until` and `alive` of a session key lie between the block's height and 4194304 heights after it";
+    /// The timer of a session key is not raised.
+    SESSION_THROUGH: refused, "session_through",
+        "`through` is 0, or above the block's height and the present timer, and at most the session's `until`";
+    /// As many offers as may lapse at that height do.
+    SESSION_CROWDED: refused, "session_crowded",
+        "524288 offers of session keys end at that height already: raise the timer to another one, such as the next";
 }

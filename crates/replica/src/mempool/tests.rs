@@ -111,7 +111,7 @@ fn the_pool_is_bounded_and_first_in_first_out() {
     }
     assert_eq!(pool.admit(pay(4, 0, 1), &ledger), Err(Reject::Full));
     assert_eq!(pool.oldest_ms(), Some(3));
-    assert_eq!(pool.highest(&key().public().address()), Some(3));
+    assert_eq!(pool.highest(&key().public().address(), 0), Some(3));
     let order: Vec<u64> = pool.take(2).iter().map(|entry| entry.transaction.body.sequence).collect();
     assert_eq!(order, [3, 1]);
 }
@@ -204,7 +204,7 @@ fn transactions_leave_the_pool_after_their_last_height_with_what_they_reserved()
     pool.end(4, 0);
     assert_eq!(pool.take(9).iter().map(|entry| entry.transaction.body.sequence).collect::<Vec<_>>(), [2]);
     assert_eq!(pool.admit(ending(1, 9, 700), &ledger), Ok(()), "nothing is reserved for those that ended");
-    assert_eq!(pool.highest(&key().public().address()), Some(2));
+    assert_eq!(pool.highest(&key().public().address(), 0), Some(2));
 }
 
 #[test]

@@ -251,6 +251,9 @@ impl Shadow {
                 self.add(account, buy, i128::from(bought));
             }
             Operation::Cancel(_) => {}
+            Operation::Session(_) => {
+                return Err("no client has session keys, but an operation on one was applied".into());
+            }
             Operation::Replace(_) => return Err("no client replaces an offer, but a replacement was applied".into()),
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
             Operation::Issue { to, asset, amount } => {

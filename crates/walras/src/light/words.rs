@@ -213,7 +213,8 @@ mod tests {
         let assets = vec![Listing::new("USD", 2, issuer), Listing::new("BTC", 8, issuer)];
         let genesis = Genesis { assets, ..Genesis::default() };
         let balances = vec![(AssetId(0), 5), (AssetId(1), 150_000_000)];
-        let state = AccountState { address: alice, key: None, window: Window::default(), balances, evm: None };
+        let state =
+            AccountState { address: alice, key: None, window: Window::default(), balances, evm: None, sessions: None };
         let rich = account(&alice, &proved(Some(state)), &genesis);
         let expected =
             format!("{alice} can spend 1.5 BTC, 0.05 USD at height 7\nSigned by 3 of the 4 validators of epoch 1.");

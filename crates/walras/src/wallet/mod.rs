@@ -21,6 +21,7 @@ pub mod fate;
 mod pools;
 pub mod send;
 pub mod server;
+mod session;
 mod show;
 
 use at_venues::AtVenues;
@@ -30,6 +31,7 @@ use exact::ExactTerms;
 use pools::PoolCommand;
 use send::{Delivery, Sender};
 use server::Server;
+use session::SessionCommand;
 use show::{show, watch};
 
 /// The life of an offer; a hyphen stands for a space.
@@ -256,6 +258,9 @@ The same, if it trades at once, and otherwise not:
     /// Constant-product pools: open one, provide to one, leave it, see what is there.
     #[command(subcommand)]
     Pool(PoolCommand),
+    /// Session keys: let a program's key cancel or trade for this account, within caps.
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Show that a validator contradicted itself: it loses a part of its stake and is never drawn again.
     #[command(after_help = "Example:\n  walras wallet accuse --key alice.json --evidence 0x0300…")]
     Accuse {
@@ -366,7 +371,7 @@ impl WalletCommand {
                 let (key, passphrase) = match (validator_key, validator_passphrase_file) {
                     (Some(key), Some(file)) => (key, Passphrase::of_file(file)),
                     (Some(key), None) => (key, sender.passphrase.clone()),
-                    (None, _) => (sender.key.clone(), sender.passphrase.clone()),
+                    (None, _) => (sender.key_file().to_path_buf(), sender.passphrase.clone()),
                 };
                 sender.send(json, |server, account, assets| {
                     let units = staked_units(&amount, assets)?;
@@ -384,6 +389,7 @@ impl WalletCommand {
             WalletCommand::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
             WalletCommand::AtVenues(command) => command.run(json),
             WalletCommand::Pool(command) => command.run(json),
+            WalletCommand::Session(command) => command.run(json),
             WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
                 let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
                 let evidence: Evidence =

@@ -17,11 +17,14 @@ use crate::keystore::{self, Passphrase};
 /// The sender and its options.
 #[derive(clap::Args, Clone)]
 pub struct Sender {
-    /// The key file.
-    #[arg(long)]
-    pub(super) key: PathBuf,
+    /// The key file. With --session it only names the account.
+    #[arg(long, required_unless_present = "session")]
+    key: Option<PathBuf>,
+    /// Key file of a session key of the account, which signs instead of the account's own key.
+    #[arg(long, value_name = "FILE")]
+    session: Option<PathBuf>,
     /// The account, if the key was not made for it.
-    #[arg(long)]
+    #[arg(long, required_unless_present = "key")]
     account: Option<Address>,
     /// Sequence number, if not the next free one.
     #[arg(long)]
@@ -88,8 +91,13 @@ impl Sender {
     pub fn account(&self) -> anyhow::Result<Address> {
         match self.account {
             Some(account) => Ok(account),
-            None => Ok(keystore::address(&self.key)?),
+            None => Ok(keystore::address(self.key.as_ref().context("--key or --account names the account")?)?),
         }
+    }
+
+    /// The key file that signs.
+    pub fn key_file(&self) -> &Path {
+        self.session.as_ref().or(self.key.as_ref()).expect("the command line has one of them")
     }
 
     /// Whether to send although the same operation was sent before.
@@ -115,13 +123,16 @@ impl Sender {
 
     /// What signing needs, from the key file and the node.
     pub fn signer(&self) -> anyhow::Result<Signatory> {
-        let open = || keystore::open(&self.key, &self.passphrase);
-        self.wallet().signatory(self.account()?, self.network, open)
+        let open = || keystore::open(self.key_file(), &self.passphrase);
+        match self.session {
+            None => self.wallet().signatory(self.account()?, self.network, open),
+            Some(_) => self.wallet().session_signatory(self.account()?, self.network, open),
+        }
     }
 
     fn wallet(&self) -> Wallet {
         let Sender { sequence, until, again, .. } = *self;
-        Wallet { numbering: Numbering { sequence, until, again }, ..self.delivery.wallet(&self.key) }
+        Wallet { numbering: Numbering { sequence, until, again }, ..self.delivery.wallet(self.key_file()) }
     }
 
     /// An error with the commands that help.
@@ -130,7 +141,7 @@ impl Sender {
             ClientError::SentBefore(id) => anyhow!(
                 "the same operation was sent before as {id}, and its result is unknown: `walras wallet status {id}` \
                  shows it, `walras wallet retry {id} --key {}` sends it again unchanged. To do it twice, add --again",
-                self.key.display()
+                self.key_file().display()
             ),
             other => other.into(),
         }

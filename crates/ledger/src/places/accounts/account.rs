@@ -1,8 +1,8 @@
 //! One account: its key, its sequence window and its balances.
 
 use borsh::BorshSerialize;
-use primitives::{Address, Amount, AssetId, PublicKey, SignedBy};
-use proofs::{AccountState, EvmRecord, Window};
+use primitives::{Address, Amount, AssetId, PublicKey, Sequence, SessionSlot, SignedBy, number_in_slot, slot_of};
+use proofs::{AccountSessions, AccountState, EvmRecord, SessionRecord, Window};
 use smallvec::SmallVec;
 
 /// Units of one asset that an account can spend: what is not locked in offers.
@@ -29,6 +29,8 @@ struct Rare {
     /// The registered key; `None` while the account is controlled by the key that hashes to its address.
     key: Option<PublicKey>,
     evm: EvmRecord,
+    /// The session keys; `None` if there never were any.
+    sessions: Option<Box<AccountSessions>>,
 }
 
 /// An account in the hot state: 80 bytes with up to two assets.
@@ -58,8 +60,33 @@ impl Account {
         &self.window
     }
 
-    pub(crate) fn window_mut(&mut self) -> &mut Window {
-        &mut self.window
+    /// Marks a free number as used: one of its own, or of a session key.
+    pub(crate) fn mark(&mut self, sequence: Sequence) {
+        let slot = slot_of(sequence);
+        let window = match self.session_mut(slot) {
+            Some(session) => &mut session.window,
+            None => &mut self.window,
+        };
+        window.mark(number_in_slot(sequence));
+    }
+
+    /// Its session keys, if it ever had any.
+    pub fn sessions(&self) -> Option<&AccountSessions> {
+        self.rare.as_deref()?.sessions.as_deref()
+    }
+
+    /// The session key in a slot.
+    pub fn session(&self, slot: SessionSlot) -> Option<&SessionRecord> {
+        self.sessions()?.get(slot)
+    }
+
+    pub(crate) fn session_mut(&mut self, slot: SessionSlot) -> Option<&mut SessionRecord> {
+        self.rare.as_deref_mut()?.sessions.as_deref_mut()?.get_mut(slot)
+    }
+
+    /// Its session keys, for changes after which it has had some.
+    pub(crate) fn sessions_mut(&mut self) -> &mut AccountSessions {
+        self.rare.get_or_insert_default().sessions.get_or_insert_default()
     }
 
     /// Whether `key` controls the account. No key controls a contract.
@@ -94,7 +121,7 @@ impl Account {
     }
 
     pub(crate) fn set_evm(&mut self, evm: EvmRecord) {
-        let rare = Rare { key: self.key(), evm };
+        let rare = Rare { evm, ..self.rare.take().map_or_else(Rare::default, |rare| *rare) };
         self.rare = (rare != Rare::default()).then(|| Box::new(rare));
     }
 
@@ -162,6 +189,7 @@ impl Account {
             window: self.window,
             balances: self.balances().collect(),
             evm: Some(self.evm()).filter(|evm| *evm != EvmRecord::default()),
+            sessions: self.sessions().cloned(),
         }
     }
 
@@ -176,12 +204,14 @@ impl Account {
         write(&|out| count.serialize(out));
         self.balances.iter().for_each(|balance| write(&|out| (balance.asset, balance.amount()).serialize(out)));
         write(&|out| Some(self.evm()).filter(|evm| *evm != EvmRecord::default()).serialize(out));
+        write(&|out| self.sessions().serialize(out));
     }
 
     /// The account that has this state.
     pub fn from_state(state: AccountState) -> Account {
         let balances = state.balances.iter().map(|&(asset, amount)| Balance::new(asset, amount)).collect();
-        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default() };
+        let sessions = state.sessions.map(Box::new);
+        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default(), sessions };
         let rare = (rare != Rare::default()).then(|| Box::new(rare));
         Account { address: state.address, window: state.window, rare, balances }
     }
@@ -189,7 +219,10 @@ impl Account {
     /// Bytes on the heap beyond the account itself.
     pub(crate) fn heap_bytes(&self) -> usize {
         let spilled = if self.balances.spilled() { self.balances.capacity() * size_of::<Balance>() } else { 0 };
-        spilled + self.rare.as_ref().map_or(0, |_| size_of::<Rare>())
+        let of_session = |one: &SessionRecord| size_of::<SessionRecord>() + size_of_val(one.budgets.as_slice());
+        let of_sessions =
+            |all: &AccountSessions| size_of::<AccountSessions>() + all.records.iter().map(of_session).sum::<usize>();
+        spilled + self.rare.as_ref().map_or(0, |_| size_of::<Rare>()) + self.sessions().map_or(0, of_sessions)
     }
 }
 
@@ -216,10 +249,13 @@ mod tests {
         assert_eq!(held, [(AssetId(3), u64::from(u32::MAX) - 1), (AssetId(5), 11)]);
         assert_eq!(Account::from_state(account.state()).state(), account.state());
         let evm = EvmRecord { nonce: 3, remainder: 4, code: Digest([5; 32]), is_contract: true };
-        let changes: [&dyn Fn(&mut Account); 4] =
-            [&|_| {}, &|account| account.register(PublicKey([9; 32])), &|account| account.set_evm(evm), &|account| {
-                account.set_evm(EvmRecord::default())
-            }];
+        let changes: [&dyn Fn(&mut Account); 5] = [
+            &|_| {},
+            &|account| account.register(PublicKey([9; 32])),
+            &|account| account.sessions_mut().slots = 3,
+            &|account| account.set_evm(evm),
+            &|account| account.set_evm(EvmRecord::default()),
+        ];
         for change in changes {
             change(&mut account);
             assert_eq!(Account::from_state(account.state()).state(), account.state());
@@ -227,5 +263,10 @@ mod tests {
             account.write_state(&mut written);
             assert_eq!(written, borsh::to_vec(&account.state()).expect("writing to memory"));
         }
+        assert_eq!(
+            account.sessions().map(|sessions| sessions.slots),
+            Some(3),
+            "what Ethereum knows changes no session"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Balances as a place of custody: one trie by address, and chunks by address.
 
 use primitives::{Address, Amount, AssetId, Digest, MAX_ISSUED};
-use proofs::{AccountState, EvmRecord, RootPart, account_bytes_digest};
+use proofs::{AccountSessions, AccountState, EvmRecord, RootPart, account_bytes_digest};
 use rayon::prelude::*;
 use trie::Trie;
 
@@ -104,7 +104,7 @@ pub(crate) struct AccountReader {
 
 impl AccountReader {
     /// Whether a snapshot writes these accounts next: by address, each chunk of one shard and full unless it is the
-    /// shard's last, balances by asset and without zeros.
+    /// shard's last, balances by asset and without zeros, session keys by slot and within their caps.
     fn follows(&self, states: &[AccountState]) -> bool {
         let Some(first) = states.first() else { return false };
         let shard = shard_of(&first.address);
@@ -114,6 +114,8 @@ impl AccountReader {
             state.balances.is_sorted_by(|a, b| a.0 < b.0)
                 && state.balances.iter().all(|(_, units)| (1..=MAX_ISSUED).contains(units))
                 && state.evm != Some(EvmRecord::default())
+                && state.sessions != Some(AccountSessions::default())
+                && state.sessions.as_ref().is_none_or(AccountSessions::is_sound)
         };
         self.last.is_none_or(is_next)
             && states.len() <= ENTRIES

@@ -13,7 +13,7 @@ mod minima;
 mod offer;
 mod pair_offers;
 
-use ends::Ends;
+pub(in crate::places) use ends::Ends;
 pub use ends::{ENDS_MAX, LIFE_MAX};
 pub use minima::LEAST_UNITS;
 pub(crate) use minima::too_small;

@@ -13,6 +13,7 @@ from walras.client.amounts import DIGITS, plain
 from walras.client.errors import AddressError, AmountError
 
 __all__ = [
+    "AuthorizeSession",
     "Body",
     "Burn",
     "Cancel",
@@ -28,6 +29,8 @@ __all__ = [
     "PoolKey",
     "Provide",
     "Replace",
+    "RevokeSession",
+    "SessionAlive",
     "Signed",
     "Unstake",
     "Withdraw",
@@ -36,6 +39,8 @@ __all__ = [
     "derived",
     "keccak256",
     "raw",
+    "session_possession_bytes",
+    "slot_sequence",
 ]
 
 SIGNED_TAG = b"walras native transaction v3\0"
@@ -412,9 +417,87 @@ class Leave:
         return [*self.pool.fields(), ("shares", "uint64", str(self.shares)), *least]
 
 
+@dataclass(frozen=True, slots=True)
+class AuthorizeSession:
+    """Lets a key cancel or trade for the account, in its next slot."""
+
+    slot: int
+    key: str
+    scope: str
+    """``cancel`` or ``trade``."""
+    ends: int
+    alive: int
+    caps: tuple[tuple[int, int], ...]
+    """Numbers of assets, rising, with the most units that it may use, fees included: at least one, for the fees."""
+    possession: str
+    """The key's signature on :func:`session_possession_bytes`."""
+    NAME: ClassVar[str] = "AuthorizeSession"
+
+    def encode(self) -> bytes:
+        if self.scope not in ("cancel", "trade"):
+            raise AmountError(f"{self.scope!r} is no scope of a session key: write 'cancel' or 'trade'")
+        terms = u32(self.slot) + raw(self.key) + bytes([("cancel", "trade").index(self.scope)])
+        caps = u32(len(self.caps)) + b"".join(u32(asset) + u64(units) for asset, units in self.caps)
+        return b"\x0f\0" + terms + u64(self.ends) + u64(self.alive) + caps + raw(self.possession)
+
+    def fields(self) -> Fields:
+        if not self.caps:
+            raise AmountError("a session key needs a cap for the first asset, to pay its fees")
+        terms: Fields = [("slot", "uint32", str(self.slot)), ("key", "bytes32", self.key)]
+        heights: Fields = [("ends", "uint64", str(self.ends)), ("alive", "uint64", str(self.alive))]
+        caps: list[Fields] = [
+            [("asset", "uint32", str(asset)), ("units", "uint64", str(units))] for asset, units in self.caps
+        ]
+        rest: Fields = [("caps", "SessionCap[]", caps), ("possession", "bytes", self.possession)]
+        return [*terms, ("scope", "string", self.scope), *heights, *rest]
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeSession:
+    """Ends a session key and its offers."""
+
+    slot: int
+    NAME: ClassVar[str] = "RevokeSession"
+
+    def encode(self) -> bytes:
+        return b"\x0f\1" + u32(self.slot)
+
+    def fields(self) -> Fields:
+        return [("slot", "uint32", str(self.slot))]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAlive:
+    """Raises the height at whose end a session key's offers end; 0 ends them at once."""
+
+    slot: int
+    through: int
+    NAME: ClassVar[str] = "SessionAlive"
+
+    def encode(self) -> bytes:
+        return b"\x0f\2" + u32(self.slot) + u64(self.through)
+
+    def fields(self) -> Fields:
+        return [("slot", "uint32", str(self.slot)), ("through", "uint64", str(self.through))]
+
+
+SLOT_BITS = 43
+"""Bits of a number below the slot of its session key."""
+
+
+def slot_sequence(slot: int, number: int) -> int:
+    """The number of a session key's transaction; `number` is counted from 1 in each slot."""
+    return slot << SLOT_BITS | number
+
+
+def session_possession_bytes(network: str, account: str, slot: int, key: str) -> bytes:
+    """What a key signs to agree that it acts for an account in a slot."""
+    return b"walras session key possession v1\0" + raw(network) + address_bytes(account) + u32(slot) + raw(key)
+
+
 Operation: TypeAlias = (
     "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
-    " | OpenPool | Provide | Leave | Exact"
+    " | OpenPool | Provide | Leave | Exact | AuthorizeSession | RevokeSession | SessionAlive"
 )
 
 
@@ -425,6 +508,8 @@ def word(kind: str, value: str) -> bytes:
             return keccak256(value.encode())
         case "bytes32":
             return raw(value)
+        case "bytes":
+            return keccak256(raw(value))
         case "bytes16":
             return raw(value).ljust(32, b"\0")
         case "address":

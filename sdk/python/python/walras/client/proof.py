@@ -64,6 +64,15 @@ class Reader:
             raise ProofError("there are bytes after the end of the proof")
 
 
+def _session_keys(reader: Reader) -> None:
+    """Skips the session keys of an account: the slots given; of each key slot, key, scope, whether it is closed, two
+    heights, window, and its caps with what is used of them."""
+    reader.take(4)
+    for _ in range(reader.number(4)):
+        reader.take(4 + 32 + 1 + 1 + 8 + 8 + 16)
+        reader.take((4 + 8 + 8) * reader.number(4))
+
+
 def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
     """The parts as they are hashed, the parts by tag, the account as it is hashed, and what it says."""
     begun = reader.at
@@ -84,6 +93,8 @@ def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount
     balances = {reader.number(4): reader.number(8) for _ in range(reader.number(4))}
     if reader.number(1):
         reader.take(8 + 8 + 32 + 1)
+    if reader.number(1):
+        _session_keys(reader)
     return parts, roots, reader.data[begun : reader.at], ProvedAccount(address, window, balances)
 
 
@@ -107,7 +118,7 @@ def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | 
     path = reader.take(reader.number(4))
     reader.end()
     found = prove(address, roots[1], path)
-    value = derived("walras 2026 account state v2", stated) if account else None
+    value = derived("walras 2026 account state v3", stated) if account else None
     if found != value or (account is not None and account.address != address):
         raise ProofError("the proof states another account than its path proves")
     return account
