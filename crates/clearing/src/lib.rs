@@ -92,6 +92,10 @@
 //!   and a clearing does not depend on how the runs are cut.
 //! - **Newton's method** finds prices of thick parts; Tâtonnement is kept for comparison. Both compute the exact slope
 //!   of demand from the same prefix sums.
+//! - **A demand query runs on one thread.** In §9.2 helper threads that spin on a lock do its binary searches. Here
+//!   most pairs need none: a pair remembers the band of its last evaluation and reads only the offers that the band
+//!   moves over, see `demand`, so that a query costs less than waking a thread. Threads work on supply, on the parts of
+//!   the market and on instances of Tâtonnement. So one large part gains little from many cores.
 //! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for
 //!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers;
 //!   here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.

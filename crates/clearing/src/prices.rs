@@ -108,7 +108,7 @@ impl<'a> Market<'a> {
         let last = last.map(|last| part.of_part(last).into_iter().map(approx).collect::<Vec<f64>>());
         let view = PartView { book: self.book, supply: &self.supply, params, part };
         if params.solver == Solver::Tatonnement {
-            return tatonnement(view, Target::new(params), last.unwrap_or_else(|| vec![1.0; part.assets.len()]));
+            return tatonnement(view, Target::new(params), newton_start(view, last.as_deref()));
         }
         let most = self.budget(part, params);
         if part.offers(self.book) < THICK * part.assets.len() {
@@ -160,6 +160,31 @@ fn newton_cold(view: PartView, most: u64) -> Found {
     newton(view, Target::new(view.params), demand, start, most)
 }
 
+/// Where Newton's method starts: at the earlier prices, or these mended, if they are nearer to balance than the book's
+/// own.
+fn newton_start(view: PartView, last: Option<&[f64]>) -> Vec<f64> {
+    let demand = &mut Demand::new(view.book, view.part, view.supply);
+    let start = start(demand);
+    let earlier = last.into_iter().flat_map(|last| mended(last, &start).into_iter().chain([last.to_vec()]));
+    nearest(Target::new(view.params), demand, &start, earlier).unwrap_or(start)
+}
+
+/// Of these prices those that are nearest to balance, if they are nearer than `start`.
+fn nearest(
+    target: Target,
+    demand: &mut Demand,
+    start: &[f64],
+    others: impl Iterator<Item = Vec<f64>>,
+) -> Option<Vec<f64>> {
+    let mut nearest: Option<Vec<f64>> = None;
+    for other in others {
+        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(start)) {
+            nearest = Some(other);
+        }
+    }
+    nearest
+}
+
 /// Prices of one part by Newton's method from those of the last batch, or from these where the book contradicts them
 /// mended: a few steps, or more from those that are nearer to balance than the book's own.
 ///
@@ -176,12 +201,7 @@ fn newton_warm(view: PartView, last: &[f64], most: u64) -> Result<Found, u64> {
     if let Some(found) = mended.as_ref().and_then(|mended| again(target, demand, mended, most)) {
         return Ok(found);
     }
-    let mut nearest: Option<Vec<f64>> = None;
-    for other in mended.into_iter().chain([last.to_vec()]) {
-        if is_nearer(target, demand, &other, nearest.as_deref().unwrap_or(&start)) {
-            nearest = Some(other);
-        }
-    }
+    let nearest = nearest(target, demand, &start, mended.into_iter().chain([last.to_vec()]));
     let looks = demand.looks;
     let found = nearest.map(|nearest| newton(view, target, demand, nearest, most)).ok_or(looks)?;
     if found.is_settled() { Ok(found) } else { Err(found.looks) }

@@ -9,8 +9,9 @@
 //! minimum the step is taken regardless. Rounds end when commission ε covers every shortage of the smoothed demand.
 //! Every [`FEASIBILITY`] rounds the amount step is asked whether the prices are good enough already.
 //!
-//! Several instances with different constants run in turn, [`TURN`] rounds each; the first to end wins, and among
-//! those that end in the same turn the one with the fewest rounds.
+//! Several instances with different constants run side by side on the threads of the current pool, [`TURN`] rounds
+//! each, until one has ended; among those that end in the same turn the one with the fewest rounds wins. They start
+//! where Newton's method does: at the prices of the last batch, or at the book's own where these are nearer to balance.
 //!
 //! **Deviations from the paper**
 //!

@@ -13,6 +13,9 @@ use proofs::{Committee, Index};
 use crate::members::Members;
 use crate::message::{HeightEffect, Record, Vote};
 
+#[cfg(test)]
+mod exhaustive;
+
 /// One slot's broadcast at one validator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Broadcast {

@@ -10,6 +10,9 @@ use crate::broadcast::{Broadcast, Kind};
 use crate::members::Members;
 use crate::message::{Decision, HeightEffect, Record, Round, Timer, Vote};
 
+#[cfg(test)]
+mod exhaustive;
+
 /// The settings common to all validators of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeightSettings {

@@ -1,7 +1,7 @@
 //! Networks of engines with links that break, disks that lose unsynced data, ledgers that lag, and Byzantine
 //! validators: the invariants of every run, and that it ends.
 
-use sim::validators::{Faults, SimNetwork};
+use sim::validators::{Faults, FrameCost, NetworkReport, SimNetwork};
 
 #[test]
 fn a_healthy_network_decides_everything_once() {
@@ -27,6 +27,27 @@ fn sizes_from_one_to_ten_and_the_fast_path() {
             network.check();
         }
     }
+}
+
+/// One processor works on one frame after the other: what all frames cost is divided among validators, and certificates
+/// come later, but they come.
+#[test]
+fn frames_wait_for_the_processor_of_their_validator() {
+    let run = |frame: u64, byte: u64| -> NetworkReport {
+        let mut network = SimNetwork::new(4, 11);
+        network.tails = false;
+        network.frame_cost = FrameCost { frame, byte };
+        network.submit_everywhere(10);
+        network.run_until_settled();
+        network.check()
+    };
+    let (free, dear) = (run(0, 0), run(400_000, 0));
+    assert_eq!(free.busiest, 0);
+    assert!(dear.latency(0.5) > 2 * free.latency(0.5), "{} and {} µs", free.latency(0.5), dear.latency(0.5));
+    // Each frame was sent by one of four, and some are still on their way at the end.
+    assert!(dear.busiest >= dear.frames * 400 / 4, "{dear:?}");
+    let bytes = run(0, 1_000);
+    assert!((bytes.bytes / 8..=bytes.bytes).contains(&bytes.busiest), "{bytes:?}");
 }
 
 #[test]

@@ -1,18 +1,79 @@
-//! The result is that of a sequential execution, whatever the program, the threads and the tuning.
+//! The result is that of a plain loop over the transactions with a map, which shares no code with the crate, whatever
+//! the program, the threads and the tuning.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::RangeInclusive;
 
 use proptest::prelude::*;
 use stm::{Blocked, CommitRule, Number, Proceed, TransactionView, Tuning, Vm, Workers};
 
-/// A value, or the absence of one.
+/// The content of a location, which may be absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cell(i64);
+struct Cell(Option<i64>);
 
 impl Number for Cell {
     fn to_number(&self) -> i128 {
-        self.0.into()
+        self.0.unwrap_or(0).into()
     }
     fn from_number(number: i128) -> Self {
-        Cell(number.try_into().expect("bounds are those of an i64"))
+        Cell(Some(number.try_into().expect("bounds are those of an i64")))
+    }
+}
+
+/// Every third location is absent before the block.
+fn initial(key: u8) -> Cell {
+    Cell((key % 3 != 1).then_some(i64::from(key) * 3))
+}
+
+/// What a program runs on: the crate's view, or the plain state.
+trait Access {
+    /// Why an execution ends early.
+    type Stop;
+    fn read(&mut self, key: u8) -> Result<Cell, Self::Stop>;
+    fn write(&mut self, key: u8, value: Cell);
+    fn add(&mut self, key: u8, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Self::Stop>;
+    fn is_final(&self) -> bool;
+}
+
+impl Access for TransactionView<'_, Program> {
+    type Stop = Blocked;
+    fn read(&mut self, key: u8) -> Result<Cell, Blocked> {
+        TransactionView::read(self, &key)
+    }
+    fn write(&mut self, key: u8, value: Cell) {
+        TransactionView::write(self, key, value);
+    }
+    fn add(&mut self, key: u8, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Blocked> {
+        TransactionView::add(self, &key, by, bounds)
+    }
+    fn is_final(&self) -> bool {
+        TransactionView::is_final(self)
+    }
+}
+
+/// What transactions have written so far.
+#[derive(Default)]
+struct Plain(BTreeMap<u8, Cell>);
+
+impl Access for Plain {
+    type Stop = Infallible;
+    fn read(&mut self, key: u8) -> Result<Cell, Infallible> {
+        Ok(self.0.get(&key).copied().unwrap_or_else(|| initial(key)))
+    }
+    fn write(&mut self, key: u8, value: Cell) {
+        self.0.insert(key, value);
+    }
+    fn add(&mut self, key: u8, by: i128, bounds: RangeInclusive<i128>) -> Result<bool, Infallible> {
+        let Ok(Cell(held)) = self.read(key);
+        let sum = i128::from(held.unwrap_or(0)) + by;
+        if bounds.contains(&sum) {
+            self.write(key, Cell(Some(sum as i64)));
+        }
+        Ok(bounds.contains(&sum))
+    }
+    fn is_final(&self) -> bool {
+        true
     }
 }
 
@@ -23,6 +84,7 @@ enum Step {
     ReadSeen(u8),
     Write(u8),
     WriteSeen(u8),
+    Remove(u8),
     Add(u8, i8),
     /// Undoes nothing, but ends the transaction early if the value seen is odd.
     ReturnIfOdd,
@@ -38,34 +100,30 @@ struct Program {
     panics: bool,
 }
 
-impl Vm for Program {
-    type Key = u8;
-    type Value = Cell;
-    type Output = (usize, i64, bool);
+type Output = (usize, i64, bool);
 
-    fn load(&self, key: &u8) -> Cell {
-        Cell(i64::from(*key) * 3)
-    }
-
-    fn execute(&self, txn: usize, view: &mut TransactionView<'_, Self>) -> Result<Self::Output, Blocked> {
+impl Program {
+    fn run<A: Access>(&self, txn: usize, state: &mut A) -> Result<Output, A::Stop> {
         let mut seen = txn as i64;
         let mut answers = true;
         let key = |key: u8, seen: i64| (i64::from(key) + seen).rem_euclid(i64::from(self.keys)) as u8;
         let mix = |seen: i64, value: i64| (seen * 31 + value + 7) % 1_000_003;
+        let absent = |Cell(value): Cell| value.unwrap_or(500_009);
         for step in &self.transactions[txn] {
             match step {
-                Step::Read(k) => seen = mix(seen, view.read(&key(*k, 0))?.0),
-                Step::ReadSeen(k) => seen = mix(seen, view.read(&key(*k, seen))?.0),
-                Step::Write(k) => view.write(key(*k, 0), Cell(seen)),
-                Step::WriteSeen(k) => view.write(key(*k, seen), Cell(seen)),
+                Step::Read(k) => seen = mix(seen, absent(state.read(key(*k, 0))?)),
+                Step::ReadSeen(k) => seen = mix(seen, absent(state.read(key(*k, seen))?)),
+                Step::Write(k) => state.write(key(*k, 0), Cell(Some(seen))),
+                Step::WriteSeen(k) => state.write(key(*k, seen), Cell(Some(seen))),
+                Step::Remove(k) => state.write(key(*k, 0), Cell(None)),
                 Step::Add(k, by) => {
-                    let answer = view.add(&key(*k, 0), (*by).into(), -40..=200)?;
+                    let answer = state.add(key(*k, 0), (*by).into(), -40..=200)?;
                     answers &= answer;
                     seen = mix(seen, answer.into());
                 }
                 Step::ReturnIfOdd if seen % 2 != 0 => return Ok((txn, seen, answers)),
                 Step::StumbleIfSeventh => {
-                    assert!(!(self.panics && seen % 7 == 0 && !view.is_final()), "a planned panic");
+                    assert!(!(self.panics && seen % 7 == 0 && !state.is_final()), "a planned panic");
                 }
                 Step::Work(turns) => {
                     for turn in 0..u64::from(*turns) * 20 {
@@ -79,12 +137,27 @@ impl Vm for Program {
     }
 }
 
+impl Vm for Program {
+    type Key = u8;
+    type Value = Cell;
+    type Output = Output;
+
+    fn load(&self, key: &u8) -> Cell {
+        initial(*key)
+    }
+
+    fn execute(&self, txn: usize, view: &mut TransactionView<'_, Self>) -> Result<Output, Blocked> {
+        self.run(txn, view)
+    }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => any::<u8>().prop_map(Step::Read),
         2 => any::<u8>().prop_map(Step::ReadSeen),
         3 => any::<u8>().prop_map(Step::Write),
         2 => any::<u8>().prop_map(Step::WriteSeen),
+        1 => any::<u8>().prop_map(Step::Remove),
         3 => (any::<u8>(), -9i8..10).prop_map(|(key, by)| Step::Add(key, by)),
         1 => Just(Step::ReturnIfOdd),
         1 => Just(Step::StumbleIfSeventh),
@@ -101,7 +174,19 @@ fn program() -> impl Strategy<Value = Program> {
     })
 }
 
-type Outcome = (Vec<(usize, i64, bool)>, Vec<(u8, Cell)>);
+type Outcome = (Vec<Output>, Vec<(u8, Cell)>);
+
+/// The transactions one after another.
+fn sequential(program: &Program, stop_after: usize) -> Outcome {
+    let mut state = Plain::default();
+    let transactions = 0..program.transactions.len().min(stop_after.saturating_add(1));
+    let outputs = transactions.map(|txn| {
+        let Ok(output) = program.run(txn, &mut state);
+        output
+    });
+    let outputs = outputs.collect();
+    (outputs, state.0.into_iter().collect())
+}
 
 fn outcome(workers: &mut Workers, program: &Program, tuning: &Tuning, stop_after: usize) -> Outcome {
     let outputs = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -143,9 +228,9 @@ proptest! {
     #[test]
     fn equals_the_sequential_execution(program in program(), stop_after in 0usize..300) {
         quiet();
-        let sequential = outcome(&mut Workers::new(1), &program, &Tuning::default(), stop_after);
+        let sequential = sequential(&program, stop_after);
         let panicking = Program { panics: true, ..program };
-        for threads in [1, 2, 3, 7] {
+        for threads in 1..=8 {
             let mut workers = Workers::new(threads);
             for tuning in tunings() {
                 let lazy = tuning.rule == CommitRule::Lazy;

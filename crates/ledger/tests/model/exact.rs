@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use ledger::Pair;
 use num_bigint::BigUint;
-use primitives::{Amount, Price};
+use primitives::{Amount, AssetId, Fraction, Price};
 
-/// Whether some chain of pairs leads from an asset to others and back.
-pub fn comes_back(asset: u32, pairs: &[Pair]) -> bool {
+/// What some chain of pairs leads to from an asset, itself included.
+fn reached(asset: u32, pairs: &[Pair]) -> BTreeSet<u32> {
     let mut reached: BTreeSet<u32> = BTreeSet::new();
     let mut last = [asset].into();
     while reached != last {
@@ -15,6 +15,17 @@ pub fn comes_back(asset: u32, pairs: &[Pair]) -> bool {
         let next = pairs.iter().filter(|pair| reached.contains(&pair.sell.0)).map(|pair| pair.buy.0);
         last = reached.iter().copied().chain(next).collect();
     }
+    reached
+}
+
+/// Whether some chain of pairs leads from an asset to another.
+pub fn reaches(from: AssetId, to: AssetId, pairs: &[Pair]) -> bool {
+    reached(from.0, pairs).contains(&to.0)
+}
+
+/// Whether some chain of pairs leads from an asset to others and back.
+pub fn comes_back(asset: u32, pairs: &[Pair]) -> bool {
+    let reached = reached(asset, pairs);
     pairs.iter().any(|pair| pair.buy.0 == asset && reached.contains(&pair.sell.0))
 }
 
@@ -27,11 +38,26 @@ fn big(price: Price) -> (BigUint, BigUint) {
     }
 }
 
-pub fn payout(sold: Amount, sell: Price, buy: Price, epsilon: primitives::Fraction) -> Amount {
+pub fn payout(sold: Amount, sell: Price, buy: Price, epsilon: Fraction) -> Amount {
     let ((sell_n, sell_d), (buy_n, buy_d)) = (big(sell), big(buy));
     let numerator = BigUint::from(sold) * epsilon.complement_units() * sell_n * buy_d;
     let denominator = BigUint::from(1u64 << 32) * sell_d * buy_n;
     Amount::try_from(numerator / denominator).unwrap_or(Amount::MAX)
+}
+
+/// The fewest units for which the pay-out is at least `bought`.
+pub fn fewest(bought: Amount, sell: Price, buy: Price, epsilon: Fraction) -> Amount {
+    let units = least_above(bought, sell, buy, [epsilon, Fraction::ZERO]);
+    Amount::try_from(units).unwrap_or(Amount::MAX)
+}
+
+/// ⌈units·buy/sell⌉ after both shares have been taken from the rate.
+pub fn least_above(units: Amount, sell: Price, buy: Price, shares: [Fraction; 2]) -> BigUint {
+    let ((sell_n, sell_d), (buy_n, buy_d)) = (big(sell), big(buy));
+    let [one, other] = shares.map(Fraction::complement_units);
+    let numerator = BigUint::from(units) * (BigUint::from(1u8) << 64) * sell_d * buy_n;
+    let denominator = BigUint::from(one) * other * sell_n * buy_d;
+    (numerator + &denominator - 1u8) / denominator
 }
 
 /// The least whole payment that satisfies a limit.

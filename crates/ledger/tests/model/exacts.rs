@@ -44,22 +44,24 @@ impl ModelExact {
         if self.side == ExactSide::Buy { (bound, units) } else { (units, bound) }
     }
 
-    /// The trade if it is filled with these units beside its own. They must be what the valuations say, and within the
-    /// bound.
-    pub fn trade(&self, other: Amount, value: impl Fn(AssetId) -> Price, epsilon: Fraction) -> ExactTrade {
+    /// The trade if it moves these units: `None` if they are not what the valuations say, or beyond the bound.
+    pub fn trade(
+        &self,
+        sold: Amount,
+        bought: Amount,
+        value: impl Fn(AssetId) -> Price,
+        epsilon: Fraction,
+    ) -> Option<ExactTrade> {
         let ModelExact { pair, side, units, bound, account, id } = *self;
         let pays = |sold: Amount| payout(sold, value(pair.sell), value(pair.buy), epsilon);
-        let (sold, bought) = match side {
+        let is_right = match side {
             ExactSide::Buy => {
-                assert!(other <= bound && pays(other) >= units && pays(other - 1) < units);
-                (other, units)
+                let is_fewest = sold > 0 && pays(sold) >= units && pays(sold - 1) < units;
+                bought == units && sold <= bound && is_fewest
             }
-            ExactSide::Sell => {
-                assert!(other >= bound && pays(units) == other);
-                (units, other)
-            }
+            ExactSide::Sell => sold == units && bought >= bound && pays(units) == bought,
         };
-        ExactTrade { pair, side, account, id, sold, bought }
+        is_right.then_some(ExactTrade { pair, side, account, id, sold, bought })
     }
 }
 

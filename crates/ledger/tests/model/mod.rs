@@ -3,15 +3,18 @@
 
 mod exact;
 mod exacts;
+pub mod market;
 pub mod pools;
 pub mod sessions;
+mod solver;
 pub mod validators;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use exact::{asked, at_least, comes_back, payout};
+use exact::{asked, comes_back};
 use exacts::ModelExact;
-use ledger::{Asset, ExactTrade, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
+use ledger::{Asset, Attached, ExactTrade, Genesis, LIFE_MAX, Ledger, Pair, Place, Refusal};
+use market::{Executed, Judged, Market};
 use pools::{ModelPool, ModelPools};
 use primitives::{
     Address, Amount, AssetId, Body, Digest, ExactSide, Life, MAX_ISSUED, OfferPlace, Operation, PoolKey, PoolOperation,
@@ -19,11 +22,6 @@ use primitives::{
 };
 use sessions::{ModelSessions, is_relief, slot};
 use validators::ModelValidators;
-
-/// Pair, place, units sold, units received, units returned.
-type Executed = (Pair, Place, Amount, Amount, Amount);
-/// Limits, amounts and places of a pair's offers.
-type Columns = (Vec<Price>, Vec<Amount>, Vec<Place>);
 
 /// What transactions of an account draw on together.
 #[derive(Clone, Copy, PartialEq)]
@@ -52,8 +50,8 @@ pub struct Model {
     pub offers: BTreeMap<(Pair, Place), (Amount, u64)>,
     pub validators: ModelValidators,
     pub pools: ModelPools,
-    /// The exact orders that the last block filled.
-    pub exacts: Vec<ExactTrade>,
+    /// What took part in the last batch.
+    pub market: Market,
 }
 
 /// The pair and place of an offer of an account.
@@ -95,7 +93,7 @@ impl Model {
             offers,
             validators,
             pools,
-            exacts: Vec::new(),
+            market: Market::default(),
         }
     }
 
@@ -392,8 +390,13 @@ impl Model {
         }
     }
 
-    /// Applies a block with the valuations and amounts of `clearing`; returns refusals and fills.
-    pub fn apply(&mut self, block: &[Transaction], seed: &Digest) -> (Vec<Option<Refusal>>, Vec<Executed>) {
+    /// Applies a block with a clearing that must be correct; returns refusals and fills.
+    pub fn apply(
+        &mut self,
+        block: &[Transaction],
+        seed: &Digest,
+        claim: &Attached,
+    ) -> (Vec<Option<Refusal>>, Vec<Executed>) {
         let refusals = self.filter(block);
         // The model uses two sub-blocks with half of the transactions each and an empty one; sub-blocks without an
         // invalid transaction are paid.
@@ -425,7 +428,7 @@ impl Model {
         let others = standing.iter().filter(|t| matches!(t.body.operation, Operation::Pool(_)) && !is_opening(t));
         others.for_each(|t| self.act_on_pool(&pools, t));
         by_turn.into_iter().for_each(|t| self.act(t));
-        let fills = self.trade(exacts::in_order(&standing));
+        let fills = self.trade(exacts::in_order(&standing), claim);
         for (key, before) in &pools.pools {
             assert!(self.pools.pools[key].is_worth_as_much_as(before), "a·b/T² of {key:?} fell");
         }
@@ -537,114 +540,50 @@ impl Model {
         }
     }
 
-    /// Clears the book and executes it offer by offer, with fractions of big integers.
-    fn trade(&mut self, exacts: Vec<ModelExact>) -> Vec<Executed> {
-        let mut columns: BTreeMap<Pair, Columns> = BTreeMap::new();
+    /// What takes part in the batch.
+    fn market_of(&self, exacts: Vec<ModelExact>) -> Market {
+        let mut offers: BTreeMap<Pair, Vec<(Place, Amount)>> = BTreeMap::new();
         for ((pair, place), (amount, _)) in &self.offers {
-            let (limits, amounts, places) = columns.entry(*pair).or_default();
-            limits.push(place.limit);
-            amounts.push(*amount);
-            places.push(*place);
+            offers.entry(*pair).or_default().push((*place, *amount));
         }
+        let least: Vec<Amount> = self.assets.iter().map(|asset| asset.least_units).collect();
         let is_awake = |key: &PoolKey, pool: &ModelPool| {
-            let least = [key.a, key.b].map(|asset| self.assets[asset.0 as usize].least_units);
-            pool.a >= 4 * least[0] && pool.b >= 4 * least[1]
+            pool.a >= 4 * least[key.a.0 as usize] && pool.b >= 4 * least[key.b.0 as usize]
         };
-        let awake: Vec<PoolKey> =
-            self.pools.pools.iter().filter(|(key, pool)| is_awake(key, pool)).map(|(key, _)| *key).collect();
-        let of_clearing = |key: &PoolKey| {
-            let (ModelPool { a, b, .. }, fee) = (self.pools.pools[key], self.pools.fees[usize::from(key.class)]);
-            clearing::Pool { a: key.a, b: key.b, reserve_a: a, reserve_b: b, fee }
-        };
-        self.exacts.clear();
-        if columns.is_empty() && awake.is_empty() {
-            for exact in &exacts {
-                let place = Place { limit: Price::ONE, account: exact.account, id: exact.id };
-                self.release(&place, exact.pair.sell, i128::from(exact.locks()));
-            }
-            self.assets.iter_mut().for_each(|asset| asset.valuation = None);
-            return Vec::new();
-        }
-        let pairs = columns.iter().map(|(pair, (limits, amounts, _))| {
-            clearing::PairBook::new(pair.sell, pair.buy, limits, amounts).expect("sorted offers")
-        });
-        let pools = awake.iter().map(of_clearing).collect();
-        let assets = self.assets.len() as u32;
-        let orders = exacts.iter().map(ModelExact::order).collect();
-        let book = clearing::Book { assets, pairs: pairs.collect(), pools, exacts: orders };
+        let awake = self.pools.pools.iter().filter(|(key, pool)| is_awake(key, pool));
+        let pools = awake.map(|(key, pool)| (*key, *pool, self.pools.fees[usize::from(key.class)])).collect();
         let (epsilon, mu) = (self.genesis.epsilon, self.genesis.mu);
-        let params = clearing::Params { epsilon, mu, ..Default::default() };
-        let last = (0..).zip(&self.assets).map(|(number, asset)| asset.valuation.filter(|_| number > 0));
-        let last: Vec<Price> = last.map(|known| known.unwrap_or(Price::ONE)).collect();
-        let cleared = clearing::clear(&book, &params, Some(&last)).expect("a sound book");
-        let sides = awake.iter().flat_map(|key| [(key.a, key.b), (key.b, key.a)]);
-        let pairs: Vec<Pair> = columns.keys().copied().chain(sides.map(|(sell, buy)| Pair { sell, buy })).collect();
-        for (number, (asset, valuation)) in self.assets.iter_mut().zip(&cleared.valuations).enumerate() {
-            asset.valuation = comes_back(number as u32, &pairs).then_some(*valuation);
+        Market { epsilon, mu, least, offers, pools, exacts }
+    }
+
+    /// Executes a clearing if it is correct.
+    fn trade(&mut self, exacts: Vec<ModelExact>, claim: &Attached) -> Vec<Executed> {
+        self.market = self.market_of(exacts);
+        let pairs = self.market.pairs();
+        let Judged { fills, kept } = self.market.judged(claim).expect("a correct clearing");
+        if !pairs.is_empty() {
+            let last = (0..).zip(&self.assets).map(|(number, asset)| asset.valuation.filter(|_| number > 0));
+            let last: Vec<Price> = last.map(|known| known.unwrap_or(Price::ONE)).collect();
+            solver::assert_found(&self.market, &last, claim);
         }
-        let mut fills = Vec::new();
-        let mut kept = vec![0i128; self.assets.len()];
-        for trade in &cleared.trades {
-            let pair = Pair { sell: trade.sell, buy: trade.buy };
-            let (_, amounts, places) = &columns[&pair];
-            let rate = |sold: Amount| {
-                payout(sold, cleared.valuations[pair.sell.0 as usize], cleared.valuations[pair.buy.0 as usize], epsilon)
-            };
-            let mut rest = trade.sold;
-            // First the offers that must execute: their limits would hold μ below the rate as well.
-            let must = |(place, amount): &(&Place, &Amount)| {
-                let (sell, buy) = (pair.sell.0 as usize, pair.buy.0 as usize);
-                let bought = payout(**amount, cleared.valuations[sell], cleared.valuations[buy], mu);
-                at_least(bought, **amount, place.limit)
-            };
-            let (first, then): (Vec<_>, Vec<_>) = places.iter().zip(amounts).partition(must);
-            let mut executed = Vec::new();
-            for (place, amount) in first.into_iter().chain(then) {
-                // The last fill of a pair gives exactly the rest of the pair's amount; an offer that could not fill
-                // in full at this rate does not fill in part.
-                let sold = rest.min(*amount);
-                let (bought, whole) = (rate(sold), rate(*amount));
-                let is_eligible = whole > MAX_ISSUED || at_least(whole, *amount, place.limit);
-                if sold == 0 || !is_eligible || !at_least(bought, sold, place.limit) {
-                    continue;
-                }
-                rest -= sold;
-                let (rest, [of_sell, of_buy]) =
-                    (amount - sold, [pair.sell, pair.buy].map(|a| &self.assets[a.0 as usize]));
-                let is_small = rest < of_sell.least_units || asked(rest, place.limit) < of_buy.least_units.into();
-                let returned = if is_small { rest } else { 0 };
-                executed.push((pair, *place, sold, bought, returned));
-                kept[pair.sell.0 as usize] += i128::from(sold);
-                kept[pair.buy.0 as usize] -= i128::from(bought);
-            }
-            executed.sort_unstable_by_key(|fill| fill.1);
-            fills.extend(executed);
-            assert_eq!(rest, 0, "the pair's amount is the sum of its fills");
+        for (number, asset) in self.assets.iter_mut().enumerate() {
+            asset.valuation = comes_back(number as u32, &pairs).then(|| claim.valuations[number]);
         }
-        for trade in &cleared.pools {
-            let key = awake[trade.pool as usize];
-            let pool = self.pools.pools.get_mut(&key).expect("awake");
-            let (gives, takes) =
-                if trade.sell == key.a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
-            (*gives, *takes) = (*gives - trade.sold, *takes + trade.bought);
-            kept[trade.sell.0 as usize] += i128::from(trade.sold);
-            kept[trade.buy.0 as usize] -= i128::from(trade.bought);
+        for fill in &claim.pools {
+            let pool = self.pools.pools.get_mut(&fill.pool).expect("awake");
+            let (gives, takes) = if fill.sells_a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
+            (*gives, *takes) = (*gives - fill.sold, *takes + fill.bought);
         }
-        let value = |asset: AssetId| cleared.valuations[asset.0 as usize];
-        self.exacts =
-            cleared.exacts.iter().map(|fill| exacts[fill.order as usize].trade(fill.other, value, epsilon)).collect();
-        for exact in &exacts {
+        for exact in self.market.exacts.clone() {
             let place = Place { limit: Price::ONE, account: exact.account, id: exact.id };
             self.release(&place, exact.pair.sell, i128::from(exact.locks()));
         }
-        for ExactTrade { pair, account, id, sold, bought, .. } in self.exacts.clone() {
-            self.move_units(&account, pair.sell, -i128::from(sold));
-            self.move_units(&account, pair.buy, i128::from(bought));
-            let place = Place { limit: Price::ONE, account, id };
-            self.release(&place, pair.sell, -i128::from(sold));
-            self.release(&place, pair.buy, i128::from(bought));
-            kept[pair.sell.0 as usize] += i128::from(sold);
-            kept[pair.buy.0 as usize] -= i128::from(bought);
+        for ExactTrade { pair, account, id, sold, bought, .. } in &claim.exacts {
+            self.move_units(account, pair.sell, -i128::from(*sold));
+            self.move_units(account, pair.buy, i128::from(*bought));
+            let place = Place { limit: Price::ONE, account: *account, id: *id };
+            self.release(&place, pair.sell, -i128::from(*sold));
+            self.release(&place, pair.buy, i128::from(*bought));
         }
         for (pair, place, sold, bought, returned) in &fills {
             let left = self.offers.get_mut(&(*pair, *place)).expect("rests");
@@ -658,7 +597,7 @@ impl Model {
             self.release(place, pair.sell, i128::from(*returned));
         }
         for (asset, kept) in self.assets.iter_mut().zip(kept) {
-            asset.issued = Amount::try_from(i128::from(asset.issued) - kept).expect("the auctioneer has no debt");
+            asset.issued = Amount::try_from(i128::from(asset.issued) - kept).expect("no more is kept than exists");
         }
         fills
     }

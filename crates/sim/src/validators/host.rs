@@ -182,6 +182,10 @@ pub(super) struct Host {
     pub certified: Height,
     /// It stopped by itself, because its state differs.
     pub stopped: bool,
+    /// When its processor has worked on all frames so far, in nanoseconds.
+    pub busy_until: u64,
+    /// Nanoseconds that it has worked on frames.
+    pub busy: u64,
     crash: Crash<Home<FaultDisk>>,
 }
 
@@ -196,6 +200,8 @@ impl Host {
             blocks: BTreeMap::new(),
             certified: 0,
             stopped: false,
+            busy_until: 0,
+            busy: 0,
             crash: Crash::default(),
         }
     }

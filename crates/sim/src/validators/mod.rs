@@ -85,6 +85,12 @@ enum Event {
         link: u64,
         bytes: Arc<[u8]>,
     },
+    /// A frame that has waited for its receiver's processor, and was processed.
+    Processed {
+        from: Index,
+        link: u64,
+        bytes: Arc<[u8]>,
+    },
     Up {
         peer: Index,
         link: u64,
@@ -137,6 +143,16 @@ impl Event {
     }
 }
 
+/// The processor time of a validator for its frames, which one thread works on one after the other: those that arrive,
+/// and those that are sent. Zero unless it is set: then only delays and disks take time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCost {
+    /// Nanoseconds for a frame, at each of its ends.
+    pub frame: u64,
+    /// Nanoseconds for each of its bytes, at the receiver.
+    pub byte: u64,
+}
+
 /// The counters of a run.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkReport {
@@ -160,6 +176,8 @@ pub struct NetworkReport {
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Processor time of the validator that needed most, in microseconds, by [`SimNetwork::frame_cost`].
+    pub busiest: u64,
     /// Epochs that ended.
     pub epochs: u64,
     /// Most bytes sent to a faulty validator, and most sent to a correct one.
@@ -223,6 +241,8 @@ pub struct SimNetwork {
     pub trusting: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
     pub delays: Option<Vec<Vec<u64>>>,
+    /// What frames cost their sender and their receiver.
+    pub frame_cost: FrameCost,
     /// How long inputs are collected before a step processes them.
     pub quantum: u64,
     /// The unit of the timers of rounds.
@@ -323,6 +343,7 @@ impl SimNetwork {
             contracts: false,
             trusting: None,
             delays: None,
+            frame_cost: FrameCost::default(),
             quantum: 0,
             unit: UNIT,
             grace: GRACE,
@@ -645,7 +666,11 @@ impl SimNetwork {
                 }
             }
             Event::Job { life: of, job } if of == life => self.work(to, job),
-            Event::Frame { from, link, bytes } => self.deliver(to, from, link, bytes),
+            Event::Frame { from, link, bytes } => match self.occupy(to, bytes.len()) {
+                0 => self.deliver(to, from, link, bytes),
+                wait => self.push(wait, to, Event::Processed { from, link, bytes }),
+            },
+            Event::Processed { from, link, bytes } => self.deliver(to, from, link, bytes),
             Event::Up { peer, link } if self.links.number(peer, to) == link => {
                 let ahead_ms = self.ahead_ms(peer) as i64 - self.ahead_ms(to) as i64;
                 self.on_sight(to, peer, Sight::Up { ahead_ms });
@@ -654,6 +679,18 @@ impl SimNetwork {
             Event::Down { peer, link } if self.links.number(peer, to) == link => self.on_sight(to, peer, Sight::Down),
             _ => {}
         }
+    }
+
+    /// A host's processor works on a frame when it has finished all earlier ones; returns the microseconds until it is
+    /// done.
+    fn occupy(&mut self, host: Index, bytes: usize) -> u64 {
+        let cost = self.frame_cost.frame + self.frame_cost.byte * bytes as u64;
+        let now = self.schedule.now() * 1_000;
+        let host = &mut self.hosts[usize::from(host)];
+        host.busy_until = host.busy_until.max(now) + cost;
+        host.busy += cost;
+        self.report.busiest = self.report.busiest.max(host.busy / 1_000);
+        (host.busy_until - now).div_ceil(1_000)
     }
 
     /// Delivers a frame to its receiver. Frames on a broken link are void; but a validator that has just changed its
@@ -743,6 +780,7 @@ impl SimNetwork {
         };
         self.report.frames += 1;
         self.report.bytes += bytes.len() as u64;
+        let delay = delay + self.occupy(from, 0);
         self.push(delay, to, Event::Frame { from, link, bytes });
     }
 

@@ -87,6 +87,14 @@ pub struct Sim {
     /// With --regions or --even: count ready votes as the estimates of the first round.
     #[arg(long, requires = "consensus")]
     fast: bool,
+    /// With --regions or --even: nanoseconds that a frame costs the processor of its sender and of its receiver.
+    #[arg(long, default_value_t = 0, requires = "consensus",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    frame_ns: u64,
+    /// With --regions or --even: nanoseconds that each byte of a frame costs its receiver.
+    #[arg(long, default_value_t = 0, requires = "consensus",
+        value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    byte_ns: u64,
     /// With --regions or --even: transactions given to each validator.
     #[arg(long, default_value_t = 20, requires = "consensus")]
     each: u64,
@@ -156,6 +164,7 @@ impl Sim {
         network.quantum = if size > 20 { 5_000 } else { 500 };
         network.tails = false;
         network.delays = Some(delays);
+        network.frame_cost = validators::FrameCost { frame: self.frame_ns, byte: self.byte_ns };
         network.submit_everywhere(self.each);
         network.run_until_settled();
         let report = network.check();
@@ -170,13 +179,14 @@ impl Sim {
             ("certificate_delays_p50", ms(0.5) * 1_000.0 / longest as f64),
             ("frames_per_superblock", report.frames as f64 / report.heights.max(1) as f64),
             ("bytes_per_superblock", report.bytes as f64 / report.heights.max(1) as f64),
+            ("busiest_processor_ms_per_superblock", report.busiest as f64 / 1_000.0 / report.heights.max(1) as f64),
         ];
         if json {
             let fields: serde_json::Map<String, Value> =
                 counts.into_iter().map(|(name, count)| (name.into(), count.into())).collect();
             println!("{}", Value::from(fields));
         } else {
-            counts.iter().for_each(|(name, count)| println!("{:<24} {count:>12.1}", name.replace('_', " ")));
+            counts.iter().for_each(|(name, count)| println!("{:<36} {count:>12.1}", name.replace('_', " ")));
         }
         Ok(ExitCode::SUCCESS)
     }
