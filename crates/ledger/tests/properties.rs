@@ -853,7 +853,6 @@ fn forged(chunk: &[u8], change: impl FnOnce(&mut Vec<AccountState>)) -> Vec<u8> 
     [&chunk[..1], &borsh::to_vec(&states).expect("encodes")].concat()
 }
 
-/// A state has one encoding: other bytes for the same state are refused.
 #[test]
 fn what_the_model_says_of_session_keys_differs_from_a_ledger_with_a_mistake() {
     let genesis = genesis(1, Fraction::ZERO);
@@ -869,8 +868,9 @@ fn what_the_model_says_of_session_keys_differs_from_a_ledger_with_a_mistake() {
     let first = by(1, authorize).sign(&model.network, &key(0));
     let second = by(slot_sequence(1, 1), offer).sign(&model.network, &secret);
     for transaction in [first, second] {
-        model.apply(std::slice::from_ref(&transaction), &Digest::default());
-        let applied = apply(&mut ledger, Digest::default(), vec![vec![transaction], Vec::new(), Vec::new()]);
+        let block = vec![vec![transaction.clone()], Vec::new(), Vec::new()];
+        let applied = apply(&mut ledger, Digest::default(), block);
+        model.apply(std::slice::from_ref(&transaction), &Digest::default(), &Attached::of(&applied.batch));
         assert_eq!(applied.outcomes[0].refusal(), None);
     }
     let mistakes: [fn(&mut ledger::SessionRecord); 4] = [
@@ -899,6 +899,7 @@ fn what_the_model_says_of_session_keys_differs_from_a_ledger_with_a_mistake() {
     }
 }
 
+/// A state has one encoding: other bytes for the same state are refused.
 #[test]
 fn a_snapshot_in_other_bytes_is_refused() {
     let ledger = Ledger::new(&genesis(0, Fraction::ZERO)).expect("sound");
