@@ -61,12 +61,6 @@ fn operations() -> Vec<(Value, Vec<String>)> {
             json!({"type": "exact", "side": "sell", "sell": "EUR", "buy": "USD", "units": "5000", "bound": "7000"}),
             words(&["sells exactly 0.5 EUR for at least 70 USD"]),
         ),
-        (
-            json!({"type": "authorize_session", "slot": 1, "key": PublicKey([3; 32]).to_string(), "scope": "trade",
-                "ends": "900", "alive": "600", "caps": [{"asset": "USD", "units": "700"}],
-                "possession": format!("0x{}", "00".repeat(64))}),
-            words(&["lets the key", "trade in slot 1 until block 900", "at most 7 USD", "end with block 600"]),
-        ),
         (json!({"type": "revoke_session", "slot": 3}), words(&["ends the session key in slot 3, and its offers"])),
         (
             json!({"type": "session_alive", "slot": 3, "through": "700"}),

@@ -4,12 +4,12 @@
 //! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
 //! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
 //! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
-//! the balance covers their fees: they only give money back (so do ends and timers of session keys). Cancels claim nothing: an offer that several of them name
-//! is cancelled once, and each pays. Of the replacements of one offer that with the highest number counts, unless the
-//! offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
-//! Transactions of session keys are checked before that: of those of one slot, which together would use more than a cap
-//! or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the account's spend too
-//! much, those of its session keys are removed first (module `sessions`).
+//! the balance covers their fees: they only give money back (so do ends and timers of session keys). Cancels claim
+//! nothing: an offer that several of them name is cancelled once, and each pays. Of the replacements of one offer that
+//! with the highest number counts, unless the offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
+//! Transactions of session keys are checked before that: of those of one slot, which together would use more than a
+//! cap or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the account's
+//! spend too much, those of its session keys are removed first (module `sessions`).
 //! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
 //! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
 //! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing

@@ -73,8 +73,9 @@
 //!
 //! **Where it is kept.** In the account's record, and not with the keys of venues: the filter judges a transaction and
 //! the effects change window and budget with the account at hand, in its shard; the proof and the snapshot of an
-//! account have its keys. A venue's key has a mandate for markets, no window, and ends only after a delay that the operator
-//! counts on; a key of the batch market ends with its block. One registry would have two meanings for each field.
+//! account have its keys. A venue's key has a mandate for markets, no window, and ends only after a delay that the
+//! operator counts on; a key of the batch market ends with its block. One registry would have two meanings for each
+//! field.
 //! Which offers belong to which slot is derived ([`crate::places`], module `slots`).
 //!
 //! **Left out.** Any height up to the present one as a stop: see the delayed heartbeat. Caps in value: a valuation of a

@@ -216,7 +216,7 @@ const MARKET: [Row; 23] = [
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
     of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
-    of_market(MarketMistake::BustsApplied, 1, "a fill moves units"),
+    of_market(MarketMistake::BustsApplied, 21, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
     of_market(MarketMistake::JournalMadeAnew, 2, "an honest root has stopped"),

@@ -431,7 +431,7 @@ class Node:
 
     def answer(self, ask: Ask) -> Any:
         proof = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
-        proof += self.highest.to_bytes(8, "little") + self.used.to_bytes(8, "little") + bytes(5)
+        proof += self.highest.to_bytes(8, "little") + self.used.to_bytes(8, "little") + bytes(6)
         sequence = {"highest": str(self.highest), "next": str(self.highest + 1)}
         match ask.path.split("/")[2:]:
             case ["limits"]:
