@@ -1,8 +1,8 @@
 //! What a bridge of FIX remembers over its restarts, in a directory: everything that its desk was told and did, in
 //! order. A record has all of one turn, and nothing of a turn leaves the bridge before its record is synced.
 //!
-//! It is a [`store::Store`]; a record is a byte with the version of the format and the entries, in borsh. When a session of the venue ends, the entries that
-//! still matter take the place of all before.
+//! It is a [`store::Store`]; a record is a byte with the version of the format and the entries, in borsh. When a
+//! session of the venue ends, the entries that still matter take the place of all before.
 
 use std::io::{Read, Write};
 use std::path::Path;
