@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript test-ways python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -52,6 +52,7 @@ HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --
 test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
 	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-dist test-docs
+	+@$(MAKE) --no-print-directory BUILT=yes test-ways
 
 test-build:
 	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
@@ -115,6 +116,16 @@ ifeq ($(HAS_NODE),yes)
 else
 	@echo "Node.js 20 or later is missing: the TypeScript client is not tested."
 endif
+
+# It takes what the suites of the page, of Python, of Ethereum's libraries and of TypeScript install, so it comes after them.
+test-ways: python ## One order by the page, three clients, curl and a wallet, all filled in one batch
+	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ] && command -v curl >/dev/null; then \
+	  $(MAKE) --no-print-directory --silent page $(CLIENTS)/node_modules/.ready $(TYPESCRIPT)/node_modules/.ready && \
+	  npm --prefix $(TYPESCRIPT) run --silent build && \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
+	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(CLIENTS)/with-demo.sh --developer target/debug/walras node --test --test-reporter=spec ../ways/one-batch.test.mjs; \
+	else echo "Node.js 20, Python 3.10 and curl are needed: one order by every way in is not tested."; fi
 
 # What the Python package is built and tested with; installed again when the list changes.
 $(VENV)/.ready: sdk/python/requirements.txt

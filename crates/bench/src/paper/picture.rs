@@ -20,13 +20,18 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(69, 90, 100),
 ];
 /// Most curves that a legend names.
-const LEGEND: usize = 12;
+const LEGEND: usize = 20;
+/// Pixels of a letter at the size of marks and legends, no less than any font of the page needs.
+const LETTER: f64 = 6.6;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 /// A bar: its place, its colour, its height.
 type Bar = (usize, usize, f64);
+
+/// How a curve or a group of bars is drawn beside its name.
+type Mark = fn((i32, i32), RGBColor) -> Rectangle<(i32, i32)>;
 
 /// What a picture shows.
 enum Content {
@@ -41,27 +46,78 @@ enum Content {
 /// Never: drawing into a string cannot fail.
 pub(super) fn svg(title: &str, chart: &Chart, plot: Option<&ChartPlot>) -> String {
     let content = content(chart, plot);
-    let height = match content {
-        Content::Table => (70 + ROW * (chart.table.len() + 1)) as u32,
-        _ => HEIGHT,
+    let names = content.names();
+    let widths = column_widths(chart);
+    let (width, height) = match content {
+        Content::Table => (40 + widths.iter().sum::<u32>(), (70 + ROW * (chart.table.len() + 1)) as u32),
+        _ => (WIDTH + legend_width(&names), HEIGHT),
     };
+    let width = width.max((letters(title) * 1.3) as u32 + 60).max(WIDTH);
     let plotted = plot.filter(|_| chart.series.is_empty());
     let axes = plotted.map_or(chart.axes, |plot| (plot.x, plot.y));
     let log = plotted.map_or((false, false), |plot| plot.log);
     let mut text = String::new();
-    let area = SVGBackend::with_string(&mut text, (WIDTH, height)).into_drawing_area();
+    let area = SVGBackend::with_string(&mut text, (width, height)).into_drawing_area();
     let draw = |area: &Area| -> Drawn {
         area.fill(&WHITE)?;
+        area.draw(&Text::new(title.to_owned(), (20, 14), ("sans-serif", 15)))?;
+        // The legend has a column of its own: nothing that is drawn lies under it.
+        let (plotted, legend_area) = area.margin(30, 0, 0, 0).split_horizontally(WIDTH);
         match &content {
-            Content::Curves(series) => curves(area, title, axes, log, series)?,
-            Content::Bars { places, groups, bars } => draw_bars(area, title, axes, (places, groups, bars))?,
-            Content::Table => table(area, title, chart)?,
+            Content::Curves(series) => {
+                curves(&plotted, axes, log, series)?;
+                legend(&legend_area, &names, |(x, y), colour| {
+                    Rectangle::new([(x, y - 1), (x + 16, y + 1)], colour.filled())
+                })?;
+            }
+            Content::Bars { places, groups, bars } => {
+                draw_bars(&plotted, axes, (places, groups, bars))?;
+                legend(&legend_area, &names, |(x, y), colour| {
+                    Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled())
+                })?;
+            }
+            Content::Table => table(area, &widths, chart)?,
         }
         Ok(area.present()?)
     };
     draw(&area).expect("drawing into a string does not fail");
     drop(area);
     text
+}
+
+impl Content {
+    /// Names of the curves, or of the groups of bars, if they have any.
+    fn names(&self) -> Vec<&str> {
+        let all: Vec<&str> = match self {
+            Content::Curves(series) => series.iter().map(|one| one.name.as_str()).collect(),
+            Content::Bars { groups, .. } => groups.iter().map(String::as_str).collect(),
+            Content::Table => Vec::new(),
+        };
+        if all.iter().all(|name| name.is_empty()) { Vec::new() } else { all }
+    }
+}
+
+fn letters(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+/// Pixels of the column of the legend: none without names.
+fn legend_width(names: &[&str]) -> u32 {
+    let widest = names.iter().take(LEGEND).map(|name| letters(name)).fold(0.0, f64::max);
+    if names.is_empty() { 0 } else { widest as u32 + 50 }
+}
+
+fn legend(area: &Area, names: &[&str], mark: Mark) -> Drawn {
+    for (at, name) in names.iter().enumerate().take(LEGEND) {
+        let middle = 24 + (ROW * at) as i32;
+        area.draw(&mark((8, middle), COLOURS[at % COLOURS.len()]))?;
+        area.draw(&Text::new((*name).to_owned(), (30, middle - 6), ("sans-serif", 12)))?;
+    }
+    if names.len() > LEGEND {
+        let more = format!("and {} more", names.len() - LEGEND);
+        area.draw(&Text::new(more, (30, 18 + (ROW * LEGEND) as i32), ("sans-serif", 12)))?;
+    }
+    Ok(())
 }
 
 fn content(chart: &Chart, plot: Option<&ChartPlot>) -> Content {
@@ -99,7 +155,7 @@ fn range(numbers: impl Iterator<Item = f64> + Clone, is_log: bool) -> std::ops::
     }
 }
 
-fn curves(area: &Area, title: &str, axes: (&str, &str), log: (bool, bool), series: &[ChartSeries]) -> Drawn {
+fn curves(area: &Area, axes: (&str, &str), log: (bool, bool), series: &[ChartSeries]) -> Drawn {
     let scaled = |value: f64, is_log: bool| if is_log { value.max(1e-9).log10() } else { value };
     let point = |(x, y): &(f64, f64)| (scaled(*x, log.0), scaled(*y, log.1));
     let all = || series.iter().flat_map(|one| &one.points).map(point);
@@ -108,7 +164,6 @@ fn curves(area: &Area, title: &str, axes: (&str, &str), log: (bool, bool), serie
     let right = all().filter(|(_, y)| !is_distribution || *y <= 0.99).map(|(x, _)| x);
     let (x_range, y_range) = (range(right, log.0), range(all().map(|(_, y)| y), log.1));
     let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 15))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(70)
@@ -128,35 +183,17 @@ fn curves(area: &Area, title: &str, axes: (&str, &str), log: (bool, bool), serie
         let visible = |(x, y): &(f64, f64)| *x <= x_range.end && y.is_finite();
         let points: Vec<(f64, f64)> = one.points.iter().map(point).filter(visible).collect();
         let is_few = points.len() <= 30;
-        let line = chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-        if at < LEGEND {
-            line.label(&one.name)
-                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], colour.stroke_width(2)));
-        }
+        chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
         if is_few {
             chart.draw_series(points.into_iter().map(|point| Circle::new(point, 3, colour.filled())))?;
         }
     }
-    if series.iter().any(|one| !one.name.is_empty()) {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.8))
-            .label_font(("sans-serif", 12))
-            .draw()?;
-    }
     Ok(())
 }
 
-fn draw_bars(
-    area: &Area,
-    title: &str,
-    axes: (&str, &str),
-    (places, groups, bars): (&[String], &[String], &[Bar]),
-) -> Drawn {
+fn draw_bars(area: &Area, axes: (&str, &str), (places, groups, bars): (&[String], &[String], &[Bar])) -> Drawn {
     let heights = range(bars.iter().map(|(_, _, height)| *height), false);
     let mut chart = ChartBuilder::on(area)
-        .caption(title, ("sans-serif", 15))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(70)
@@ -178,37 +215,34 @@ fn draw_bars(
         .label_style(("sans-serif", 12))
         .draw()?;
     let width = 0.8 / groups.len().max(1) as f64;
-    for (at, group) in groups.iter().enumerate() {
+    for at in 0..groups.len() {
         let colour = COLOURS[at % COLOURS.len()];
         let own = bars.iter().filter(|(_, of, _)| *of == at).map(|(place, _, height)| {
             let left = *place as f64 + 0.1 + width * at as f64;
             Rectangle::new([(left, 0.0), (left + width * 0.94, *height)], colour.filled())
         });
-        let drawn = chart.draw_series(own)?;
-        if at < LEGEND && !group.is_empty() {
-            drawn.label(group).legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 12, y + 5)], colour.filled()));
-        }
-    }
-    if groups.iter().any(|group| !group.is_empty()) {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .background_style(WHITE.mix(0.8))
-            .label_font(("sans-serif", 12))
-            .draw()?;
+        chart.draw_series(own)?;
     }
     Ok(())
 }
 
-fn table(area: &Area, title: &str, chart: &Chart) -> Drawn {
-    area.draw(&Text::new(title.to_owned(), (20, 14), ("sans-serif", 15)))?;
+/// Pixels of each column of a table: those of its longest cell.
+fn column_widths(chart: &Chart) -> Vec<u32> {
+    let width = |(column, name): (usize, &&str)| {
+        let cells = chart.table.iter().map(|row| letters(&row.get(column).map(cell_text).unwrap_or_default()));
+        cells.fold(letters(name), f64::max) as u32 + 16
+    };
+    chart.columns.iter().enumerate().map(width).collect()
+}
+
+fn table(area: &Area, widths: &[u32], chart: &Chart) -> Drawn {
     let head: Vec<String> = chart.columns.iter().map(|name| (*name).to_string()).collect();
     let rows = chart.table.iter().map(|row| row.iter().map(cell_text).collect());
-    let step = (WIDTH as usize - 40) / chart.columns.len().max(1);
     for (line, cells) in std::iter::once(head).chain(rows).enumerate() {
-        for (column, cell) in cells.into_iter().enumerate() {
-            let place = ((20 + step * column) as i32, (44 + ROW * line) as i32);
-            area.draw(&Text::new(cell, place, ("sans-serif", 12)))?;
+        let mut left = 20;
+        for (cell, width) in cells.into_iter().zip(widths) {
+            area.draw(&Text::new(cell, (left, (44 + ROW * line) as i32), ("sans-serif", 12)))?;
+            left += *width as i32;
         }
     }
     Ok(())

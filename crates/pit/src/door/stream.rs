@@ -33,7 +33,7 @@ const MESSAGE_BYTES: usize = 256 << 10;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is cut.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most books of a connection.
+/// The most books of a connection, and of a message.
 const BOOKS: usize = 64;
 /// A dead man's timer is reset at most so often.
 const QUIET: Duration = Duration::from_millis(500);
@@ -166,6 +166,11 @@ impl Connection<'_> {
             Err(error) => return self.error(&Value::Null, &Failure::malformed(error.to_string())).await,
         };
         let VenueSaid { id, attach, orders, request, books, .. } = said;
+        let books = books.unwrap_or_default();
+        if books.len() > BOOKS {
+            let why = format!("books: a message names at most {BOOKS}; nothing of it was done");
+            return self.error(&id, &Failure::malformed(why)).await;
+        }
         let placing = Placing { session: self.attached.map(|of| (of.session, of.key)) };
         let api = self.api;
         if let Some(body) = attach {
@@ -186,7 +191,7 @@ impl Connection<'_> {
                 Err(why) => self.error(&id, &why).await?,
             }
         }
-        for market in books.unwrap_or_default() {
+        for market in books {
             self.subscribe(&id, market).await?;
         }
         Ok(())

@@ -4,13 +4,16 @@
 //! and how many effects of the root are in it; nothing of it is sent before it is synced. After a restart the sessions
 //! are as they were, and the effects that are not in it are told.
 //!
-//! All integers are little-endian, in borsh. The first record is 0 and the name of the day's sessions; others are 1,
-//! the count of effects, and entries.
+//! All integers are little-endian, in borsh. The first record is 0, a byte with the version of the format and the name
+//! of the day's sessions; others are 1, the count of effects, and entries.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use protocols::soup::SoupSession;
 use store::{Disk, Options, Store, StoreError};
 use venue::SessionNumber;
+
+/// The version of the format.
+const VERSION: u8 = 1;
 
 /// What happened in a session.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -27,7 +30,7 @@ pub(crate) enum SessionEntry {
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 enum SessionRecord {
-    Begins(SoupSession),
+    Begins(u8, SoupSession),
     Entries(u64, Vec<SessionEntry>),
 }
 
@@ -45,6 +48,12 @@ pub enum SessionJournalError {
         "record {0} of the journal of sessions cannot be read: {1}; move its directory away, and participants begin anew"
     )]
     Format(u64, String),
+    /// Another version of this program wrote it.
+    #[error(
+        "the journal of sessions has format {0}, and this program reads {VERSION}; move its directory away, and \
+         participants begin anew"
+    )]
+    Version(u8),
 }
 
 /// The journal.
@@ -73,7 +82,8 @@ impl<D: Disk> SessionJournal<D> {
         for block in recovery.blocks {
             let (number, bytes) = block?;
             match borsh::from_slice(&bytes).map_err(|error| SessionJournalError::Format(number, error.to_string()))? {
-                SessionRecord::Begins(name) => found.name = name,
+                SessionRecord::Begins(VERSION, name) => found.name = name,
+                SessionRecord::Begins(version, _) => return Err(SessionJournalError::Version(version)),
                 SessionRecord::Entries(effects, entries) => {
                     found.effects = Some(effects);
                     found.entries.extend(entries);
@@ -81,7 +91,7 @@ impl<D: Disk> SessionJournal<D> {
             }
         }
         if journal.store.last_height() == 0 {
-            journal.write(&SessionRecord::Begins(name))?;
+            journal.write(&SessionRecord::Begins(VERSION, name))?;
             journal.sync()?;
         }
         Ok((journal, found))
@@ -102,5 +112,25 @@ impl<D: Disk> SessionJournal<D> {
     pub fn sync(&mut self) -> Result<(), SessionJournalError> {
         self.store.sync()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::FaultDisk;
+
+    use super::*;
+
+    #[test]
+    fn sessions_of_another_version_are_refused_by_number() {
+        let disk = FaultDisk::new(1);
+        let (mut store, _) = Store::open(disk.clone(), Options::default()).expect("a new store");
+        let first = SessionRecord::Begins(VERSION + 1, SoupSession::default());
+        store.append(1, &borsh::to_vec(&first).expect("plain data")).expect("room");
+        store.sync().expect("a sound disk");
+        drop(store);
+        let error = SessionJournal::open(disk, SoupSession::default()).err().expect("another version");
+        let told = error.to_string();
+        assert!(told.starts_with("the journal of sessions has format 2, and this program reads 1;"), "{told}");
     }
 }

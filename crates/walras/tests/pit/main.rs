@@ -306,6 +306,7 @@ fn orders_are_executed_and_settled_over_every_way_in_and_a_killed_node_goes_on()
     let mut market = Market::new();
     over_http(&mut market);
     over_stream::orders(&mut market);
+    over_stream::unread(&mut market);
     over_a_bridge(&mut market);
     over_fix::orders(&mut market);
     market.follow();

@@ -10,29 +10,64 @@ use venue::TraderAsk;
 
 use super::{Market, kinds};
 
+type Socket = tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>;
+
+fn say(socket: &mut Socket, said: &Value) {
+    socket.send(Message::text(said.to_string())).expect("said");
+}
+
+/// The next message of a kind.
+fn until(socket: &mut Socket, wanted: &str) -> Value {
+    loop {
+        let Message::Text(text) = socket.read().expect("it speaks") else { continue };
+        let message: Value = serde_json::from_str(&text).expect("JSON");
+        let typed = serde_json::from_str::<api::VenueMessage>(&text);
+        assert!(typed.is_ok(), "{message} is of no type: {typed:?}");
+        assert_ne!(message["type"], "error", "{message}");
+        if message["type"] == wanted {
+            return message;
+        }
+    }
+}
+
+/// A client that asks for more and more and reads nothing is cut, and its session ends; others trade meanwhile.
+pub fn unread(market: &mut Market) {
+    const ASKED: usize = 1_000;
+    let url = format!("{}/v1/venue/stream", market.venue.replacen("http", "ws", 1));
+    let (mut socket, _) = tungstenite::connect(&url).expect("a stream");
+    let attach = market.request("alice", TraderAsk::Attach { session: 9, ends_orders: true, dead_man_ms: None });
+    say(&mut socket, &json!({ "attach": attach }));
+    until(&mut socket, "attached");
+    market.until(|status| status.sessions == 1);
+    let too_many = vec![0; 65];
+    say(&mut socket, &json!({ "books": too_many }));
+    let refused = loop {
+        let Message::Text(text) = socket.read().expect("it speaks") else { continue };
+        let message: Value = serde_json::from_str(&text).expect("JSON");
+        if message["type"] == "error" {
+            break message;
+        }
+    };
+    assert!(refused.to_string().contains("books: a message names at most 64"), "{refused}");
+    let books = vec![0; 64];
+    for _ in 0..ASKED {
+        say(&mut socket, &json!({ "books": &books }));
+    }
+    market.until(|status| status.sessions == 0);
+    let mut images = 0;
+    while let Ok(message) = socket.read() {
+        images += usize::from(message.into_text().is_ok_and(|text| text.contains("\"image\"")));
+    }
+    assert!(images < ASKED * 64, "everything was sent to a client that did not read");
+    let bid = market.order("bob", VenueSide::Buy, 51, 1);
+    assert_eq!(kinds(&market.place(&bid)), ["accepted"]);
+}
+
 pub fn orders(market: &mut Market) {
     let url = format!("{}/v1/venue/stream", market.venue.replacen("http", "ws", 1));
     let (mut socket, _) = tungstenite::connect(&url).expect("a stream");
     let (mut copy, _) = tungstenite::connect(&url).expect("a stream");
     let attach = market.request("alice", TraderAsk::Attach { session: 7, ends_orders: true, dead_man_ms: None });
-    let say = |socket: &mut tungstenite::WebSocket<_>, said: &Value| {
-        socket.send(Message::text(said.to_string())).expect("said")
-    };
-    fn until(
-        socket: &mut tungstenite::WebSocket<tungstenite::stream::MaybeTlsStream<TcpStream>>,
-        wanted: &str,
-    ) -> Value {
-        loop {
-            let Message::Text(text) = socket.read().expect("it speaks") else { continue };
-            let message: Value = serde_json::from_str(&text).expect("JSON");
-            let typed = serde_json::from_str::<api::VenueMessage>(&text);
-            assert!(typed.is_ok(), "{message} is of no type: {typed:?}");
-            assert_ne!(message["type"], "error", "{message}");
-            if message["type"] == wanted {
-                return message;
-            }
-        }
-    }
     say(&mut socket, &json!({ "attach": attach, "books": [0] }));
     until(&mut socket, "attached");
     // A drop copy needs a key that cannot trade.

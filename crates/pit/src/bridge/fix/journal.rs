@@ -1,7 +1,7 @@
 //! What a bridge of FIX remembers over its restarts, in a directory: everything that its desk was told and did, in
 //! order. A record has all of one turn, and nothing of a turn leaves the bridge before its record is synced.
 //!
-//! It is a [`store::Store`]; integers are little-endian, in borsh. When a session of the venue ends, the entries that
+//! It is a [`store::Store`]; a record is a byte with the version of the format and the entries, in borsh. When a session of the venue ends, the entries that
 //! still matter take the place of all before.
 
 use std::io::{Read, Write};
@@ -10,6 +10,9 @@ use std::path::Path;
 use borsh::{BorshDeserialize, BorshSerialize};
 use protocols::soup::SoupSession;
 use store::{Disk, Options, RealDisk, Store, StoreError};
+
+/// The version of the format.
+const VERSION: u8 = 1;
 
 /// One thing that a desk was told, or did.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -109,7 +112,7 @@ impl<D: Disk + Clone> FixJournalFile<D> {
     /// # Errors
     /// [`FixJournalError`]: nothing of the turn may leave the bridge.
     pub fn append(&mut self, entries: &[FixEntry]) -> Result<(), FixJournalError> {
-        let bytes = borsh::to_vec(entries).expect("writing to memory cannot fail");
+        let bytes = record(entries);
         let store = self.store()?;
         store.append(store.last_height() + 1, &bytes)?;
         store.sync()?;
@@ -121,7 +124,7 @@ impl<D: Disk + Clone> FixJournalFile<D> {
     /// # Errors
     /// [`FixJournalError`].
     pub fn replace(&mut self, entries: &[FixEntry]) -> Result<(), FixJournalError> {
-        let bytes = borsh::to_vec(entries).expect("writing to memory cannot fail");
+        let bytes = record(entries);
         let place = self.place.clone();
         let store = self.store()?;
         let mut writer = store.begin_replacement(store.last_height() + 1)?;
@@ -133,6 +136,31 @@ impl<D: Disk + Clone> FixJournalFile<D> {
     }
 }
 
+fn record(entries: &[FixEntry]) -> Vec<u8> {
+    borsh::to_vec(&(VERSION, entries)).expect("writing to memory cannot fail")
+}
+
 fn read(number: u64, bytes: &[u8]) -> Result<Vec<FixEntry>, FixJournalError> {
-    borsh::from_slice(bytes).map_err(|error| FixJournalError::Format(number, error.to_string()))
+    let format = |why: String| FixJournalError::Format(number, why);
+    match bytes {
+        [VERSION, entries @ ..] => borsh::from_slice(entries).map_err(|error| format(error.to_string())),
+        [version, ..] => Err(format(format!("its format has version {version}, and this program reads {VERSION}"))),
+        [] => Err(format("it is empty".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_another_version_are_refused_by_number() {
+        let entries = [FixEntry::Expects(7), FixEntry::Forgets(3)];
+        let mut bytes = record(&entries);
+        assert_eq!(read(1, &bytes).expect("a sound record"), entries);
+        bytes[0] = VERSION + 1;
+        let told = read(5, &bytes).expect_err("another version").to_string();
+        assert!(told.contains("record 5") && told.contains("has version 2, and this program reads 1"), "{told}");
+        assert!(read(1, &[]).is_err());
+    }
 }
