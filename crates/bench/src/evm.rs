@@ -6,11 +6,15 @@
 //! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
 //! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery: with
-//! none, more threads only pay for their choice not to use them. `written_in_1` and `written_in_4` are the executor
-//! including the writing of its results: in one run over the superblock, and sub-block by sub-block.
+//! none, more threads only pay for their choice not to use them; and how much processor time all threads spent on a
+//! transaction, in microseconds. `written_in_1` and `written_in_4` are the executor including the writing of its
+//! results: in one run over the superblock, and sub-block by sub-block.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::hint::black_box;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +26,7 @@ use revm::handler::{EvmTr, ExecuteEvm, MainBuilder, MainContext};
 use serde_json::{Value, json};
 use stm::{Tuning, Workers};
 
+use crate::consensus::processor;
 use crate::scaling::median;
 use ::clearing::workload::Seeded;
 
@@ -216,6 +221,11 @@ fn by_sub_blocks(workers: &mut Workers, load: &Load, parts: usize) -> (f64, u64)
     })
 }
 
+/// Processor time of all threads.
+fn processor_seconds() -> f64 {
+    processor().values().sum()
+}
+
 fn best_of(mut block: impl FnMut() -> f64) -> f64 {
     let begun = Instant::now();
     let mut best = block();
@@ -225,16 +235,57 @@ fn best_of(mut block: impl FnMut() -> f64) -> f64 {
     best
 }
 
-/// Runs everything; `say` is called with each step.
-pub fn run(options: &EvmOptions, say: &mut dyn FnMut(&str)) -> Value {
-    let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| evm_workers(threads)).collect();
+/// The loads that are asked for, made when it is their turn.
+fn loads(options: &EvmOptions) -> impl Iterator<Item = (&'static str, Load)> {
     type Make = fn(&EvmOptions) -> Load;
     let loads: [(&str, Make); 4] =
         [("payments", payments), ("token_transfers", token), ("swaps", swaps), ("hot_slot", hot_slot)];
+    loads.into_iter().filter(|(name, _)| options.loads.contains(name)).map(|(name, load)| (name, load(options)))
+}
+
+/// Writes each load into a file of this folder, for another executor: a line `block NUMBER TIME BASE_FEE GAS_LIMIT
+/// PROPOSER`; lines `code HASH CODE`, `account ADDRESS NONCE BALANCE CODE_HASH` and `slot ADDRESS KEY VALUE` of the
+/// state before the block; and its transactions in order, `call SENDER NONCE TO VALUE GAS_LIMIT GAS_PRICE DATA`.
+///
+/// # Errors
+/// If a file cannot be written.
+///
+/// # Panics
+/// If a transaction creates a contract: no load has such.
+pub fn write_loads(options: &EvmOptions, folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    for (name, load) in loads(options) {
+        let mut file = BufWriter::new(File::create(folder.join(format!("{name}.txt")))?);
+        let block = &load.jobs[0].context.block;
+        let (number, time, fee) = (block.number, block.timestamp, block.basefee);
+        writeln!(file, "block {number} {time} {fee} {} {}", block.gas_limit, block.beneficiary)?;
+        let maps = &load.state.0;
+        for (hash, code) in &maps.codes {
+            writeln!(file, "code {hash} {}", code.original_bytes())?;
+        }
+        for (address, info) in &maps.accounts {
+            writeln!(file, "account {address} {} {} {}", info.nonce, info.balance, info.code_hash)?;
+        }
+        for ((address, key), value) in &maps.slots {
+            writeln!(file, "slot {address} {key} {value}")?;
+        }
+        for job in &load.jobs {
+            let TxEnv { caller, nonce, kind, value, gas_limit, gas_price, data, .. } = &*job.transaction;
+            let to = kind.to().expect("loads only call");
+            writeln!(file, "call {caller} {nonce} {to} {value} {gas_limit} {gas_price} {data}")?;
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+/// Runs everything; `say` is called with each step.
+pub fn run(options: &EvmOptions, say: &mut dyn FnMut(&str)) -> Value {
+    let mut pools: Vec<Workers> = options.threads.iter().map(|&threads| evm_workers(threads)).collect();
     let mut runs = BTreeMap::new();
-    for (name, load) in loads.into_iter().filter(|(name, _)| options.loads.contains(name)) {
+    for (name, load) in loads(options) {
         say(name);
-        runs.insert(name, measure(&load(options), options.rounds, &mut pools));
+        runs.insert(name, measure(&load, options.rounds, &mut pools));
     }
     let EvmOptions { transactions, accounts, pools, .. } = options;
     json!({ "transactions_per_block": transactions, "accounts": accounts, "pools": pools, "runs": runs })
@@ -257,16 +308,20 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
             let threads = workers.threads();
             for (name, tuning) in [("", evm_tuning(&load.jobs)), ("_always_parallel", parallel_tuning())] {
                 let name = format!("{threads}{name}");
+                let (mut told, mut blocks, before) = (Value::Null, 0, processor_seconds());
                 let time = best_of(|| {
                     let (time, found, tally) = block(workers, load, &tuning);
                     assert_eq!(found, gas, "gas equals that of the loop");
                     let parallel = load.jobs.len().saturating_sub(tally.sequential as usize);
-                    let told = json!({ "executions": tally.executions, "aborts": tally.aborts,
-                                       "blocked": tally.blocked, "sequential": tally.sequential,
-                                       "parallel": parallel });
-                    tallies.insert(name.clone(), told);
+                    told = json!({ "executions": tally.executions, "aborts": tally.aborts,
+                                   "blocked": tally.blocked, "sequential": tally.sequential,
+                                   "parallel": parallel });
+                    blocks += 1;
                     time
                 });
+                let spent = (processor_seconds() - before) * 1e6 / (f64::from(blocks) * each);
+                told["processor_us_per_transaction"] = spent.into();
+                tallies.insert(name.clone(), told);
                 note(name, time);
             }
             for parts in [1, SUB_BLOCKS] {
@@ -285,4 +340,31 @@ fn measure(load: &Load, rounds: usize, pools: &mut [Workers]) -> Value {
     let gas_each = gas as f64 / each;
     json!({ "gas_per_transaction": gas_each, "us_per_transaction": medians(times), "times_sequential": medians(ratios),
             "threads": tallies })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_loads_have_all_transactions_and_what_they_read() {
+        let loads = EvmOptions::LOADS.to_vec();
+        let options = EvmOptions { threads: vec![1], transactions: 20, accounts: 10, pools: 2, rounds: 1, loads };
+        let folder = tempfile::tempdir().expect("a folder");
+        write_loads(&options, folder.path()).expect("files are written");
+        for name in EvmOptions::LOADS {
+            let text = std::fs::read_to_string(folder.path().join(format!("{name}.txt"))).expect("a file");
+            let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+            let of = |kind: &str| lines.iter().filter(|line| line[0] == kind).count();
+            assert_eq!((of("block"), of("call")), (1, 20), "{name}");
+            let accounts: Vec<&str> = lines.iter().filter(|line| line[0] == "account").map(|line| line[1]).collect();
+            let calls = lines.iter().filter(|line| line[0] == "call");
+            for call in calls {
+                assert_eq!(call.len(), 8, "{call:?}");
+                assert!(accounts.contains(&call[1]) && accounts.contains(&call[3]), "{name}: {call:?}");
+                assert_eq!(call[7] == "0x", name == "payments", "{call:?}");
+            }
+            assert_eq!(of("code") > 0, name != "payments");
+        }
+    }
 }

@@ -71,7 +71,7 @@ impl LaneLog for Memory {
 }
 
 /// Nanoseconds of CPU time of this thread.
-fn cpu() -> u64 {
+pub(crate) fn cpu() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux provides it");
     text.split(' ').next().and_then(|word| word.parse().ok()).expect("a number")
 }

@@ -18,7 +18,7 @@ use std::hint::black_box;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
@@ -35,7 +35,7 @@ use store::RealDisk;
 
 use crate::consensus::processor;
 use crate::exchange::Error;
-use crate::lane_rows::{self, Item, LaneRowsOptions};
+use crate::lane_rows::{self, Item, LaneRowsOptions, cpu};
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -374,6 +374,9 @@ impl LoadNetwork<'_> {
         let built: Vec<Vec<OnceLock<()>>> =
             shares.iter().map(|share| share.chunks(TOGETHER).map(|_| OnceLock::new()).collect()).collect();
         let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
+        // The threads of the client end before the times of all threads are read again.
+        let client = AtomicU64::new(0);
+        let end = || client.fetch_add(cpu(), Ordering::Relaxed);
         let mut collected = Vec::new();
         std::thread::scope(|scope| -> Result<(), Error> {
             let mut readers = Vec::new();
@@ -381,11 +384,12 @@ impl LoadNetwork<'_> {
                 let tls = self.variant == LaneVariant::Tls;
                 let key = tls.then(|| committee.key(*validator, *number)).transpose()?;
                 let (writing, reading) = connect(shard.address(), key)?;
-                let (done, counts, places) = (&done, &counts, &places);
+                let (done, counts, places, end) = (&done, &counts, &places, &end);
                 let (share, built) = (&shares[usize::from(*number)], &built[usize::from(*number)]);
-                std::thread::Builder::new()
-                    .name("load-writer".into())
-                    .spawn_scoped(scope, move || self.send_all(writing, (loads, share), done, (built, build)))?;
+                std::thread::Builder::new().name("load-writer".into()).spawn_scoped(scope, move || {
+                    self.send_all(writing, (loads, share), done, (built, build));
+                    end();
+                })?;
                 let read = move || {
                     let missing = share.len();
                     let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves, missing };
@@ -394,6 +398,7 @@ impl LoadNetwork<'_> {
                         // The readers are done: writers need not wait any more.
                         done.store(usize::MAX / 2, Ordering::Release);
                     }
+                    end();
                     answers
                 };
                 readers.push(std::thread::Builder::new().name("load-reader".into()).spawn_scoped(scope, read)?);
@@ -423,7 +428,7 @@ impl LoadNetwork<'_> {
                 "machine_of_each_validator": spent("lane-machine") / validators,
                 "syncer_of_each_validator": spent("lane-syncer") / validators,
                 "sockets_of_each_validator": spent("lane-sockets") / validators,
-                "client": spent("load-"),
+                "client": client.load(Ordering::Relaxed) as f64 / 1e3 / loads.len() as f64,
             },
         });
         Ok((value, (0..loads.len()).map(certificate).collect()))
@@ -558,6 +563,8 @@ mod tests {
         for run in runs {
             for phase in ["from_genesis", "from_certificates", "settlement"] {
                 assert!(run[phase]["payments_per_second"].as_f64().expect("a number") > 0.0, "{run}");
+                let client = &run[phase]["processor_us_per_payment"]["client"];
+                assert!(client.as_f64().expect("a number") > 0.0, "{run}");
             }
         }
     }

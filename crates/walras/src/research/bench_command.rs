@@ -493,6 +493,9 @@ pub enum Bench {
         /// Measured rounds; medians are reported.
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
         rounds: u32,
+        /// Write the blocks and the states before them into this folder for another executor, and measure nothing.
+        #[arg(long)]
+        flow: Option<PathBuf>,
     },
     /// Frames between validators on loopback: bulk, votes alone and concurrent with bulk, superblocks.
     #[command(
@@ -755,7 +758,7 @@ impl Bench {
                 };
                 print_figures(&bench::stm::run(&options, &mut say), json);
             }
-            Bench::Evm { threads, transactions, accounts, pools, rounds } => {
+            Bench::Evm { threads, transactions, accounts, pools, rounds, flow } => {
                 let options = bench::evm::EvmOptions {
                     threads: threads.into_iter().map(|threads| threads as usize).collect(),
                     transactions: transactions as usize,
@@ -764,7 +767,12 @@ impl Bench {
                     rounds: rounds as usize,
                     loads: bench::evm::EvmOptions::LOADS.to_vec(),
                 };
-                print_figures(&bench::evm::run(&options, &mut say), json);
+                match flow {
+                    Some(folder) => {
+                        bench::evm::write_loads(&options, &folder).with_context(|| format!("{}", folder.display()))?
+                    }
+                    None => print_figures(&bench::evm::run(&options, &mut say), json),
+                }
             }
             Bench::Transport { frame_bytes, frames, round_trips, validators, heights } => {
                 let options = bench::transport::TransportOptions {
