@@ -130,7 +130,12 @@ proptest! {
             let order = &book.exacts[fill.order as usize];
             let (sold, bought) = order.moves(fill.other);
             match order.side {
-                ExactSide::Buy => prop_assert!(bought == order.units && sold <= order.bound),
+                ExactSide::Buy => {
+                    prop_assert!(bought == order.units && sold <= order.bound);
+                    // It pays the fewest units that buy as many, by the rate itself.
+                    let pays = |sold| rate(&with, order).payout(sold).is_none_or(|paid| paid >= order.units);
+                    prop_assert!(pays(sold) && !pays(sold - 1));
+                }
                 ExactSide::Sell => prop_assert!(sold == order.units && bought >= order.bound),
             }
         }
