@@ -411,3 +411,54 @@ fn an_exact_order_is_filled_exactly_or_says_why_not() {
     assert!(code == Some(1) && said.contains("two different assets"), "{said}");
     assert_eq!(node.terminate().code(), Some(0));
 }
+
+/// A bot's key trades within its caps; its offers end when it is stopped, and nothing is left of it when it is revoked.
+#[test]
+fn a_session_key_trades_within_its_caps_until_it_is_stopped_and_revoked() {
+    let folder = TempDir::new().expect("a folder");
+    let (node, key) = founded(&folder, &["--supply", "1000000"]);
+    let bot = folder.path().join("bot.json");
+    assert!(walras().args(["wallet", "new", "--key"]).arg(&bot).output().expect("walras runs").status.success());
+    let own = |arguments: &[&str]| {
+        let output = wallet(&node.server, arguments, Some(&key));
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let file = bot.to_str().expect("text");
+    let output = walras().args(["wallet", "address", "--key"]).arg(&key).output().expect("walras runs");
+    let account = text(&output.stdout).trim().to_string();
+    let of_bot = |arguments: &[&str]| {
+        let signed = [arguments, &["--session", file, "--account", &account]].concat();
+        let output = wallet(&node.server, &signed, None);
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let offers = || {
+        let (_, body) = get(&agent(), &node.server, &format!("/v1/accounts/{account}/offers"));
+        body["offers"].as_array().map_or(0, Vec::len)
+    };
+    let add = ["session", "add", "--session-key", file, "--cap", "USD:500", "--cap", "EUR:120"];
+    assert_eq!(own(&add).0, Some(0));
+    let listed = own(&["session", "list"]).1;
+    assert!(listed.contains("slot 1: ") && listed.contains("may trade") && listed.contains("of 500 USD"), "{listed}");
+    let offer = |amount| ["offer", "--sell", "EUR", "--buy", "USD", "--amount", amount, "--limit", "2"];
+    let (code, said) = of_bot(&offer("100"));
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(offers(), 1);
+    let (code, said) = of_bot(&offer("100"));
+    assert!(code == Some(1) && said.contains("slot 1") && said.contains("cap"), "beyond its cap: {said}");
+    let (code, said) = of_bot(&["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "1"]);
+    assert!(code == Some(1) && said.contains("slot 1"), "it pays nobody: {said}");
+    assert!(own(&["session", "list"]).1.contains("used 100 EUR"), "{}", own(&["session", "list"]).1);
+    let alive = |how: &[&str]| of_bot(&[&["session", "alive", "--slot", "1"], how].concat());
+    assert_eq!(alive(&["--stop"]).0, Some(0));
+    assert_eq!(offers(), 0, "its offers end with the block");
+    let (code, said) = of_bot(&offer("50"));
+    assert!(code == Some(1) && said.contains("slot 1"), "it is stopped: {said}");
+    assert_eq!(alive(&["--heights", "1000"]).0, Some(0));
+    assert_eq!(of_bot(&offer("50")).0, Some(0));
+    assert_eq!(own(&["session", "revoke", "--slot", "1"]).0, Some(0));
+    assert_eq!(offers(), 0);
+    assert!(own(&["session", "list"]).1.contains("has 0 session keys"));
+    let (code, said) = of_bot(&offer("50"));
+    assert!(code != Some(0), "{said}");
+    assert_eq!(node.terminate().code(), Some(0));
+}

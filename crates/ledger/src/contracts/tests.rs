@@ -90,7 +90,7 @@ fn control_of_an_address_is_never_shared() {
     account.credit(AssetId(0), 1);
     assert!(account.is_controlled_by(&key) && super::state::shown_nonce(&account) == 0);
     let mut acted = account.clone();
-    acted.window_mut().mark(1);
+    acted.mark(1);
     assert_eq!(super::state::shown_nonce(&acted), 1, "creation fails here");
     let mut registered = account.clone();
     registered.register(key);
