@@ -444,7 +444,7 @@ fn a_session_key_trades_within_its_caps_until_it_is_stopped_and_revoked() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(offers(), 1);
     let (code, said) = of_bot(&offer("100"));
-    assert!(code == Some(1) && said.contains("slot 1") && said.contains("cap"), "beyond its cap: {said}");
+    assert!(code == Some(1) && said.contains("needs 100 EUR and its cap leaves 20 EUR"), "beyond its cap: {said}");
     let (code, said) = of_bot(&["pay", "--to", RECEIVER, "--asset", "USD", "--amount", "1"]);
     assert!(code == Some(1) && said.contains("slot 1"), "it pays nobody: {said}");
     assert!(own(&["session", "list"]).1.contains("used 100 EUR"), "{}", own(&["session", "list"]).1);

@@ -108,7 +108,7 @@ class ModelNode:
     def window(self) -> bytes:
         bits = sum(1 << behind for behind in range(64) if self.highest - behind in self.used)
         head = bytes(4) + b"\1" + address_bytes(KEY.address) + b"\0"
-        return head + self.highest.to_bytes(8, "little") + bits.to_bytes(8, "little") + bytes(5)
+        return head + self.highest.to_bytes(8, "little") + bits.to_bytes(8, "little") + bytes(6)
 
     def answer(self, ask: Ask) -> dict[str, Any]:
         match ask.path.split("/")[2:]:

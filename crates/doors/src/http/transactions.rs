@@ -275,8 +275,10 @@ impl Api {
     /// The error of a refused transaction, which is remembered. An overdraft names what is missing.
     fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
         let mut text = json::refused(refusal);
-        if refusal == Refusal::OVERDRAFT {
-            text.message = self.overdraft(&transaction.body);
+        match refusal {
+            Refusal::OVERDRAFT => text.message = self.overdraft(&transaction.body),
+            Refusal::SESSION_CAP => text.message = self.beyond_caps(&transaction.body),
+            _ => {}
         }
         text.message.extend(self.session_named(&transaction.body, refusal));
         self.refused.remember(transaction.id(), refusal, &text);
@@ -296,6 +298,31 @@ impl Api {
             None => format!("slot {slot} has no key"),
         };
         Some(format!("; {named}"))
+    }
+
+    /// What a session key's transaction would use of each asset, and what its caps leave.
+    fn beyond_caps(&self, body: &Body) -> String {
+        let account = self.backend.account(&body.account).account;
+        let sessions = account.as_ref().and_then(|account| account.sessions.as_ref());
+        let session = sessions.and_then(|sessions| sessions.get(slot_of(body.sequence)));
+        let room = |asset: AssetId| session.map_or(0, |session| session.room(asset));
+        let money = |asset, units| self.symbols.money(asset, units);
+        let needs = ledger::spending(body, self.published().views().outline().fee);
+        let beyond = needs.iter().filter(|(asset, units)| room(**asset) < **units);
+        let beyond = beyond.map(|(asset, units)| {
+            format!("needs {} and its cap leaves {}", money(*asset, *units), money(*asset, room(*asset)))
+        });
+        let beyond: Vec<String> = beyond.collect();
+        match beyond.is_empty() {
+            true => {
+                "the pending transactions of this session key use up its caps: wait until they are committed".into()
+            }
+            false => format!(
+                "the session key may not use so much, fees included: it {}; cancel its offers, or let the account \
+                 authorise a key with higher caps",
+                beyond.join(", ")
+            ),
+        }
     }
 
     /// What an overdrawing transaction needs of each asset, and what its account has.
