@@ -68,16 +68,25 @@ impl TestServer {
     }
 
     fn serve(programs: &Path, folder: &Path, user: Option<u32>) -> Child {
-        let mut serve = Self::command(&programs.join("postgres"), user);
-        serve.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-h", "", "-c", "fsync=off"]);
-        let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
-        let child = serve.stderr(log).spawn().expect("postgres runs");
+        let begin = || {
+            let mut serve = Self::command(&programs.join("postgres"), user);
+            serve.arg("-D").arg(folder.join("data")).arg("-k").arg(folder).args(["-h", "", "-c", "fsync=off"]);
+            let log = File::options().create(true).append(true).open(folder.join("log")).expect("a log");
+            serve.stderr(log).spawn().expect("postgres runs")
+        };
+        let mut child = begin();
         // It says itself when it takes connections.
         let is_ready = || {
             let mut ask = Self::command(&programs.join("pg_isready"), user);
             ask.arg("-q").arg("-h").arg(folder).status().is_ok_and(|answer| answer.success())
         };
         while !is_ready() {
+            // After a crash a server ends at once while processes of the one before still hold its memory.
+            if child.try_wait().expect("it is ours").is_some() {
+                let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
+                assert!(log.contains("is still in use"), "postgres does not start: {log}");
+                child = begin();
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
         child
