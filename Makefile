@@ -231,7 +231,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) bench clearing --suite hostile --books 1000000
 	./$(WALRAS) bench clearing --suite minimum --books 1000000
 	$(CARGO) test --locked --release -p payments -- --ignored
-	$(CARGO) test --locked --release -p matching -p venue -p ledger -- --ignored
+	$(CARGO) test --locked --release -p matching -p venue -p ledger -p consensus -- --ignored
 
 clean: ## Remove what was built
 	$(CARGO) clean

@@ -49,7 +49,7 @@
 //!   placed. At most `ENDS_MAX` offers of session keys lapse at one height, before what one block adds; who finds a
 //!   height crowded takes the next one, and to crowd many of them takes as many offers. A sub-block has a quota of
 //!   stops and revocations ([`crate::SESSION_ENDS_PER_SUB_BLOCK`]). Who fills the quota delays those of others at a fee
-//!   each, but not the timer, which is the promise.
+//!   each, but neither the timer, which is the promise, nor a new key of the account, which closes all its sessions.
 //! - *Revoke and an order in one block*: the order is in the batch of this block, within its cap; what is left of it
 //!   ends after the batch.
 //! - *Lapse against fill*: the batch of block `alive` comes first; what it sold is sold, and the rest returns once.

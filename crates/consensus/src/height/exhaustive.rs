@@ -1,5 +1,5 @@
-//! Explores every way in which broadcasts and binary consensus of four slots can end at three correct validators, and
-//! what each of them makes of it: the reduction to one superblock.
+//! Explores every way in which broadcasts and binary consensus of up to four slots can end at three correct
+//! validators, and what each of them makes of it: the reduction to one superblock.
 //!
 //! The states are those of the code itself. Of the other two protocols the reduction needs only what their own
 //! exhaustive models check, so here each happens in one step. A slot has one digest; once a correct validator knows
@@ -289,7 +289,7 @@ fn every_height_of_four_ends_with_one_superblock() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "long: `make soak` runs it"]
 fn larger_heights_end_with_one_superblock() {
     holds(false, 4);
 }
