@@ -190,7 +190,7 @@ export function encodeBody(body: Body): Uint8Array {
 
 const POSSESSION_TAG = utf8ToBytes("walras session key possession v1\0");
 /** Bits of a number below the slot of its session key. */
-const SLOT_BITS = 43n;
+export const SLOT_BITS = 43n;
 
 /** What a key signs to agree that it acts for an account in a slot. */
 export const sessionPossessionBytes = (network: string, account: string, slot: number, key: string): Uint8Array =>
@@ -198,6 +198,9 @@ export const sessionPossessionBytes = (network: string, account: string, slot: n
 
 /** The number of a session key's transaction; `number` is counted from 1 in each slot. */
 export const slotSequence = (slot: number, number: bigint): bigint => (BigInt(slot) << SLOT_BITS) | number;
+
+/** The slot of a number: 0 of the account's own ones, and of those of contracts' offers. */
+export const slotOf = (sequence: bigint): number => (sequence < 1n << 63n ? Number(sequence >> SLOT_BITS) : 0);
 
 /** What an ed25519 key signs. */
 export const signingBytes = (body: Body, network: string): Uint8Array => concatBytes(SIGNED_TAG, fromHex(network), encodeBody(body));
@@ -267,6 +270,10 @@ export class Signed {
   }
   get sequence(): bigint {
     return number(this.bytes, 28, 8);
+  }
+  /** The slot of the session key that signed it; 0 of the account's own key. */
+  get slot(): number {
+    return slotOf(this.sequence);
   }
   get until(): bigint {
     return number(this.bytes, 36, 8);

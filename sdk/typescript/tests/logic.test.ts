@@ -298,7 +298,7 @@ test("a transaction that nobody knows is void only when it can never count", asy
   assert.deepEqual(await fate({ highest: 2, used: 1 }), ["unknown", undefined]);
   // The node began from a later snapshot: it may have forgotten that the transaction was executed.
   assert.deepEqual(await fate({ highest: 1, used: 1, kept: 1001 }), ["unknown", undefined]);
-  assert.throws(() => windowOf(new Uint8Array([0, 0, 0, 0, 1])));
+  assert.throws(() => windowOf(new Uint8Array([0, 0, 0, 0, 1]), 1n));
   assert.ok(isFree({ highest: 70n, used: 1n }, 7n) && !isFree({ highest: 71n, used: 1n }, 7n));
 });
 
