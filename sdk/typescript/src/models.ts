@@ -1,8 +1,8 @@
 /** What a node answers, with amounts and prices as decimal text in whole assets. */
-import { slotOf } from "./encoding.js";
 import type * as bodies from "./bodies.js";
 import type { Assets } from "./assets.js";
 import { divide, parseDecimal, plainText } from "./decimal.js";
+import { slotOf } from "./slot.js";
 
 export type Balance = { asset: string; available: string; locked: string };
 /** `session_slots` are given to session keys; the next one is one above. */

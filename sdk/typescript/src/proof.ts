@@ -4,7 +4,8 @@
  */
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
-import { SLOT_BITS, derived, number, slotOf } from "./encoding.js";
+import { derived, number } from "./encoding.js";
+import { SLOT_BITS, slotOf } from "./slot.js";
 import { toHex } from "./typed.js";
 
 const [NODE, FORK, LEAF, OTHER] = [1, 2, 3, 4];

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import WebSocket from "ws";
 import { AmountError, Client, Ed25519Key, EthereumKey, SessionKeyError, StreamError, TransactionRefusedError, VoidError, type Options } from "../src/index.js";
-import { slotOf, slotSequence } from "../src/encoding.js";
+import { slotOf, slotSequence } from "../src/slot.js";
 import { FolderStore } from "../src/node-store.js";
 import type { Socket } from "../src/stream.js";
 
