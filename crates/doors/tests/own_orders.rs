@@ -168,16 +168,17 @@ fn own_orders_are_told_as_they_are_taken_placed_filled_and_ended() {
         let fills = filled["fills"].as_array().expect("fills");
         assert_eq!((fills.len(), &fills[0]["offer"]), (1, &json!("1")), "{filled}");
         assert_eq!(filled["orders"][1]["left"], fills[0]["left"]);
-        // A block of others' is not told; an end and a cancel are.
-        late.commit(&[offer(OTHER, 2, 1_000_000, Life::OneBatch)]);
+        // Each block is told with its own height, also where the next one is there already: first the fill by another's
+        // offer, of an order that has gone meanwhile, then that end and the other.
         let Operation::CreateOffer { limit, .. } = own(1, 1, Life::Rests).body.operation else { unreachable!() };
         let place = OfferPlace { sell: AssetId(0), buy: AssetId(1), limit, offer: 1 };
-        late.commit(&[signed(key().public(), 3, Operation::Cancel(Box::new([place])))]);
-        let mut ended = one.hear();
-        if ended["height"] == 3 {
-            assert_eq!(ended["fills"].as_array().map(Vec::len), Some(1), "what is told has a reason: {ended}");
-            ended = one.hear();
-        }
+        let cancel = signed(key().public(), 3, Operation::Cancel(Box::new([place])));
+        late.commit_all(&[&[offer(OTHER, 2, 1_000_000, Life::OneBatch)], &[cancel]]);
+        let filled = one.hear();
+        assert_eq!((&filled["height"], &filled["fills"][0]["height"]), (&json!(3), &json!(3)), "{filled}");
+        assert_eq!(states(&filled), [state("1", "ended", "cancelled")], "{filled}");
+        let ended = one.hear();
+        assert_eq!((&ended["height"], &ended["fills"]), (&json!(4), &json!([])), "{ended}");
         assert_eq!(states(&ended), [state("2", "ended", "expired"), state("1", "ended", "cancelled")], "{ended}");
         // Who comes later finds the same in the snapshot, and the histories say the same.
         let mut late_one = Subscriber::new(server);

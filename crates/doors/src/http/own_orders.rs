@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use api::{HistoryFillBody, OwnOrdersBody, PendingOrderBody, PlacedOrderBody};
 use ledger::WindowError;
 use primitives::{Address, Height, Sequence};
-use readers::history::{FillRow, HistoryPart, HistoryRange, HistorySpan};
+use readers::history::{FillRow, HistoryPart, HistoryPlace, HistoryRange, HistorySpan};
 use readers::views::CommittedBlock;
 
 use super::{Api, Failure};
@@ -40,19 +40,20 @@ impl Api {
     /// The newest orders and fills, and what is pending.
     pub(super) fn orders_snapshot(&self, account: &Address) -> Result<(OwnOrdersBody, ToldOrders), Failure> {
         let span = self.backend.history()?;
-        let numbers: Vec<Sequence> = self.placed_since(account, 0, SNAPSHOT)?;
+        let numbers: Vec<Sequence> = self.placed_in(account, HistoryPart::WHOLE, SNAPSHOT)?;
         let body = OwnOrdersBody {
             height: span.height,
             account: account.to_string(),
             orders: self.orders_numbered(account, span, &numbers)?,
-            fills: self.fills_since(account, 0, SNAPSHOT)?,
+            fills: self.fills_of(account, HistoryPart::WHOLE, SNAPSHOT)?,
             pending: self.pending_orders(account, span)?,
         };
         let told = ToldOrders { height: Some(span.height), pending: body.pending.clone() };
         Ok((body, told))
     }
 
-    /// What a block changed, and what an index that follows late has of those before.
+    /// What a block changed, and what an index that follows late has of those before. The index may be ahead of what
+    /// is told: a message ends with its block, so that each end and each fill comes with the height that it names.
     pub(super) fn orders_news(
         &self,
         account: &Address,
@@ -65,9 +66,13 @@ impl Api {
             return Ok((OrdersNews::Nothing, ToldOrders { height: None, ..told }));
         }
         let Some(last) = told.height else { return self.orders_anew(account) };
-        let since = last.saturating_add(1);
-        let fills = self.fills_since(account, since, MESSAGE + 1)?;
-        let mut numbers: BTreeSet<Sequence> = self.placed_since(account, since, MESSAGE + 1)?.into_iter().collect();
+        if height <= last {
+            return Ok((OrdersNews::Nothing, told));
+        }
+        let below = height.checked_add(1).map(|height| HistoryPlace { height, position: 0 });
+        let part = HistoryPart { below, since: last.saturating_add(1) };
+        let fills = self.fills_of(account, part, MESSAGE + 1)?;
+        let mut numbers: BTreeSet<Sequence> = self.placed_in(account, part, MESSAGE + 1)?.into_iter().collect();
         numbers.extend(fills.iter().filter_map(|fill| fill.offer.parse::<Sequence>().ok()));
         let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *account);
         numbers.extend(ended.map(|ended| ended.place.id));
@@ -76,14 +81,14 @@ impl Api {
         }
         let numbers: Vec<Sequence> = numbers.into_iter().rev().collect();
         let body = OwnOrdersBody {
-            height: span.height,
+            height,
             account: account.to_string(),
             orders: self.orders_numbered(account, span, &numbers)?,
             fills,
             pending: self.pending_orders(account, span)?,
         };
         let is_same = body.orders.is_empty() && body.fills.is_empty() && body.pending == told.pending;
-        let told = ToldOrders { height: Some(span.height.max(last)), pending: body.pending.clone() };
+        let told = ToldOrders { height: Some(height), pending: body.pending.clone() };
         Ok((if is_same { OrdersNews::Nothing } else { OrdersNews::Changes(body) }, told))
     }
 
@@ -92,14 +97,14 @@ impl Api {
         Ok((OrdersNews::Snapshot(body), told))
     }
 
-    /// Numbers of the orders that blocks from a height on contain, the newest first.
-    fn placed_since(&self, account: &Address, since: Height, count: usize) -> Result<Vec<Sequence>, Failure> {
-        let range = HistoryRange::orders(account, HistoryPart { below: None, since });
+    /// Numbers of the orders that blocks of a part contain, the newest first.
+    fn placed_in(&self, account: &Address, part: HistoryPart, count: usize) -> Result<Vec<Sequence>, Failure> {
+        let range = HistoryRange::orders(account, part);
         Ok(self.order_rows(&range, count)?.into_iter().map(|(_, row)| row.sequence).collect())
     }
 
-    fn fills_since(&self, account: &Address, since: Height, count: usize) -> Result<Vec<HistoryFillBody>, Failure> {
-        let range = HistoryRange::fills(account, HistoryPart { below: None, since });
+    fn fills_of(&self, account: &Address, part: HistoryPart, count: usize) -> Result<Vec<HistoryFillBody>, Failure> {
+        let range = HistoryRange::fills(account, part);
         let rows = self.fill_rows(&range, count)?;
         Ok(rows.iter().map(|(place, row): &(_, FillRow)| self.symbols.history_fill(place.height, row)).collect())
     }

@@ -113,6 +113,16 @@ impl Fake {
     /// Applies, archives and publishes a block of these transactions, which count as signed.
     #[allow(dead_code, reason = "not every test has blocks")]
     pub fn commit(&self, transactions: &[Transaction]) {
+        self.commit_all(&[transactions]);
+    }
+
+    /// Does so with blocks of these, and tells the first only after the last is there.
+    pub fn commit_all(&self, blocks: &[&[Transaction]]) {
+        let committed: Vec<CommittedBlock> = blocks.iter().map(|transactions| self.append(transactions)).collect();
+        committed.into_iter().for_each(|block| self.published.announce(Arc::new(block)));
+    }
+
+    fn append(&self, transactions: &[Transaction]) -> CommittedBlock {
         let mut ledger = self.ledger.write().expect("no test panics with it");
         let (height, parent) = (ledger.height() + 1, ledger.last_block());
         let sub_blocks = vec![SubBlock { native: transactions.to_vec(), ..SubBlock::default() }];
@@ -128,7 +138,7 @@ impl Fake {
         self.index();
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
         self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
-        self.published.announce(Arc::new(committed));
+        committed
     }
 
     /// Whether the intake still has answers that a test gave it.
