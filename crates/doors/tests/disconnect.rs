@@ -283,6 +283,22 @@ fn a_client_that_vanishes_is_found_out() {
     });
 }
 
+/// A connection's signatures are checked a few times a second; the next second has room again.
+#[test]
+fn a_connection_leaves_a_few_in_a_second() {
+    with_node(loopback(), node(), |server| {
+        let mut one = Subscriber::of_bot(server, 1);
+        let mut forged = of_bot(1, 1, 90, stop(1));
+        forged.body.until = 91;
+        let codes: Vec<Value> = (0..40).map(|_| one.ask(&left(&forged))["code"].clone()).collect();
+        assert!(codes.iter().filter(|code| **code == "leave_refused").count() >= 16, "{codes:?}");
+        assert!(codes.iter().any(|code| *code == "too_many_left"), "{codes:?}");
+        while one.ask(&left(&of_bot(1, 1, 90, stop(1))))["type"] != "on_disconnect" {}
+        one.say(&json!({"withdraw": true}));
+        one.lost("withdrawn");
+    });
+}
+
 /// Bytes that are almost a stop end no connection, and are not held.
 #[test]
 fn bytes_that_are_almost_a_stop_are_refused() {

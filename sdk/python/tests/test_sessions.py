@@ -263,7 +263,7 @@ def test_offers_end_when_the_connection_is_cut(owner: Client, made: Made, relay:
     with Client(relay.url, **own) as bot:
         guard = bot.cancel_on_disconnect().__enter__()
         assert guard.is_held
-        bot.sell("EUR/USD", "5", "500")
+        placed = bot.sell("EUR/USD", "5", "500")
         relay.cut()
         ended(owner, offers=1)
         guard.close()
@@ -278,6 +278,8 @@ def test_offers_end_when_the_connection_is_cut(owner: Client, made: Made, relay:
         assert bot.cancel_all()[0].state == "executed"
         bot.stop()
     assert owner.offers()[0].id == kept.sequence, "other slots' offers stay"
+    fate = owner.order_fate(placed.sequence)
+    assert (fate.status, fate.why) == ("ended", "lapsed")
     # The numbers go on, and the slot trades again when its program says so.
     again = made(**own)
     assert again.session().status == "lapsed"

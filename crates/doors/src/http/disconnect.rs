@@ -14,6 +14,7 @@
 //! - *A forged, ended or used one*, which would let its owner believe that he is guarded: signature, key, network,
 //!   number and end are checked when it comes, and again with each heartbeat. Once it cannot count any more, the client
 //!   is told, with the reason, and leaves a newer one.
+//! - *Work*: a signature is checked last, and [`CHECKS`] of them in a second at most for one connection.
 //! - *Memory*: one for each connection, of at most `stream_message_bytes`; connections have a limit, of all and of one
 //!   address. One that waits for room in a full pool keeps the place of its connection until then.
 //! - *A client that comes back at once* while the node still takes its old connection for open: the stop of the old one
@@ -46,6 +47,8 @@ use super::unsigned::bytes_of_hex;
 use crate::backend::{Answer, Closed};
 use crate::json::{self as bodies, ErrorText};
 
+/// Signatures that are checked for a connection between two heartbeats.
+const CHECKS: usize = 16;
 /// A connection that holds something and says nothing for this long has ended.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
 /// Between two tries to submit to a pool that is full.
@@ -130,8 +133,9 @@ fn guards(transaction: &Transaction) -> Option<Guarded> {
 }
 
 impl Api {
-    /// Takes what a connection leaves.
-    pub(super) fn hold(&self, logins: &Logins, text: &str) -> Result<Held, Refused> {
+    /// Takes what a connection leaves; `checked` counts the signatures that were checked for it since its last
+    /// heartbeat.
+    pub(super) fn hold(&self, logins: &Logins, checked: &mut usize, text: &str) -> Result<Held, Refused> {
         let refused = |why: String| ("leave_refused", why);
         let bytes = bytes_of_hex("on_disconnect", text).map_err(|failure| refused(failure.1.message))?;
         let transaction: Transaction =
@@ -147,6 +151,10 @@ impl Api {
         }
         if let Err((code, message)) = self.may_count(&transaction) {
             return Err(refused(format!("it could not count ({code}): {message}")));
+        }
+        *checked += 1;
+        if *checked > CHECKS {
+            return Err(("too_many_left", format!("at most {CHECKS} a second are left by one connection")));
         }
         let network = self.published().views().outline().validators.terms.network;
         if !transaction.is_signed(&network) {

@@ -93,6 +93,8 @@ struct Connection<'a> {
     may_submit: bool,
     /// What is submitted when it ends.
     held: Option<Held>,
+    /// Signatures that were checked for it since its last heartbeat.
+    checked: usize,
     /// When the client was heard last.
     heard: Instant,
     /// Number of the next message.
@@ -122,6 +124,7 @@ async fn serve(api: &Api, visitor: &Visitor, headers: &HeaderMap, socket: WebSoc
         logins: Logins::of(headers),
         may_submit: api.admits(Role::Submit, headers),
         held: None,
+        checked: 0,
         heard: Instant::now(),
         sequence: 0,
     };
@@ -230,6 +233,7 @@ impl Connection<'_> {
 
     /// What is said each second. A client for whom something is held is asked whether it lives.
     async fn beat(&mut self) -> Delivered {
+        self.checked = 0;
         self.send_heartbeat().await?;
         let Some(held) = self.held.take() else { return Ok(()) };
         if self.heard.elapsed() > SILENCE {
@@ -248,7 +252,7 @@ impl Connection<'_> {
     /// Holds a transaction for the end of the connection, in the place of the one before.
     async fn leave(&mut self, visitor: &Visitor, text: &str) -> Delivered {
         let held = match self.may_submit {
-            true => self.api.hold(&self.logins, text),
+            true => self.api.hold(&self.logins, &mut self.checked, text),
             false => Err(("forbidden", "the token of this connection may not submit transactions".into())),
         };
         match held {
