@@ -22,6 +22,7 @@ from walras.client import (
     ClientError,
     Ed25519Key,
     EthereumKey,
+    MemoryStore,
     SessionKeyError,
     StreamError,
     TransactionRefusedError,
@@ -136,9 +137,15 @@ def test_parallel_senders_of_a_slot_take_each_number_once_and_resume(owner: Clie
     assert other.sell("EUR/USD", "1", "601").sequence == (1 << 43) + 26
     assert alone.sell("EUR/USD", "1", "602").sequence == (1 << 43) + 27
     assert len(owner.offers()) == 28
+    # An owner and its bot may share a store: each finds its own transactions in it.
+    store = MemoryStore()
+    both = [made(**one, store=store) for one in (own, {"key": owner._core.sender.key})]
+    assert both[0].sell("EUR/USD", "1", "605", wait=False).sequence == (1 << 43) + 28
+    assert both[1].sell("EUR/USD", "1", "605").sequence < 1 << 43
+    ended(owner, offers=30)
     # The same reference is one order, also when its answer was lost and the number is the slot's.
     placed = [made(**own, store=tmp_path / "bot.json").sell("EUR/USD", "1", "603", reference="r") for _ in range(2)]
-    assert placed[0].id == placed[1].id and len(owner.offers()) == 29
+    assert placed[0].id == placed[1].id and len(owner.offers()) == 31
 
 
 def test_a_stop_ends_the_offers_and_nothing_sent_before_it_comes_after_it(owner: Client, made: Made) -> None:
