@@ -97,6 +97,19 @@ def test_a_bot_trades_within_its_caps_and_its_owner_ends_it(owner: Client, made:
     assert owner.add_session(Ed25519Key.generate(), CAPS, lasts=LONG).slot == 2, "slots never return"
 
 
+def test_a_bot_follows_the_orders_of_its_account(owner: Client, made: Made) -> None:
+    key = Ed25519Key.generate()
+    owner.add_session(key, CAPS, lasts=LONG)
+    bot = made(key=key, account=owner.address, slot=1)
+    placed = bot.sell("EUR/USD", "6", "500")
+    with contextlib.closing(bot.follow_orders()) as followed:
+        while {order.sequence: order.status for order in next(followed).orders} != {placed.sequence: "resting"}:
+            pass
+        bot.stop()
+        while {order.sequence: order.why for order in next(followed).orders} != {placed.sequence: "lapsed"}:
+            pass
+
+
 def test_what_cannot_work_is_said_before_anything_is_signed(owner: Client, made: Made) -> None:
     with pytest.raises(AmountError, match="cannot pay fees"):
         owner.add_session(Ed25519Key.generate(), {"EUR": "100"})

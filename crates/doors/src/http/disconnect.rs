@@ -26,6 +26,8 @@
 //!   (a ping, which WebSocket libraries answer), and ends after [`SILENCE`] without a word.
 //! - *A crowd of connections that takes this one's place*, which would end its orders: who has left something is known
 //!   by a key that counts, as who has paid is.
+//! - *All connections of a node end at once*: a sub-block has few stops (`ledger::SESSION_ENDS_PER_SUB_BLOCK`), and the
+//!   others wait in the pool for the next ones. Timers end offers without such a bound.
 //! - *A node that hides the end of a connection, or fails, or restarts*: what it holds is in memory, and it promises
 //!   nothing. The promise is the slot's timer, which is on the ledger. A node that stops submits nothing.
 //! - *A node that submits early*: it ends offers of the slot and no more, and a stop can be withdrawn from a node that
