@@ -36,6 +36,7 @@ export type {
 } from "./models.js";
 export type { OfferOptions, SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
+export { slotOf, slotSequence } from "./slot.js";
 export { KeepAlive, type SessionTerms } from "./slots.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
