@@ -3,10 +3,6 @@ asset."""
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import time
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -17,44 +13,22 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import BINARY
+from conftest import PASSPHRASE, running, said
 from walras.client import Client, Ed25519Key, Fate
 from walras.client.encoding import OpenPool, PoolKey, Provide
 
-SECRET = {"WALRAS_PASSPHRASE": "secret"}
 DECIMALS = {"USD": 2, "EUR": 4}
 NAME, OTHER_NAME = "0x" + "ab" * 16, "0x" + "cd" * 16
-
-
-def said(*arguments: str | Path) -> str:
-    """What a command prints."""
-    command = [BINARY, *arguments]
-    told = subprocess.run(command, env={**os.environ, **SECRET}, capture_output=True, text=True, timeout=120)
-    assert told.returncode == 0, told.stderr
-    return told.stdout
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Client]]:
     """A chain with pools, and a client of its issuer."""
-    if not BINARY.exists():
-        pytest.skip(f"{BINARY} is not built")
     home = tmp_path_factory.mktemp("export") / "home"
     assets = [part for symbol, decimals in DECIMALS.items() for part in ("--asset", f"{symbol}:{decimals}")]
     said("init", "--home", home, *assets, "--fee", "0.01", "--supply", str(2 * 10**12), "--pools")
-    log = home.parent / "log"
-    settings = {"WALRAS_HTTP__LISTEN": "127.0.0.1:0", "WALRAS_BLOCKS__INTERVAL_MS": "20"}
-    environment = {**os.environ, **settings}
-    command = [BINARY, "node", "--home", home]
-    with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as node:
-        try:
-            while not (found := re.search(r"^listening on (http://[^ \n]+)", log.read_text(), re.MULTILINE)):
-                assert node.poll() is None, log.read_text()
-                time.sleep(0.05)
-            with Client(found[1], key=Ed25519Key.open(home / "issuer-key.json", "secret")) as client:
-                yield home, client
-        finally:
-            node.terminate()
+    with running(home) as (url, _), Client(url, key=Ed25519Key.open(home / "issuer-key.json", PASSPHRASE)) as client:
+        yield home, client
 
 
 class Files:

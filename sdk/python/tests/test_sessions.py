@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import KEYS, Demo
+from conftest import KEYS, PASSPHRASE, Demo, running, said
 from walras.client import (
     AmountError,
     AsyncClient,
@@ -370,6 +370,27 @@ def test_of_two_guards_with_one_key_the_last_one_holds(owner: Client, made: Made
     with pytest.raises(ZeroDivisionError), owner.cancel_on_disconnect(slot=1):
         print(1 // 0)
     ended(owner)
+
+
+def test_a_node_that_dies_submits_nothing_and_the_timer_ends_the_offers(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    said("init", "--home", home, "--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01", "--supply", "1000000")
+    issuer, key = Ed25519Key.open(home / "issuer-key.json", PASSPHRASE), Ed25519Key.generate()
+    with running(home) as (url, node), Client(url, key=issuer) as owner:
+        added = owner.add_session(key, {"USD": "500", "EUR": "500"}, lasts=LONG, alive=60)
+        with Client(url, key=key, account=owner.address, slot=1) as bot:
+            guard = bot.cancel_on_disconnect().__enter__()
+            bot.sell("EUR/USD", "100", "500")
+            node.kill()
+            node.wait()
+            guard.close()
+            assert guard.error is not None
+    with running(home) as (url, _), Client(url, key=issuer) as owner:
+        assert len(owner.offers()) == 1 and owner.sessions()[0].status == "live", "what it held is gone with it"
+        while owner.offers():
+            # A node alone makes blocks of transactions.
+            owner.pay(key.address, "USD", "1")
+        assert owner.account().height >= added.alive and owner.sessions()[0].status == "lapsed"
 
 
 def test_an_event_loop_has_the_same(demo: Demo, owner: Client) -> None:
