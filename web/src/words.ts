@@ -1,5 +1,6 @@
 /** Times, counts, codes and errors as people say them. */
 import type { IdOutcome, Operation, Outcome } from "@walras/client/bodies";
+import { SLOT_BITS, slotOf } from "@walras/client/slot";
 import { ApiError } from "./api";
 import { formatAmount } from "./amount";
 import { Told } from "./trade/told";
@@ -15,6 +16,18 @@ export const dateAndClock = (time_ms: number): string => `${DAY.format(time_ms)}
 export function count(value: number | string | undefined): string {
   if (typeof value === "number") return Number.isFinite(value) ? COUNT.format(value) : "–";
   return value ?? "–";
+}
+
+/** Who placed an order: the account's own key, or its session key of a slot. */
+export function placedBy(order: string | number): string {
+  const slot = slotOf(BigInt(order));
+  return slot === 0 ? "account" : `session key ${slot}`;
+}
+
+/** The number of an order as people read it: a session key counts in its slot. */
+export function orderName(order: string | number): string {
+  const number = BigInt(order);
+  return slotOf(number) === 0 ? String(order) : `${BigInt.asUintN(Number(SLOT_BITS), number)} of ${placedBy(order)}`;
 }
 
 /** A rate: whole above ten, one place below. */

@@ -306,6 +306,7 @@ function offersOf(address) {
     { sell: "USD", buy: "EUR", limit: "0.918", price: "0.918", id: "8", amount: "20000000" },
     { sell: "USD", buy: "BTC", limit: "15.9", price: "0.0000159", id: "11", amount: "5000000" },
     { sell: "BTC", buy: "USD", limit: "0.066", price: "66000", id: "12", amount: "50000000" },
+    { sell: "EUR", buy: "USD", limit: "1.21", price: "1.21", id: String(BOT_SLOT + 7), amount: "3000000" },
   ];
 }
 
@@ -331,13 +332,17 @@ const STANDINGS = [
   ["refused", "ends_crowded"],
 ];
 const PAST_ORDERS = 120;
+/** The order that a session key placed, the fourth of slot 1; another one of it rests. */
+const PAST_BOT = 65;
+const BOT_SLOT = 2 ** 43;
+const numberOf = (past) => (past === PAST_BOT ? BOT_SLOT + 4 : past);
 
 /** The order of the account with a number, in a block of its own. */
 function pastOrder(number) {
   const [status, why] = STANDINGS[number % STANDINGS.length];
   const outcome = status === "refused" ? { result: "refused", code: why, message: "too many offers end at this height" } : { result: "offered", sold: "0", bought: "0", left: "1250050", returned: "0", why: "not_taken" };
   return {
-    height: number, time_ms: EPOCH_MS + 1000 * number, id: hex(32, "past order", number), sequence: String(number), until: String(number + 64), sell: "EUR", buy: "USD",
+    height: number, time_ms: EPOCH_MS + 1000 * number, id: hex(32, "past order", number), sequence: String(numberOf(number)), until: String(number + 64), sell: "EUR", buy: "USD",
     limit: "1.105", amount: "1250050", life: "rests", client: null, replaces: null, outcome, status, why, left: status === "resting" ? "250050" : "0", changed_height: number,
   };
 }
@@ -352,7 +357,7 @@ const PAST_EXACT = 66;
 
 /** Its fill of 10,000.00 at 1.1 USD per EUR, one block later. */
 function pastFill(number) {
-  return { height: number + 1, time_ms: EPOCH_MS + 1000 * (number + 1), sell: "EUR", buy: "USD", limit: "1.105", offer: String(number), sold: "1000000", bought: "1100000", left: "250050", returned: "0" };
+  return { height: number + 1, time_ms: EPOCH_MS + 1000 * (number + 1), sell: "EUR", buy: "USD", limit: "1.105", offer: String(numberOf(number)), sold: "1000000", bought: "1100000", left: "250050", returned: "0" };
 }
 
 function pastTransfer(number) {
@@ -370,7 +375,8 @@ function history(height, address, what, { cursor, limit }) {
   return { height, known_from: 1, [what]: numbers.map(row), next: last > 1 ? `${last}.0` : null };
 }
 
-function orderFate(height, address, number) {
+function orderFate(height, address, asked) {
+  const number = asked === numberOf(PAST_BOT) ? PAST_BOT : asked;
   const order = number === PAST_EXACT ? pastExact(number) : pastOrder(number);
   const { id, sequence, until, status, why } = order;
   const isFilled = order.outcome.result === "offered";

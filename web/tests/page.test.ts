@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
 import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, startFixture, type Fixture } from "./fixture.mjs";
 
 /** What is used of axe inside the page. */
@@ -24,6 +25,8 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
+/** The key of the second public account of a demo. */
+const DEMO_KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 /** Patience for anything that must come; what must not come is never waited for. */
 const PATIENCE_MS = 45_000;
 
@@ -574,6 +577,38 @@ describe.runIf(given)("orders from the page", () => {
     expect(complaints).toEqual([]);
   });
 
+  it("of a session key are shown as such, until it is stopped", async () => {
+    const { base, quote, price } = await toMarket();
+    const owner = new Client(given, { key: new EthereumKey(DEMO_KEY) });
+    const key = Ed25519Key.generate();
+    const { slot } = await owner.addSession(key, { [base]: "50", [quote]: "50" }, { lasts: 50_000 });
+    const bot = new Client(given, { key, account: owner.address, slot });
+    const dear = (60 * price).toFixed(4);
+    const { sequence } = await bot.sell(`${base}/${quote}`, "7", dear);
+    const name = `${sequence! & (2n ** 43n - 1n)} of session key ${slot}`;
+    await page.selectOption("#trader", { label: await page.locator("#trader option", { hasText: "Public demo account 2" }).innerText() });
+    // Beside what this browser has placed.
+    await row(`, by session key ${slot}`).getByText(`7 ${base} rest`).waitFor();
+    await picture("ticket-session");
+    await open(`#/account/${owner.address}`);
+    await page.locator("section[aria-label^=Resting] tbody tr", { hasText: name }).waitFor();
+    const past = page.locator(".history tbody tr", { hasText: `session key ${slot}` });
+    await past.getByText("Rests").waitFor();
+    await bot.stop();
+    await past.getByText("Ended with its session key").waitFor();
+    await page.getByRole("button", { name: `What became of order ${name}` }).click();
+    await page.locator(".order-detail h3", { hasText: `Order ${name}: sell 7` }).waitFor();
+    await picture("history-session-stopped");
+    // The owner cancels a key's order from the page.
+    await bot.alive(10_000);
+    await bot.sell(`${base}/${quote}`, "5", dear);
+    await open(`#/market/${base}/${quote}`);
+    await row(`, by session key ${slot}`).getByRole("button", { name: /^Cancel order \d+ of session key/ }).click();
+    await until("it is cancelled", async () => (await row(`, by session key ${slot}`).count()) === 0);
+    await owner.revokeSession(slot);
+    expect(complaints).toEqual([]);
+  });
+
   it("are signed by a key that the browser keeps encrypted", async () => {
     const { base, price } = await toMarket();
     await page.selectOption("#trader", "new");
@@ -760,6 +795,15 @@ describe.skipIf(given)("the page before a node that fails", () => {
     expect([await fact("state"), await fact("returned")]).toEqual(["Not filled: there was no room for it beside the offers", "5,000.00 USD"]);
     expect(await fact("advice")).toContain("with a smaller amount, or as a limit order");
     await picture("history-exact");
+
+    // An order of a session key is named by its slot; one that may rest costs two fees.
+    expect(await texts("section[aria-label^=Resting] tbody tr:last-child td")).toContain("7 of session key 1");
+    const ofBot = past("Orders").filter({ hasText: "session key 1" });
+    expect([await ofBot.count(), await ofBot.locator("td:nth-child(2)").innerText()]).toEqual([1, "65"]);
+    await page.getByRole("button", { name: "What became of order 4 of session key 1" }).click();
+    await until("the order of a session key is told", async () => (await page.innerText(".order-detail h3")).startsWith("Order 4 of session key 1: sell "));
+    expect([await fact("state"), await fact("fee")]).toEqual(["Filled", "20.00 USD"]);
+    await picture("history-session");
 
     await part("fills");
     await until("the fills are there", async () => (await past("Fills").count()) === 50);

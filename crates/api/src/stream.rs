@@ -51,6 +51,20 @@ pub enum StreamMessage {
     Login {
         /// The account.
         account: String,
+        /// The slot of the session key that logged in; 0 of the account's own key.
+        #[serde(default)]
+        slot: u32,
+    },
+    /// What is submitted when this connection ends.
+    OnDisconnect {
+        /// Its id; `None` where nothing is held any more.
+        id: Option<String>,
+        /// The last block in which it may count.
+        until: Option<String>,
+        /// Why nothing is held any more.
+        code: Option<String>,
+        /// The same in a sentence.
+        message: Option<String>,
     },
     /// A second has passed.
     Heartbeat {

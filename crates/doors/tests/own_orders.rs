@@ -2,8 +2,8 @@
 
 mod fake;
 mod open;
+mod subscriber;
 
-use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use doors::Answer;
@@ -11,10 +11,11 @@ use fake::Fake;
 use open::{get, loopback, send, with_node};
 use primitives::{
     Address, AssetId, Body, ClientId, Digest, ExactSide, Life, OfferPlace, Operation, PublicKey, SecretKey, Sequence,
-    Signature, Transaction, TypedData, TypedValue, WalletKey, to_hex,
+    Signature, Transaction, WalletKey,
 };
 use serde_json::{Value, json};
-use tungstenite::{Message, WebSocket};
+use subscriber::{Challenge, Subscriber};
+use tungstenite::Message;
 
 const OTHER: PublicKey = PublicKey([2; 32]);
 
@@ -48,85 +49,6 @@ fn own(sequence: Sequence, amount: u64, life: Life) -> Transaction {
     offer(key().public(), sequence, amount, life)
 }
 
-struct Subscriber(WebSocket<TcpStream>);
-
-impl Subscriber {
-    fn new(server: SocketAddr) -> Subscriber {
-        let stream = TcpStream::connect(server).expect("listens");
-        let socket = tungstenite::client(format!("ws://localhost:{}/v1/stream", server.port()), stream);
-        Subscriber(socket.expect("a stream").0)
-    }
-
-    fn say(&mut self, request: &Value) {
-        self.0.send(Message::text(request.to_string())).expect("sent");
-    }
-
-    /// The next message that is no heartbeat. A hundred heartbeats without one say that none is coming.
-    fn hear(&mut self) -> Value {
-        let mut messages = (0..100).map(|_| {
-            let text = self.0.read().expect("a message").into_text().expect("text");
-            let event: Result<api::StreamMessage, _> = serde_json::from_str(&text);
-            assert!(event.is_ok(), "clients read {text}: {event:?}");
-            serde_json::from_str::<Value>(&text).expect("JSON")
-        });
-        messages.find(|message| message["type"] != "heartbeat").expect("a message besides heartbeats")
-    }
-
-    fn ask(&mut self, request: &Value) -> Value {
-        self.say(request);
-        self.hear()
-    }
-
-    fn challenge(&mut self) -> Challenge {
-        let told = self.ask(&json!({"challenge": true}));
-        assert_eq!(told["type"], "challenge", "{told}");
-        let text = |name: &str| told[name].as_str().expect("text").to_string();
-        let nonce = open::bytes(&told["nonce"]).try_into().expect("32 bytes");
-        Challenge { nonce, server: text("server"), network: text("network").parse().expect("a network") }
-    }
-
-    fn log_in(&mut self) {
-        let challenge = self.challenge();
-        let answer = self.ask(&challenge.by(&key(), owner()));
-        assert_eq!((&answer["type"], &answer["account"]), (&json!("login"), &json!(owner().to_string())), "{answer}");
-    }
-
-    /// Whether an error has a code and words.
-    fn refuses(&mut self, request: &Value, code: &str, words: &str) {
-        let answer = self.ask(request);
-        assert_eq!((&answer["type"], &answer["code"]), (&json!("error"), &json!(code)), "{request}: {answer}");
-        assert!(answer["message"].as_str().is_some_and(|told| told.contains(words)), "{request}: {answer}");
-    }
-}
-
-#[derive(Clone)]
-struct Challenge {
-    nonce: [u8; 32],
-    server: String,
-    network: Digest,
-}
-
-impl Challenge {
-    /// A login with a key of the ledger's own kind.
-    fn by(&self, key: &SecretKey, account: Address) -> Value {
-        let tag = b"walras stream login v1\0";
-        let signed = [&tag[..], &self.network.0, &account.0, &self.nonce, self.server.as_bytes()].concat();
-        let signature = format!("0x{}", to_hex(&key.sign(&signed).0));
-        json!({"login": {"account": account.to_string(), "key": key.public().to_string(), "signature": signature}})
-    }
-
-    /// A login with the key of a wallet.
-    fn by_wallet(&self, key: &WalletKey, account: Address, chain: u64) -> Value {
-        let fields = vec![
-            ("account", TypedValue::Address(account)),
-            ("nonce", TypedValue::Bytes32(self.nonce)),
-            ("server", TypedValue::Text(self.server.clone())),
-        ];
-        let signature = key.sign(&TypedData { primary: "StreamLogin", fields }.hash(chain, &self.network));
-        json!({"login": {"account": account.to_string(), "signature": format!("0x{}", to_hex(&signature.0))}})
-    }
-}
-
 fn channel(of: Address) -> Value {
     json!({"subscribe": [format!("orders:{of}")]})
 }
@@ -137,7 +59,7 @@ fn only_the_owner_of_an_account_has_its_channel() {
         let mut one = Subscriber::new(server);
         one.refuses(&channel(owner()), "login_required", r#"send {"challenge":true}, sign it"#);
         one.refuses(&json!({"login": {"account": "0x12", "signature": "0x"}}), "no_challenge", "counts for one login");
-        one.log_in();
+        one.log_in(&key(), owner(), 0);
         assert_eq!(one.ask(&channel(owner()))["type"], "snapshot");
         one.refuses(&channel(OTHER.address()), "login_required", &OTHER.address().to_string());
 
@@ -165,7 +87,7 @@ fn only_the_owner_of_an_account_has_its_channel() {
             two.refuses(&login, "login_refused", words);
         }
         two.refuses(&channel(owner()), "login_required", "log in");
-        two.log_in();
+        two.log_in(&key(), owner(), 0);
     });
 }
 
@@ -203,7 +125,7 @@ fn a_connection_has_a_number_of_tries() {
         }
         let login = one.challenge().by(&key(), owner());
         one.refuses(&login, "too_many_logins", "connect again");
-        Subscriber::new(server).log_in();
+        Subscriber::new(server).log_in(&key(), owner(), 0);
     });
 }
 
@@ -219,7 +141,7 @@ fn own_orders_are_told_as_they_are_taken_placed_filled_and_ended() {
             send(server, "POST", "/v1/transactions", "application/octet-stream", &bytes).0
         };
         let mut one = Subscriber::new(server);
-        one.log_in();
+        one.log_in(&key(), owner(), 0);
         assert_eq!(submit(&first), 202);
         let begun = one.ask(&channel(owner()));
         let pending = json!([{"id": first.id().to_string(), "sequence": "1", "until": "50000"}]);
@@ -260,7 +182,7 @@ fn own_orders_are_told_as_they_are_taken_placed_filled_and_ended() {
         assert_eq!(states(&ended), [state("2", "ended", "expired"), state("1", "ended", "cancelled")], "{ended}");
         // Who comes later finds the same in the snapshot, and the histories say the same.
         let mut late_one = Subscriber::new(server);
-        late_one.log_in();
+        late_one.log_in(&key(), owner(), 0);
         let begun = late_one.ask(&channel(owner()));
         assert_eq!(states(&begun), states(&ended));
         let listed = get(server, &format!("/v1/accounts/{}/orders", owner()));
@@ -282,7 +204,7 @@ fn exact_orders_are_told_with_their_fills() {
     let late = node.clone();
     with_node(loopback(), node, move |server| {
         let mut orders = Subscriber::new(server);
-        orders.log_in();
+        orders.log_in(&key(), owner(), 0);
         orders.ask(&channel(owner()));
         let mut account = Subscriber::new(server);
         account.ask(&json!({"subscribe": [format!("account:{}", owner())]}));
@@ -308,7 +230,7 @@ fn an_index_that_falls_behind_is_told_by_a_snapshot_when_it_has_followed() {
     let late = node.clone();
     with_node(loopback(), node, move |server| {
         let mut one = Subscriber::new(server);
-        one.log_in();
+        one.log_in(&key(), owner(), 0);
         assert_eq!(one.ask(&channel(owner()))["height"], 0);
         assert_eq!(one.ask(&json!({"subscribe": ["blocks"]}))["type"], "snapshot");
         late.stop_index(0);
@@ -330,7 +252,7 @@ fn an_index_that_falls_behind_is_told_by_a_snapshot_when_it_has_followed() {
     node.forget_history(0);
     with_node(loopback(), node, |server| {
         let mut one = Subscriber::new(server);
-        one.log_in();
+        one.log_in(&key(), owner(), 0);
         one.refuses(&channel(owner()), "no_history", "[history] keep");
     });
 }

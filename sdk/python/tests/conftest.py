@@ -1,5 +1,6 @@
-"""A demo exchange of one validator, for the tests that need a node."""
+"""A demo exchange of one validator, and nodes of homes, for the tests that need a node."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -36,6 +37,35 @@ class Demo:
         told = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
         assert told.returncode == 0, told.stderr
         return told.stdout
+
+
+PASSPHRASE = "secret"
+
+
+def said(*arguments: str | Path) -> str:
+    """What a command prints."""
+    if not BINARY.exists():
+        pytest.skip(f"{BINARY} is not built")
+    environment = {**os.environ, "WALRAS_PASSPHRASE": PASSPHRASE}
+    told = subprocess.run([BINARY, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+@contextlib.contextmanager
+def running(home: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The node of a home, and its address."""
+    log = home.parent / "log"
+    settings = {"WALRAS_HTTP__LISTEN": "127.0.0.1:0", "WALRAS_BLOCKS__INTERVAL_MS": "20"}
+    command = [BINARY, "node", "--home", home]
+    with log.open("w") as out, subprocess.Popen(command, stdout=out, stderr=out, env={**os.environ, **settings}) as node:
+        try:
+            while not (found := re.search(r"^listening on (http://[^ \n]+)", log.read_text(), re.MULTILINE)):
+                assert node.poll() is None, log.read_text()
+                time.sleep(0.05)
+            yield found[1], node
+        finally:
+            node.terminate()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import pytest
 import walras.ccxt
 import walras.ccxt_async
 from conftest import KEYS, Demo
-from walras.client import to_pandas, to_polars
+from walras.client import Client, Ed25519Key, EthereumKey, to_pandas, to_polars
 
 
 @pytest.fixture
@@ -158,6 +158,33 @@ def test_ccxt_watches_own_orders_and_trades(demo: Demo) -> None:
             await nobody.close()
 
     asyncio.run(trade())
+
+
+def test_ccxt_trades_with_a_session_key(demo: Demo) -> None:
+    key, seed = Ed25519Key("0x" + "5e" * 32), "0x" + "5e" * 32
+    with Client(demo.url, key=EthereumKey(KEYS[1])) as owner:
+        added = owner.add_session(key, {"USD": "50", "EUR": "20"}, lasts=10_000)
+        options = {"keyType": "ed25519", "slot": added.slot}
+        settings = {"privateKey": seed, "walletAddress": owner.address, "urls": {"api": demo.url}, "options": options}
+        bot = walras.ccxt.walras(settings)
+        order = bot.create_order("EUR/USD", "limit", "sell", 10, 500)
+        with pytest.raises(ccxt.InsufficientFunds, match="its cap leaves 10 EUR"):
+            bot.create_order("EUR/USD", "limit", "sell", 11, 500)
+        assert bot.fetch_order(order["id"])["status"] == "open" and int(order["id"]) >> 43 == added.slot
+        bot.cancel_order(order["id"])
+        bot.close()
+        owner.revoke_session(added.slot)
+
+    async def watched() -> None:
+        exchange = walras.ccxt_async.walras(settings)
+        try:
+            # A session key logs in for its account; a revoked one does not.
+            with pytest.raises(ccxt.ExchangeError):
+                await asyncio.wait_for(exchange.watch_orders("EUR/USD"), 30)
+        finally:
+            await exchange.close()
+
+    asyncio.run(watched())
 
 
 def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None:

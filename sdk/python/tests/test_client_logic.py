@@ -65,9 +65,12 @@ from walras.client.encoding import (
     address_bytes,
     checked_address,
     raw,
+    slot_of,
+    slot_sequence,
 )
 from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
+from walras.client.proof import window_of
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
@@ -234,6 +237,27 @@ def test_numbers_are_handed_out_once_and_those_of_refused_transactions_again() -
     numbers.learn(80, 81)
     assert numbers.take(0) == (81, 0), "a number that is too old is not used again"
     assert numbers.take(90) == (91, 0) and numbers.take(10_000) is None
+
+
+def test_a_session_key_has_a_window_of_its_own_in_its_accounts_proof() -> None:
+    def number(value: int, count: int = 8) -> bytes:
+        return value.to_bytes(count, "little")
+
+    # Three slots were given; the second one's key is there: it has used 5 and 3 of its numbers.
+    record = number(2, 4) + bytes(32 + 1 + 1 + 8 + 8) + number(5) + number(0b101) + number(1, 4) + bytes(4 + 8 + 8)
+    account = bytes(20) + b"\0" + number(7) + number(1) + bytes(4) + b"\0" + b"\1" + number(3, 4) + number(1, 4) + record
+    proof = bytes(4) + b"\1" + account
+
+    def is_free(slot: int, n: int) -> bool:
+        sequence = slot_sequence(slot, n)
+        assert slot_of(sequence) == slot
+        return window_of(proof, sequence).is_free(sequence)
+
+    assert [is_free(0, n) for n in (6, 7, 8)] == [True, False, True]
+    assert [is_free(2, n) for n in range(1, 7)] == [True, True, False, True, False, True]
+    # No number of a slot that is gone is free, all of one that was not given yet are.
+    assert not any(is_free(slot, n) for slot in (1, 3) for n in (1, 64, 2**43 - 1))
+    assert is_free(4, 1) and slot_of(2**63 + 5) == 0
 
 
 @pytest.mark.parametrize("durable", [True, False])

@@ -27,6 +27,7 @@ def test_the_example_of_the_solver_runs() -> None:
 def test_the_examples_of_the_client_run(demo: Demo) -> None:
     known: dict[str, Any] = {}
     told = [printed(code.replace("http://127.0.0.1:8080", demo.url), known) for code in CODE[1:]]
-    assert len(told) == 4
+    assert len(told) == 5
     assert "executed" in told[0] and "overdraft the account cannot pay" in told[1] and "6 places" in told[1]
-    assert re.search(r"^1 \[.*\n2 \[.*\n3 \[", told[2], re.MULTILINE) and told[3].startswith("open [[")
+    assert re.fullmatch(r"live \d+\.?\d*\n\[1\] executed\n", told[2]), told[2]
+    assert re.search(r"^1 \[.*\n2 \[.*\n3 \[", told[3], re.MULTILINE) and told[4].startswith("open [[")

@@ -285,8 +285,21 @@ export type Account = {
   key: string | null;
   sequence: { highest: string; next: string };
   balances: Balance[];
+  session_slots?: number;
+  sessions?: SessionBody[];
   /** Where the chain has contracts. */
   ethereum?: AccountEthereum;
+};
+/** A session key; `used` is locked and sold less bought, fees included, and below zero if it bought more. */
+export type SessionBody = {
+  slot: number;
+  key: string;
+  scope: "cancel" | "trade";
+  status: "live" | "lapsed" | "ended";
+  ends: string;
+  alive: string;
+  sequence: { highest: string; next: string };
+  caps: { asset: string; units: Units; used: Units }[];
 };
 /** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
 export type AccountEthereum = { nonce: string; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };

@@ -14,7 +14,8 @@
  * - Each transaction has a fee in the fee asset, and trades have none.
  *
  * Past orders and trades are those of the node's index: they end where it begins. `options` has `keyType` (`ethereum` or
- * `ed25519`), `network`, `patience` in seconds, `store` (of `@walras/client`), and `socket` for a runtime without WebSockets.
+ * `ed25519`), `network`, `patience` in seconds, `store` (of `@walras/client`), `socket` for a runtime without WebSockets, and
+ * `slot`: then the key is the session key of that slot of the account `walletAddress`.
  */
 import {
   ArgumentsRequired,
@@ -66,7 +67,7 @@ function kindOf(error: errors.ClientError): new (message: string) => Error {
 }
 
 function refusal({ code, status }: errors.RefusedError): new (message: string) => Error {
-  if (code === "overdraft") return InsufficientFunds;
+  if (code === "overdraft" || code === "session_cap") return InsufficientFunds;
   if (LOST_OFFERS.includes(code)) return OrderNotFound;
   if (TOO_LITTLE.includes(code)) return InvalidOrder;
   if (code === "malformed" || code === "unknown_parameter") return BadRequest;
@@ -121,20 +122,21 @@ export class walras extends Exchange {
       requiredCredentials: { apiKey: false, secret: false, privateKey: true },
       precisionMode: 4, // TICK_SIZE
       fees: { trading: { tierBased: false, percentage: true, maker: 0, taker: 0 } },
-      options: { keyType: "ethereum", network: undefined, patience: 60, store: undefined, socket: undefined },
+      options: { keyType: "ethereum", network: undefined, patience: 60, slot: undefined, store: undefined, socket: undefined },
     }) as Dict;
   }
 
   /** The client below: `client` is what ccxt calls a WebSocket. It knows more than ccxt asks for. */
   node(): Client {
     if (this.made) return this.made;
-    const { keyType, network, patience, store, socket } = this.options as Dict;
+    const { keyType, network, patience, slot, store, socket } = this.options as Dict;
     try {
       const kind = keyType === "ed25519" ? Ed25519Key : EthereumKey;
       const options: Options = {
         patienceMs: 1000 * Number(patience),
         ...(this.privateKey ? { key: new kind(this.privateKey) } : {}),
         ...(this.walletAddress ? { account: this.walletAddress } : {}),
+        ...(slot ? { slot: Number(slot) } : {}),
         ...(network ? { network: String(network) } : {}),
         ...(store ? { store: store as NonNullable<Options["store"]> } : {}),
         ...(socket ? { socket: socket as NonNullable<Options["socket"]> } : {}),

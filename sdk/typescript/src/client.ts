@@ -8,19 +8,23 @@ import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation }
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
+import { DisconnectGuard } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
-import type { Key } from "./keys.js";
+import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
+import { KeepAlive, Slots, type SessionTerms } from "./slots.js";
 import { MemoryStore, type Store } from "./store.js";
 import { Stream, type Challenge, type Login, type Message, type Socket } from "./stream.js";
 
 export type Options = {
   /** Needed for sending. */
   key?: Key;
-  /** Another account than the key's own, one that registered the key. */
+  /** Another account than the key's own: one that registered the key, or, with `slot`, one whose session key it is. */
   account?: string;
+  /** The slot of the session key: then the client numbers its transactions in it. */
+  slot?: number;
   /** The identity that the node must have. */
   network?: string;
   /** Keeps transactions until they are final; by default they end with the process. */
@@ -46,12 +50,13 @@ export class Client {
     server = "http://127.0.0.1:8080",
     private readonly options: Options = {},
   ) {
-    const { key, account, network, store = new MemoryStore(), patienceMs = 60_000, lasts = LASTS_MAX, token = null } = options;
+    const { key, account, slot = 0, network, store = new MemoryStore(), patienceMs = 60_000, lasts = LASTS_MAX, token = null } = options;
     if (!(lasts >= 1 && lasts <= LASTS_MAX)) throw new RangeError(`a transaction lasts 1 to ${LASTS_MAX} blocks, not ${lasts}`);
+    if (slot !== 0 && account === undefined) throw new RangeError("a session key acts for an account: give its `account` beside `key` and `slot`");
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.session = new Session(new Http(server, token, fetch), network ?? null);
     this.store = store;
-    this.own = key ? new Sender(this.session, plainAddress(account ?? key.address), key, store, patienceMs, lasts) : null;
+    this.own = key ? new Sender(this.session, plainAddress(account ?? key.address), key, store, patienceMs, lasts, slot) : null;
   }
 
   get server(): string {
@@ -227,15 +232,72 @@ export class Client {
     return this.send({ kind: "Cancel", offers: [placeOf(found, assets)] }, options);
   }
 
-  /** Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left out. */
-  async cancelAll(market?: string): Promise<models.Fate[]> {
+  /**
+   * Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left out. A client of a
+   * session key cancels those of its slot, with `every` all of the account.
+   */
+  async cancelAll(market?: string, { every = false }: { every?: boolean } = {}): Promise<models.Fate[]> {
     const assets = await this.session.assets();
     const pair = market === undefined ? null : assets.market(market).map((asset) => asset.symbol);
-    const own = (await this.offers()).filter((one) => pair === null || (pair.includes(one.sell) && pair.includes(one.buy)));
+    const { slot } = this.sender;
+    const mine = (await this.offers()).filter((one) => slot === 0 || every || one.slot === slot);
+    const own = mine.filter((one) => pair === null || (pair.includes(one.sell) && pair.includes(one.buy)));
     const places = own.map((one) => placeOf(one, assets));
     const lists = Array.from({ length: Math.ceil(places.length / CANCELS_MAX) }, (_, at) => places.slice(at * CANCELS_MAX, (at + 1) * CANCELS_MAX));
     const cancelled = await Promise.all(lists.map((offers) => this.send({ kind: "Cancel", offers }).catch(tradedMeanwhile)));
     return cancelled.filter((fate) => fate !== null);
+  }
+
+  // Session keys.
+
+  /** The session keys of an account, by slot: how they stand, and what they have used. */
+  sessions(address = this.address): Promise<models.SessionKey[]> {
+    return this.slots.all(address);
+  }
+  /** The session key that this client signs with, as the chain has it. */
+  sessionKey(): Promise<models.SessionKey> {
+    return this.slots.own();
+  }
+  /**
+   * Lets a key cancel, or cancel and trade, for the account. `caps` are the most that it may use of each asset, locked and sold
+   * less bought, fees included. A key that is added already is left as it is.
+   */
+  addSession(key: Ed25519Key, caps: Record<string, Amount>, terms: SessionTerms = {}): Promise<models.SessionKey> {
+    return this.slots.add(key, caps, terms);
+  }
+  /** Ends a session key and its offers. */
+  revokeSession(slot: number, options: SendOptions = {}): Promise<models.Fate> {
+    return this.slots.revoke(slot, options);
+  }
+  /** Keeps the offers of a slot, by default the own one, for so many blocks from now. */
+  alive(blocks: number, { slot, ...options }: SendOptions & { slot?: number } = {}): Promise<models.Fate> {
+    return this.slots.alive(blocks, slot, options);
+  }
+  /**
+   * Ends all offers of a slot, by default the own one, with the next block. It does not trade until `alive` is said. Calls of
+   * this client that are under way are void, unless their order came first.
+   */
+  stop({ slot, ...options }: SendOptions & { slot?: number } = {}): Promise<models.Fate> {
+    return this.slots.stop(slot, options);
+  }
+  /**
+   * Says `alive` for the own slot whenever less than half of `blocks` is left, until it is closed. It does not bring back a slot
+   * that was stopped.
+   */
+  keepAlive(blocks: number): KeepAlive {
+    const { slots } = this;
+    return new KeepAlive(() => slots.beat(blocks));
+  }
+  /**
+   * A connection that ends all offers of a slot, by default the own one, when it breaks: the node has a signed stop and submits
+   * it then. `withdraw` at a regular end keeps them. A node that fails does nothing: then the timer of the slot ends them.
+   */
+  cancelOnDisconnect({ slot }: { slot?: number } = {}): Promise<DisconnectGuard> {
+    const [open, login] = [() => this.open(), (challenge: Challenge) => this.login(challenge)];
+    return DisconnectGuard.open({ server: this.server, sender: this.sender, slot: this.slots.slot(slot), open, login });
+  }
+  private get slots(): Slots {
+    return new Slots(this.session, this.sender);
   }
 
   /** Signs any operation and sends it. */

@@ -4,6 +4,7 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { parseDecimal, plainText, trimZeros } from "./decimal.js";
 import { AddressError, AmountError } from "./errors.js";
+import { slotOf } from "./slot.js";
 import { DIGITS } from "./terms.js";
 import { fromHex, toHex, type TypedData } from "./typed.js";
 
@@ -189,15 +190,11 @@ export function encodeBody(body: Body): Uint8Array {
 }
 
 const POSSESSION_TAG = utf8ToBytes("walras session key possession v1\0");
-/** Bits of a number below the slot of its session key. */
-const SLOT_BITS = 43n;
 
 /** What a key signs to agree that it acts for an account in a slot. */
 export const sessionPossessionBytes = (network: string, account: string, slot: number, key: string): Uint8Array =>
   concatBytes(POSSESSION_TAG, fromHex(network), fromHex(plainAddress(account)), little(slot, 4), fromHex(key));
 
-/** The number of a session key's transaction; `number` is counted from 1 in each slot. */
-export const slotSequence = (slot: number, number: bigint): bigint => (BigInt(slot) << SLOT_BITS) | number;
 
 /** What an ed25519 key signs. */
 export const signingBytes = (body: Body, network: string): Uint8Array => concatBytes(SIGNED_TAG, fromHex(network), encodeBody(body));
@@ -267,6 +264,10 @@ export class Signed {
   }
   get sequence(): bigint {
     return number(this.bytes, 28, 8);
+  }
+  /** The slot of the session key that signed it; 0 of the account's own key. */
+  get slot(): number {
+    return slotOf(this.sequence);
   }
   get until(): bigint {
     return number(this.bytes, 36, 8);

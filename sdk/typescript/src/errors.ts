@@ -133,6 +133,9 @@ export class SentBeforeError extends ClientError {
   }
 }
 
+/** An account's slot has another key than the client, or none; or it cannot do what was asked. */
+export class SessionKeyError extends ClientError {}
+
 /** No sequence number is free for the account. */
 export class NumbersError extends ClientError {}
 

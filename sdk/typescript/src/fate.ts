@@ -66,7 +66,7 @@ export async function fateOf(session: Session, id: string, signed: Signed | null
   if (signed === null) return first ?? { id, state: "unknown", message: "it is not stored here, and the node does not know it" };
   if (first && (first.state !== "refused" || first.height !== undefined)) return first;
   // The window is read first: a transaction whose number it shows as used was indexed before.
-  const { height, window } = await usedNumbers(session, signed.account);
+  const { height, window } = await usedNumbers(session, signed);
   const again = await asked(session, id, signed);
   if (again && (again.state !== "refused" || again.height !== undefined)) return again;
   const verdict = await judge(session, signed, height, window);
@@ -75,7 +75,7 @@ export async function fateOf(session: Session, id: string, signed: Signed | null
 
 /** The fate of a transaction that a block refused for its number; null if the number is free. */
 export async function fateOfNumber(session: Session, signed: Signed): Promise<Fate | null> {
-  const { height, window } = await usedNumbers(session, signed.account);
+  const { height, window } = await usedNumbers(session, signed);
   return isFree(window, signed.sequence) ? null : numberUser(session, signed, height);
 }
 
@@ -95,9 +95,10 @@ export async function provedFate(session: Session, id: string, signed: Signed | 
   return told(session, body, signed);
 }
 
-async function usedNumbers(session: Session, account: string): Promise<{ height: number; window: Window }> {
+/** The used numbers after a block, of the account or of its session key that signed. */
+async function usedNumbers(session: Session, { account, sequence }: Signed): Promise<{ height: number; window: Window }> {
   const body = await session.http.get<{ height: number; proof: string }>(`/v1/accounts/${account}/proof`);
-  return session.http.decoded(() => ({ height: body.height, window: windowOf(fromHex(body.proof)) }));
+  return session.http.decoded(() => ({ height: body.height, window: windowOf(fromHex(body.proof), sequence) }));
 }
 
 async function asked(session: Session, id: string, signed: Signed | null): Promise<Fate | null> {
@@ -138,7 +139,8 @@ async function numberUser(session: Session, signed: Signed, height: number): Pro
       return { ...place, state: "unknown", message };
     }
   }
-  return { ...place, state: "void", code: "number_taken", message: `number ${signed.sequence} was used before it was signed` };
+  const orStopped = signed.slot === 0 ? "" : `, or slot ${signed.slot} was stopped or ended`;
+  return { ...place, state: "void", code: "number_taken", message: `number ${signed.sequence} was used before it was signed${orStopped}` };
 }
 
 type BlockPage = { outcomes: { id: string; account: string; sequence: string; outcome: OutcomeBody; operation: OperationBody }[]; next?: string | null };

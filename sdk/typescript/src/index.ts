@@ -6,6 +6,7 @@ export { Client, type Options } from "./client.js";
 export { Signed, checkedAddress, type Body, type Operation } from "./encoding.js";
 export * from "./errors.js";
 export type { Event } from "./feed.js";
+export { DisconnectGuard } from "./guard.js";
 export { Ed25519Key, EthereumKey, WalletKey, type Key, type LoginSignature, type LoginTerms, type Provider } from "./keys.js";
 export type {
   Account,
@@ -28,11 +29,15 @@ export type {
   PastTransfer,
   PendingOrder,
   PricePoint,
+  SessionBudget,
+  SessionKey,
   Ticker,
   Trade,
 } from "./models.js";
 export type { OfferOptions, SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
+export { slotOf, slotSequence } from "./slot.js";
+export { KeepAlive, type SessionTerms } from "./slots.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
 export { TradingKey, type SignedOrder, type VenueAsk, type VenueOrder, type VenueRequest, type VenueScope } from "./venue.js";

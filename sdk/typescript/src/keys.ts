@@ -29,6 +29,8 @@ export function loginTyped({ account, nonce, server, chain, network }: LoginTerm
 export interface Key {
   /** The address of the account that it controls from the start. */
   readonly address: string;
+  /** The public key of an ed25519 key: session keys are known by it. */
+  readonly public?: string;
   /** A body, signed for a network. */
   sign(body: Body, network: string): Promise<Signed>;
   /** A login on the stream; a key without it has no channels of its own orders. */
@@ -54,6 +56,11 @@ export class Ed25519Key implements Key {
 
   async sign(body: Body, network: string): Promise<Signed> {
     return Signed.byKey(body, fromHex(this.public), ed25519.sign(signingBytes(body, network), this.#seed));
+  }
+
+  /** The signature on `sessionPossessionBytes`, by which it agrees to be a session key. */
+  agree(possession: Uint8Array): Uint8Array {
+    return ed25519.sign(possession, this.#seed);
   }
 
   async login(terms: LoginTerms): Promise<LoginSignature> {

@@ -2,11 +2,42 @@
 import type * as bodies from "./bodies.js";
 import type { Assets } from "./assets.js";
 import { divide, parseDecimal, plainText } from "./decimal.js";
+import { slotOf } from "./slot.js";
 
 export type Balance = { asset: string; available: string; locked: string };
-export type Account = { address: string; height: number; key: string | null; highest: bigint; next: bigint; balances: Balance[] };
-/** `limit` is the price in units, which a cancellation signs; `account` is told in lists of a market. */
-export type Offer = { id: bigint; sell: string; buy: string; amount: string; price: string; limit: string; account?: string };
+/** `session_slots` are given to session keys; the next one is one above. */
+export type Account = {
+  address: string;
+  height: number;
+  key: string | null;
+  highest: bigint;
+  next: bigint;
+  balances: Balance[];
+  session_slots: number;
+  sessions: SessionKey[];
+};
+/** What a session key may use of an asset; `used` is locked and sold less bought, fees included, below zero if it bought more. */
+export type SessionBudget = { asset: string; cap: string; used: string };
+/**
+ * A session key as the chain has it: `live`; `lapsed`, if it may only cancel until its timer is raised; or `ended`. Its
+ * transactions count up to block `ends`; its offers end with block `alive`. Its numbers have the slot in their upper bits.
+ */
+export type SessionKey = {
+  slot: number;
+  key: string;
+  scope: "cancel" | "trade";
+  status: "live" | "lapsed" | "ended";
+  ends: number;
+  alive: number;
+  highest: bigint;
+  next: bigint;
+  caps: SessionBudget[];
+};
+/**
+ * `limit` is the price in units, which a cancellation signs; `account` is told in lists of a market. `slot` is that of the
+ * session key that placed it; 0 if the account's own key did, or a contract.
+ */
+export type Offer = { id: bigint; slot: number; sell: string; buy: string; amount: string; price: string; limit: string; account?: string };
 export type Level = { price: string; amount: string; offers: number };
 /** `sells` begin with the cheapest, `buys` with the dearest. */
 export type Book = { market: string; height: number; price: string | null; sells: Level[]; buys: Level[] };
@@ -77,10 +108,19 @@ export const account = (body: bodies.Account, assets: Assets): Account => ({
   highest: BigInt(body.sequence.highest),
   next: BigInt(body.sequence.next),
   balances: body.balances.map((one) => balance(one, assets)),
+  session_slots: body.session_slots ?? 0,
+  sessions: (body.sessions ?? []).map((one) => sessionKey(one, assets)),
+});
+
+const sessionKey = ({ slot, key, scope, status, ends, alive, sequence, caps }: bodies.SessionBody, assets: Assets): SessionKey => ({
+  ...{ slot, key, scope, status, ends: Number(ends), alive: Number(alive) },
+  ...{ highest: BigInt(sequence.highest), next: BigInt(sequence.next) },
+  caps: caps.map(({ asset, units, used }) => ({ asset, cap: assets.get(asset).amount(units), used: assets.get(asset).amount(used) })),
 });
 
 export const offer = (body: bodies.Offer & { account?: string }, assets: Assets): Offer => ({
   id: BigInt(body.id),
+  slot: slotOf(BigInt(body.id)),
   sell: body.sell,
   buy: body.buy,
   amount: assets.get(body.sell).amount(body.amount),

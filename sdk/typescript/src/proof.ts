@@ -5,6 +5,7 @@
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
 import { derived, number } from "./encoding.js";
+import { SLOT_BITS, slotOf } from "./slot.js";
 import { toHex } from "./typed.js";
 
 const [NODE, FORK, LEAF, OTHER] = [1, 2, 3, 4];
@@ -38,8 +39,11 @@ export class Reader {
 
 /** Which sequence numbers an account has used: the highest, and a bitmap of the 64 up to it. */
 export type Window = { highest: bigint; used: bigint };
-/** An account as a proof states it; balances are units by the asset's number. */
-export type ProvedAccount = { address: string; window: Window; balances: Map<number, bigint> };
+/**
+ * An account as a proof states it; balances are units by the asset's number. `slots` are given to session keys, and `windows` are
+ * the numbers of those keys by slot, with the slot in their upper bits.
+ */
+export type ProvedAccount = { address: string; window: Window; balances: Map<number, bigint>; slots: number; windows: Map<number, Window> };
 
 export function isFree(window: Window, sequence: bigint): boolean {
   const behind = window.highest - sequence;
@@ -49,12 +53,16 @@ export function isFree(window: Window, sequence: bigint): boolean {
 type Head = { parts: Uint8Array; roots: Map<number, Uint8Array>; stated: Uint8Array | null; account: ProvedAccount | null };
 
 /** The slots given; of each key slot, key, scope, whether it is closed, two heights, window, and caps with what is used of them. */
-function skipSessionKeys(reader: Reader): void {
-  reader.take(4);
+function sessionKeys(reader: Reader): Pick<ProvedAccount, "slots" | "windows"> {
+  const slots = reader.count(4);
+  const windows = new Map<number, Window>();
   for (let left = reader.count(4); left > 0; left -= 1) {
-    reader.take(4 + 32 + 1 + 1 + 8 + 8 + 16);
+    const slot = reader.count(4);
+    reader.take(32 + 1 + 1 + 8 + 8);
+    windows.set(slot, { highest: (BigInt(slot) << SLOT_BITS) | reader.big(8), used: reader.big(8) });
     reader.take((4 + 8 + 8) * reader.count(4));
   }
+  return { slots, windows };
 }
 
 function head(reader: Reader): Head {
@@ -75,13 +83,22 @@ function head(reader: Reader): Head {
   const balances = new Map<number, bigint>();
   for (let left = reader.count(4); left > 0; left -= 1) balances.set(reader.count(4), reader.big(8));
   if (reader.count(1) !== 0) reader.take(8 + 8 + 32 + 1);
-  if (reader.count(1) !== 0) skipSessionKeys(reader);
-  return { parts, roots, stated: reader.data.slice(begun, reader.at), account: { address, window, balances } };
+  const sessions = reader.count(1) === 0 ? { slots: 0, windows: new Map<number, Window>() } : sessionKeys(reader);
+  return { parts, roots, stated: reader.data.slice(begun, reader.at), account: { address, window, balances, ...sessions } };
 }
 
-/** The used numbers that the proof of an account states, unverified; none for an account that does not exist. */
-export function windowOf(proof: Uint8Array): Window {
-  return head(new Reader(proof)).account?.window ?? { highest: 0n, used: 0n };
+/**
+ * The used numbers of a number's slot that the proof of an account states, unverified; none for an account that does not
+ * exist. Of a slot whose record is gone none is free: no transaction of it counts any more.
+ */
+export function windowOf(proof: Uint8Array, sequence: bigint): Window {
+  const { account } = head(new Reader(proof));
+  if (!account) return { highest: 0n, used: 0n };
+  const slot = slotOf(sequence);
+  const known = slot === 0 ? account.window : account.windows.get(slot);
+  if (known) return known;
+  const first = BigInt(slot) << SLOT_BITS;
+  return slot <= account.slots ? { highest: first + (1n << SLOT_BITS) - 1n, used: (1n << 64n) - 1n } : { highest: first, used: 0n };
 }
 
 /** What the state with this root has at an address; null if the proof shows that there is no account. */

@@ -9,6 +9,9 @@
  * a common store may take the same number: the slower one signs again, unless both sign the same operation with the same
  * end, which is one transaction; ends differ by chance.
  *
+ * A session key numbers in its slot, which has a window of its own. A slot's own *stop* voids its lower numbers: what was sent
+ * before and comes after it is void, and is not signed anew under a number above the stop.
+ *
  * Whoever has seen a refused transaction may send it again until it ends. So it stays stored, its number is used next with a
  * later end (of two bodies with one number the one that ends later counts), and the same operation, asked for again, is sent
  * as the same bytes.
@@ -21,6 +24,7 @@ import {
   OtherNetworkError,
   RefusedError,
   SentBeforeError,
+  SessionKeyError,
   StoreError,
   TransactionRefusedError,
   UndecidedError,
@@ -29,7 +33,7 @@ import {
 import { fateOf, fateOfNumber, told, type TransactionBody } from "./fate.js";
 import { pause } from "./http.js";
 import type { Key } from "./keys.js";
-import type { Fate } from "./models.js";
+import type { Account, Fate, SessionKey } from "./models.js";
 import type { Session } from "./session.js";
 import type { Store } from "./store.js";
 import { toHex } from "./typed.js";
@@ -85,6 +89,11 @@ export class Numbers {
     return { sequence, least: 0n };
   }
 
+  /** Whether numbers were handed out `steps` above this one. */
+  isFarAbove(sequence: bigint, steps: bigint): boolean {
+    return this.next - sequence > steps;
+  }
+
   /** Gives back the number of a transaction without effect, which may count up to block `ended`. */
   release(sequence: bigint, ended: bigint): void {
     this.free.set(sequence, largest([ended, this.free.get(sequence) ?? 0n]));
@@ -96,6 +105,8 @@ export type SendOptions = { reference?: string; wait?: boolean };
 export type OfferOptions = SendOptions & { life?: Life; client?: string };
 
 type Taken = { signed: Signed; isNew: boolean };
+/** For how many blocks a transaction may count, and whether it is stored to be sent from here. */
+type How = { lasts: number; isStored: boolean };
 
 /** An account, its key and its store. */
 export class Sender {
@@ -104,6 +115,10 @@ export class Sender {
   private doubtful: Set<string> | null = null;
   /** Those of them that were refused here, as their callers know. */
   private readonly knownRefused = new Set<string>();
+  /** Stops that were left with a node whose connection is lost: it submits them. */
+  readonly lostStops: Signed[] = [];
+  /** How often this sender stopped its slot. */
+  private stops = 0;
 
   constructor(
     private readonly session: Session,
@@ -112,7 +127,39 @@ export class Sender {
     readonly store: Store,
     private readonly patienceMs: number,
     private readonly lasts: number,
+    /** The slot of the session key that signs; 0 of the account's own key. */
+    readonly slot = 0,
   ) {}
+
+  /** What the store calls these numbers. */
+  private get numbered(): string {
+    return this.slot === 0 ? this.account : `${this.account}.${this.slot}`;
+  }
+
+  /** Whether a stored transaction has one of this sender's numbers. */
+  signs(signed: Signed): boolean {
+    return signed.account === this.account && signed.slot === this.slot;
+  }
+
+  /** What was sent before this counts no more, and is not signed anew. */
+  stopped(): void {
+    this.stops += 1;
+  }
+
+  /** The session key that signs, as an account has it; a `SessionKeyError` if it has another one there. */
+  ownSession(account: Account): SessionKey {
+    const found = account.sessions.find((one) => one.slot === this.slot);
+    if (!found) {
+      const there = account.sessions.map((one) => one.slot).join(", ") || "none";
+      const gone = "it was revoked, has ended, or was never added";
+      throw new SessionKeyError(`${this.account} has no session key in slot ${this.slot}: ${gone}; slots with a key: ${there}`);
+    }
+    if (found.key !== this.key.public) {
+      const named = `${found.key}, and not ${this.key.public ?? this.key.address}`;
+      throw new SessionKeyError(`the key of slot ${this.slot} of ${this.account} is ${named}: name the slot that \`sessions()\` shows for it`);
+    }
+    return found;
+  }
 
   private get server(): string {
     return this.session.http.server;
@@ -120,6 +167,7 @@ export class Sender {
 
   /** Signs an operation and sends it; unless `wait` is false, until its block. */
   async send(operation: Operation, { reference, wait = true }: SendOptions): Promise<Fate> {
+    const { stops } = this;
     for (let tries = 0; tries < RENUMBERED_MAX; tries += 1) {
       const { signed, isNew } = await this.sign(operation, reference ?? null);
       try {
@@ -127,6 +175,7 @@ export class Sender {
       } catch (error) {
         if (!(error instanceof NumberGone) && !(error instanceof VoidError && reference !== undefined)) throw error;
         await this.store.forget(signed.id);
+        if (stops !== this.stops) throw new VoidError(this.server, signed.id, `slot ${this.slot} was stopped after it was sent`);
         // Another call may have signed anew for this reference meanwhile: that record stays.
         if (reference !== undefined) await this.store.reserved(() => this.store.release(reference, signed.id));
       }
@@ -134,8 +183,20 @@ export class Sender {
     throw new NumbersError("others that use this account take every number first; nothing was done. Try again later");
   }
 
+  /**
+   * Signs an operation that another one may send later, under a number that nothing else takes. It is not stored: this client
+   * does not send it.
+   */
+  async hold(operation: Operation, lasts: number): Promise<Signed> {
+    return (await this.signNumbered(operation, null, { lasts, isStored: false })).signed;
+  }
+
   /** Signs an operation under a free number and stores it; or finds the one that the reference names, which is not new. */
-  async sign(operation: Operation, reference: string | null): Promise<Taken> {
+  sign(operation: Operation, reference: string | null): Promise<Taken> {
+    return this.signNumbered(operation, reference, { lasts: this.lasts, isStored: true });
+  }
+
+  private async signNumbered(operation: Operation, reference: string | null, how: How): Promise<Taken> {
     const limits = await this.session.limits();
     this.numbers.window = limits.sequenceWindow;
     await this.checkNetwork(limits.network);
@@ -143,7 +204,7 @@ export class Sender {
     let taken: Taken | null = null;
     while (taken === null) {
       // While others wait, the node may be asked: a browser has one thread.
-      taken = await this.store.reserved(() => this.take(operation, reference, limits));
+      taken = await this.store.reserved(() => this.take(operation, reference, limits, how));
       if (taken !== null) break;
       if (performance.now() - begun > this.patienceMs) {
         throw new NumbersError(
@@ -155,36 +216,37 @@ export class Sender {
     return taken;
   }
 
-  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }): Promise<Taken | null> {
+  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }, { lasts, isStored }: How): Promise<Taken | null> {
     const known = reference === null ? null : await this.store.referenced(reference);
     if (known) {
-      if (toHex(known.operation) === toHex(encodeOperation(operation)) && known.account === this.account) return { signed: known, isNew: false };
+      if (toHex(known.operation) === toHex(encodeOperation(operation)) && this.signs(known)) return { signed: known, isNew: false };
       throw new StoreError(`the reference ${JSON.stringify(reference)} stands for another operation: choose a new one`);
     }
-    const stored = (await this.store.all()).filter((one) => one.account === this.account);
-    const before = reference === null ? await this.sentBefore(operation) : null;
+    const stored = (await this.store.all()).filter((one) => this.signs(one));
+    const before = reference === null && isStored ? await this.sentBefore(operation) : null;
     if (before) return { signed: before, isNew: false };
     if (stored.length > STORED_MANY) await this.settle();
     if (!this.numbers.isKnown) await this.waitUntilCaughtUp();
-    const above = largest([await this.store.highest(this.account), ...stored.map((one) => one.sequence)]);
+    const above = largest([await this.store.highest(this.numbered), ...stored.map((one) => one.sequence)]);
     let taken = this.numbers.isKnown ? this.numbers.take(above) : null;
     if (!taken) {
       const account = await this.session.account(this.account);
-      this.numbers.learn(account.highest, account.next);
+      const { highest, next } = this.slot === 0 ? account : this.ownSession(account);
+      this.numbers.learn(highest, next);
       // Where nothing is pending, numbers beyond the window were taken by transactions without effect.
       const least = stored.length === 0 && above >= this.numbers.last ? this.numbers.last - 1n : above;
       taken = this.numbers.take(least);
     }
     if (!taken) return null;
-    const ends = BigInt((await this.session.height()) + this.lasts - Math.floor(Math.random() * (this.lasts / 4 + 1)));
+    const ends = BigInt((await this.session.height()) + lasts - Math.floor(Math.random() * (lasts / 4 + 1)));
     const until = largest([ends, taken.least]);
     const body = { chain: limits.chain, account: this.account, sequence: taken.sequence, until, operation };
     const signed = await this.key.sign(body, limits.network).catch((error: unknown) => {
       this.numbers.release(body.sequence, 0n);
       throw error;
     });
-    await this.store.keep(signed, reference);
-    await this.store.took(this.account, signed.sequence);
+    if (isStored) await this.store.keep(signed, reference);
+    await this.store.took(this.numbered, signed.sequence);
     // Whoever knows the reference may have sent the bytes before this call does.
     return { signed, isNew: reference === null };
   }
@@ -198,7 +260,7 @@ export class Sender {
     const encoded = toHex(encodeOperation(operation));
     for (const id of this.doubtful) {
       const signed = await this.store.get(id);
-      if (!signed || toHex(signed.operation) !== encoded || signed.account !== this.account) continue;
+      if (!signed || toHex(signed.operation) !== encoded || !this.signs(signed)) continue;
       const { state, height } = await fateOf(this.session, id, signed);
       const isRefused = state === "refused" || (state === "unknown" && this.knownRefused.has(id));
       if (isRefused || state === "executed" || state === "void") this.doubtful.delete(id);
@@ -343,7 +405,7 @@ export class Sender {
   async settle(): Promise<Fate[]> {
     const fates: Fate[] = [];
     for (const signed of await this.store.all()) {
-      if (signed.account !== this.account) continue;
+      if (!this.signs(signed)) continue;
       const fate = await fateOf(this.session, signed.id, signed);
       if (fate.state === "executed" || fate.state === "void") await this.store.forget(signed.id);
       fates.push(fate);

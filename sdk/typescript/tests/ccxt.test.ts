@@ -4,6 +4,7 @@ import { test } from "node:test";
 import * as ccxt from "ccxt";
 import WebSocket from "ws";
 import { walras } from "../src/ccxt.js";
+import { Ed25519Key } from "../src/index.js";
 
 const SERVER = process.env["WALRAS_HTTP"] ?? "";
 const skip = SERVER === "" ? "WALRAS_HTTP is not set: run `make test-typescript`" : false;
@@ -34,6 +35,19 @@ test("has every method that it declares, as ccxt's own description requires", ()
   for (const method of Object.getOwnPropertyNames(own).filter((one) => /^(fetch|create|cancel|watch)[A-Z]/.test(one))) {
     assert.equal(has[method], true, `${method} is here and not declared`);
   }
+});
+
+test("a session key trades through ccxt", { skip }, async () => {
+  const seed = `0x${"5f".repeat(32)}`;
+  const owner = exchange.node();
+  const { slot } = await owner.addSession(new Ed25519Key(seed), { USD: "50", EUR: "20" }, { lasts: 10_000 });
+  const keys = { privateKey: seed, walletAddress: owner.address };
+  const bot = new walras({ ...keys, urls: { api: SERVER }, options: { ...options, keyType: "ed25519", slot } });
+  const order = await bot.createOrder("EUR/USD", "limit", "sell", 10, 500);
+  assert.equal(BigInt(order.id!) >> 43n, BigInt(slot));
+  await assert.rejects(bot.createOrder("EUR/USD", "limit", "sell", 11, 500), ccxt.InsufficientFunds);
+  await bot.cancelOrder(order.id!);
+  await owner.revokeSession(slot);
 });
 
 test("errors are those that bots know", { skip }, async () => {

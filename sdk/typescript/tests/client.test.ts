@@ -452,5 +452,6 @@ test("the code of the README runs as it stands", { skip }, async () => {
   const told = await run(file);
   assert.match(told, /executed \d+\n/);
   assert.match(told, /overdraft: the account cannot pay/);
+  assert.match(told, /session live\n/);
   assert.match(told, /batch \d+/);
 });

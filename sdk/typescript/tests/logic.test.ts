@@ -19,6 +19,7 @@ import { isFree, windowOf } from "../src/proof.js";
 import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
+import { slotOf, slotSequence } from "../src/slot.js";
 import type { Message } from "../src/stream.js";
 import { fromHex, hashTypedData, toHex, type TypedData } from "../src/typed.js";
 import { TradingKey, orderBytes, type OrderNumber, type VenueOrder } from "../src/venue.js";
@@ -298,8 +299,22 @@ test("a transaction that nobody knows is void only when it can never count", asy
   assert.deepEqual(await fate({ highest: 2, used: 1 }), ["unknown", undefined]);
   // The node began from a later snapshot: it may have forgotten that the transaction was executed.
   assert.deepEqual(await fate({ highest: 1, used: 1, kept: 1001 }), ["unknown", undefined]);
-  assert.throws(() => windowOf(new Uint8Array([0, 0, 0, 0, 1])));
+  assert.throws(() => windowOf(new Uint8Array([0, 0, 0, 0, 1]), 1n));
   assert.ok(isFree({ highest: 70n, used: 1n }, 7n) && !isFree({ highest: 71n, used: 1n }, 7n));
+});
+
+test("a session key has a window of its own in its account's proof", () => {
+  const little = (value: bigint, count = 8) => Uint8Array.from({ length: count }, (_, at) => Number((value >> BigInt(8 * at)) & 255n));
+  // Three slots were given; the second one's key is there: it has used 5 and 3 of its numbers.
+  const record = [little(2n, 4), new Uint8Array(50), little(5n), little(0b101n), little(1n, 4), new Uint8Array(20)];
+  const account = [new Uint8Array(21), little(7n), little(1n), new Uint8Array(5), little(1n, 1), little(3n, 4), little(1n, 4), ...record];
+  const proof = Uint8Array.from([new Uint8Array(4), little(1n, 1), ...account].flatMap((part) => [...part]));
+  const free = (slot: number, n: bigint) => isFree(windowOf(proof, slotSequence(slot, n)), slotSequence(slot, n));
+  assert.deepEqual([6n, 7n, 8n].map((n) => free(0, n)), [true, false, true]);
+  assert.deepEqual([1n, 2n, 3n, 4n, 5n, 6n].map((n) => free(2, n)), [true, true, false, true, false, true]);
+  // No number of a slot that is gone is free, all of one that was not given yet are.
+  for (const slot of [1, 3]) assert.ok([1n, 64n, 2n ** 43n - 1n].every((n) => !free(slot, n)));
+  assert.ok(free(4, 1n) && slotOf(2n ** 63n + 5n) === 0 && slotOf(slotSequence(9, 5n)) === 9);
 });
 
 const range = (first: number, last: number) =>

@@ -14,7 +14,7 @@ import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
 import { historyPanel } from "./history";
 import { numeraire } from "../value";
-import { brief, count, explain, outcomeText } from "../words";
+import { brief, count, explain, orderName, outcomeText } from "../words";
 
 const OFFERS_SHOWN = 100;
 const OFFERS_PAUSE_MS = 2_000;
@@ -328,7 +328,7 @@ function offersTable(live: Live) {
       { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
       { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
       { name: "Limit price", class: "number", cell: (o) => ({ text: limit(live, o), title: `${o.buy} per ${o.sell}; signed as ${o.limit} units per unit` }) },
-      { name: "Id", class: "number wide", cell: (o) => String(o.id) },
+      { name: "Id", class: "number wide", cell: (o) => ({ text: orderName(o.id), title: String(o.id) }) },
     ],
   });
 }
@@ -347,7 +347,7 @@ function fillsTable(live: Live) {
     empty: "None yet. They appear here with the block that settles them.",
     columns: [
       { name: "Block", class: "number first", cell: (f) => ({ text: count(f.height), href: href.block(f.height) }) },
-      { name: "Offer", class: "wide", cell: (f) => `${f.sell} → ${f.buy}, ${f.id}` },
+      { name: "Offer", class: "wide", cell: (f) => ({ text: `${f.sell} → ${f.buy}, ${orderName(f.id)}`, title: String(f.id) }) },
       { name: "Sold", class: "number", cell: (f) => money(f.sold, f.sell) },
       { name: "Bought", class: "number", cell: (f) => money(f.bought, f.buy) },
       { name: "Left", class: "number wide", cell: (f) => money(f.left, f.sell) },

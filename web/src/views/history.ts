@@ -4,6 +4,7 @@
  */
 import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walras/client/bodies";
 import { divide, fromUnits, roundSignificant, trimZeros } from "@walras/client/decimal";
+import { slotOf } from "@walras/client/slot";
 import { format, formatAmount, formatPrice, humanPrice } from "../amount";
 import { ApiError, get, path } from "../api";
 import { facts, h, notice, panel } from "../dom";
@@ -11,7 +12,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Column } from "../table";
-import { brief, clock, count, dateAndClock, exactAdvice, explain, orderEnd } from "../words";
+import { brief, clock, count, dateAndClock, exactAdvice, explain, orderEnd, orderName, placedBy } from "../words";
 
 const PAGE = 50;
 const PAUSE_MS = 2_000;
@@ -156,8 +157,14 @@ function orderWords(live: Live, order: PastOrder): string {
   return `sell ${money(live, order.amount, order.sell)} for ${order.buy}, limit ${limitCell(live, order).text}`;
 }
 
-/** How many fees a transaction of an order costs: an exact order four, an offer with an end one more for its removal. */
-const feesOf = (order: PastOrder): bigint => (order.exact ? 4n : order.life.startsWith("until") ? 2n : 1n);
+/**
+ * How many fees a transaction of an order costs: an exact order four; an offer with an end one more for its removal, and so does
+ * one of a session key that may rest, which ends with its key.
+ */
+function feesOf({ exact, life, sequence }: PastOrder): bigint {
+  const ends = life.startsWith("until") || (life !== "one batch" && slotOf(BigInt(sequence)) !== 0);
+  return exact ? 4n : ends ? 2n : 1n;
+}
 
 /** The average price of what was sold, in what was bought for one. */
 function average(live: Live, sell: string, buy: string, sold: Units, bought: Units): string {
@@ -176,7 +183,7 @@ function openers(open: (number: string) => void) {
   return (key: string, number: string): HTMLElement => {
     const known = kept.get(key);
     if (known) return known;
-    const made = h("button", { type: "button", class: "plain", "aria-label": `What became of order ${number}`, click: () => open(number) }, "Details");
+    const made = h("button", { type: "button", class: "plain", "aria-label": `What became of order ${orderName(number)}`, click: () => open(number) }, "Details");
     kept.set(key, made);
     return made;
   };
@@ -195,6 +202,7 @@ function ordersTable(live: Live, open: (number: string) => void) {
       { name: "Limit price", class: "number wide", cell: (o) => limitCell(live, o) },
       { name: "Left", class: "number wide", cell: (o) => ({ text: formatAmount(o.left, live.decimals(o.sell)), title: o.sell }) },
       { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why, Boolean(o.exact)), href: href.transaction(o.id) }) },
+      { name: "By", class: "wide", cell: (o) => placedBy(o.sequence) },
       { name: "Story", cell: (o) => opener(o.id, o.sequence) },
     ],
   });
@@ -291,7 +299,7 @@ function orderDetail(live: Live, address: string) {
     list.show("others", fate.others.length > 0);
     fills.show(fate.fills);
     if (!order) return;
-    heading.textContent = `Order ${fate.sequence}: ${orderWords(live, order)}`;
+    heading.textContent = `Order ${orderName(fate.sequence)}: ${orderWords(live, order)}`;
     list.set("price", bought === null ? "–" : `${average(live, order.sell, order.buy, sold, bought)}`, `${order.buy} per ${order.sell}`);
     list.set("sold", money(live, sold, order.sell));
     list.set("bought", bought === null ? "more fills than are listed" : money(live, bought, order.buy));

@@ -1,13 +1,14 @@
 /** The table of an account's own orders on a pair: what this browser has placed, and what else rests there. */
 import { divide, fromUnits, parseDecimal, shift, trimZeros } from "@walras/client/decimal";
 import type { Offer } from "@walras/client/bodies";
+import { slotOf } from "@walras/client/slot";
 import { format, formatPrice } from "../amount";
 import { h } from "../dom";
 import type { Live } from "../live";
 import { href } from "../router";
 import { table } from "../table";
 import { lockedOf, type KeptOrder } from "../trade/orders";
-import { clock, exactEnd } from "../words";
+import { clock, exactEnd, orderName, placedBy } from "../words";
 
 /** Units as people count them, without zeros at the end. */
 export function whole(units: string, decimals: number): string {
@@ -37,7 +38,7 @@ export function ordersTable(live: Live, base: string, quote: string, cancel: (of
   function cancelButton(offer: Offer): HTMLElement {
     const known = buttons.get(offer.id);
     if (known) return known;
-    const made = h("button", { type: "button", class: "plain", "aria-label": `Cancel order ${offer.id}`, click: () => cancel(offer) }, "Cancel");
+    const made = h("button", { type: "button", class: "plain", "aria-label": `Cancel order ${orderName(offer.id)}`, click: () => cancel(offer) }, "Cancel");
     buttons.set(offer.id, made);
     return made;
   }
@@ -47,7 +48,8 @@ export function ordersTable(live: Live, base: string, quote: string, cancel: (of
     if (!offer) return "–";
     const price = parseDecimal(offer.price);
     const of = offer.sell === base ? price : price && divide({ digits: 1n, scale: 0 }, price);
-    return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}`;
+    const by = slotOf(BigInt(offer.id)) === 0 ? "" : `, by ${placedBy(offer.id)}`;
+    return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}${by}`;
   }
 
   function placedWords(placed: KeptOrder): string {

@@ -40,7 +40,11 @@ pub(super) fn document(openapi: &Value) -> Value {
             json!({"nonce": text, "server": text, "network": text}),
             "What a login signs; it counts once, on this connection.",
         ),
-        ("login", json!({"account": text}), "The connection may have the account's own channels."),
+        (
+            "login",
+            json!({"account": text, "slot": number}),
+            "The connection may have the account's own channels; the slot is that of the key, 0 of the account's own.",
+        ),
         ("error", json!({"code": text, "message": text}), "A request is refused; the stream goes on."),
     ];
     for (kind, properties, says) in fixed {
@@ -50,6 +54,7 @@ pub(super) fn document(openapi: &Value) -> Value {
         told["summary"] = says.into();
         messages.insert(kind.into(), told);
     }
+    messages.insert("on_disconnect".into(), on_disconnect());
     messages.insert("request".into(), request(&names));
     let refs = |kinds: &mut dyn Iterator<Item = &String>| -> Vec<Value> {
         kinds.map(|kind| json!({"$ref": format!("#/channels/stream/messages/{kind}")})).collect()
@@ -91,10 +96,27 @@ fn request(channels: &[&str]) -> Value {
         "properties": {"account": text, "key": text, "signature": text},
     });
     let asks = json!({"type": "boolean", "description": "whether a challenge is asked for"});
-    let properties =
-        json!({"subscribe": names, "unsubscribe": names, "resume": heights, "challenge": asks, "login": login});
+    let left =
+        json!({"type": "string", "description": "a signed stop or cancel in hexadecimal, for the connection's end"});
+    let takes_back = json!({"type": "boolean", "description": "whether what was left is taken back"});
+    let properties = json!({
+        "subscribe": names, "unsubscribe": names, "resume": heights, "challenge": asks, "login": login,
+        "on_disconnect": left, "withdraw": takes_back,
+    });
     let payload = json!({"type": "object", "additionalProperties": false, "properties": properties});
-    json!({"name": "request", "summary": "Begins and ends channels, and logs in.", "payload": payload})
+    let summary = "Begins and ends channels, logs in, and leaves what is submitted when the connection ends.";
+    json!({"name": "request", "summary": summary, "payload": payload})
+}
+
+/// What the node says of what was left with it.
+fn on_disconnect() -> Value {
+    let text = json!({"type": "string"});
+    let id = json!({"type": ["string", "null"], "description": "its id, or null where nothing is held any more"});
+    let properties = json!({"id": id, "until": text, "code": text, "message": text});
+    let mut told = message("on_disconnect", json!([{"type": "object", "required": ["id"], "properties": properties}]));
+    told["summary"] =
+        "What is submitted when this connection ends: with its last block, or with the reason why nothing is.".into();
+    told
 }
 
 fn described() -> String {

@@ -1,10 +1,13 @@
-//! What a batch tells on the channels of trades and candles.
+//! What a block tells on the channels of trades, candles and accounts.
 
-use api::{MarketCandleBody, MarketTradeBody};
+use api::{AccountIncrement, MarketCandleBody, MarketTradeBody, OwnFillBody, OwnOutcomeBody};
+use primitives::Address;
 use readers::Sides;
 use readers::candles::Interval;
+use readers::views::CommittedBlock;
+use serde_json::Value;
 
-use super::Api;
+use super::{Api, Failure};
 use crate::json;
 
 /// The trades of each market in a batch; of one market, or of all.
@@ -49,4 +52,50 @@ pub(super) fn candle(
     let (market, interval) = (last.market, last.interval.to_string());
     let candle = last.candles.into_iter().next()?;
     Some(MarketCandleBody { height: batch.height, market, interval, candle })
+}
+
+/// What a block did to an account, if it did anything.
+pub(super) fn account_increment(
+    api: &Api,
+    address: &Address,
+    committed: &CommittedBlock,
+) -> Result<Option<Value>, Failure> {
+    let outcomes = committed.outcomes.iter().filter(|(account, _, _)| account == address);
+    let outcomes: Vec<OwnOutcomeBody> = outcomes
+        .map(|(_, id, outcome)| OwnOutcomeBody { id: id.to_string(), outcome: json::outcome(outcome) })
+        .collect();
+    let fills = committed.batch.batch.fills.iter().filter(|fill| fill.place.account == *address);
+    let fills: Vec<OwnFillBody> = fills
+        .map(|fill| OwnFillBody {
+            sell: api.symbols.get(fill.pair.sell).to_string(),
+            buy: api.symbols.get(fill.pair.buy).to_string(),
+            limit: fill.place.limit.to_string(),
+            id: fill.place.id.to_string(),
+            sold: fill.sold.to_string(),
+            bought: fill.bought.to_string(),
+            left: fill.left.to_string(),
+            returned: fill.returned.to_string(),
+        })
+        .collect();
+    let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *address);
+    let ended: Vec<_> = ended.map(|ended| api.symbols.ended(ended)).collect();
+    let exacts = committed.batch.batch.exacts.iter().filter(|trade| trade.account == *address);
+    let exacts = exacts.map(|trade| api.symbols.exact_trade(trade)).collect();
+    let received = committed.credited.contains(address);
+    // An exact order that was filled has an outcome.
+    if outcomes.is_empty() && fills.is_empty() && ended.is_empty() && !received {
+        return Ok(None);
+    }
+    let balances = api.account_body(address)?.map(|account| account.balances);
+    let (height, address) = (committed.summary.height, address.to_string());
+    let balances = balances.unwrap_or_default();
+    let increment = AccountIncrement { height, address, outcomes, fills, exacts, ended, balances };
+    Ok(Some(tagged("account", increment)))
+}
+
+/// A body as a message of a type.
+pub(super) fn tagged(kind: &str, body: impl serde::Serialize) -> Value {
+    let mut value = serde_json::to_value(body).expect("plain data");
+    value["type"] = kind.into();
+    value
 }

@@ -3,11 +3,14 @@
 //! `{"challenge": true}` is answered with a nonce of this connection, which counts once. `{"login": {…}}` brings the
 //! signature: by an ed25519 key over the bytes of [`login_bytes`], or by an Ethereum wallet over typed data
 //! `StreamLogin(address account,bytes32 nonce,string server)` in the domain of the network's transactions. The keys are
-//! those that sign for the account: its own, or the one that it registered.
+//! those that sign for the account: its own, or the one that it registered; and its session keys.
 //!
 //! *Properties.* A signature is of use on one connection, once. It names the server as the client called it, so that a
 //! node that a client was led to cannot log in at another one with what it was given. It is no transaction and no
 //! order: their bytes and structures begin otherwise. A connection has at most [`LOGINS`] tries.
+//!
+//! A session key logs in as its slot: it has the channel of own orders as long as the slot is not over, and may leave
+//! what it signed itself ([`super::disconnect`]).
 //!
 //! What the chain says of an account is public. A login is needed for what this node alone knows: orders that it took
 //! and that are in no block yet.
@@ -15,13 +18,17 @@
 use std::collections::BTreeSet;
 
 use axum::http::{HeaderMap, header};
-use primitives::{Address, Digest, PublicKey, Signature, TypedData, TypedValue, WalletSignature, login_bytes, to_hex};
+use ledger::SessionRecord;
+use primitives::{
+    Address, Digest, PublicKey, SessionSlot, Signature, TypedData, TypedValue, WalletSignature, login_bytes, to_hex,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Api;
 use super::channels::{Channel, name};
 use super::unsigned::bytes_of_hex;
+use crate::backend::AccountRead;
 
 /// Tries of a connection, failed ones included.
 pub(crate) const LOGINS: usize = 16;
@@ -44,18 +51,19 @@ pub(super) struct Logins {
     server: String,
     nonce: Option<[u8; 32]>,
     tries: usize,
-    accounts: BTreeSet<Address>,
+    /// Accounts with the slot of the key that logged in: 0 of the account's own.
+    signers: BTreeSet<(Address, SessionSlot)>,
 }
 
 /// A code and its sentence.
-type Refused = (&'static str, String);
+pub(super) type Refused = (&'static str, String);
 
 impl Logins {
     /// Of a connection whose request had these headers.
     pub(super) fn of(headers: &HeaderMap) -> Logins {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let server = host.filter(|host| host.len() <= SERVER_BYTES).unwrap_or_default().to_string();
-        Logins { server, nonce: None, tries: 0, accounts: BTreeSet::new() }
+        Logins { server, nonce: None, tries: 0, signers: BTreeSet::new() }
     }
 
     /// A new challenge; the one before counts no more.
@@ -81,23 +89,29 @@ impl Logins {
             let message = r#"send {"challenge":true} first: each challenge counts for one login"#;
             return Err(("no_challenge", message.into()));
         };
-        let account = self.checked(api, login, nonce).map_err(|why| ("login_refused", why))?;
-        self.accounts.insert(account);
-        Ok(json!({"type": "login", "account": account.to_string()}))
+        let (account, slot) = self.checked(api, login, nonce).map_err(|why| ("login_refused", why))?;
+        self.signers.insert((account, slot));
+        Ok(json!({"type": "login", "account": account.to_string(), "slot": slot}))
     }
 
-    /// The account of a login whose signature is its owner's.
-    fn checked(&self, api: &Api, login: &Login, nonce: [u8; 32]) -> Result<Address, String> {
+    /// Whether the key of an account's slot has logged in.
+    pub(super) fn has(&self, account: Address, slot: SessionSlot) -> bool {
+        self.signers.contains(&(account, slot))
+    }
+
+    /// The account of a login whose signature is its owner's or its session key's, and the slot of the key.
+    fn checked(&self, api: &Api, login: &Login, nonce: [u8; 32]) -> Result<(Address, SessionSlot), String> {
         let account: Address = login.account.parse().map_err(|error| format!("account: {error}"))?;
         let key = login.key.as_ref().map(|key| key.parse::<PublicKey>());
         let key = key.transpose().map_err(|error| format!("key: {error}"))?;
         let signature = bytes_of_hex("signature", &login.signature).map_err(|failure| failure.1.message)?;
         let (chain, network) = network_of(api);
+        let mut slot = 0;
         let is_signed = match key {
             Some(key) => {
                 let signature =
                     <[u8; 64]>::try_from(signature).map_err(|_| "signature: an ed25519 signature has 64 bytes")?;
-                is_key_of(api, &account, &key)?;
+                slot = slot_of_key(api, &account, &key)?;
                 key.verify(&login_bytes(&network, &account, &nonce, &self.server), &Signature(signature))
             }
             None => {
@@ -114,13 +128,23 @@ impl Logins {
                 self.server
             )
         };
-        is_signed.then_some(account).ok_or_else(wrong)
+        is_signed.then_some((account, slot)).ok_or_else(wrong)
+    }
+
+    /// Whether a key that logged in may still act for an account.
+    fn speaks_for(&self, api: &Api, account: &Address) -> bool {
+        let mut slots = self.signers.range((*account, 0)..=(*account, SessionSlot::MAX)).map(|(_, slot)| *slot);
+        slots.any(|slot| {
+            let AccountRead { height, account: state } = api.backend.account(account);
+            let record = || state?.sessions?.get(slot).cloned();
+            slot == 0 || record().is_some_and(|record| !record.is_over(height))
+        })
     }
 
     /// Why this connection may not have a channel.
     pub(super) fn refuses(&self, api: &Api, channel: &Channel) -> Option<Refused> {
         let Channel::Orders(address) = channel else { return None };
-        if !self.accounts.contains(address) {
+        if !self.speaks_for(api, address) {
             let message = format!(
                 r#"{}: log in as this account first: send {{"challenge":true}}, sign it, and send {{"login":…}}"#,
                 name(channel)
@@ -131,11 +155,21 @@ impl Logins {
     }
 }
 
+/// The slot of a key that signs for an account: 0 of its own, or that of a session key that has not ended.
+fn slot_of_key(api: &Api, account: &Address, key: &PublicKey) -> Result<SessionSlot, String> {
+    let AccountRead { height, account: state } = api.backend.account(account);
+    let mut records = state.iter().flat_map(|state| &state.sessions).flat_map(|sessions| &sessions.records);
+    let is_its = |record: &&SessionRecord| record.key == *key && !record.is_closed && record.until > height;
+    if let Some(record) = records.rfind(is_its) {
+        return Ok(record.slot);
+    }
+    is_key_of(account, state.as_ref().and_then(|state| state.key.as_ref()), key).map(|()| 0)
+}
+
 /// The key that an account registered signs for it; without one that of its address.
-fn is_key_of(api: &Api, account: &Address, key: &PublicKey) -> Result<(), String> {
-    let registered = api.backend.account(account).account.and_then(|state| state.key);
+pub(super) fn is_key_of(account: &Address, registered: Option<&PublicKey>, key: &PublicKey) -> Result<(), String> {
     match registered {
-        Some(registered) if registered == *key => Ok(()),
+        Some(registered) if registered == key => Ok(()),
         None if key.address() == *account => Ok(()),
         Some(_) => Err(format!("key: {account} has registered another one")),
         None => Err(format!("key: it is that of {}, not of {account}", key.address())),

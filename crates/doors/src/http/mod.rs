@@ -33,8 +33,10 @@ mod asyncapi;
 mod batch_news;
 mod blocks;
 mod chain;
+mod channel_news;
 mod channels;
 mod description;
+mod disconnect;
 mod ethereum;
 mod failure;
 pub(crate) mod guard;
@@ -94,6 +96,8 @@ pub(crate) struct Api {
     access: Arc<Access>,
     refused: Arc<refused::Refused>,
     submitted: Arc<submitted::Submitted>,
+    /// What connections of the stream have left for their ends.
+    holders: Arc<disconnect::Holders>,
     /// Whether the operator has stopped the intake.
     drains: Arc<AtomicBool>,
 }
@@ -133,6 +137,7 @@ impl Api {
             books: Arc::default(),
             refused: Arc::default(),
             submitted: Arc::default(),
+            holders: Arc::default(),
             drains: Arc::default(),
             backend,
         }

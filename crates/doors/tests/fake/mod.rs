@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, RwLock, RwLockReadGuard};
 
 use doors::backend::{
     AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
@@ -39,6 +39,9 @@ pub struct Fake {
     metrics: Metrics,
     archive: RwLock<BTreeMap<Height, ArchivedBlock>>,
     answers: Mutex<VecDeque<Answer>>,
+    /// What was submitted, and nobody has asked for yet.
+    submitted: Mutex<VecDeque<Transaction>>,
+    submission: Condvar,
     /// The rows of the history, and the first height that it has.
     history: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
     known_from: AtomicU64,
@@ -70,13 +73,41 @@ impl Fake {
         let (metrics, archive, answers) = (Metrics::new(), RwLock::default(), Mutex::default());
         let (ledger, history, known_from) = (RwLock::new(ledger), RwLock::default(), AtomicU64::new(1));
         let indexed_to = AtomicU64::new(Height::MAX);
-        Fake { ledger, published, metrics, archive, answers, history, known_from, indexed_to, behind: Mutex::default() }
+        let (submitted, submission, behind) = (Mutex::default(), Condvar::new(), Mutex::default());
+        Fake {
+            ledger,
+            published,
+            metrics,
+            archive,
+            answers,
+            submitted,
+            submission,
+            history,
+            known_from,
+            indexed_to,
+            behind,
+        }
     }
 
     /// What the intake answers to the next transactions, one after another; after these it is full again.
     #[allow(dead_code, reason = "not every test submits")]
     pub fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
         self.answers.lock().expect("no test panics with it").extend(answers);
+    }
+
+    /// The next transaction that is submitted; waits for it.
+    #[allow(dead_code, reason = "not every test submits")]
+    pub fn next_submitted(&self) -> Transaction {
+        let submitted = self.submitted.lock().expect("no test panics with it");
+        let mut submitted =
+            self.submission.wait_while(submitted, |all| all.is_empty()).expect("no test panics with it");
+        submitted.pop_front().expect("one was waited for")
+    }
+
+    /// Whether everything that was submitted was asked for.
+    #[allow(dead_code, reason = "not every test submits")]
+    pub fn submitted_nothing(&self) -> bool {
+        self.submitted.lock().expect("no test panics with it").is_empty()
     }
 
     /// Applies, archives and publishes a block of these transactions, which count as signed.
@@ -108,6 +139,25 @@ impl Fake {
         self.archive.write().expect("no test panics with it").insert(height, (Arc::new(block), proven));
         self.published.commit(&committed, &transactions.iter().collect::<Vec<_>>(), &applied.contracts);
         committed
+    }
+
+    /// Whether the intake still has answers that a test gave it.
+    #[allow(dead_code, reason = "not every test submits")]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.lock().expect("no test panics with it").is_empty()
+    }
+
+    /// The identity of the network, which transactions sign.
+    #[allow(dead_code, reason = "not every test signs")]
+    pub fn network(&self) -> Digest {
+        self.published.views().outline().validators.terms.network
+    }
+
+    /// Whether an account has as many session keys.
+    #[allow(dead_code, reason = "not every test has session keys")]
+    pub fn has_sessions(&self, account: &Address, count: usize) -> bool {
+        let state = self.ledger().accounts().get(account).map(|account| account.state());
+        state.and_then(|state| state.sessions).is_some_and(|sessions| sessions.records.len() == count)
     }
 
     /// Forgets the history below a height.
@@ -182,6 +232,8 @@ impl Intake for Fake {
         let (reply, receiver) = oneshot::channel();
         let mut answers = self.answers.lock().expect("no test panics with it");
         let told = transactions.iter().map(|_| answers.pop_front().unwrap_or(Answer::Full)).collect();
+        self.submitted.lock().expect("no test panics with it").extend(transactions);
+        self.submission.notify_all();
         assert!(reply.send(told).is_ok(), "the receiver is here");
         Ok(receiver)
     }

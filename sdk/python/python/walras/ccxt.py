@@ -83,7 +83,7 @@ def _translated() -> Iterator[None]:
 
 def _refusal(error: RefusedError) -> type[Exception]:
     kind: type[Exception] = ccxt.ExchangeError
-    if error.code == "overdraft":
+    if error.code in ("overdraft", "session_cap"):
         kind = ccxt.InsufficientFunds
     elif error.code in _LOST_OFFERS:
         kind = ccxt.OrderNotFound
@@ -101,7 +101,7 @@ def _refusal(error: RefusedError) -> type[Exception]:
 class walras(ccxt.Exchange):  # type: ignore[misc]
     """The exchange. ``privateKey`` is a secp256k1 key, or with ``options["keyType"] = "ed25519"`` a seed. ``store``
     among the options is a key file beside which transactions are kept until they are final, ``network`` the identity of
-    the network."""
+    the network. With ``slot`` the key is the session key of that slot of the account ``walletAddress``."""
 
     def describe(self) -> Any:
         no = ["createMarketOrder", "editOrder"]
@@ -126,7 +126,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 "requiredCredentials": {"apiKey": False, "secret": False, "privateKey": True},
                 "precisionMode": ccxt.TICK_SIZE,
                 "fees": {"trading": {"tierBased": False, "percentage": True, "maker": 0.0, "taker": 0.0}},
-                "options": {"keyType": "ethereum", "store": None, "network": None, "patience": 60.0},
+                "options": {"keyType": "ethereum", "store": None, "network": None, "patience": 60.0, "slot": 0},
             },
         )
 
@@ -140,7 +140,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             with _translated():
                 key = kind(self.privateKey) if self.privateKey else None
                 own = self.walletAddress or None
-                settings = {name: options[name] for name in ("network", "store", "patience")}
+                settings = {name: options[name] for name in ("network", "store", "patience", "slot")}
                 made = Client(self.urls["api"], key=key, account=own, **settings)
             self.__dict__["_walras_client"] = made
         return made

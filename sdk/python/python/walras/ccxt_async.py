@@ -51,8 +51,8 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
         if self._watching is None:
             sender = self._blocking.client._core.sender if self._blocking.privateKey else None
             key, account = (sender.key, sender.account) if sender else (None, None)
-            network = self._blocking.options["network"]
-            self._watching = AsyncClient(self.urls["api"], key=key, account=account, network=network)
+            network, slot = self._blocking.options["network"], sender.slot if sender else 0
+            self._watching = AsyncClient(self.urls["api"], key=key, account=account, slot=slot, network=network)
         return self._watching
 
     async def watch_order_book(self, symbol: str, limit: Any = None, params: Any = None) -> Any:

@@ -38,6 +38,7 @@ try:
         OtherNetworkError,
         RefusedError,
         SentBeforeError,
+        SessionKeyError,
         StoreError,
         StreamError,
         TransactionRefusedError,
@@ -46,6 +47,7 @@ try:
         VoidError,
     )
     from walras.client.frames import to_pandas, to_polars
+    from walras.client.guards import AsyncDisconnectGuard, AsyncKeepAlive, DisconnectGuard, KeepAlive
     from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, PendingOrder, Transfer
     from walras.client.keys import Ed25519Key, EthereumKey, Key
     from walras.client.models import (
@@ -65,6 +67,8 @@ try:
         Offer,
         Outcome,
         PricePoint,
+        SessionCap,
+        SessionKey,
         Status,
         Ticker,
         Trade,
@@ -86,6 +90,8 @@ __all__ = [
     "Asset",
     "Assets",
     "AsyncClient",
+    "AsyncDisconnectGuard",
+    "AsyncKeepAlive",
     "Balance",
     "Batch",
     "BatchTrade",
@@ -100,6 +106,7 @@ __all__ = [
     "ClientError",
     "Committee",
     "Day",
+    "DisconnectGuard",
     "Disconnected",
     "Ed25519Key",
     "EthereumKey",
@@ -109,6 +116,7 @@ __all__ = [
     "FolderStore",
     "ForeignAnswerError",
     "Heartbeat",
+    "KeepAlive",
     "Key",
     "KeyFileError",
     "Level",
@@ -132,6 +140,9 @@ __all__ = [
     "PricePoint",
     "RefusedError",
     "SentBeforeError",
+    "SessionCap",
+    "SessionKey",
+    "SessionKeyError",
     "Status",
     "Store",
     "StoreError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal
 
@@ -21,8 +21,9 @@ from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.guards import AsyncDisconnectGuard, AsyncKeepAlive
 from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
-from walras.client.keys import Key
+from walras.client.keys import Ed25519Key, Key
 from walras.client.models import (
     Account,
     Batch,
@@ -34,10 +35,12 @@ from walras.client.models import (
     Market,
     Offer,
     PricePoint,
+    SessionKey,
     Status,
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
 
 __all__ = ["AsyncClient"]
@@ -46,7 +49,8 @@ __all__ = ["AsyncClient"]
 class AsyncClient:
     """A node, and the key that signs for an account. It may be shared by tasks of one loop.
 
-    `key` is needed for sending; `account` names another account than the key's own, one that registered the key.
+    `key` is needed for sending; `account` names another account than the key's own, one that registered the key, or, with
+    `slot`, one whose session key of that slot it is: then the client numbers in the slot.
     `network` is the identity that the node must have. `store` keeps transactions until they are final: a path is that
     of a key file, beside which they lie; without one they end with the process. `patience` is the longest wait for the
     block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count.
@@ -58,13 +62,14 @@ class AsyncClient:
         *,
         key: Key | None = None,
         account: str | None = None,
+        slot: int = 0,
         network: str | None = None,
         store: Store | str | os.PathLike[str] | None = None,
         patience: float = 60.0,
         lasts: int = 256,
         token: str | None = None,
     ) -> None:
-        self._core = Core(server, key, account, network, store, patience, lasts)
+        self._core = Core(server, key, account, network, store, patience, lasts, slot)
         self._http = httpx.AsyncClient(base_url=self._core.session.server, headers=self._core.headers(token))
         self._token = token
         self._sockets: set[ClientConnection] = set()
@@ -241,8 +246,40 @@ class AsyncClient:
     async def replace(self, offer: Offer | int, amount: Number, price: Number, *, wait: bool = True) -> Fate:
         return await self.run(self._core.replace(offer, amount, price, wait))
 
-    async def cancel_all(self, market: str | None = None) -> list[Fate]:
-        return await self.run(self._core.cancel_all(market))
+    async def cancel_all(self, market: str | None = None, *, every: bool = False) -> list[Fate]:
+        return await self.run(self._core.cancel_all(market, every))
+
+    # Session keys.
+
+    async def sessions(self, address: str | None = None) -> tuple[SessionKey, ...]:
+        return await self.run(self._core.slots.all(address or self.address))
+
+    async def session(self) -> SessionKey:
+        return await self.run(self._core.slots.own())
+
+    async def add_session(
+        self, key: Ed25519Key, caps: Mapping[str, Number], *,
+        scope: Literal["cancel", "trade"] = "trade", lasts: int = HEIGHTS, alive: int | None = None,
+    ) -> SessionKey:
+        return await self.run(self._core.slots.add(key, caps, scope, lasts, alive))
+
+    async def revoke_session(self, slot: int, *, wait: bool = True) -> Fate:
+        return await self.run(self._core.slots.revoke(slot, wait))
+
+    async def alive(self, blocks: int, *, slot: int | None = None, wait: bool = True) -> Fate:
+        return await self.run(self._core.slots.alive(blocks, slot, wait))
+
+    async def stop(self, *, slot: int | None = None, wait: bool = True) -> Fate:
+        return await self.run(self._core.slots.stop(slot, wait))
+
+    def keep_alive(self, blocks: int) -> AsyncKeepAlive:
+        """A task in place of the thread."""
+        return AsyncKeepAlive(self.run, lambda: self._core.slots.beat(blocks))
+
+    def cancel_on_disconnect(self, *, slot: int | None = None) -> AsyncDisconnectGuard:
+        """`async with client.cancel_on_disconnect():`."""
+        headers = self._core.headers(self._token)
+        return AsyncDisconnectGuard(self.run, lambda: self._core.leaving(slot), self._core.stream_url(), headers)
 
     async def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
         return await self.run(self._core.sender.send(operation, wait, reference))

@@ -26,6 +26,7 @@ from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
 from walras.client.proof import ProofError, prove_account
 from walras.client.sending import Sender
+from walras.client.slots import Leaving, Slots
 
 __all__ = ["Core", "T"]
 
@@ -52,6 +53,7 @@ class Core:
         store: Store | str | os.PathLike[str] | None,
         patience: float,
         lasts: int,
+        slot: int = 0,
     ) -> None:
         if not 1 <= lasts <= LASTS_MAX:
             raise ValueError(f"a transaction lasts 1 to {LASTS_MAX} blocks, not {lasts}")
@@ -61,9 +63,11 @@ class Core:
             store = FolderStore(store)
         store = store if store is not None else MemoryStore()
         if key is not None:
+            if slot and account is None:
+                raise ValueError("a session key acts for an account: give its `account` beside `key` and `slot`")
             own = account or key.address
             address_bytes(own)
-            self._sender = Sender(self.session, own.lower(), key, store, patience, lasts)
+            self._sender = Sender(self.session, own.lower(), key, store, patience, lasts, slot=slot)
         self._store = store
 
     @property
@@ -72,6 +76,15 @@ class Core:
         if self._sender is None:
             raise ClientError("this client has no key: give it one, such as Client(server, key=EthereumKey(…))")
         return self._sender
+
+    @property
+    def slots(self) -> Slots:
+        """The session keys of the account."""
+        return Slots(self.session, self.sender)
+
+    def leaving(self, slot: int | None) -> Leaving:
+        """A connection that leaves the stop of a slot with the node."""
+        return Leaving(self.slots, self.slots.slot(slot), self.login)
 
     @staticmethod
     def headers(token: str | None) -> dict[str, str]:
@@ -257,10 +270,12 @@ class Core:
         _check_size(CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
         return (yield from self.sender.send(operation, wait, None))
 
-    def cancel_all(self, market: str | None) -> Flow[list[Fate]]:
+    def cancel_all(self, market: str | None, every: bool) -> Flow[list[Fate]]:
         assets = yield from self.session.assets()
         pair = {one.symbol for one in assets.market(market)} if market else None
         offers = yield from self.session.offers(self.sender.account)
+        if self.sender.slot and not every:
+            offers = [offer for offer in offers if offer.slot == self.sender.slot]
         mine = [offer for offer in offers if pair is None or {offer.sell, offer.buy} == pair]
         ids = []
         for at in range(0, len(mine), CANCELS_MAX):

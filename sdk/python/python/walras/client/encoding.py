@@ -40,6 +40,7 @@ __all__ = [
     "keccak256",
     "raw",
     "session_possession_bytes",
+    "slot_of",
     "slot_sequence",
 ]
 
@@ -490,6 +491,11 @@ def slot_sequence(slot: int, number: int) -> int:
     return slot << SLOT_BITS | number
 
 
+def slot_of(sequence: int) -> int:
+    """The slot of a number: 0 of the account's own ones, and of those of contracts' offers."""
+    return sequence >> SLOT_BITS if sequence < 1 << 63 else 0
+
+
 def session_possession_bytes(network: str, account: str, slot: int, key: str) -> bytes:
     """What a key signs to agree that it acts for an account in a slot."""
     return b"walras session key possession v1\0" + raw(network) + address_bytes(account) + u32(slot) + raw(key)
@@ -582,6 +588,11 @@ class Signed:
     @property
     def sequence(self) -> int:
         return int.from_bytes(self.encoded[28:36], "little")
+
+    @property
+    def slot(self) -> int:
+        """The slot of the session key that signed it; 0 of the account's own key."""
+        return slot_of(self.sequence)
 
     @property
     def until(self) -> int:

@@ -18,6 +18,7 @@ __all__ = [
     "OtherNetworkError",
     "RefusedError",
     "SentBeforeError",
+    "SessionKeyError",
     "StoreError",
     "StreamError",
     "TransactionRefusedError",
@@ -143,6 +144,10 @@ class SentBeforeError(ClientError):
         self.id = id
         self.until = until
         self.height = height
+
+
+class SessionKeyError(ClientError):
+    """An account's slot has another key than the client, or none; or it cannot do what was asked."""
 
 
 class NumbersError(ClientError):

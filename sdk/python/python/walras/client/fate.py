@@ -65,7 +65,7 @@ def fate_of(session: Session, id: str, signed: Signed | None) -> Flow[Fate]:
     if signed is None or (known is not None and known.state != "refused") or (known is not None and known.height):
         return known or Fate(id, "unknown", message="it is not stored here, and the node does not know it")
     # The window is read first: a transaction whose number it shows as used was indexed before.
-    height, window = yield from _window(session, signed.account)
+    height, window = yield from _window(session, signed)
     known = yield from _asked(session, id, signed)
     if known is not None and (known.state != "refused" or known.height):
         return known
@@ -87,17 +87,17 @@ def _asked(session: Session, id: str, signed: Signed | None) -> Flow[Fate | None
 
 def fate_of_number(session: Session, signed: Signed) -> Flow[Fate | None]:
     """The fate of a transaction that a block refused for its number; None if the number is free."""
-    height, window = yield from _window(session, signed.account)
+    height, window = yield from _window(session, signed)
     return None if window.is_free(signed.sequence) else (yield from number_user(session, signed, height))
 
 
-def _window(session: Session, account: str) -> Flow[tuple[int, Window]]:
-    """The account's used numbers after a block."""
+def _window(session: Session, signed: Signed) -> Flow[tuple[int, Window]]:
+    """The used numbers after a block, of the account or of its session key that signed."""
 
     def decode(body: Any) -> tuple[int, Window]:
-        return int(body["height"]), window_of(raw(body["proof"]))
+        return int(body["height"]), window_of(raw(body["proof"]), signed.sequence)
 
-    return (yield from session.get(f"/v1/accounts/{account}/proof", decode))
+    return (yield from session.get(f"/v1/accounts/{signed.account}/proof", decode))
 
 
 def _verdict(session: Session, signed: Signed, height: int, window: Window) -> Flow[Fate]:
@@ -124,6 +124,8 @@ def number_user(session: Session, signed: Signed, height: int) -> Flow[Fate]:
         if found is not None:
             return found
     why = f"number {signed.sequence} was used before it was signed"
+    if signed.slot:
+        why = f"number {signed.sequence} was used before it was signed, or slot {signed.slot} was stopped or ended"
     return Fate(signed.id, "void", *numbers, code="number_taken", message=why)
 
 

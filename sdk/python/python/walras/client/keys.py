@@ -18,7 +18,17 @@ from nacl import bindings, exceptions, pwhash
 from nacl.signing import SigningKey
 from nacl.utils import random
 
-from walras.client.encoding import SIGNED_TAG, Body, Fields, Signed, derived, hash_struct, keccak256, raw
+from walras.client.encoding import (
+    SIGNED_TAG,
+    Body,
+    Fields,
+    Signed,
+    derived,
+    hash_struct,
+    keccak256,
+    raw,
+    session_possession_bytes,
+)
 from walras.client.errors import KeyFileError
 
 __all__ = ["Ed25519Key", "EthereumKey", "Key", "LoginTerms"]
@@ -35,6 +45,10 @@ class Key(Protocol):
     @property
     def address(self) -> str:
         """The address of the account that it controls from the start."""
+
+    @property
+    def public(self) -> str:
+        """The public key, of which session keys are known; that of a wallet is its address."""
 
     def sign(self, body: Body, network: str) -> Signed:
         """A body, signed for a network."""
@@ -147,6 +161,11 @@ class Ed25519Key:
         signature = self._key.sign(SIGNED_TAG + raw(network) + made).signature
         return Signed(made + b"\0" + raw(self.public) + signature)
 
+    def agree(self, network: str, account: str, slot: int) -> str:
+        """The signature by which it agrees to act for an account in a slot, as its session key."""
+        message = session_possession_bytes(network, account, slot, self.public)
+        return "0x" + self._key.sign(message).signature.hex()
+
     def login(self, terms: LoginTerms) -> dict[str, str]:
         signature = self._key.sign(terms.signed_bytes).signature
         return {"key": self.public, "signature": "0x" + signature.hex()}
@@ -168,6 +187,10 @@ class EthereumKey:
     @classmethod
     def generate(cls) -> EthereumKey:
         return cls(PrivateKey().secret)
+
+    @property
+    def public(self) -> str:
+        return self.address
 
     @property
     def address(self) -> str:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from walras.client.amounts import Asset, Assets
+from walras.client.encoding import slot_of
 
 __all__ = [
     "Account",
@@ -26,6 +27,8 @@ __all__ = [
     "Offer",
     "Outcome",
     "PricePoint",
+    "SessionCap",
+    "SessionKey",
     "Status",
     "Ticker",
     "Trade",
@@ -119,6 +122,66 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCap:
+    """What a session key may use of an asset."""
+
+    asset: str
+    cap: Decimal
+    used: Decimal
+    """Locked and sold less bought, fees included; below zero if it bought more."""
+
+    @property
+    def left(self) -> Decimal:
+        return self.cap - self.used
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> SessionCap:
+        asset = assets[body["asset"]]
+        return SessionCap(asset.symbol, asset.amount(int(body["units"])), asset.amount(int(body["used"])))
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """A session key of an account, as the chain has it."""
+
+    slot: int
+    key: str
+    """The public key."""
+    scope: str
+    """``cancel`` or ``trade``."""
+    status: str
+    """``live``; ``lapsed``, if it may only cancel until its timer is raised; or ``ended``."""
+    ends: int
+    """The last height at which its transactions count."""
+    alive: int
+    """Its offers end with this block, unless the height is raised before."""
+    highest: int
+    """Its highest sequence number that is committed, with the slot in the upper bits."""
+    next: int
+    """A free one, as the node sees it."""
+    caps: tuple[SessionCap, ...]
+
+    def cap(self, symbol: str) -> SessionCap:
+        """What it may use of an asset: nothing without a cap."""
+        found = (cap for cap in self.caps if cap.asset == symbol)
+        return next(found, SessionCap(symbol, Decimal(0), Decimal(0)))
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> SessionKey:
+        return SessionKey(
+            slot=int(body["slot"]),
+            key=body["key"],
+            scope=body["scope"],
+            status=body["status"],
+            ends=int(body["ends"]),
+            alive=int(body["alive"]),
+            highest=int(body["sequence"]["highest"]),
+            next=int(body["sequence"]["next"]),
+            caps=tuple(SessionCap.of(one, assets) for one in body["caps"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """An account."""
 
@@ -131,6 +194,9 @@ class Account:
     next: int
     """A free one, as the node sees it."""
     balances: tuple[Balance, ...]
+    session_slots: int = 0
+    """The slots that it has given to session keys; the next one is one above."""
+    sessions: tuple[SessionKey, ...] = ()
 
     def balance(self, symbol: str) -> Balance:
         """The holding of an asset; zero if it holds none."""
@@ -146,6 +212,8 @@ class Account:
             highest=int(body["sequence"]["highest"]),
             next=int(body["sequence"]["next"]),
             balances=tuple(Balance.of(one, assets) for one in body["balances"]),
+            session_slots=int(body.get("session_slots", 0)),
+            sessions=tuple(SessionKey.of(one, assets) for one in body.get("sessions", ())),
         )
 
 
@@ -165,6 +233,11 @@ class Offer:
     """The same in units, which a cancellation signs."""
     account: str | None = None
     """Its owner, in lists of a market."""
+
+    @property
+    def slot(self) -> int:
+        """The slot of the session key that placed it; 0 if the account's own key did, or a contract."""
+        return slot_of(self.id)
 
     @staticmethod
     def of(body: Json, assets: Assets) -> Offer:

@@ -5,11 +5,11 @@ The layouts are those of the `ledger` and `trie` crates' documentation. `certifi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from blake3 import blake3
 
-from walras.client.encoding import derived
+from walras.client.encoding import SLOT_BITS, derived, slot_of
 
 __all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "read_outcome", "window_of"]
 
@@ -39,7 +39,18 @@ class ProvedAccount:
 
     address: bytes
     window: Window
+    """Of its own numbers."""
     balances: dict[int, int]
+    slots: int = 0
+    """The slots that it has given to session keys."""
+    windows: dict[int, Window] = field(default_factory=dict)
+    """The numbers of its session keys, by slot, with the slot in their upper bits."""
+
+    def window_of(self, slot: int) -> Window:
+        """The numbers of a slot. Of one whose record is gone none is free: no transaction of it counts any more."""
+        if slot == 0 or slot in self.windows:
+            return self.window if slot == 0 else self.windows[slot]
+        return Window(((slot + 1) << SLOT_BITS) - 1, (1 << 64) - 1) if slot <= self.slots else Window(slot << SLOT_BITS, 0)
 
 
 class Reader:
@@ -64,13 +75,16 @@ class Reader:
             raise ProofError("there are bytes after the end of the proof")
 
 
-def _session_keys(reader: Reader) -> None:
-    """Skips the session keys of an account: the slots given; of each key slot, key, scope, whether it is closed, two
-    heights, window, and its caps with what is used of them."""
-    reader.take(4)
+def _session_keys(reader: Reader) -> tuple[int, dict[int, Window]]:
+    """The slots given, and the windows of an account's session keys. Of each key there are slot, key, scope, whether it
+    is closed, two heights, window, and its caps with what is used of them."""
+    slots, windows = reader.number(4), {}
     for _ in range(reader.number(4)):
-        reader.take(4 + 32 + 1 + 1 + 8 + 8 + 16)
+        slot = reader.number(4)
+        reader.take(32 + 1 + 1 + 8 + 8)
+        windows[slot] = Window(slot << SLOT_BITS | reader.number(8), reader.number(8))
         reader.take((4 + 8 + 8) * reader.number(4))
+    return slots, windows
 
 
 def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
@@ -93,15 +107,15 @@ def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount
     balances = {reader.number(4): reader.number(8) for _ in range(reader.number(4))}
     if reader.number(1):
         reader.take(8 + 8 + 32 + 1)
-    if reader.number(1):
-        _session_keys(reader)
-    return parts, roots, reader.data[begun : reader.at], ProvedAccount(address, window, balances)
+    slots, windows = _session_keys(reader) if reader.number(1) else (0, {})
+    stated = ProvedAccount(address, window, balances, slots, windows)
+    return parts, roots, reader.data[begun : reader.at], stated
 
 
-def window_of(proof: bytes) -> Window:
-    """The used numbers that a proof states, unverified; none for an account that does not exist."""
+def window_of(proof: bytes, sequence: int) -> Window:
+    """The used numbers of a number's slot that a proof states, unverified; none for an account that does not exist."""
     account = _head(Reader(proof))[3]
-    return account.window if account else Window(0, 0)
+    return account.window_of(slot_of(sequence)) if account else Window(0, 0)
 
 
 def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | None:

@@ -9,6 +9,10 @@ lock, and the store remembers the highest number that was taken. Senders of one 
 the same number: the slower one signs again, unless both sign the same operation with the same end, which is one
 transaction. Ends differ by chance, so that this is rare; a common store excludes it.
 
+**Session keys.** A session key numbers in its slot, which has a window of its own: its owner, other keys and it never
+take one another's numbers, whatever they share. A slot's own *stop* voids its lower numbers: what was sent before and
+comes after it is void, and is not signed anew under a number above the stop.
+
 **Refusals.** Whoever has seen a refused transaction may send it again until it ends. So it stays stored, its number is
 used next with a later end (of two bodies with one number the one that ends later counts), and the same operation, asked
 for again, is sent as the same bytes.
@@ -30,6 +34,7 @@ from walras.client.errors import (
     OtherNetworkError,
     RefusedError,
     SentBeforeError,
+    SessionKeyError,
     StoreError,
     TransactionRefusedError,
     UndecidedError,
@@ -38,7 +43,7 @@ from walras.client.errors import (
 from walras.client.fate import fate_of, fate_of_number, told
 from walras.client.flow import Ask, Flow, Pause, post, read
 from walras.client.keys import Key
-from walras.client.models import Fate
+from walras.client.models import Account, Fate, SessionKey
 from walras.client.pending import Store
 
 __all__ = ["Numbers", "Sender"]
@@ -99,6 +104,11 @@ class Numbers:
             self._next = number + 1
             return number, 0
 
+    def is_far_above(self, number: int, steps: int) -> bool:
+        """Whether numbers were handed out `steps` above this one."""
+        with self._lock:
+            return self._next - number > steps
+
     def release(self, number: int, ended: int) -> None:
         """Gives back the number of a transaction without effect, which may count up to block `ended`."""
         with self._lock:
@@ -121,15 +131,38 @@ class Sender:
     """Those of them that were refused here, as their callers know."""
     _claims: threading.Lock = field(default_factory=threading.Lock)
     numbers: Numbers = field(default_factory=lambda: Numbers(64))
+    slot: int = 0
+    """The slot of the session key that signs; 0 of the account's own key."""
+    lost_stops: list[Signed] = field(default_factory=list)
+    """Stops that were left with a node whose connection is lost: it submits them."""
+    _stops: int = 0
+    """How often this sender stopped its slot."""
+
+    @property
+    def _numbered(self) -> str:
+        """What the store calls these numbers."""
+        return f"{self.account}.{self.slot}" if self.slot else self.account
+
+    def signs(self, signed: Signed) -> bool:
+        """Whether a stored transaction has one of this sender's numbers."""
+        return signed.account == self.account and signed.slot == self.slot
+
+    def stopped(self) -> None:
+        """What was sent before this counts no more, and is not signed anew."""
+        self._stops += 1
 
     def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
         """Signs an operation and sends it; with `wait` until its block."""
+        stops = self._stops
         for _ in range(_RENUMBERED_MAX):
             signed, is_new = yield from self.sign(operation, reference)
             try:
                 return (yield from self.deliver(signed, wait, is_new))
             except _NumberGoneError:
                 self.store.forget(signed.id)
+                if stops != self._stops:
+                    why = f"slot {self.slot} was stopped after it was sent"
+                    raise VoidError(self.session.server, signed.id, why) from None
             except VoidError:
                 if reference is None:
                     raise
@@ -139,9 +172,19 @@ class Sender:
                     self.store.release(reference, signed.id)
         raise NumbersError("others that use this account take every number first; nothing was done. Try again later")
 
+    def hold(self, operation: Operation, lasts: int) -> Flow[Signed]:
+        """Signs an operation that another one may send later, under a number that nothing else takes. It is not stored:
+        this client does not send it."""
+        return (yield from self._numbered_and_signed(operation, None, lasts, is_stored=False))[0]
+
     def sign(self, operation: Operation, reference: str | None) -> Flow[tuple[Signed, bool]]:
         """Signs an operation under a free number and stores it; or finds the one that the reference names. Says
         whether it is new."""
+        return (yield from self._numbered_and_signed(operation, reference, self.lasts, is_stored=True))
+
+    def _numbered_and_signed(
+        self, operation: Operation, reference: str | None, lasts: int, *, is_stored: bool
+    ) -> Flow[tuple[Signed, bool]]:
         limits = yield from self.session.limits()
         self.numbers._window = limits.sequence_window
         self._check_network(limits.network)
@@ -149,27 +192,28 @@ class Sender:
             yield from self._wait_until_caught_up()
             yield from self._learn()
         begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
-        if reference is None and (before := (yield from self._sent_before(encoded))) is not None:
+        if is_stored and reference is None and (before := (yield from self._sent_before(encoded))) is not None:
             return before, False
         height = yield from self.session.height()
         while True:
             with self.store.reserved():
                 if reference is not None and (known := self.store.referenced(reference)) is not None:
-                    if known.body[44:] != encoded or known.account != self.account:
+                    if known.body[44:] != encoded or not self.signs(known):
                         raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
                     return known, False
-                stored = [signed for signed in self.store.all() if signed.account == self.account]
-                above = max([self.store.highest(self.account), *(signed.sequence for signed in stored)])
+                stored = [signed for signed in self.store.all() if self.signs(signed)]
+                above = max([self.store.highest(self._numbered), *(signed.sequence for signed in stored)])
                 if is_fresh and not stored:
                     # Nothing is pending: numbers up there were taken by transactions without effect.
                     above = min(above, self.numbers.last - 1)
                 taken = self.numbers.take(above)
                 if taken is not None:
                     sequence, least = taken
-                    until = max(height + self.lasts - secrets.randbelow(self.lasts // 4 + 1), least)
+                    until = max(height + lasts - secrets.randbelow(lasts // 4 + 1), least)
                     signed = self.key.sign(Body(limits.chain, self.account, sequence, until, operation), limits.network)
-                    self.store.keep(signed, reference)
-                    self.store.took(self.account, sequence)
+                    if is_stored:
+                        self.store.keep(signed, reference)
+                    self.store.took(self._numbered, sequence)
                     break
             if time.monotonic() - begun > self.patience:
                 raise NumbersError(
@@ -194,7 +238,7 @@ class Sender:
             doubtful = list(self._doubtful)
         for id in doubtful:
             signed = self.store.get(id)
-            if signed is None or signed.body[44:] != encoded or signed.account != self.account:
+            if signed is None or signed.body[44:] != encoded or not self.signs(signed):
                 continue
             fate = yield from fate_of(self.session, id, signed)
             with self._claims:
@@ -225,7 +269,27 @@ class Sender:
 
     def _learn(self) -> Flow[None]:
         account = yield from self.session.account(self.account)
-        self.numbers.learn(account.highest, account.next)
+        if self.slot == 0:
+            self.numbers.learn(account.highest, account.next)
+            return
+        own = self.own_session(account)
+        self.numbers.learn(own.highest, own.next)
+
+    def own_session(self, account: Account) -> SessionKey:
+        """The session key that signs, as an account has it. Raises a `SessionKeyError` if it has another one there."""
+        found = next((one for one in account.sessions if one.slot == self.slot), None)
+        if found is None:
+            there = ", ".join(str(one.slot) for one in account.sessions) or "none"
+            raise SessionKeyError(
+                f"{self.account} has no session key in slot {self.slot}: it was revoked, has ended, or was never added; "
+                f"slots with a key: {there}"
+            )
+        if found.key != self.key.public:
+            raise SessionKeyError(
+                f"the key of slot {self.slot} of {self.account} is {found.key}, and not {self.key.public}: name the slot "
+                "that `sessions()` shows for it"
+            )
+        return found
 
     def _wait_until_caught_up(self) -> Flow[None]:
         """Waits while the node lags: it may name a used number, and a transaction that repeats one of before would seem
@@ -351,7 +415,7 @@ class Sender:
         """The fates of all stored transactions; those that are final are no longer stored."""
         fates = []
         for signed in self.store.all():
-            if signed.account != self.account:
+            if not self.signs(signed):
                 continue
             fate = yield from fate_of(self.session, signed.id, signed)
             if fate.is_final:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal
 
@@ -20,8 +20,9 @@ from walras.client.core import Core, T
 from walras.client.encoding import NO_CLIENT, RESTS, Operation
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
+from walras.client.guards import DisconnectGuard, KeepAlive
 from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
-from walras.client.keys import Key
+from walras.client.keys import Ed25519Key, Key
 from walras.client.models import (
     Account,
     Batch,
@@ -33,10 +34,12 @@ from walras.client.models import (
     Market,
     Offer,
     PricePoint,
+    SessionKey,
     Status,
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
 
 __all__ = ["Client"]
@@ -45,7 +48,8 @@ __all__ = ["Client"]
 class Client:
     """A node, and the key that signs for an account. It may be shared by threads.
 
-    `key` is needed for sending; `account` names another account than the key's own, one that registered the key.
+    `key` is needed for sending; `account` names another account than the key's own, one that registered the key, or, with
+    `slot`, one whose session key of that slot it is: then the client numbers in the slot.
     `network` is the identity that the node must have. `store` keeps transactions until they are final: a path is that
     of a key file, beside which they lie; without one they end with the process. `patience` is the longest wait for the
     block of a transaction in seconds, `lasts` the number of blocks for which a transaction may count.
@@ -57,13 +61,14 @@ class Client:
         *,
         key: Key | None = None,
         account: str | None = None,
+        slot: int = 0,
         network: str | None = None,
         store: Store | str | os.PathLike[str] | None = None,
         patience: float = 60.0,
         lasts: int = 256,
         token: str | None = None,
     ) -> None:
-        self._core = Core(server, key, account, network, store, patience, lasts)
+        self._core = Core(server, key, account, network, store, patience, lasts, slot)
         self._http = httpx.Client(base_url=self._core.session.server, headers=self._core.headers(token))
         self._token = token
 
@@ -270,9 +275,54 @@ class Client:
         smaller: both together never sell more than `amount` of what rests now."""
         return self.run(self._core.replace(offer, amount, price, wait))
 
-    def cancel_all(self, market: str | None = None) -> list[Fate]:
-        """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left."""
-        return self.run(self._core.cancel_all(market))
+    def cancel_all(self, market: str | None = None, *, every: bool = False) -> list[Fate]:
+        """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left. A client
+        of a session key cancels those of its slot, with `every` all of the account."""
+        return self.run(self._core.cancel_all(market, every))
+
+    # Session keys.
+
+    def sessions(self, address: str | None = None) -> tuple[SessionKey, ...]:
+        """The session keys of an account, by slot: how they stand, and what they have used."""
+        return self.run(self._core.slots.all(address or self.address))
+
+    def session(self) -> SessionKey:
+        """The session key that this client signs with, as the chain has it."""
+        return self.run(self._core.slots.own())
+
+    def add_session(
+        self, key: Ed25519Key, caps: Mapping[str, Number], *,
+        scope: Literal["cancel", "trade"] = "trade", lasts: int = HEIGHTS, alive: int | None = None,
+    ) -> SessionKey:
+        """Lets a key cancel, or cancel and trade, for the account, and returns its slot. `caps` are the most that it may
+        use of each asset, locked and sold less bought, fees included; it `lasts` so many heights, and its offers end
+        after `alive` heights unless it is heard before. A key that is added already is left as it is."""
+        return self.run(self._core.slots.add(key, caps, scope, lasts, alive))
+
+    def revoke_session(self, slot: int, *, wait: bool = True) -> Fate:
+        """Ends a session key and its offers."""
+        return self.run(self._core.slots.revoke(slot, wait))
+
+    def alive(self, blocks: int, *, slot: int | None = None, wait: bool = True) -> Fate:
+        """Keeps the offers of a slot, by default the own one, for so many blocks from now."""
+        return self.run(self._core.slots.alive(blocks, slot, wait))
+
+    def stop(self, *, slot: int | None = None, wait: bool = True) -> Fate:
+        """Ends all offers of a slot, by default the own one, with the next block. It does not trade until `alive` is said.
+        Calls of this client that are under way are void, unless their order came first."""
+        return self.run(self._core.slots.stop(slot, wait))
+
+    def keep_alive(self, blocks: int) -> KeepAlive:
+        """Says `alive` for the own slot whenever less than half of `blocks` is left, in a thread, until it is closed. It
+        does not bring back a slot that was stopped."""
+        return KeepAlive(self.run, lambda: self._core.slots.beat(blocks))
+
+    def cancel_on_disconnect(self, *, slot: int | None = None) -> DisconnectGuard:
+        """A connection that ends all offers of a slot, by default the own one, when it breaks: the node has a signed stop
+        and submits it then. `with client.cancel_on_disconnect():` withdraws it at a regular end, and leaves it where an
+        error ends the block. A node that fails does nothing: then the timer of the slot ends the offers."""
+        headers = self._core.headers(self._token)
+        return DisconnectGuard(self.run, lambda: self._core.leaving(slot), self._core.stream_url(), headers)
 
     def send(self, operation: Operation, *, reference: str | None = None, wait: bool = True) -> Fate:
         """Signs any operation of `walras.client.encoding` and sends it."""

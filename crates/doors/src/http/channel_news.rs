@@ -1,0 +1,190 @@
+//! What the channels of the stream tell: what they begin with, what follows a height, and what a block adds.
+
+use api::{AccountSnapshot, TickerBody};
+use primitives::Height;
+use readers::views::CommittedBlock;
+use serde_json::{Value, json};
+
+use super::batch_news::{account_increment, candle, tagged, trades};
+use super::channels::{Channel, name};
+use super::own_orders::{OrdersNews, ToldOrders};
+use super::{Api, Failure, OffersPage};
+use crate::book_feed::BookNews;
+use crate::json::{self, Offers};
+
+/// Candles in a snapshot.
+const CANDLES: usize = 500;
+/// How far a connection has told a channel.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    /// Of a book: the height of the reader's book.
+    pub(super) height: Height,
+    /// Of a ticker: what was told last.
+    pub(super) ticker: Option<TickerBody>,
+    /// Of an account's own orders.
+    pub(super) orders: ToldOrders,
+}
+
+/// Messages of a channel, and how far it is told after them.
+pub(super) type Told = (Vec<Value>, Progress);
+
+/// What a channel begins with.
+pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
+    let published = api.published();
+    let mut progress = Progress { height: published.views().height(), ..Progress::default() };
+    let mut message = match channel {
+        Channel::Blocks => {
+            let views = published.views();
+            json!({"blocks": views.blocks(u64::MAX).take(20).map(json::block).collect::<Vec<_>>()})
+        }
+        Channel::Batches => {
+            let views = published.views();
+            json!({"batch": views.batches().next_back().map(|batch| api.symbols.batch(batch))})
+        }
+        Channel::Trades(market) => {
+            let last = published.views().batches().next_back().cloned();
+            let trades = last.map(|batch| trades(api, market, &batch));
+            json!({"trades": trades.unwrap_or_default()})
+        }
+        Channel::Candles(base, quote, interval) => {
+            let sides = api.sides(base, quote)?;
+            json!({"candles": api.candles_body(sides, *interval, u64::MAX, CANDLES).candles})
+        }
+        Channel::Book(base, quote) => {
+            let book = api.books.snapshot(published, &api.symbols, api.sides(base, quote)?);
+            progress.height = book.height;
+            serde_json::to_value(book).expect("plain data")
+        }
+        Channel::Ticker(base, quote) => {
+            let ticker = api.ticker(base, quote)?;
+            progress.height = ticker.height;
+            progress.ticker = Some(ticker.clone());
+            json!({ "ticker": ticker })
+        }
+        Channel::Account(address) => {
+            let account = api.account_body(address)?;
+            let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
+            serde_json::to_value(AccountSnapshot { account, offers, more, next }).expect("plain data")
+        }
+        Channel::Orders(address) => {
+            let (body, told) = api.orders_snapshot(address)?;
+            progress.height = body.height;
+            progress.orders = told;
+            serde_json::to_value(body).expect("plain data")
+        }
+    };
+    message["type"] = "snapshot".into();
+    message["channel"] = name(channel).into();
+    message["height"] = progress.height.into();
+    Ok((vec![message], progress))
+}
+
+/// What follows a height in a channel; `None` if this node cannot tell it.
+pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>, Failure> {
+    if let Channel::Book(base, quote) = channel {
+        let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, height);
+        let begin = |mut messages: Vec<Value>, at| {
+            messages.insert(0, json!({"type": "resumed", "channel": name(channel), "height": height}));
+            Some((messages, Progress { height: at, ..Progress::default() }))
+        };
+        return Ok(match news {
+            BookNews::Same(at) => begin(Vec::new(), at),
+            BookNews::Changes(changes, at) => {
+                begin(changes.iter().map(|change| tagged("book", &**change)).collect(), at)
+            }
+            BookNews::Lost => None,
+        });
+    }
+    let views = api.published().views();
+    let last = views.height();
+    let is_kept = height == last || views.block(height.saturating_add(1)).is_some();
+    if height > last || !is_kept {
+        return Ok(None);
+    }
+    let mut messages = vec![json!({"type": "resumed", "channel": name(channel), "height": height})];
+    match channel {
+        Channel::Blocks => {
+            let later = views.blocks(u64::MAX).take_while(|block| block.height > height);
+            let mut later: Vec<Value> = later.map(|block| tagged("block", json::block(block))).collect();
+            later.reverse();
+            messages.extend(later);
+        }
+        Channel::Batches | Channel::Trades(_) => {
+            let later: Vec<_> = views.batches().rev().take_while(|batch| batch.height > height).cloned().collect();
+            drop(views);
+            for batch in later.into_iter().rev() {
+                match channel {
+                    Channel::Trades(market) => {
+                        messages.extend(trades(api, market, &batch).into_iter().map(|trade| tagged("trade", trade)));
+                    }
+                    _ => messages.push(tagged("batch", api.symbols.batch(&batch))),
+                }
+            }
+        }
+        // Their snapshots are whole.
+        _ => return Ok(None),
+    }
+    Ok(Some((messages, Progress { height: last, ..Progress::default() })))
+}
+
+/// What a block adds to a channel.
+pub(super) fn increments(
+    api: &Api,
+    channel: &Channel,
+    mut progress: Progress,
+    committed: &CommittedBlock,
+) -> Result<Told, Failure> {
+    let messages = match channel {
+        Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
+        Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
+        Channel::Trades(market) => {
+            trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect()
+        }
+        Channel::Candles(base, quote, interval) => {
+            let changed = candle(api, base, quote, *interval, &committed.batch);
+            changed.map(|candle| tagged("candle", candle)).into_iter().collect()
+        }
+        Channel::Book(base, quote) => {
+            match api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height) {
+                BookNews::Same(height) => {
+                    progress.height = height;
+                    Vec::new()
+                }
+                BookNews::Changes(changes, height) => {
+                    progress.height = height;
+                    changes.iter().map(|change| tagged("book", &**change)).collect()
+                }
+                BookNews::Lost => return snapshot(api, channel),
+            }
+        }
+        Channel::Ticker(base, quote) => {
+            let ticker = api.ticker(base, quote)?;
+            let is_news = progress.ticker.as_ref().is_none_or(|told| differs(told, &ticker));
+            let messages = is_news.then(|| tagged("ticker", ticker.clone())).into_iter().collect();
+            if is_news {
+                progress.ticker = Some(ticker);
+            }
+            messages
+        }
+        Channel::Account(address) => account_increment(api, address, committed)?.into_iter().collect(),
+        Channel::Orders(address) => {
+            let (news, told) = api.orders_news(address, progress.orders, committed)?;
+            progress.orders = told;
+            match news {
+                OrdersNews::Nothing => Vec::new(),
+                OrdersNews::Changes(body) => vec![tagged("orders", body)],
+                OrdersNews::Snapshot(body) => {
+                    let mut message = tagged("snapshot", body);
+                    message["channel"] = name(channel).into();
+                    vec![message]
+                }
+            }
+        }
+    };
+    Ok((messages, progress))
+}
+
+/// Whether tickers of two heights tell something else.
+fn differs(told: &TickerBody, now: &TickerBody) -> bool {
+    TickerBody { height: told.height, time_ms: told.time_ms, ..now.clone() } != *told
+}
