@@ -149,7 +149,7 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
     solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
     solo(EngineMistake::CheckpointOfLaterState, 2, "holds the state of height"),
-    solo(EngineMistake::CheckpointInPlace, 2, "cannot be recovered"),
+    solo(EngineMistake::CheckpointInPlace, 50, "cannot be recovered"),
     solo(EngineMistake::RootsSkipped, 0, "contains another state root than its parent has"),
     solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),

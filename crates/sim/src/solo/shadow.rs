@@ -13,7 +13,7 @@ use super::bonds::Bonds;
 use super::distorted::transactions;
 use super::exacts::check_exact;
 use super::pools::PoolBooks;
-use crate::ethereum::{WeiBooks, moved};
+use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
@@ -161,6 +161,7 @@ impl Shadow {
                 self.add(place.account, pair.sell, change);
             }
         }
+        self.ends.extend(logs().filter_map(last_height));
         self.check_overdrafts()
     }
 
