@@ -352,8 +352,8 @@ impl OfferEvent {
 }
 
 /// The settlement receipt of a height: the part of its batch that concerns offers placed by contracts, fills and offers
-/// that ended after the batch; `None` if there is none. Its id is made of the height and the digest of the block before,
-/// so that it does not depend on the order of transactions.
+/// that ended after the batch; `None` if there is none. Its id is made of the height and the digest of the block
+/// before, so that it does not depend on the order of transactions.
 pub(super) fn settlement(height: Height, parent: &Digest, batch: &Batch) -> Option<EthereumReceipt> {
     let log = |event: B256, pair: Pair, place: &Place, data: Vec<u8>| {
         let (owner, name) = (evm_address(&place.account), OfferName { pair, limit: place.limit, id: place.id });
