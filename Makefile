@@ -225,7 +225,7 @@ soak: build ## Long simulations, and a million hostile books
 	./$(WALRAS) sim --market --seeds 5000
 	for engine in dbft tendermint; do for twins in '' --twins; do \
 	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
-	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz -- --include-ignored
+	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz --test session_keys -- --include-ignored
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p transport -p walras strangers
 	./$(WALRAS) bench hostile --tries 600
 	./$(WALRAS) bench clearing --suite hostile --books 1000000

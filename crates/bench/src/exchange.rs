@@ -10,6 +10,7 @@
 //! block are in a node. Times include all of this: every block's time contains one block's worth of all work, and
 //! nothing is deferred.
 
+mod ends;
 mod samples;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct ExchangeOptions {
     pub signed_transactions: usize,
     /// Number of offers up to which the book is filled, in four steps, instead of the runs on a small book.
     pub fill: Option<usize>,
+    /// Numbers of offers that end in one block, at most 500,000, each measured on the book after the runs.
+    pub ends: Vec<usize>,
     /// How blocks are processed.
     pub modes: Vec<BlockMode>,
     /// Whether blocks on a book that fills are signed, and whether they are logged.
@@ -321,7 +324,12 @@ fn sizes(
             "scaling": scaling(&samples),
         }));
     }
-    Ok(json!({ "accounts": accounts, "sizes": runs, "memory": weight(&mut fixture) }))
+    let mut ended = Vec::new();
+    for &count in &options.ends {
+        say(&format!("{accounts} accounts, {count} offers end at once"));
+        ended.extend(ends::ends(&fixture, count, options.blocks)?);
+    }
+    Ok(json!({ "accounts": accounts, "sizes": runs, "ends": ended, "memory": weight(&mut fixture) }))
 }
 
 fn scaling(samples: &BTreeMap<Kind, Samples>) -> Vec<Value> {

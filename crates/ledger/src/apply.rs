@@ -265,13 +265,13 @@ impl Ledger {
         (held.accounts, held.book) = (effects.balances, traded.locked);
         self.check_conservation(block.height, &held, &effects.issued)?;
         stage(Stage::Effects);
-        let mut phase = self.execute_contracts(block, &traded.batch.fills)?;
+        let mut phase = self.execute_contracts(block, &traded.batch)?;
         self.is_book_full = self.places.book.len() as u64 >= self.limits.resting_offers;
         self.height = block.height;
         self.last_block = digest;
         self.time_ms = block.time_ms;
         self.note_hash();
-        before.note_fills(&traded.batch.fills);
+        before.note_batch(&traded.batch);
         let Undo { native_offers, valuations, .. } = before;
         self.note_history(effects.seen, Undo { native_offers, valuations, ..std::mem::take(&mut phase.undo) });
         let accounts = self.redigest(effects.changed, &phase.accounts);

@@ -40,7 +40,7 @@ use smallvec::SmallVec;
 use crate::footprint::{Footprint, Once, Requirement, Sum, Visitor, place_of};
 use crate::places::Rules;
 use crate::places::accounts::{SHARDS, Shard, shard_of};
-use crate::places::offers::{ENDS_MAX, LIFE_MAX, OrderBook, too_small};
+use crate::places::offers::{EndFault, OrderBook, check_end, too_small};
 use crate::places::pools::opens_with;
 use crate::scope::Scope;
 use crate::sessions::is_relief;
@@ -488,13 +488,13 @@ impl Ledger {
     /// Whether an offer with this life may be placed in the next block.
     fn check_life(&self, life: Life) -> Result<(), Refusal> {
         let Life::Until(until) = life else { return Ok(()) };
-        let next = self.height.saturating_add(1);
-        match () {
-            _ if until < next => Err(Refusal::LIFE_ENDED),
-            _ if until - next > LIFE_MAX => Err(Refusal::LIFE_TOO_LONG),
-            _ if self.places.book.ending_at(until) >= ENDS_MAX => Err(Refusal::ENDS_CROWDED),
-            _ => Ok(()),
-        }
+        check_end(until, self.height.saturating_add(1), |height| self.places.book.ending_at(height)).map_err(|fault| {
+            match fault {
+                EndFault::Past => Refusal::LIFE_ENDED,
+                EndFault::TooFar => Refusal::LIFE_TOO_LONG,
+                EndFault::Crowded => Refusal::ENDS_CROWDED,
+            }
+        })
     }
 
     /// Pairs that may still be opened.

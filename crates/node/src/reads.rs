@@ -252,6 +252,10 @@ impl EthereumReads for Reads {
         (ledger.book_facts(), pair.is_some_and(|pair| ledger.book().get(pair).is_some()))
     }
 
+    fn offers_ending_at(&self, height: Height) -> u32 {
+        self.exchange.shared.read_ledger().book().ending_at(height)
+    }
+
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         self.exchange.shared.read_ledger().ethereum_code(hash)
     }

@@ -7,8 +7,8 @@ use ledger::contracts::{
     ContractReceipts, EthereumKey, EthereumRequest, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName,
     contract_address, token_address,
 };
-use ledger::{BlockReceipts, Ledger, Limits, Pair};
-use primitives::{Address, Amount, AssetId};
+use ledger::{BlockReceipts, Ledger, Limits, Pair, Place};
+use primitives::{Address, Amount, AssetId, Height};
 
 use crate::kernel::Dice;
 
@@ -166,16 +166,39 @@ impl EthereumClients {
                 (token_address(OTHER_ASSET), "transferFrom(address,address,uint256)", vec![from, payee, amount])
             }
             2..5 => (token_address(OTHER_ASSET), "transfer(address,uint256)", vec![payee, amount]),
-            5..8 => (OFFERS, "cancel(bytes32)", vec![U256::from_be_bytes(own_offer(me, ledger, dice).to_word())]),
+            5 => {
+                let mut named: Vec<U256> = (0..1 + dice.index(4)).map(|_| own_word(me, ledger, dice)).collect();
+                // Some lists name an offer twice.
+                if !dice.once_in(6) {
+                    named.sort_unstable();
+                    named.dedup();
+                }
+                let head = [U256::from(32), U256::from(named.len())];
+                (OFFERS, "cancel(bytes32[])", head.into_iter().chain(named).collect())
+            }
+            6 | 7 => (OFFERS, "cancel(bytes32)", vec![own_word(me, ledger, dice)]),
             _ => {
                 let (sell, buy) = if dice.once_in(2) { (GAS_ASSET, OTHER_ASSET) } else { (OTHER_ASSET, GAS_ASSET) };
                 let asks = amount * U256::from(90 + dice.below(22)) / U256::from(100);
-                (OFFERS, "place(address,address,uint64,uint64)", vec![token(sell), token(buy), amount, asks])
+                let mut arguments = vec![token(sell), token(buy), amount, asks];
+                if dice.once_in(2) {
+                    (OFFERS, "place(address,address,uint64,uint64)", arguments)
+                } else {
+                    // Some have ended before their first batch.
+                    let until = if dice.once_in(8) { 0 } else { ledger.height() + dice.below(6) };
+                    arguments.push(U256::from(until));
+                    (OFFERS, "place(address,address,uint64,uint64,uint64)", arguments)
+                }
             }
         };
         let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
         (at, keccak256(function)[..4].iter().copied().chain(words).collect())
     }
+}
+
+/// The name of one of an account's offers.
+fn own_word(me: Address, ledger: &Ledger, dice: &mut Dice) -> U256 {
+    U256::from_be_bytes(own_offer(me, ledger, dice).to_word())
 }
 
 /// An offer that an account has placed; if it has none, one that never existed.
@@ -189,6 +212,17 @@ fn own_offer(me: Address, ledger: &Ledger, dice: &mut Dice) -> OfferName {
         .collect();
     let none = OfferName { pair: pairs[0], limit: primitives::Price::ONE, id: FIRST_CONTRACT_OFFER };
     if own.is_empty() { none } else { own[dice.index(own.len())] }
+}
+
+/// The last height of an offer that a contract has placed, as a log of the offers says.
+pub(crate) fn last_height(log: &ledger::contracts::EthereumLog) -> Option<((Pair, Place), Height)> {
+    let [event, owner, name] = &log.topics[..] else { return None };
+    if log.address != OFFERS || *event != keccak256("Ends(address,bytes32,uint64)").0 {
+        return None;
+    }
+    let (name, owner) = (OfferName::of_word(name)?, Address(owner[12..].try_into().expect("twenty bytes")));
+    let until = U256::from_be_slice(&log.data).try_into().expect("heights have 64 bits");
+    Some(((name.pair, name.place(&owner)), until))
 }
 
 /// The transfer in a token's log: from, to, amount.

@@ -11,10 +11,12 @@
 //! **Not simulated yet**: misdirected writes, and threads that really run in parallel.
 
 mod ethereum;
+mod fees;
 mod kernel;
 mod lane;
 mod market;
 mod mistakes;
+mod sessions;
 mod solo;
 pub mod validators;
 
@@ -22,4 +24,5 @@ pub use kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
 pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
+pub use sessions::SessionCounts;
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};

@@ -137,19 +137,19 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 21] = [
-    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
+const SOLO: [Row; 24] = [
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 7, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 10, "the store refused: receipts"),
-    of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 0, "the receipts end at height"),
-    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 3, "cannot be recovered"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 6, "the store refused: receipts"),
+    of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 8, "the receipts end at height"),
+    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 2, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
     solo(EngineMistake::DiskErrorIgnored, 1, "were acknowledged and are lost"),
     solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
     solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
-    solo(EngineMistake::CheckpointOfLaterState, 0, "holds the state of height"),
-    solo(EngineMistake::CheckpointInPlace, 56, "cannot be recovered"),
+    solo(EngineMistake::CheckpointOfLaterState, 2, "holds the state of height"),
+    solo(EngineMistake::CheckpointInPlace, 50, "cannot be recovered"),
     solo(EngineMistake::RootsSkipped, 0, "contains another state root than its parent has"),
     solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
@@ -159,6 +159,9 @@ const SOLO: [Row; 21] = [
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
     solo(EngineMistake::OfferOfARevertedCall, 14, "clearing"),
+    solo(EngineMistake::ReplaceNotCharged, 0, "its caps and uses are"),
+    solo(EngineMistake::SessionNumberNotMarked, 0, "used but still free"),
+    solo(EngineMistake::TimersForgotten, 0, "its key, scope and heights are"),
 ];
 
 const VALIDATORS: [Row; 14] = [

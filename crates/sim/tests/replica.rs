@@ -1,6 +1,7 @@
 //! Runs of validators that fetch states, whose writes are torn, and that execute contracts.
 
 use consensus::Protocol;
+use sim::SessionCounts;
 use sim::validators::{NetworkReport, SimNetwork};
 
 fn settled(mut network: SimNetwork, each: u64) -> NetworkReport {
@@ -81,6 +82,32 @@ fn networks_execute_contracts_alike() {
         report.ethereum.iter().zip(&mut met).for_each(|(count, met)| *met += count);
     }
     assert!(met.iter().all(|count| *count > 0) && states > 0, "{met:?}, {states} states fetched");
+}
+
+/// Keys that trade, replace, lapse and are revoked through several validators, while some are killed, torn, follow,
+/// are twins, or start so late that they fetch a state: no key exceeds what it may, and all have the same state.
+#[test]
+fn networks_trade_by_session_keys_alike() {
+    let (mut met, mut states) = (SessionCounts::default(), 0);
+    for seed in 0..8 {
+        let mut network = SimNetwork::new(if seed % 4 == 1 { 5 } else { 4 }, 3_900 + seed);
+        (network.sessions, network.trades) = (true, true);
+        match seed % 4 {
+            0 => (network.kills, network.tears, network.checkpoint_blocks) = (3, 2, 3),
+            1 => (network.epoch_heights, network.cuts, network.slow) = (Some(10), 10, Some(1)),
+            2 => network.make_twins(1, seed),
+            _ => {
+                network.late = Some(1);
+                (network.checkpoint_blocks, network.keep_blocks) = (4, 4);
+            }
+        }
+        let report = settled(network, 40);
+        states += report.states;
+        met += report.sessions;
+    }
+    let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = met;
+    let each = [authorized, raised, stopped, revoked, orders, replaced, fills, lapsed];
+    assert!(each.iter().all(|count| *count > 0) && states > 0, "{met:?}, {states} states fetched");
 }
 
 /// Under the second engine a block has one lane, and the other validators wait for their turn.

@@ -1,16 +1,24 @@
 //! The invariants hold for some seeds, and the same seed gives the same run.
 
-use sim::{SimOptions, crash_points, run};
+use sim::{SessionCounts, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
-    let mut crashes = 0;
+    let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
     for seed in 0..50 {
         let report = run(seed, SimOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.acknowledged > 0 && report.blocks >= SimOptions::default().blocks);
         crashes += report.crashes + report.crashes_in_recovery;
+        beyond_caps += report.beyond_caps;
+        sessions += report.sessions;
     }
     assert!(crashes > 100, "only {crashes} crashes");
+    let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
+    let each = [authorized, raised, stopped, revoked, orders, replaced, fills, lapsed, beyond_caps];
+    assert!(
+        each.iter().all(|count| *count >= 20),
+        "session keys do too little: {sessions:?}, {beyond_caps} beyond caps"
+    );
 }
 
 #[test]

@@ -11,6 +11,10 @@ interface IOffers {
     event Placed(
         address indexed owner, bytes32 indexed offer, address sell, address buy, uint64 amount, uint64 asks
     );
+    /// The offer is in batches up to that of block `until`, and ends with it.
+    event Ends(address indexed owner, bytes32 indexed offer, uint64 until);
+    /// The offer's last block has passed, and `returned` units went back. In the same receipt as `Filled`.
+    event Ended(address indexed owner, bytes32 indexed offer, uint64 returned);
     /// What the offer locked went back to its owner.
     event Cancelled(address indexed owner, bytes32 indexed offer, uint64 returned);
     /// A batch sold units of the offer. `left` still rest; `returned` went back, because they are too few to rest.
@@ -35,6 +39,18 @@ interface IOffers {
     error BookFull();
     /// The offer would open a pair, and as many as may are open.
     error TooManyPairs();
+    /// The last block must be `first` at least: an offer is in no batch before it.
+    error LifeEnded(uint64 first);
+    /// The last block may be `last` at most.
+    error LifeTooLong(uint64 last);
+    /// As many offers end at `until` as may: name the next block.
+    error EndsCrowded(uint64 until);
+    /// A list of no offers.
+    error NoOffers();
+    /// A list of more offers than may be cancelled at once.
+    error TooManyOffers(uint256 named, uint256 most);
+    /// A list names an offer twice.
+    error NamedTwice(bytes32 offer);
     /// No such offer of the caller rests: it was sold, cancelled, or never placed here.
     error UnknownOffer(bytes32 offer);
     /// The offers are called at their own address, not by DELEGATECALL or CALLCODE.
@@ -49,8 +65,16 @@ interface IOffers {
     /// Offers `amount` units of one asset for at least `asks` units of another, the price rounded up.
     function place(address sell, address buy, uint64 amount, uint64 asks) external returns (bytes32 offer);
 
+    /// The same for an offer that ends with block `until`; `block.number + 1` is one batch, and 0 no end.
+    function place(
+        address sell, address buy, uint64 amount, uint64 asks, uint64 until
+    ) external returns (bytes32 offer);
+
     /// Takes an offer of the caller's back; `returned` units are there at once.
     function cancel(bytes32 offer) external returns (uint64 returned);
+
+    /// The same for up to 32 different offers. Those that do not rest return 0; if none rests, the call reverts.
+    function cancel(bytes32[] calldata offers) external returns (uint64[] memory returned);
 
     /// Units that an offer still sells; zero if it does not rest.
     function amountOf(address owner, bytes32 offer) external view returns (uint64 amount);

@@ -50,6 +50,9 @@ pub trait EthereumReads {
     /// The book's current room for offers, and whether it has offers of a pair.
     fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool);
 
+    /// Resting offers that end at a height.
+    fn offers_ending_at(&self, height: Height) -> u32;
+
     /// Code that an account has, or had at a height that is kept.
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode>;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ledger::contracts::ethereum::{self, B256, KECCAK_EMPTY, U256};
 use ledger::contracts::{AccountInfo, BookFacts, EvmCode, EvmState, TokenFacts, UndoError};
 use ledger::{Pair, Place};
-use primitives::{Address, Amount, AssetId, Digest};
+use primitives::{Address, Amount, AssetId, Digest, Height};
 
 use super::wire::RpcError;
 use crate::backend::{Backend, Moment};
@@ -84,13 +84,17 @@ impl EvmState for PastState {
         self.read(self.backend.token_facts(asset, height))
     }
 
-    /// Room for offers is that of the current state.
+    /// Room for offers, and for their ends, is that of the current state.
     fn book(&self, _: u32) -> BookFacts {
         self.backend.book_facts(None).0
     }
 
     fn is_open(&self, _: u32, pair: Pair) -> bool {
         self.backend.book_facts(Some(pair)).1
+    }
+
+    fn ending_at(&self, _: u32, height: Height) -> u32 {
+        self.backend.offers_ending_at(height)
     }
 
     fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {

@@ -403,6 +403,10 @@ impl EthereumReads for Fake {
         (ledger.book_facts(), pair.is_some_and(|pair| ledger.book().get(pair).is_some()))
     }
 
+    fn offers_ending_at(&self, height: Height) -> u32 {
+        self.ledger().book().ending_at(height)
+    }
+
     fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
         self.ledger().ethereum_code(hash)
     }

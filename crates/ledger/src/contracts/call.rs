@@ -18,6 +18,8 @@ const BASE_GAS: u64 = 400;
 const WORD_GAS: u64 = 3;
 /// Bytes of input that are read: a selector and the seven arguments of `permit`, which has the most.
 const INPUT_MAX: usize = 4 + 7 * 32;
+/// Where the words of a list begin that is the only argument: after the selector, its place and its length.
+const LIST_AT: usize = 4 + 2 * 32;
 /// Gas of a read, as of a cold slot.
 pub(super) const READ_GAS: u64 = 2_100;
 /// Gas of a write to a nonzero slot.
@@ -87,6 +89,23 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         self.pay(BASE_GAS + WORD_GAS * length.div_ceil(32) as u64)?;
         let input = self.inputs.input.as_bytes(&*self.context);
         Ok(input[..length.min(input.len())].to_vec())
+    }
+
+    /// The words of a list that is the only argument of a function, once they are paid for: at most `most`. Only the
+    /// usual encoding is read, in which the list begins after its own place.
+    pub fn paid_list(&mut self, of: &Arguments, most: usize) -> Called<Result<Vec<[u8; 32]>, U256>> {
+        let length = of.number(1)?;
+        if of.number(0)? != U256::from(32) {
+            return Err(CallFault::reason("the list must begin at the second word"));
+        }
+        let Some(length) = usize::try_from(length).ok().filter(|length| *length <= most) else {
+            return Ok(Err(length));
+        };
+        self.pay(WORD_GAS * length as u64)?;
+        let input = self.inputs.input.as_bytes(&*self.context);
+        let words =
+            input.get(LIST_AT..LIST_AT + 32 * length).map(|bytes| bytes.chunks_exact(32).map(word_of).collect());
+        words.map(Ok).ok_or_else(|| CallFault::reason("arguments are missing"))
     }
 
     /// Reads a slot of the called address.
@@ -169,6 +188,10 @@ impl Arguments<'_> {
             false => Err(CallFault::reason("an address has twenty bytes")),
         }
     }
+}
+
+fn word_of(bytes: &[u8]) -> [u8; 32] {
+    bytes.try_into().expect("a word")
 }
 
 pub(super) fn holder_slot(holder: &Address) -> U256 {

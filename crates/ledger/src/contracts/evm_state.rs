@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use primitives::{Amount, AssetId};
+use primitives::{Amount, AssetId, Height};
 use proofs::{Pair, Place};
 use revm::database_interface::DBErrorMarker;
 use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
@@ -44,6 +44,11 @@ pub trait EvmState: Send + Sync + 'static {
     /// Whether a pair has resting offers.
     fn is_open(&self, _space: u32, _pair: Pair) -> bool {
         false
+    }
+
+    /// Offers that end at a height.
+    fn ending_at(&self, _space: u32, _height: Height) -> u32 {
+        0
     }
 
     /// Units for sale of an offer, if it rests.

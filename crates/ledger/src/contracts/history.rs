@@ -20,7 +20,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use primitives::{Address, Amount, AssetId, Digest, Height, Price};
-use proofs::{EndedOffer, Fill, Pair, Place, SlotKey, slot_key};
+use proofs::{Batch, EndedOffer, Pair, Place, SlotKey, slot_key};
 use smallvec::SmallVec;
 
 use super::evm_state::{EvmCode, evm_code};
@@ -96,9 +96,13 @@ impl Undo {
         }
     }
 
-    /// Records which offers of contracts a batch fills.
-    pub fn note_fills(&mut self, fills: &[Fill]) {
-        let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
+    /// Records which offers of contracts a batch fills, and which end after it.
+    pub fn note_batch(&mut self, batch: &Batch) {
+        let ended = batch.ended.iter().filter(|ended| ended.why.is_after_batch());
+        let own = ended.filter(|ended| ended.place.id >= FIRST_CONTRACT_OFFER);
+        self.native_offers.extend(own.map(|ended| ((ended.pair, ended.place), Some(ended.returned))));
+        // Of an offer that traded before it ended, this is what it had.
+        let own = batch.fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
         self.native_offers.extend(own.map(|fill| ((fill.pair, fill.place), Some(fill.offered()))));
     }
 

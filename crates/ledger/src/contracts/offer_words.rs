@@ -1,7 +1,7 @@
 //! How contracts see offers: names, edits and slots. See `offers` for what they answer.
 
-use primitives::{Amount, AssetId, Price, Sequence};
-use proofs::{Pair, Place};
+use primitives::{Amount, AssetId, Height, Price, Sequence};
+use proofs::{NO_END, Pair, Place};
 use revm::primitives::{Address, U256};
 
 use super::slots::GAS_ASSET;
@@ -69,6 +69,8 @@ pub(super) struct BookEdit {
     /// Units that it sells, or returns.
     pub amount: Amount,
     pub is_placed: bool,
+    /// The last height whose batch it is in, or [`NO_END`].
+    pub until: Height,
 }
 
 const PLACED: u8 = 1;
@@ -76,8 +78,11 @@ const CANCELLED: u8 = 2;
 
 impl BookEdit {
     pub fn to_word(self) -> U256 {
-        let BookEdit { pair, limit, amount, is_placed } = self;
+        let BookEdit { pair, limit, amount, is_placed, until } = self;
         let mut word = OfferName { pair, limit, id: amount }.to_word();
+        // Seven bytes hold every height at which an offer may end; zero is none.
+        let end = if until == NO_END { 0 } else { until };
+        word[..8].copy_from_slice(&end.to_be_bytes());
         word[0] = if is_placed { PLACED } else { CANCELLED };
         U256::from_be_bytes(word)
     }
@@ -86,7 +91,9 @@ impl BookEdit {
     pub fn of_word(word: U256) -> Option<BookEdit> {
         let word = word.to_be_bytes();
         let (pair, limit, amount) = parts(&word)?;
-        Some(BookEdit { pair, limit, amount, is_placed: word[0] == PLACED })
+        let end = Height::from_be_bytes([0, word[1], word[2], word[3], word[4], word[5], word[6], word[7]]);
+        let until = if end == 0 { NO_END } else { end };
+        Some(BookEdit { pair, limit, amount, is_placed: word[0] == PLACED, until })
     }
 
     /// Change of the units that offers lock.

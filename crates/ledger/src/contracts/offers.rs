@@ -5,8 +5,12 @@
 //! - On *place*, the caller is debited at once. The offer's id is 2^63 plus the number of offers that the caller has
 //!   placed here before; the counter is an ordinary slot. The offer rests from the end of the block, and takes part
 //!   in the batch of the next one. Its limit price is the units it asks divided by the units it sells, rounded up.
+//! - An offer may have a last height, as natively: it is in batches up to that height, and ends with that block. One
+//!   batch is the height after the present one. A log `Ends` names the height, and when it has come a log `Ended` in
+//!   the settlement receipt what returned.
 //! - On *cancel*, the caller gets back at once what its offer locks. An offer can be cancelled in the block that it
-//!   is placed in; then it never rests.
+//!   is placed in; then it never rests. A list cancels up to 32 offers, as natively: those that do not rest are
+//!   skipped, and if none rests the call reverts.
 //! - Fills come from settlement: units are added to the balance, and a log `Filled` to the settlement receipt of the
 //!   height.
 //! - Contracts identify an offer by one word: pair, limit and id ([`OfferName`]). The owner is known separately.
@@ -25,13 +29,15 @@
 //! 4. A book that is full before the contract phase accepts no offer; one that is not full accepts the offers of the
 //!    whole block, which its gas bounds. Pairs are counted exactly; one that was opened in a block counts even if its
 //!    offers are cancelled in the same block.
-//! 5. Gas pays for the slots, for what the native operation costs, and for the work of later batches ([`REST_GAS`]).
+//! 5. Gas pays for the slots, for what the native operation costs, and for the work of later batches ([`REST_GAS`]),
+//!    the end included ([`END_GAS`]). The words of a list are paid for before they are read, and each cancel before it
+//!    is done.
 
 use std::sync::LazyLock;
 
 use clearing::{Minima, TooSmall};
-use primitives::{Amount, AssetId, Digest, Height, MAX_ISSUED, Price};
-use proofs::{ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Fill, Pair, Place};
+use primitives::{Amount, AssetId, CANCELS_MAX, Digest, Height, MAX_ISSUED, Price};
+use proofs::{Batch, ContractReceipts, EndedOffer, EthereumLog, EthereumReceipt, EvmStatus, Fill, NO_END, Pair, Place};
 use revm::context::{Block as _, ContextTr};
 use revm::primitives::{Address, B256, U256, keccak256};
 
@@ -41,16 +47,19 @@ use super::offer_words::{
     BookEdit, FIRST_CONTRACT_OFFER, OFFERS, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
 };
 use super::tokens::{TokenFacts, asset_at};
+use crate::places::offers::{EndFault, LIFE_MAX, check_end};
 
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
 const REST_GAS: u64 = 21_000;
+/// Gas of the end of an offer, which its removal costs in a later block: what a native transaction pays for it.
+const END_GAS: u64 = 21_000;
 const SETTLEMENT_CONTEXT: &str = "walras 2026 settlement of a height v1";
 
 /// A running call of the offers.
 pub(super) struct Offers<'c, 'a, S: EvmState, A: Access>(pub Call<'c, 'a, S, A>);
 
-/// Functions, in the order of their selectors.
-static FUNCTIONS: LazyLock<[[u8; 4]; 6]> = LazyLock::new(|| {
+/// Functions.
+static FUNCTIONS: LazyLock<[[u8; 4]; 8]> = LazyLock::new(|| {
     [
         "place(address,address,uint64,uint64)",
         "cancel(bytes32)",
@@ -58,6 +67,8 @@ static FUNCTIONS: LazyLock<[[u8; 4]; 6]> = LazyLock::new(|| {
         "placedBy(address)",
         "valuation(address)",
         "rate(address,address)",
+        "place(address,address,uint64,uint64,uint64)",
+        "cancel(bytes32[])",
     ]
     .map(|function| keccak256(function)[..4].try_into().expect("four bytes"))
 });
@@ -65,6 +76,8 @@ static FUNCTIONS: LazyLock<[[u8; 4]; 6]> = LazyLock::new(|| {
 static PLACED_EVENT: LazyLock<B256> =
     LazyLock::new(|| keccak256("Placed(address,bytes32,address,address,uint64,uint64)"));
 static CANCELLED_EVENT: LazyLock<B256> = LazyLock::new(|| keccak256("Cancelled(address,bytes32,uint64)"));
+static ENDS_EVENT: LazyLock<B256> = LazyLock::new(|| keccak256("Ends(address,bytes32,uint64)"));
+static ENDED_EVENT: LazyLock<B256> = LazyLock::new(|| keccak256("Ended(address,bytes32,uint64)"));
 static FILLED_EVENT: LazyLock<B256> =
     LazyLock::new(|| keccak256("Filled(address,bytes32,uint64,uint64,uint64,uint64)"));
 
@@ -72,6 +85,10 @@ static FILLED_EVENT: LazyLock<B256> =
 fn error(signature: &str, arguments: &[U256]) -> CallFault {
     let words = arguments.iter().flat_map(U256::to_be_bytes::<32>);
     CallFault::Reverts(keccak256(signature)[..4].iter().copied().chain(words).collect())
+}
+
+fn unknown(named: &[u8; 32]) -> CallFault {
+    error("UnknownOffer(bytes32)", &[U256::from_be_bytes(*named)])
 }
 
 fn amount_of(value: U256) -> Called<Amount> {
@@ -93,13 +110,19 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         let (selector, rest) = input.split_at_checked(4).ok_or_else(|| error("UnknownFunction()", &[]))?;
         let of = Arguments(rest);
         match FUNCTIONS.iter().position(|known| known == selector) {
-            Some(0 | 1) if inputs.is_static => Err(error("StaticCall()", &[])),
-            Some(0) => self.place(&of),
+            Some(0 | 1 | 6 | 7) if inputs.is_static => Err(error("StaticCall()", &[])),
+            Some(0) => self.place(&of, NO_END),
             Some(1) => self.cancel(&of),
             Some(2) => self.amount(&of),
             Some(3) => Ok(number(self.0.read(count_slot(&of.address(0)?))?)),
             Some(4) => self.valuation(&of),
-            Some(_) => self.rate(&of),
+            Some(5) => self.rate(&of),
+            Some(6) => {
+                // Zero is no end; a height that no number holds is too far.
+                let until = of.number(4)?.saturating_to::<Height>().min(NO_END - 1);
+                self.place(&of, if until == 0 { NO_END } else { until })
+            }
+            Some(_) => self.cancel_all(&of),
             None => Err(error("UnknownFunction()", &[])),
         }
     }
@@ -113,7 +136,8 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         facts.ok_or_else(|| error("UnknownAsset(address)", &[token.into_word().into()]))
     }
 
-    fn place(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+    /// Places an offer that ends with the block of a height, or [`NO_END`].
+    fn place(&mut self, of: &Arguments, until: Height) -> Called<Vec<u8>> {
         let owner = self.0.inputs.caller;
         let ((sell, selling), (buy, buying)) = (self.asset(of, 0)?, self.asset(of, 1)?);
         let (amount, asks) = (amount_of(of.number(2)?)?, amount_of(of.number(3)?)?);
@@ -132,13 +156,16 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
             limit.ok_or_else(|| too_small(if amount < minima.sell { TooSmall::Sells } else { TooSmall::Asks }))?;
         minima.check(amount, limit).map_err(too_small)?;
         self.check_room(pair)?;
+        if until != NO_END {
+            self.check_end(until)?;
+        }
         self.0.pay(REST_GAS)?;
         self.debit(sell, amount)?;
         let count = self.0.read(count_slot(&owner))?;
         let placed = u64::try_from(count).expect("it is counted up from zero");
         self.0.write(count_slot(&owner), count, U256::from(placed + 1))?;
         let name = OfferName { pair, limit, id: FIRST_CONTRACT_OFFER + placed };
-        let edit = BookEdit { pair, limit, amount, is_placed: true };
+        let edit = BookEdit { pair, limit, amount, is_placed: true, until };
         self.0.write(edit_slot(&owner, name.id), U256::ZERO, edit.to_word())?;
         let data = [
             number(of.address(0)?.into_word().into()),
@@ -148,7 +175,23 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         ];
         let name = B256::new(name.to_word());
         self.0.log(vec![*PLACED_EVENT, owner.into_word(), name], data.concat())?;
+        if until != NO_END {
+            self.0.log(vec![*ENDS_EVENT, owner.into_word(), name], word(until))?;
+        }
         Ok(name.to_vec())
+    }
+
+    /// Whether an offer may end with the block of a height. Its first batch is that of the next one.
+    fn check_end(&mut self, until: Height) -> Called<()> {
+        self.0.pay(READ_GAS + END_GAS)?;
+        let first = self.0.context.block().number().saturating_to::<Height>().saturating_add(1);
+        let reader = self.0.context.db();
+        let ending = |height| reader.state.ending_at(reader.space, height);
+        check_end(until, first, ending).map_err(|fault| match fault {
+            EndFault::Past => error("LifeEnded(uint64)", &[U256::from(first)]),
+            EndFault::TooFar => error("LifeTooLong(uint64)", &[U256::from(first.saturating_add(LIFE_MAX))]),
+            EndFault::Crowded => error("EndsCrowded(uint64)", &[U256::from(until)]),
+        })
     }
 
     /// Whether the book takes one more offer of a pair.
@@ -185,25 +228,51 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     }
 
     fn cancel(&mut self, of: &Arguments) -> Called<Vec<u8>> {
-        let (owner, named) = (self.0.inputs.caller, of.word(0)?);
-        let unknown = || error("UnknownOffer(bytes32)", &[U256::from_be_bytes(named)]);
-        let name = OfferName::of_word(&named).ok_or_else(unknown)?;
+        let named = of.word(0)?;
+        match self.cancel_one(&named)? {
+            0 => Err(unknown(&named)),
+            returned => Ok(word(returned)),
+        }
+    }
+
+    /// Cancels those offers of a list that rest, at least one; returns what came back of each.
+    fn cancel_all(&mut self, of: &Arguments) -> Called<Vec<u8>> {
+        let most = U256::from(CANCELS_MAX);
+        let named = self.0.paid_list(of, CANCELS_MAX)?;
+        let named = named.map_err(|length| error("TooManyOffers(uint256,uint256)", &[length, most]))?;
+        let first = named.first().ok_or_else(|| error("NoOffers()", &[]))?;
+        let is_new = |(at, name): (usize, &[u8; 32])| !named[..at].contains(name);
+        if let Some((_, twice)) = named.iter().enumerate().find(|one| !is_new(*one)) {
+            return Err(error("NamedTwice(bytes32)", &[U256::from_be_bytes(*twice)]));
+        }
+        let returned = named.iter().map(|name| self.cancel_one(name)).collect::<Called<Vec<Amount>>>()?;
+        if returned.iter().all(|units| *units == 0) {
+            return Err(unknown(first));
+        }
+        let head = [word(32), word(returned.len() as u64)];
+        Ok(head.into_iter().chain(returned.into_iter().map(word)).flatten().collect())
+    }
+
+    /// Gives back what an offer of the caller's locks; nothing if it does not rest.
+    fn cancel_one(&mut self, named: &[u8; 32]) -> Called<Amount> {
+        let owner = self.0.inputs.caller;
+        let Some(name) = OfferName::of_word(named) else { return Ok(0) };
         let slot = edit_slot(&owner, name.id);
         let (before, amount) = (self.0.read(slot)?, self.resting(&owner, &name)?);
         if amount == 0 {
-            return Err(unknown());
+            return Ok(0);
         }
         // An offer that was placed in this block never rests.
         let OfferName { pair, limit, .. } = name;
         let after = match before.is_zero() {
-            true => BookEdit { pair, limit, amount, is_placed: false }.to_word(),
+            true => BookEdit { pair, limit, amount, is_placed: false, until: NO_END }.to_word(),
             false => U256::ZERO,
         };
         self.0.write(slot, before, after)?;
         let held = self.0.units(pair.sell, owner)?;
         self.0.set_units(pair.sell, owner, held, held + U256::from(amount))?;
-        self.0.log(vec![*CANCELLED_EVENT, owner.into_word(), B256::new(named)], word(amount))?;
-        Ok(word(amount))
+        self.0.log(vec![*CANCELLED_EVENT, owner.into_word(), B256::new(*named)], word(amount))?;
+        Ok(amount)
     }
 
     /// Units that an offer has for sale at this point of the block.
@@ -282,19 +351,23 @@ impl OfferEvent {
     }
 }
 
-/// The settlement receipt of a height: the part of its batch that concerns offers placed by contracts; `None` if
-/// there is none. Its id is made of the height and the digest of the block before, so that it does not depend on the
-/// order of transactions.
-pub(super) fn settlement(height: Height, parent: &Digest, fills: &[Fill]) -> Option<EthereumReceipt> {
-    let filled = |fill: &Fill| {
-        let Place { limit, account, id } = fill.place;
-        let name = OfferName { pair: fill.pair, limit, id };
-        let data = [fill.sold, fill.bought, fill.left, fill.returned].map(word).concat();
-        let owner = evm_address(&account).into_word().0;
-        EthereumLog { address: OFFERS, topics: vec![FILLED_EVENT.0, owner, name.to_word()], data }
+/// The settlement receipt of a height: the part of its batch that concerns offers placed by contracts, fills and offers
+/// that ended after the batch; `None` if there is none. Its id is made of the height and the digest of the block
+/// before, so that it does not depend on the order of transactions.
+pub(super) fn settlement(height: Height, parent: &Digest, batch: &Batch) -> Option<EthereumReceipt> {
+    let log = |event: B256, pair: Pair, place: &Place, data: Vec<u8>| {
+        let (owner, name) = (evm_address(&place.account), OfferName { pair, limit: place.limit, id: place.id });
+        EthereumLog { address: OFFERS, topics: vec![event.0, owner.into_word().0, name.to_word()], data }
     };
-    let own = fills.iter().filter(|fill| fill.place.id >= FIRST_CONTRACT_OFFER);
-    let logs: Vec<EthereumLog> = own.map(filled).collect();
+    let filled = |fill: &Fill| {
+        let data = [fill.sold, fill.bought, fill.left, fill.returned].map(word).concat();
+        log(*FILLED_EVENT, fill.pair, &fill.place, data)
+    };
+    let ended = |ended: &EndedOffer| log(*ENDED_EVENT, ended.pair, &ended.place, word(ended.returned));
+    let is_own = |place: &Place| place.id >= FIRST_CONTRACT_OFFER;
+    let fills = batch.fills.iter().filter(|fill| is_own(&fill.place)).map(filled);
+    let over = batch.ended.iter().filter(|ended| ended.why.is_after_batch() && is_own(&ended.place));
+    let logs: Vec<EthereumLog> = fills.chain(over.map(ended)).collect();
     let said = [&height.to_le_bytes()[..], &parent.0].concat();
     (!logs.is_empty()).then(|| EthereumReceipt {
         id: Digest::of(SETTLEMENT_CONTEXT, &said),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hashbrown::HashMap;
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock};
-use proofs::{ContractReceipts, EthereumLog, EthereumReceipt, EvmRecord, Fill, NO_END, Pair, Place, SlotKey, slot_key};
+use proofs::{Batch, ContractReceipts, EthereumLog, EthereumReceipt, EvmRecord, Pair, Place, SlotKey, slot_key};
 use revm::primitives::{Address as EvmAddress, B256, U256, U256 as Wei};
 use stm::Workers;
 
@@ -67,15 +67,15 @@ pub(super) struct Books {
 }
 
 impl Ledger {
-    /// Executes a block's Ethereum transactions, after a batch with these fills.
+    /// Executes a block's Ethereum transactions, after this batch.
     ///
     /// # Errors
     /// [`Fault::Wei`] if wei appeared or vanished, [`Fault::Conservation`] if units of another asset did.
-    pub(crate) fn execute_contracts(&mut self, block: &Superblock, fills: &[Fill]) -> Result<Phase, Fault> {
+    pub(crate) fn execute_contracts(&mut self, block: &Superblock, batch: &Batch) -> Result<Phase, Fault> {
         let Some(head) = self.places.contracts.head() else { return Ok(Phase::default()) };
         let base_fee = head.base_fee;
         let mut phase = Phase { receipts: ContractReceipts { base_fee, ..Default::default() }, ..Phase::default() };
-        phase.receipts.receipts.extend(settlement(block.height, &block.parent, fills));
+        phase.receipts.receipts.extend(settlement(block.height, &block.parent, batch));
         if block.ethereum_len() > 0 {
             self.execute_lanes(block, base_fee, &mut phase)?;
         }
@@ -342,10 +342,10 @@ impl Ledger {
 impl Phase {
     /// Records the edit of an offer.
     fn edit(&mut self, owner: &Address, id: u64, value: Wei) {
-        let Some(BookEdit { pair, limit, amount, is_placed }) = BookEdit::of_word(value) else { return };
+        let Some(BookEdit { pair, limit, amount, is_placed, until }) = BookEdit::of_word(value) else { return };
         let place = Place { limit, account: *owner, id };
         self.undo.offers.insert((pair, place), (!is_placed).then_some(amount));
-        self.edits.push((pair, Edit { place, amount: is_placed.then_some(amount), until: NO_END }));
+        self.edits.push((pair, Edit { place, amount: is_placed.then_some(amount), until }));
     }
 }
 

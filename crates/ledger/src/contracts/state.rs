@@ -282,6 +282,10 @@ impl EvmState for LedgerState {
         self.book.get(pair).is_some()
     }
 
+    fn ending_at(&self, _: u32, height: Height) -> u32 {
+        self.book.ending_at(height)
+    }
+
     fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {
         self.book.get(pair)?.get(place)
     }

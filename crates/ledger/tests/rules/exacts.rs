@@ -244,6 +244,48 @@ fn orders_that_cannot_fit_starve_nobody() {
     assert!(small.iter().all(|outcome| exact_outcome(*outcome).why == ExactReason::Filled));
 }
 
+/// Of two orders of which one fits, the more generous one is filled, whoever sends it; of equal ones the one with the
+/// lower address.
+#[test]
+fn the_most_generous_order_comes_first() {
+    let mut size = UNITS;
+    let fits = |units: Amount| {
+        let mut world = World::liquid();
+        world.outcome(40, buy(units, 1 << 40)).why == ExactReason::Filled
+    };
+    while fits(2 * size) {
+        size *= 2;
+    }
+    // One more of this size has no room.
+    let two = |first: u8, bounds: [Amount; 2]| {
+        let mut world = World::liquid();
+        let second = first % 2 + 1;
+        let block = vec![world.sign(first, buy(size, bounds[0])), world.sign(second, buy(size + 1, bounds[1]))];
+        let applied = world.apply(block);
+        [0, 1].map(|at| exact_outcome(applied.outcomes[at]).why)
+    };
+    let bounds = [4 * size, 3 * size];
+    for first in [1, 2] {
+        assert_eq!(two(first, bounds), [ExactReason::Filled, ExactReason::NoRoom], "{size} units by {first}");
+        let reversed = [bounds[1], bounds[0]];
+        assert_eq!(two(first, reversed), [ExactReason::NoRoom, ExactReason::Filled], "{size} units by {first}");
+    }
+}
+
+/// The number of an exact order is used up, whether it was filled or not: nobody brings it back.
+#[test]
+fn an_exact_order_counts_once() {
+    let mut world = World::liquid();
+    let (filled, missed) = (world.sign(1, buy(UNITS, 3 * UNITS)), world.sign(2, buy(UNITS, UNITS / 2)));
+    let applied = world.apply(vec![filled.clone(), missed.clone()]);
+    assert!(applied.outcomes[..2].iter().all(|outcome| outcome.refusal().is_none()));
+    let before = [1, 2].map(|person| world.balances(person));
+    let again = world.apply(vec![filled, missed]);
+    let refusals: Vec<_> = again.outcomes[..2].iter().map(Outcome::refusal).collect();
+    assert_eq!(refusals, [Some(Refusal::SEQUENCE_USED); 2]);
+    assert_eq!([1, 2].map(|person| world.balances(person)), before);
+}
+
 #[test]
 fn nothing_zero_too_small_too_large_or_within_one_asset_is_accepted() {
     let mut world = World::new();

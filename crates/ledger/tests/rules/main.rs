@@ -17,6 +17,7 @@ mod lane_proofs;
 mod lane_restart;
 mod lives;
 mod minima;
+mod offer_lives;
 mod offers;
 mod offers_model;
 mod poison;

@@ -117,11 +117,17 @@ pub enum EngineMistake {
     RewardTwice,
     /// An offer that a contract placed is not removed when the call reverts.
     OfferOfARevertedCall,
+    /// What a session key adds to an offer by replacing it does not count as used.
+    ReplaceNotCharged,
+    /// A used number of a session key stays free.
+    SessionNumberNotMarked,
+    /// A restart forgets the timers of session keys: lapsed ones go on trading.
+    TimersForgotten,
 }
 
 impl EngineMistake {
     /// All of them.
-    pub const ALL: [EngineMistake; 15] = [
+    pub const ALL: [EngineMistake; 18] = [
         EngineMistake::SyncSkipped,
         EngineMistake::DiskErrorIgnored,
         EngineMistake::ReceiptsSkipped,
@@ -137,6 +143,9 @@ impl EngineMistake {
         EngineMistake::TradeOverstated,
         EngineMistake::RewardTwice,
         EngineMistake::OfferOfARevertedCall,
+        EngineMistake::ReplaceNotCharged,
+        EngineMistake::SessionNumberNotMarked,
+        EngineMistake::TimersForgotten,
     ];
 }
 

@@ -8,6 +8,7 @@ use primitives::{
 
 use crate::ethereum::EthereumClients;
 use crate::kernel::Dice;
+use crate::sessions::SessionClients;
 
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
@@ -44,6 +45,7 @@ pub(crate) struct Clients {
     /// Every transaction ever sent, for replays.
     sent: Vec<Transaction>,
     pub ethereum: EthereumClients,
+    sessions: SessionClients,
 }
 
 fn key(dice: &mut Dice) -> SecretKey {
@@ -68,7 +70,8 @@ impl Clients {
         };
         let people: Vec<Person> = (0..people).map(person).collect();
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
-        Clients { people, assets, committee: (0, Vec::new()), height: 0, sent: Vec::new(), ethereum }
+        let sessions = SessionClients::new(3, assets, (CHAIN, NETWORK), dice);
+        Clients { people, assets, committee: (0, Vec::new()), height: 0, sent: Vec::new(), ethereum, sessions }
     }
 
     /// Every client holds some of every asset; the first issues all assets.
@@ -84,7 +87,13 @@ impl Clients {
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
             assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
-            balances: self.people.iter().flat_map(holdings).chain(self.ethereum.balances()).collect(),
+            balances: self
+                .people
+                .iter()
+                .flat_map(holdings)
+                .chain(self.ethereum.balances())
+                .chain(self.sessions.balances())
+                .collect(),
             limits: crate::ethereum::limits(3),
             membership: Some(self.membership()),
             pools: Some(PoolTerms::default()),
@@ -116,7 +125,14 @@ impl Clients {
         if dice.once_in(4) {
             self.look(ledger);
         }
-        let drawn = if dice.once_in(6) { self.bad(dice) } else { self.sensible(dice) };
+        let drawn = match dice.below(12) {
+            0..4 => {
+                let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
+                Drawn { transaction, must_refuse }
+            }
+            4 => self.bad(dice),
+            _ => self.sensible(dice),
+        };
         self.sent.push(drawn.transaction.clone());
         drawn
     }
@@ -266,7 +282,7 @@ impl Clients {
 
     fn bad(&mut self, dice: &mut Dice) -> Drawn {
         let Drawn { mut transaction, .. } = self.sensible(dice);
-        if dice.once_in(4) && !self.sent.is_empty() {
+        if dice.once_in(3) && !self.sent.is_empty() {
             let transaction = self.sent[dice.index(self.sent.len())].clone();
             return Drawn { transaction, must_refuse: false };
         }
@@ -294,6 +310,7 @@ impl Clients {
 
     /// Clients read which key controls their account, the next sequence number, and their resting offers.
     pub fn look(&mut self, ledger: &Ledger) {
+        self.sessions.look(ledger);
         self.height = ledger.height();
         let epoch = ledger.validators().last_epoch();
         self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());

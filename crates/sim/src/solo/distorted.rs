@@ -4,9 +4,13 @@ use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{
-    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Pair, Place, Restore, Signatures, Snapshot,
+    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, Restore, SessionRecord,
+    Signatures, Snapshot,
 };
-use primitives::{Address, Amount, AssetId, Digest, Fraction, Height, Price, Superblock, Transaction};
+use primitives::{
+    Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, Price, Sequence, Superblock, Transaction,
+    slot_of,
+};
 
 use crate::kernel::{EngineMistake, Mistake};
 
@@ -77,8 +81,56 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
                 keep(ledger, pair, offer);
             }
         }
+        EngineMistake::ReplaceNotCharged => {
+            let replaced = effective.filter(|(_, outcome)| matches!(outcome, Outcome::Replaced(_)));
+            let added = |(transaction, _): (&Transaction, _)| match &transaction.body.operation {
+                Operation::Replace(replace) if slot_of(transaction.body.sequence) > 0 && replace.debit() > 0 => {
+                    Some((transaction.body.account, transaction.body.sequence, replace.old.sell, replace.debit()))
+                }
+                _ => None,
+            };
+            let Some((account, sequence, asset, units)) = replaced.filter_map(added).next() else { return };
+            edit_session(ledger, (account, sequence), |session| {
+                session.budget_mut(asset).into_iter().for_each(|budget| budget.release(units));
+            });
+        }
+        EngineMistake::SessionNumberNotMarked => {
+            let mut of_sessions = effective.filter(|(transaction, _)| slot_of(transaction.body.sequence) > 0);
+            let Some((Body { account, sequence, .. }, _)) = of_sessions.next().map(|(one, met)| (&one.body, met))
+            else {
+                return;
+            };
+            let session = before.accounts().get(account).and_then(|account| account.session(slot_of(*sequence)));
+            let Some(old) = session.map(|session| session.window) else { return };
+            edit_session(ledger, (*account, *sequence), |session| session.window = old);
+        }
         _ => {}
     }
+}
+
+/// Changes the record of the session key that a number belongs to.
+fn edit_session(
+    ledger: &mut Ledger,
+    (account, sequence): (Address, Sequence),
+    change: impl FnOnce(&mut SessionRecord),
+) {
+    let change = |account: &mut AccountState| {
+        let mut records = account.sessions.iter_mut().flat_map(|sessions| &mut sessions.records);
+        records.find(|session| session.slot == slot_of(sequence)).map(change);
+    };
+    edit(ledger, &account, change, None);
+}
+
+/// Lets every session key live as long as it may.
+pub(crate) fn forget_timers(ledger: &mut Ledger) {
+    rewrite(ledger, |kind, content| {
+        if kind == ACCOUNTS {
+            let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
+            let sessions = accounts.iter_mut().filter_map(|account| account.sessions.as_mut());
+            sessions.flat_map(|sessions| &mut sessions.records).for_each(|session| session.alive = session.until);
+            *content = borsh::to_vec(&accounts).expect("encodes");
+        }
+    });
 }
 
 /// The offer that a contract placed before its call reverted.

@@ -10,13 +10,15 @@
 //!
 //! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and so are wei while contracts are executed.
 //! 2. Accounts, offers, sequence numbers and the issue equal the result of plain bookkeeping from the receipts; no
-//!    account is overdrawn, no number is used twice, no fill is below its limit.
+//!    account is overdrawn, no number is used twice, no fill is below its limit. Session keys use at most their caps,
+//!    each number of theirs once, and nothing after their block of lapse, stop or revocation.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
 //! 5. What a client was told remains true: its block, its outcome. What a reader saw remains too: state and root.
 //! 6. After a disk error the node stops and nothing is retried.
 
+mod batch;
 mod bonds;
 mod clients;
 mod crash_points;
@@ -32,6 +34,7 @@ pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
 use crate::kernel::{self, Failure, Mistake};
+use crate::sessions::SessionCounts;
 
 /// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,10 @@ pub struct SimReport {
     pub flips: u64,
     /// Number of those that kept it from starting; the others are found when the data is read, or lie in no data.
     pub flips_named: u64,
+    /// What session keys did.
+    pub sessions: SessionCounts,
+    /// Transactions refused at intake because they exceed a cap of a session key.
+    pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.
     pub trace: String,
 }

@@ -14,7 +14,7 @@ use replica::{
 };
 use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
 
-use super::distorted::execute;
+use super::distorted::{execute, forget_timers};
 use super::oracle::Oracle;
 use crate::kernel::{Dice, EngineMistake, Mistake};
 
@@ -121,6 +121,9 @@ impl SimNode {
         }
         if let Some(mistake) = setup.mistake.and_then(Mistake::of_store) {
             restored.store.seed(mistake);
+        }
+        if setup.mistake == Some(Mistake::Engine(EngineMistake::TimersForgotten)) {
+            forget_timers(&mut restored.ledger);
         }
         let (every, keep) = (setup.checkpoint_every, setup.keep_blocks);
         let settings = LifeSettings { checkpoint_blocks: every, keep_blocks: keep, mistake: setup.mistake_of_life() };

@@ -8,9 +8,11 @@ use rayon::ThreadPool;
 use replica::Restored;
 use store::FaultDisk;
 
+use super::batch::verify_batch;
 use super::distorted::execute;
-use super::shadow::{Shadow, verify_batch};
+use super::shadow::Shadow;
 use crate::kernel::{Dice, Mistake};
+use crate::sessions::SessionCounts;
 
 /// The state after one height.
 struct Epoch {
@@ -69,6 +71,10 @@ impl Oracle {
 
     pub fn acknowledged(&self) -> usize {
         self.told.len()
+    }
+
+    pub fn session_counts(&self) -> SessionCounts {
+        self.newest().shadow.session_counts()
     }
 
     /// Adds the next block, as every node must execute it.

@@ -3,24 +3,30 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Cancelled, Edit, EndReason, Genesis, Ledger, NO_END, Outcome, Pair, PairOffers, Place};
+use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
     Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock,
-    Transaction,
+    Transaction, slot_of,
 };
 
 use super::bonds::Bonds;
 use super::distorted::transactions;
-use super::exacts::{check_exact, exact_orders, kept_by_exacts};
-use super::pools::{PoolBooks, met};
-use crate::ethereum::{WeiBooks, moved};
+use super::exacts::check_exact;
+use super::pools::PoolBooks;
+use crate::ethereum::{WeiBooks, last_height, moved};
+use crate::fees::fees_of;
+use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
 #[derive(Clone, Default)]
 struct Holder {
     balances: BTreeMap<AssetId, i128>,
+    /// Of its own numbers, not of those of its session keys.
     used: BTreeSet<Sequence>,
     key: Option<PublicKey>,
 }
+
+/// A transaction that counted, and what became of it.
+type Counted<'a> = (&'a Transaction, Outcome);
 
 /// See the module text.
 #[derive(Clone)]
@@ -34,6 +40,7 @@ pub(crate) struct Shadow {
     least: Vec<Amount>,
     bonds: Bonds,
     pools: PoolBooks,
+    sessions: SessionBooks,
     wei: WeiBooks,
 }
 
@@ -45,7 +52,9 @@ impl Shadow {
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
-        let mut shadow = Shadow { fee, issued, holders, offers, ends: BTreeMap::new(), least, bonds, pools, wei };
+        let sessions = SessionBooks::new(membership.terms.network, fee);
+        let ends = BTreeMap::new();
+        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -67,6 +76,11 @@ impl Shadow {
         *self.holders.entry(account).or_default().balances.entry(asset).or_default() += units;
     }
 
+    /// What session keys have done.
+    pub fn session_counts(&self) -> SessionCounts {
+        self.sessions.counts
+    }
+
     /// Processes a block on top of `before`. Effects of contracts are read from `after`, and compared with the wei
     /// that were spent.
     pub fn apply(
@@ -76,17 +90,20 @@ impl Shadow {
         before: &Ledger,
         after: &Ledger,
     ) -> Result<(), String> {
-        let effective: Vec<(&Transaction, Outcome)> = transactions(block)
+        let effective: Vec<Counted> = transactions(block)
             .zip(&receipts.outcomes)
             .map(|(transaction, (_, outcome))| (transaction, *outcome))
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .collect();
-        for (transaction, _) in &effective {
-            self.debit(transaction)?;
+        for (transaction, outcome) in &effective {
+            self.debit(transaction, outcome)?;
         }
         // Amounts that a block credits cannot be spent in it.
         self.check_overdrafts()?;
-        self.cancel(&effective, receipts)?;
+        let batch = &receipts.batch;
+        let ending = self.sessions.apply(SessionBlock { height: block.height, effective: &effective, batch })?;
+        let cancelled = self.cancel(&effective, receipts)?;
+        self.replace(&effective, &cancelled, receipts)?;
         for (transaction, outcome) in &effective {
             self.credit(transaction, outcome, receipts)?;
         }
@@ -94,11 +111,11 @@ impl Shadow {
         for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
             self.add(account, AssetId(0), units);
         }
-        for (account, asset, units) in self.pools.apply(&effective, &receipts.batch)? {
+        for (account, asset, units) in self.pools.apply(&effective, batch)? {
             self.add(account, asset, i128::from(units));
         }
         self.settle(receipts, &effective)?;
-        self.end(receipts)?;
+        self.end(receipts, &ending)?;
         self.follow_contracts(receipts, after)
     }
 
@@ -144,35 +161,27 @@ impl Shadow {
                 self.add(place.account, pair.sell, change);
             }
         }
+        self.ends.extend(logs().filter_map(last_height));
         self.check_overdrafts()
     }
 
-    fn debit(&mut self, transaction: &Transaction) -> Result<(), String> {
+    /// Takes fee and debits; what does nothing pays its fee alone, but for the opening of a pool, which gets it back.
+    fn debit(&mut self, transaction: &Transaction, outcome: &Outcome) -> Result<(), String> {
         let body = &transaction.body;
         let holder = self.holders.get_mut(&body.account).ok_or_else(|| format!("{} never existed", body.account))?;
-        if !holder.used.insert(body.sequence) {
+        if slot_of(body.sequence) == 0 && !holder.used.insert(body.sequence) {
             return Err(format!("sequence number {} of {} is used twice", body.sequence, body.account));
         }
         self.add(body.account, AssetId(0), -self.cost(transaction));
-        for (asset, units) in body.operation.debits().into_iter().flatten() {
+        let is_idle = *outcome == Outcome::Void && matches!(body.operation, Operation::Replace(_));
+        for (asset, units) in body.operation.debits().into_iter().flatten().filter(|_| !is_idle) {
             self.add(body.account, asset, -i128::from(units));
         }
         Ok(())
     }
 
-    /// A fee for each KiB begun of a lane post, none for a member's duty, one more for each eight offers of a cancel
-    /// and for an offer with an end, and one for everything else.
     fn cost(&self, transaction: &Transaction) -> i128 {
-        let fees = match &transaction.body.operation {
-            Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
-            Operation::Cancel(places) => 1 + places.len() as i128 / 8,
-            Operation::CreateOffer { life: Life::Until(_), .. } => 2,
-            Operation::Exact { .. } => 4,
-            Operation::Pool(operation) if operation.shares().is_none() => 1_000,
-            Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
-            _ => 1,
-        };
-        fees * i128::from(self.fee)
+        fees_of(transaction) * i128::from(self.fee)
     }
 
     fn check_overdrafts(&self) -> Result<(), String> {
@@ -184,16 +193,14 @@ impl Shadow {
         Ok(())
     }
 
-    /// Removes what the block's cancels name and what rested before it, once, and pays it back.
-    fn cancel(&mut self, effective: &[(&Transaction, Outcome)], receipts: &BlockReceipts) -> Result<(), String> {
+    /// Removes what the block's cancels name and what rested before it, once, and pays it back; returns it.
+    fn cancel(&mut self, effective: &[Counted], receipts: &BlockReceipts) -> Result<BTreeSet<(Pair, Place)>, String> {
         let mut named: BTreeSet<(Pair, Place)> = BTreeSet::new();
         for (transaction, outcome) in effective {
             let Operation::Cancel(places) = &transaction.body.operation else { continue };
             let account = transaction.body.account;
-            let key = |of: &OfferPlace| {
-                (Pair { sell: of.sell, buy: of.buy }, Place { limit: of.limit, account, id: of.offer })
-            };
-            let found: Vec<_> = places.iter().map(key).filter(|key| self.offers.contains_key(key)).collect();
+            let found: Vec<_> =
+                places.iter().map(|of| place_of(account, of)).filter(|key| self.offers.contains_key(key)).collect();
             let told = Cancelled { found: found.len() as u8, missing: (places.len() - found.len()) as u8 };
             if found.is_empty() || *outcome != Outcome::Cancelled(told) {
                 return Err(format!("a cancel of {account} found {}, but its outcome is {outcome:?}", found.len()));
@@ -211,7 +218,89 @@ impl Shadow {
             }
             self.add(ended.place.account, ended.pair.sell, i128::from(ended.returned));
         }
-        Ok(())
+        Ok(named)
+    }
+
+    /// Of the replacements of an offer that nobody cancels the owner's last one counts, or else the last one of its
+    /// session key. The new offer is smaller than asked for by what was sold meanwhile; what remains returns.
+    fn replace(
+        &mut self,
+        effective: &[Counted],
+        cancelled: &BTreeSet<(Pair, Place)>,
+        receipts: &BlockReceipts,
+    ) -> Result<(), String> {
+        let mut by_place: BTreeMap<(Pair, Place), Vec<&Counted>> = BTreeMap::new();
+        for one in effective {
+            let Operation::Replace(replace) = &one.0.body.operation else { continue };
+            by_place.entry(place_of(one.0.body.account, &replace.old)).or_default().push(one);
+        }
+        let mut leaving: Vec<EndedOffer> = Vec::new();
+        for ((pair, place), all) in by_place {
+            let rank = |one: &Counted| (slot_of(one.0.body.sequence) == 0, one.0.body.sequence);
+            let first = all.iter().map(|one| rank(one)).max().filter(|_| !cancelled.contains(&(pair, place)));
+            for one @ (transaction, outcome) in all {
+                if Some(rank(one)) != first {
+                    if *outcome == Outcome::Void {
+                        continue;
+                    }
+                    return Err(format!("of {place:?} another change counts, but {transaction:?} is {outcome:?}"));
+                }
+                let returned = self.replace_one((pair, place), one, receipts)?;
+                leaving.push(EndedOffer { pair, place, returned, why: EndReason::Replaced });
+            }
+        }
+        let told = receipts.batch.ended.iter().filter(|ended| ended.why == EndReason::Replaced);
+        if told.eq(&leaving) { Ok(()) } else { Err(format!("{leaving:?} left, but {:?} ended", receipts.batch.ended)) }
+    }
+
+    /// One offer takes the place of another; returns the units that go back.
+    fn replace_one(
+        &mut self,
+        old: (Pair, Place),
+        (transaction, outcome): &Counted,
+        receipts: &BlockReceipts,
+    ) -> Result<Amount, String> {
+        let (pair, body) = (old.0, &transaction.body);
+        let (Operation::Replace(replace), Outcome::Replaced(told)) = (&body.operation, outcome) else {
+            return Err(format!("a replacement has the outcome {outcome:?}"));
+        };
+        let rests = self.offers.remove(&old).ok_or(format!("{old:?} was replaced, but did not rest"))?;
+        if rests > replace.remains || told.remained != rests {
+            return Err(format!("{rests} units rested of {old:?}, but it was replaced: {replace:?}, {told:?}"));
+        }
+        let place = Place { limit: replace.limit, account: body.account, id: body.sequence };
+        let asked = i128::from(replace.amount) - i128::from(replace.remains - rests);
+        let size = Amount::try_from(asked).unwrap_or(0);
+        let size = if self.is_too_small(pair, place.limit, size) { 0 } else { size };
+        let taken = replace.amount.saturating_sub(replace.remains);
+        let returned = rests + taken - size;
+        self.add(body.account, pair.sell, i128::from(returned));
+        if size > 0 {
+            self.open((pair, place), size, replace.life, told.met, receipts)?;
+        } else if told.met != Traded::NOT_PLACED {
+            return Err(format!("too little was left of {old:?}, but {told:?} was placed"));
+        }
+        Ok(returned)
+    }
+
+    /// A new offer, which the batch met.
+    fn open(
+        &mut self,
+        new: (Pair, Place),
+        amount: Amount,
+        life: Life,
+        met: Traded,
+        receipts: &BlockReceipts,
+    ) -> Result<(), String> {
+        self.offers.insert(new, amount);
+        match life {
+            Life::Rests => {}
+            Life::Until(until) if until < receipts.height => return Err(format!("an offer ended at {until}")),
+            Life::Until(until) => drop(self.ends.insert(new, until)),
+            Life::OneBatch => drop(self.ends.insert(new, receipts.height)),
+        }
+        let is_last = self.ends.get(&new) == Some(&receipts.height);
+        check_offer(new, amount, is_last, met, receipts)
     }
 
     fn credit(&mut self, transaction: &Transaction, outcome: &Outcome, receipts: &BlockReceipts) -> Result<(), String> {
@@ -227,21 +316,10 @@ impl Shadow {
                 if self.is_too_small(pair, limit, amount) {
                     return Err(format!("an offer of {amount} of {pair:?} at {limit} is too small"));
                 }
-                self.offers.insert((pair, place), amount);
-                match life {
-                    Life::Rests => {}
-                    Life::Until(until) if until < receipts.height => return Err(format!("an offer ended at {until}")),
-                    Life::Until(until) => drop(self.ends.insert((pair, place), until)),
-                    Life::OneBatch => drop(self.ends.insert((pair, place), receipts.height)),
-                }
-                check_offer(
-                    pair,
-                    place,
-                    amount,
-                    self.ends.get(&(pair, place)) == Some(&receipts.height),
-                    outcome,
-                    receipts,
-                )?;
+                let Outcome::Offered(met) = outcome else {
+                    return Err(format!("an offer has the outcome {outcome:?}"));
+                };
+                self.open((pair, place), amount, life, *met, receipts)?;
             }
             Operation::Exact { sell, buy, side, units, bound, .. } => {
                 let (sold, bought) =
@@ -250,11 +328,7 @@ impl Shadow {
                 self.add(account, sell, i128::from(locked) - i128::from(sold));
                 self.add(account, buy, i128::from(bought));
             }
-            Operation::Cancel(_) => {}
-            Operation::Session(_) => {
-                return Err("no client has session keys, but an operation on one was applied".into());
-            }
-            Operation::Replace(_) => return Err("no client replaces an offer, but a replacement was applied".into()),
+            Operation::Cancel(_) | Operation::Session(_) | Operation::Replace(_) => {}
             Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
             Operation::Issue { to, asset, amount } => {
                 self.add(to, asset, i128::from(amount));
@@ -278,7 +352,7 @@ impl Shadow {
     }
 
     /// Processes fills, and the burnt amounts.
-    fn settle(&mut self, receipts: &BlockReceipts, effective: &[(&Transaction, Outcome)]) -> Result<(), String> {
+    fn settle(&mut self, receipts: &BlockReceipts, effective: &[Counted]) -> Result<(), String> {
         let batch = &receipts.batch;
         let mut kept = vec![0; self.issued.len()];
         kept[0] = effective.iter().map(|(transaction, _)| self.cost(transaction)).sum();
@@ -324,17 +398,19 @@ impl Shadow {
         Ok(())
     }
 
-    /// Removes what ended with the block, and pays it back.
-    fn end(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
-        let is_over = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
-        let over: Vec<((Pair, Place), Amount)> =
-            self.offers.iter().filter(|(key, _)| is_over(key)).map(|(key, left)| (*key, *left)).collect();
+    /// Removes what ended with the block, and pays it back; the slots are those whose offers end with it.
+    fn end(&mut self, receipts: &BlockReceipts, slots: &BTreeSet<SlotName>) -> Result<(), String> {
+        let is_due = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
+        let lapses = |place: &Place| slots.contains(&(place.account, slot_of(place.id)));
+        let over = self.offers.iter().filter(|(key, _)| is_due(key) || lapses(&key.1));
+        let over: Vec<_> = over.map(|(key, left)| ((*key, *left), !is_due(key))).collect();
         let after = receipts.batch.ended.iter().filter(|ended| ended.why.is_after_batch());
-        let told: Vec<_> = after.map(|ended| ((ended.pair, ended.place), ended.returned)).collect();
+        let told = after.map(|ended| (((ended.pair, ended.place), ended.returned), ended.why == EndReason::Lapsed));
+        let told: Vec<_> = told.collect();
         if told != over {
             return Err(format!("{over:?} were over, but {told:?} ended"));
         }
-        for ((pair, place), left) in over {
+        for (((pair, place), left), _) in over {
             self.offers.remove(&(pair, place));
             self.add(place.account, pair.sell, i128::from(left));
         }
@@ -356,6 +432,7 @@ impl Shadow {
         self.holders.iter().try_for_each(|(address, holder)| holder.hold(address, ledger))?;
         self.bonds.hold(ledger)?;
         self.pools.hold(ledger)?;
+        self.sessions.hold(ledger)?;
         let resting: BTreeMap<(Pair, Place), Amount> = ledger
             .book()
             .iter()
@@ -386,16 +463,21 @@ impl Holder {
     }
 }
 
-/// A new offer's receipt agrees with the batch's fills.
+/// The place of an offer of this account.
+fn place_of(account: Address, of: &OfferPlace) -> (Pair, Place) {
+    (Pair { sell: of.sell, buy: of.buy }, Place { limit: of.limit, account, id: of.offer })
+}
+
+/// What a receipt says of a new offer agrees with the batch's fills.
 fn check_offer(
-    pair: Pair,
-    place: Place,
+    (pair, place): (Pair, Place),
     amount: Amount,
     ends: bool,
-    outcome: &Outcome,
+    met: Traded,
     receipts: &BlockReceipts,
 ) -> Result<(), String> {
-    let Outcome::Offered(met) = outcome else { return Err(format!("an offer has the outcome {outcome:?}")) };
+    let is_lapsed = |ended: &&EndedOffer| (ended.pair, ended.place, ended.why) == (pair, place, EndReason::Lapsed);
+    let ends = ends || receipts.batch.ended.iter().any(|ended| is_lapsed(&ended));
     let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
     let (sold, bought, left, returned) =
         fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
@@ -405,82 +487,4 @@ fn check_offer(
     } else {
         Err(format!("{met:?} was reported, but {fill:?} was filled"))
     }
-}
-
-/// Verifies the batch independently of the solver, on the book that it met.
-pub(crate) fn verify_batch(
-    ledger: &Ledger,
-    receipts: &BlockReceipts,
-    report: Option<clearing::Report>,
-) -> Result<(), String> {
-    let batch = &receipts.batch;
-    let none = PairOffers::default();
-    let mut later = undone(receipts);
-    let left = batch.fills.iter().map(|fill| fill.pair).chain(batch.ended.iter().map(|ended| ended.pair));
-    let pairs = ledger.book().iter().map(|(pair, _)| pair).chain(left);
-    let pairs: BTreeSet<Pair> = pairs.chain(later.keys().copied()).collect();
-    let offers = pairs.into_iter().map(|pair| {
-        let after = ledger.book().get(pair).unwrap_or(&none).with(&later.remove(&pair).unwrap_or_default());
-        (pair, after.as_met_by(batch, pair))
-    });
-    let offers: Vec<_> = offers.filter(|(_, offers)| !offers.is_empty()).collect();
-    let (pools, pool_trades) = met(ledger, batch)?;
-    let Some(report) = report else {
-        return if offers.is_empty() && pools.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
-    };
-    let pairs = offers.iter().map(|(pair, offers)| offers.view(*pair));
-    let (exacts, exact_fills) = exact_orders(batch);
-    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), pools, exacts };
-    let trade = |trade: &ledger::PairTrade| {
-        let (sell, buy) = (trade.pair.sell, trade.pair.buy);
-        clearing::Trade { sell, buy, sold: trade.sold }
-    };
-    let trades = batch.trades.iter().map(trade).collect();
-    let claimed = clearing::Clearing {
-        valuations: batch.valuations.clone(),
-        trades,
-        pools: pool_trades,
-        exacts: exact_fills,
-        full: batch.full(),
-        short: batch.short.clone(),
-        report,
-    };
-    let verified = clearing::verify(&book, &ledger.clearing_params(), &claimed).map_err(|error| error.to_string())?;
-    for (asset, surplus) in verified.surplus.iter().enumerate() {
-        let sold: i128 = of(asset, batch, |trade| (trade.pair.sell, trade.sold));
-        let bought: i128 = of(asset, batch, |trade| (trade.pair.buy, trade.bought));
-        let is = |of: AssetId| i128::from(of.0 as usize == asset);
-        let by_pools = |fill: &ledger::PoolFill| {
-            is(fill.sell()) * i128::from(fill.sold) - is(fill.buy()) * i128::from(fill.bought)
-        };
-        let pooled: i128 = batch.pools.iter().map(by_pools).sum();
-        if sold - bought + pooled + kept_by_exacts(asset, batch) != i128::from(*surplus) {
-            return Err(format!("asset {asset}: {} units kept in trades, but {surplus} are due", sold - bought));
-        }
-    }
-    Ok(())
-}
-
-/// Edits that take a book back to its state before contracts placed and cancelled offers, by pair and place.
-fn undone(receipts: &BlockReceipts) -> BTreeMap<Pair, Vec<Edit>> {
-    let mut edits: BTreeMap<(Pair, Place), Option<Amount>> = BTreeMap::new();
-    for event in OfferEvent::of_block(&receipts.contracts) {
-        match event {
-            OfferEvent::Placed(pair, place, _) => edits.insert((pair, place), None),
-            OfferEvent::Cancelled(pair, place, amount) => match edits.get(&(pair, place)) {
-                Some(None) => continue,
-                _ => edits.insert((pair, place), Some(amount)),
-            },
-        };
-    }
-    let mut by_pair: BTreeMap<Pair, Vec<Edit>> = BTreeMap::new();
-    for ((pair, place), amount) in edits {
-        by_pair.entry(pair).or_default().push(Edit { place, amount, until: NO_END });
-    }
-    by_pair
-}
-
-fn of(asset: usize, batch: &ledger::Batch, side: impl Fn(&ledger::PairTrade) -> (AssetId, Amount)) -> i128 {
-    let sides = batch.trades.iter().map(side).filter(|(traded, _)| traded.0 as usize == asset);
-    sides.map(|(_, units)| i128::from(units)).sum()
 }

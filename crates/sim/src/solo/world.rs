@@ -1,6 +1,6 @@
 //! One run: a node, its clients, a clock, a disk, and the faults that occur.
 
-use ledger::Genesis;
+use ledger::{Genesis, Refusal};
 use primitives::Transaction;
 use replica::BlockWorker;
 use store::{Disk, DiskFault, FaultDisk, Surviving};
@@ -67,6 +67,7 @@ impl World for SoloWorld {
         self.heal()?;
         self.report.blocks = self.oracle.height();
         self.report.acknowledged = self.oracle.acknowledged() as u64;
+        self.report.sessions = self.oracle.session_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }
@@ -226,8 +227,9 @@ impl SoloWorld {
                 self.unanswered.push(transaction);
                 Ok(())
             }
-            Answer::Refused(_) => {
+            Answer::Refused(refusal) => {
                 self.report.refused += 1;
+                self.report.beyond_caps += u64::from(refusal == Refusal::SESSION_CAP);
                 Ok(())
             }
         }

@@ -105,6 +105,7 @@ impl SimNetwork {
         self.keep_state(of, height);
         if !self.applied.contains_key(&height) {
             self.count_ethereum(of, &applied.contracts);
+            self.count_sessions(of, block, applied);
         }
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");

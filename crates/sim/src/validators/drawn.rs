@@ -18,6 +18,7 @@ impl SimNetwork {
         network.kills = dice.below(4);
         network.tears = dice.below(4);
         network.trades = dice.once_in(4);
+        network.sessions = dice.once_in(2);
         network
     }
 
@@ -72,6 +73,7 @@ impl SimNetwork {
         }
         network.contracts = dice.once_in(2);
         network.blackout_loses_log = network.blackouts > 0 && dice.once_in(2);
+        network.sessions = dice.once_in(2);
         network
     }
 }

@@ -153,7 +153,7 @@ impl SimNetwork {
         }
     }
 
-    fn enter(&mut self, of: Index, transaction: primitives::Transaction) -> Option<Result<(), Reject>> {
+    pub(super) fn enter(&mut self, of: Index, transaction: primitives::Transaction) -> Option<Result<(), Reject>> {
         let arrived_ms = self.time(of).milliseconds();
         let process = self.process(of)?;
         let entry = PoolEntry { id: transaction.id(), arrived_ms, transaction };

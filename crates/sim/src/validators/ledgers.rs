@@ -9,11 +9,12 @@ use primitives::{
 };
 
 use crate::ethereum::EthereumClients;
+use crate::sessions::SessionClients;
 
-const CHAIN: u64 = 1;
+pub(super) const CHAIN: u64 = 1;
 const TRADERS: u64 = 200;
-const ASSETS: u32 = 3;
-const FEE: u64 = 1;
+pub(super) const ASSETS: u32 = 3;
+pub(super) const FEE: u64 = 1;
 
 /// The traders' keys.
 static KEYS: LazyLock<Vec<SecretKey>> = LazyLock::new(|| {
@@ -26,13 +27,15 @@ static NUMBERS: LazyLock<BTreeMap<Address, u64>> =
     LazyLock::new(|| (0..).zip(&*KEYS).map(|(number, key)| (key.public().address(), number)).collect());
 
 /// Traders with some of every asset, and validators with stakes to lose, `committee` of which are drawn for each
-/// epoch. If there are `ethereum` clients, the chain has contracts and the clients have balances.
+/// epoch. If there are `ethereum` clients, the chain has contracts and the clients have balances; so have those with
+/// session keys.
 pub(super) fn genesis(
     validators: &[SecretKey],
     network: Digest,
     schedule: Schedule,
     committee: usize,
     ethereum: Option<&EthereumClients>,
+    sessions: Option<&SessionClients>,
 ) -> Genesis {
     let founder = |secret: &SecretKey| {
         let key = secret.public();
@@ -45,6 +48,7 @@ pub(super) fn genesis(
     let terms = Terms { network, schedule, committee, minimum_stake: 100_000, reward: 5, slash, ..Terms::default() };
     let founders = validators.iter().map(founder).collect();
     let clients = ethereum.into_iter().flat_map(EthereumClients::balances);
+    let clients = clients.chain(sessions.into_iter().flat_map(SessionClients::balances));
     let limits = ethereum.map_or(Limits::default(), |_| crate::ethereum::limits(committee.into()));
     Genesis {
         chain: CHAIN,

@@ -16,6 +16,9 @@
 //! each other. Wei are conserved, every sender has paid for as many transactions as its nonce says, and in the end no
 //! transaction that could be proposed is pending in a pool.
 //!
+//! Some networks have clients with session keys, which trade, lapse and are revoked. No key uses more than its caps, a
+//! number twice, or anything after its end, by bookkeeping from the receipts.
+//!
 //! *Twins* are two instances of one key, both of them correct code, of which each other validator sees one: see
 //! [`SimNetwork::twin`].
 //!
@@ -33,6 +36,7 @@ mod flood;
 mod host;
 mod jobs;
 mod ledgers;
+mod sessions;
 mod twins;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +50,9 @@ use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, Ow
 
 use self::contracts::EthereumNetwork;
 use self::host::{Host, Keeping, Process};
+use self::sessions::SessionNetwork;
 use crate::kernel::{Dice, Disks, Links, Mistake, Schedule as Events};
+use crate::sessions::SessionCounts;
 pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators};
 
@@ -120,6 +126,8 @@ enum Event {
     Submit(u64),
     /// A client draws an Ethereum transaction from this validator's state, and sends it there.
     Ethereum,
+    /// A client with session keys draws a transaction from this validator's state, and sends it there.
+    Session,
     Kill {
         loses_log: bool,
     },
@@ -138,8 +146,8 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Kill, Partition, Submit, Tear, Wake};
-        matches!(self, Submit(_) | Ethereum | Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
+        use Event::{Cut, Ethereum, Kill, Partition, Session, Submit, Tear, Wake};
+        matches!(self, Submit(_) | Ethereum | Session | Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
     }
 }
 
@@ -172,6 +180,8 @@ pub struct NetworkReport {
     pub transactions: u64,
     /// Ethereum transactions that succeeded, reverted, halted, and were skipped.
     pub ethereum: [u64; 4],
+    /// What session keys did.
+    pub sessions: SessionCounts,
     /// Frames sent.
     pub frames: u64,
     /// Their bytes.
@@ -237,6 +247,8 @@ pub struct SimNetwork {
     pub trades: bool,
     /// Whether clients send Ethereum transactions too.
     pub contracts: bool,
+    /// Whether clients trade by session keys too.
+    pub sessions: bool,
     /// A validator that trusts itself about who signed the Ethereum transactions that it proposed.
     pub trusting: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
@@ -297,6 +309,7 @@ pub struct SimNetwork {
     proposed_falsely: BTreeSet<(u64, u32)>,
     transactions: u64,
     ethereum: Option<EthereumNetwork>,
+    session_network: Option<SessionNetwork>,
     resubmitted: Vec<u64>,
     /// When and where each transaction arrived.
     arrived: BTreeMap<u64, (u64, Index)>,
@@ -341,6 +354,7 @@ impl SimNetwork {
             hasty: None,
             trades: false,
             contracts: false,
+            sessions: false,
             trusting: None,
             delays: None,
             frame_cost: FrameCost::default(),
@@ -379,6 +393,7 @@ impl SimNetwork {
             proposed_falsely: BTreeSet::new(),
             transactions: 0,
             ethereum: None,
+            session_network: None,
             resubmitted: Vec::new(),
             arrived: BTreeMap::new(),
             started: false,
@@ -464,9 +479,11 @@ impl SimNetwork {
         }
         let seats = if self.epoch_heights.is_some() { (self.committee.size - 1).max(1) } else { self.committee.size };
         self.ethereum = self.contracts.then(|| EthereumNetwork::new(&self.secrets, self.dice.bits()));
+        self.session_network = self.sessions.then(|| SessionNetwork::new(self.identity, self.dice.bits()));
         let founders = &self.secrets[..self.committee.size];
         let clients = self.ethereum.as_ref().map(|network| &network.clients);
-        self.genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients);
+        let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
+        self.genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
         self.chains.insert(0, self.epoch_zero(0).chain);
         for index in self.running() {
             self.make_home(index);
@@ -570,9 +587,16 @@ impl SimNetwork {
                     let apart = self.dice.below(10_000);
                     self.push(when + apart, index, Event::Ethereum);
                 }
+                if self.sessions {
+                    let apart = self.dice.below(10_000);
+                    self.push(when + apart, index, Event::Session);
+                }
                 // Twins also get some of them, each instance separately: so they propose different sub-blocks.
                 if let Some(twin) = self.some_twin() {
                     self.push(when, twin, Event::Submit(self.transactions));
+                    if self.sessions {
+                        self.push(when, twin, Event::Session);
+                    }
                 }
             }
         }
@@ -658,6 +682,7 @@ impl SimNetwork {
                 self.admit(to, number);
             }
             Event::Ethereum => self.send_ethereum(to),
+            Event::Session => self.send_of_session(to),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),
             Event::Effects { life: of, effects, order } if of == life => {

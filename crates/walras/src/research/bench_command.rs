@@ -140,6 +140,9 @@ pub enum Bench {
         /// book.
         #[arg(long)]
         fill: Option<usize>,
+        /// Numbers of offers that end in one block, at most 500,000.
+        #[arg(long, value_delimiter = ',', default_values_t = [100_000usize])]
+        ends: Vec<usize>,
         /// Numbers of threads, ascending; logged blocks, and those of a book that fills, use the last.
         #[arg(long, value_delimiter = ',', default_values_t = [1u32, 2],
               value_parser = clap::value_parser!(u32).range(1..=1_024))]
@@ -584,6 +587,7 @@ impl Bench {
                 resting,
                 signed_transactions,
                 fill,
+                ends,
                 threads,
                 directory,
             } => {
@@ -596,6 +600,7 @@ impl Bench {
                     resting,
                     signed_transactions,
                     fill,
+                    ends,
                     modes: bench::exchange::BlockMode::ALL.to_vec(),
                     fill_signed: false,
                     fill_logged: false,

@@ -23,6 +23,28 @@ use primitives::Height;
 pub const ENDS_MAX: u32 = 1 << 19;
 /// The most heights ahead at which an offer may end.
 pub const LIFE_MAX: u64 = 1 << 22;
+/// Why an offer may not end at a height.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndFault {
+    /// Its first batch is later.
+    Past,
+    /// The height is too far ahead.
+    TooFar,
+    /// As many offers end there as may.
+    Crowded,
+}
+
+/// Checks the last height of an offer whose first batch is that of height `first`; `ending` counts the offers that end
+/// at a height.
+pub(crate) fn check_end(until: Height, first: Height, ending: impl FnOnce(Height) -> u32) -> Result<(), EndFault> {
+    match () {
+        _ if until < first => Err(EndFault::Past),
+        _ if until - first > LIFE_MAX => Err(EndFault::TooFar),
+        _ if ending(until) >= ENDS_MAX => Err(EndFault::Crowded),
+        _ => Ok(()),
+    }
+}
+
 /// Heights whose counts lie together, shared with clones.
 const PAGE: u64 = 1_024;
 
@@ -73,6 +95,20 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_is_within_its_bounds() {
+        let none = |_| 0;
+        assert_eq!(check_end(9, 10, none), Err(EndFault::Past));
+        assert_eq!(check_end(0, 10, none), Err(EndFault::Past));
+        assert_eq!([10, 10 + LIFE_MAX].map(|until| check_end(until, 10, none)), [Ok(()); 2]);
+        assert_eq!(
+            [10 + LIFE_MAX + 1, Height::MAX].map(|until| check_end(until, 10, none)),
+            [Err(EndFault::TooFar); 2]
+        );
+        let crowded = |height| if height == 12 { ENDS_MAX } else { ENDS_MAX - 1 };
+        assert_eq!([11, 12].map(|until| check_end(until, 10, crowded)), [Ok(()), Err(EndFault::Crowded)]);
+    }
 
     #[test]
     fn ends_are_counted_and_empty_pages_dropped() {

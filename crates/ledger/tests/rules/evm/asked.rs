@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ledger::contracts::ethereum::{self, B256, U256, keccak256};
 use ledger::contracts::{AccountInfo, BookFacts, EvmCalled, EvmCode, EvmState, EvmStatus, EvmView, TokenFacts, TxEnv};
 use ledger::{Ledger, Pair, Place};
-use primitives::{Address, Amount, AssetId, Superblock};
+use primitives::{Address, Amount, AssetId, Height, Superblock};
 
 use super::{CHAIN, Chain};
 
@@ -49,6 +49,10 @@ impl EvmState for After {
 
     fn is_open(&self, _: u32, pair: Pair) -> bool {
         self.0.book().get(pair).is_some()
+    }
+
+    fn ending_at(&self, _: u32, height: Height) -> u32 {
+        self.0.book().ending_at(height)
     }
 
     fn resting(&self, _: u32, pair: Pair, place: &Place) -> Option<Amount> {
