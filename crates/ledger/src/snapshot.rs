@@ -136,6 +136,10 @@ impl Restore {
         if head.rules != RULES {
             return Err(GenesisError::Rules(head.rules).into());
         }
+        // As of a genesis: no batch could be cleared.
+        if head.mu <= head.epsilon {
+            return Err(GenesisError::Band { mu: head.mu, epsilon: head.epsilon }.into());
+        }
         self.head = Some(head);
         Ok(())
     }
