@@ -202,6 +202,21 @@ fn genesis(settings: &ClusterSettings) -> Genesis {
     }
 }
 
+/// Offers signed for a network, with the accounts in turn, that ask for one and a half times what is usual or more,
+/// and so stay in the book.
+pub fn resting(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
+    let one = |number: u64| {
+        let (key, mut random) = (trader(number % traders), Seeded::new(number));
+        let sell = random.below(u64::from(ASSETS)) as u32;
+        let buy = (sell + 1 + random.below(u64::from(ASSETS) - 1) as u32) % ASSETS;
+        let limit = Price::from_f64(1.5 + random.unit()).expect("a price near one");
+        let operation = Operation::offer(AssetId(sell), AssetId(buy), 5_000, limit);
+        let account = key.public().address();
+        Body { chain: CHAIN, account, sequence: number / traders + 1, until: 50_000, operation }.sign(network, &key)
+    };
+    (from..from + count).into_par_iter().map(one).collect()
+}
+
 /// Transactions signed for a network, with the accounts in turn: three offers near par, then a payment.
 pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
     let one = |number: u64| {

@@ -14,7 +14,7 @@ use primitives::{Transaction, TransactionId};
 use readers::CommittedBlock;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, ClusterSettings, transactions};
+use crate::cluster::{Cluster, ClusterSettings, resting, transactions};
 use crate::impostor::Impostor;
 use crate::switch::{SwitchLink, between_regions};
 
@@ -27,11 +27,16 @@ pub struct ConsensusOptions {
     pub rate: u64,
     /// Seconds of load in each run.
     pub seconds: u64,
+    /// Offers that rest in the book before the load.
+    pub resting: u64,
     /// The rules that all validators follow.
     pub rules: consensus::Rules,
     /// Only healthy runs with these links, instead of all links and faults.
     pub links: Option<ConsensusLinks>,
 }
+
+/// Offers that are sent together to fill the book.
+const FILL: u64 = 4_000;
 
 /// The fault of one validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +134,10 @@ fn measure(
     }
     let impostor =
         (trouble == Trouble::Byzantine).then(|| Impostor::start(cluster.network(last).clone())).transpose()?;
+    fill(&cluster, traders, options.resting);
+    let open_offers = cluster.running().map(|node| node.read(|ledger| ledger.book().len())).max().unwrap_or(0);
     let total = options.rate * options.seconds;
-    let sent = transactions(&cluster.identity(), traders, 0, total);
+    let sent = transactions(&cluster.identity(), traders, options.resting, total);
     let bytes: usize = sent.iter().map(|transaction| borsh::to_vec(transaction).map_or(0, |bytes| bytes.len())).sum();
     let (wire_before, processor_before, syncs_before) = (wire(&cluster), processor(), syncs(&cluster));
     let heights_before = height(&cluster);
@@ -170,6 +177,7 @@ fn measure(
         "validators": validators,
         "place": format!("{place:?}"),
         "trouble": format!("{trouble:?}"),
+        "open_offers": open_offers,
         "offered": total,
         "committed": times.committed.len(),
         "transactions_per_second": times.committed.len() as f64 / seconds,
@@ -224,6 +232,19 @@ pub(crate) fn wire(cluster: &Cluster) -> u64 {
 
 fn syncs(cluster: &Cluster) -> u64 {
     cluster.running().map(Exchange::vote_log_syncs).sum()
+}
+
+/// Sends offers that rest, each part when the one before is in the book.
+fn fill(cluster: &Cluster, traders: u64, offers: u64) {
+    let nodes: Vec<&Exchange> = cluster.running().collect();
+    for from in (0..offers).step_by(FILL as usize) {
+        let sent = resting(&cluster.identity(), traders, from, FILL.min(offers - from));
+        for (node, part) in nodes.iter().zip(sent.chunks(sent.len().div_ceil(nodes.len()))) {
+            drop(node.submit(part.to_vec(), false));
+        }
+        let filled = (from + sent.len() as u64) as usize;
+        wait_until(|| nodes.iter().all(|node| node.read(|ledger| ledger.book().len()) >= filled));
+    }
 }
 
 /// Sends all transactions at the rate, and waits until they are certified.

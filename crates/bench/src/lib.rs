@@ -27,6 +27,7 @@ pub mod recovery;
 pub mod scaling;
 pub mod settle;
 pub mod stm;
+pub mod superblock_parts;
 pub mod switch;
 pub mod trading;
 pub mod transaction_management;

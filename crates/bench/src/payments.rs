@@ -98,7 +98,7 @@ fn measure(options: &PaymentsOptions, accounts: usize, transactions: usize) -> B
     times.into_iter().map(|(threads, times)| (threads, median(times[1..].to_vec()))).collect()
 }
 
-fn payments(
+pub(crate) fn payments(
     population: &mut Population,
     accounts: usize,
     transactions: usize,

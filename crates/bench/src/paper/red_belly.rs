@@ -12,6 +12,7 @@ use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, Pap
 use crate::consensus::{ConsensusLinks, ConsensusOptions};
 use crate::diablo::DiabloOptions;
 use crate::hashes;
+use crate::superblock_parts::SuperblockPartsOptions;
 use crate::transaction_management::TransactionManagementOptions;
 
 const PLOT: ChartPlot = ChartPlot { x: "measures", y: "tx/s", by: &[], log: (false, false) };
@@ -65,6 +66,18 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             0.9,
         )],
         ..red_belly("figure-4", "§4.2", "a superblock by its sub-blocks, or at once", figure_4)
+    },
+    Exhibit {
+        seconds: (5, 30),
+        plot: Some(ChartPlot { x: "parts", y: "tx/s", by: &[], log: (false, false) }),
+        says: &[("persisting a superblock of 15,000 transactions at once", "leads to high I/O congestion", "§4.2")],
+        claims: &[ShapeClaim {
+            says: "a superblock at once is not slower: one append and one sync, no congestion",
+            only: &[],
+            by: &[],
+            shape: ClaimShape::Within { column: "over at once", least: 0.0, most: 1.1 },
+        }],
+        ..red_belly("figure-4-writes", "§3.3, §4.2", "where a superblock's time goes, by its parts", figure_4_writes)
     },
     Exhibit {
         seconds: (25, 200),
@@ -197,6 +210,33 @@ fn figure_4(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
     variants(options, &["superblock at once"], say)
 }
 
+fn figure_4_writes(options: &PaperOptions, _: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
+    let measured = SuperblockPartsOptions {
+        transactions: options.pick(3_000, 15_000),
+        accounts: options.pick(2_000, 20_000),
+        parts: vec![1, 4, 10, 50],
+        rounds: options.pick(5, 15),
+    };
+    let directory = tempfile::tempdir()?;
+    let rows = crate::superblock_parts::run(&measured, directory.path())?;
+    let columns = [
+        ("parts", "/parts"),
+        ("tx/s", "/transactions_per_second"),
+        ("over at once", "/over_at_once"),
+        ("ms", "/superblock_ms"),
+        ("log ms", "/log_ms"),
+        ("execution ms", "/execution_ms"),
+        ("tries ms", "/tries_ms"),
+        ("receipts ms", "/receipts_ms"),
+    ];
+    let method = format!(
+        "{} payments among {} accounts in one block or in several, each logged with a sync, executed, hashed and \
+         archived, one after the other; without consensus, signatures and clients; medians of {} rounds in turn",
+        measured.transactions, measured.accounts, measured.rounds
+    );
+    Ok(Chart::of(&method, &columns, &rows))
+}
+
 fn table_1(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     variants(options, &["all validate"], say)
 }
@@ -251,6 +291,7 @@ fn figure_6(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
             validators: vec![4],
             rate,
             seconds: options.pick(2, 8),
+            resting: 0,
             rules: consensus::Rules::default(),
             links: Some(ConsensusLinks::Regions),
         };

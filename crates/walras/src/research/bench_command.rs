@@ -426,6 +426,9 @@ pub enum Bench {
         /// Seconds of load in each run.
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
         seconds: u64,
+        /// Offers that rest in the book before each run
+        #[arg(long, default_value_t = 0)]
+        resting: u64,
         /// How validators agree on blocks.
         #[arg(long, value_enum, default_value_t = EngineName::Dbft)]
         engine: EngineName,
@@ -732,11 +735,12 @@ impl Bench {
                 let options = bench::filter::FilterOptions { accounts, transactions, runs, assets, threads, overdrawn };
                 print_figures(&bench::filter::run(&options, &mut say), json);
             }
-            Bench::Consensus { validators, rate, seconds, engine, fast } => {
+            Bench::Consensus { validators, rate, seconds, resting, engine, fast } => {
                 let engine =
                     engine.engine().context("--engine solo is for a single node: choose dbft or tendermint")?;
                 let rules = consensus::Rules { fast, ..engine.rules() };
-                let options = bench::consensus::ConsensusOptions { validators, rate, seconds, rules, links: None };
+                let options =
+                    bench::consensus::ConsensusOptions { validators, rate, seconds, resting, rules, links: None };
                 print_figures(&bench::consensus::run(&options, &mut say)?, json);
             }
             Bench::TransactionManagement { validators, transactions, runs } => {
