@@ -32,8 +32,6 @@
 //!   that is from balance.
 //! - **Scaling**: shares, margins and logarithms have no unit. τ is relative to the mean over offers of what their
 //!   assets can trade.
-//! - **Giants**: near a solution, a lot counts as no larger than [`step::MULTIPLE`] times what its assets can trade
-//!   there. It trades no more whatever its size, and a path of lots that are alike takes fewer steps.
 //! - **Step bound**: steps end inside of every bound and move no price by more than a factor e³, see `step`. While the
 //!   value sold of an asset is far from that bought, τ does not fall.
 //! - **Cost**: a few looks for each variable, and one elimination, each step. Thin books take 10 to 30 steps. The
@@ -106,15 +104,6 @@ enum End {
 
 /// Solves for prices from `start` with at most `most` looks; `unsolved` is `None` only if they have full amounts.
 pub(crate) fn interior(view: PartView, start: &[f64], most: u64) -> Found {
-    solve(view, start, most, false)
-}
-
-/// The same from prices that are near a solution, so that no lot need be larger than what its assets can trade there.
-pub(crate) fn interior_near(view: PartView, start: &[f64], most: u64) -> Found {
-    solve(view, start, most, true)
-}
-
-fn solve(view: PartView, start: &[f64], most: u64, is_near: bool) -> Found {
     let (book, _) = view.part.alone(view.book);
     let links = (0..book.links()).collect();
     let alone = Alone { view, book: &book, supply: Supply::new(&book), links };
@@ -122,7 +111,7 @@ fn solve(view: PartView, start: &[f64], most: u64, is_near: bool) -> Found {
     let lots = Lots::new(view, &logs);
     let allowance = Allowance::new(most);
     let step = Step::new(view.part, lots.sides(view), view.params);
-    let mut path = Path { alone, lots, step, logs, allowance, finer: FINER_FIRST, is_near };
+    let mut path = Path { alone, lots, step, logs, allowance, finer: FINER_FIRST };
     let end = path.search();
     path.found(end)
 }
@@ -145,14 +134,12 @@ struct Path<'a> {
     allowance: Allowance,
     /// The value of τ at which lots are looked at again.
     finer: f64,
-    /// Whether prices are near a solution from the beginning.
-    is_near: bool,
 }
 
 impl Path<'_> {
     /// Follows the path, and then seeks whole units nearby.
     fn search(&mut self) -> End {
-        self.start(self.lots.mean_margin(&self.logs).max(TAU_FIRST));
+        self.centre(self.lots.mean_margin(&self.logs).max(TAU_FIRST));
         let end = self.follow(NARROW);
         if end == End::Solved { self.search_units() } else { end }
     }
@@ -195,7 +182,7 @@ impl Path<'_> {
             if worst < BALANCED && mean < self.finer {
                 self.finer = FINER * mean;
                 if self.lots.split(self.alone.view, &self.logs) {
-                    self.start(mean);
+                    self.centre(mean);
                     continue;
                 }
             }
@@ -227,14 +214,6 @@ impl Path<'_> {
     fn centre(&mut self, tau: f64) {
         self.step.centre(&mut self.lots, &mut self.logs, tau);
         self.step.measure(&self.lots, &self.logs);
-    }
-
-    /// Begins with new lots at the current prices.
-    fn start(&mut self, tau: f64) {
-        if self.is_near {
-            self.step.cap(&mut self.lots, &self.logs);
-        }
-        self.centre(tau);
     }
 
     /// Goes one step, if the budget allows it and there is a direction.

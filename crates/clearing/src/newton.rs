@@ -9,11 +9,11 @@
 //!
 //! An asset with hardly any offers has a demand of steps and plateaus, on which Newton's method stalls. But at fixed
 //! prices of the others its balance never falls as its own price rises. So where the steps stall, every unbalanced
-//! asset is balanced on its own by bisection, and the steps continue from there. If that fails too, continuation begins
-//! once more from a wider band; then it is the turn of the interior-point method.
+//! asset is balanced on its own by bisection, and the steps continue from there. If that fails too, it is the turn of
+//! the interior-point method.
 //!
 //! A balance of smoothed demand fills about half of what is offered within the band. Where a book has many offers for
-//! each asset, the first attempt balances a narrower band than required: the amount step has all of the required one
+//! each asset, the search balances a narrower band than required: the amount step has all of the required one
 //! to compensate within, and less is left untraded.
 //!
 //! If there are earlier prices, demand is evaluated at them first: if no asset is far out of balance, a few steps
@@ -24,17 +24,17 @@
 //!
 //! The search ends when commission covers every shortage of the smoothed demand, or when the imbalance is a small
 //! part of what need not trade, so that the amount step can compensate for it. It ends without a solution when its
-//! budget or both attempts are used up.
+//! budget is used up, or where steps and bisection stall.
 
 use crate::band::Band;
 use crate::demand::{Demand, Flows};
 use crate::float::exp_all;
 use crate::outcome::Reason;
 use crate::range::{LEAST, MOST, bound, is_at_end};
-use crate::search::{Found, PartView, Target};
+use crate::search::{Found, Target};
 use crate::system::System;
 
-/// The widest bands, with which continuation begins: the second, if the first attempt fails.
+/// The widest bands, with which continuation begins: the second, if initial prices are far from balance.
 const WIDEST: [f64; 2] = [0.0075, 0.03];
 /// How often a step is halved before it is given up.
 const HALVINGS: u32 = 8;
@@ -74,17 +74,10 @@ fn tolerance(target: Target) -> f64 {
 }
 
 /// Solves for prices from `start`.
-pub(crate) fn newton(view: PartView, target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
+pub(crate) fn newton(target: Target, demand: &mut Demand, start: Vec<f64>, most: u64) -> Found {
     let (first, narrow) = (widest(demand), narrowed(demand, target));
     let mut search = Search::new(demand, start, most);
-    let mut attempt = |target, widest| {
-        let solved = search.continuation(target, widest) || search.is_full(view);
-        (solved, search.is_spent())
-    };
-    let solved = match attempt(narrow, first) {
-        (false, false) => attempt(target, WIDEST[1]).0,
-        (solved, _) => solved,
-    };
+    let solved = search.continuation(narrow, first);
     search.finish(solved)
 }
 
@@ -132,7 +125,7 @@ struct Search<'a, 'b> {
     trial: Vec<f64>,
     trial_flows: Flows,
     steps: u32,
-    /// Looks spent on linear systems and on calls of the amount step, and the limit of all looks.
+    /// Looks spent on linear systems, and the limit of all looks.
     other_looks: u64,
     most_looks: u64,
     /// The pairs of every asset, computed on first use.
@@ -201,13 +194,6 @@ impl<'a, 'b> Search<'a, 'b> {
     /// Whether the search has used up its budget.
     fn is_spent(&self) -> bool {
         self.looks() >= self.most_looks
-    }
-
-    /// Whether the amount step finds full amounts at these prices.
-    fn is_full(&mut self, view: PartView) -> bool {
-        let (is_full, looks) = view.is_full(&self.prices);
-        self.other_looks += looks;
-        is_full
     }
 
     /// Balances on its own every asset that is out of balance by more than `tolerance`, at fixed prices of the

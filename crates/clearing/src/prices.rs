@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use crate::book::{Book, InputError, Params, Solver};
 use crate::demand::Demand;
-use crate::interior::{interior, interior_near};
+use crate::interior::interior;
 use crate::market::{Part, Split};
 use crate::newton::{again, is_nearer, newton};
 use crate::outcome::Obstacle;
@@ -144,7 +144,7 @@ fn price_thick(view: PartView, last: Option<Vec<f64>>, most: u64) -> Found {
     let first = Found { looks: cold.looks + warm, ..cold };
     let (nearby, most) = (first.prices.clone(), most + first.looks);
     first
-        .then(most, |left| interior_near(view, &nearby, (left as f64 * NEARBY) as u64))
+        .then(most, |left| interior(view, &nearby, (left as f64 * NEARBY) as u64))
         .then(most, |left| interior(view, &own_start(view), left))
 }
 
@@ -157,7 +157,7 @@ fn own_start(view: PartView) -> Vec<f64> {
 fn newton_cold(view: PartView, most: u64) -> Found {
     let demand = &mut Demand::new(view.book, view.part, view.supply);
     let start = start(demand);
-    newton(view, Target::new(view.params), demand, start, most)
+    newton(Target::new(view.params), demand, start, most)
 }
 
 /// Where Newton's method starts: at the earlier prices, or these mended, if they are nearer to balance than the book's
@@ -203,6 +203,6 @@ fn newton_warm(view: PartView, last: &[f64], most: u64) -> Result<Found, u64> {
     }
     let nearest = nearest(target, demand, &start, mended.into_iter().chain([last.to_vec()]));
     let looks = demand.looks;
-    let found = nearest.map(|nearest| newton(view, target, demand, nearest, most)).ok_or(looks)?;
+    let found = nearest.map(|nearest| newton(target, demand, nearest, most)).ok_or(looks)?;
     if found.is_settled() { Ok(found) } else { Err(found.looks) }
 }

@@ -17,8 +17,6 @@ pub(super) const CAP: f64 = 3.0;
 pub(super) const TAU_LEAST: f64 = 1e-11;
 /// Products are at least this part of their target: so little that a lot passes from full to partial in a few steps.
 const LIFT: f64 = 1e-7;
-/// The most that a lot counts for near a solution, as a multiple of what its assets can trade there.
-pub(super) const MULTIPLE: f64 = 3.0;
 /// The predictor reduces τ to no less than this part.
 const SIGMA_LEAST: f64 = 1e-3;
 
@@ -93,35 +91,6 @@ impl<'a> Step<'a> {
             lot.weight = weight;
             lot.centre(lot.margin(logs), tau * weight);
         }
-    }
-
-    /// Leaves of every lot no more than some multiple of what its assets can trade: a giant trades no more than others
-    /// let it, however large it is, and would only hide them.
-    pub(super) fn cap(&mut self, lots: &mut Lots, logs: &[f64]) {
-        self.measure(lots, logs);
-        let most = self.most(lots);
-        for lot in &mut lots.all {
-            let can = f64::min(most[lot.sell as usize], most[lot.buy as usize]);
-            lot.units = lot.units.min(MULTIPLE * can / self.prices[lot.sell as usize]);
-        }
-    }
-
-    /// The most that every asset can trade, in value.
-    fn most(&self, lots: &Lots) -> Vec<f64> {
-        const ROUNDS: u32 = 4;
-        let least = |(out, back): (&f64, &f64)| f64::min(*out, *back);
-        let mut most: Vec<f64> = self.offered.iter().zip(&self.wanted).map(least).collect();
-        for _ in 0..ROUNDS {
-            let (mut out, mut back) = (vec![0.0; most.len()], vec![0.0; most.len()]);
-            for lot in &lots.all {
-                let (sell, buy) = (lot.sell as usize, lot.buy as usize);
-                let can = (lot.units * self.prices[sell]).min(most[sell]).min(most[buy]);
-                out[sell] += can;
-                back[buy] += can;
-            }
-            most = out.iter().zip(&back).map(least).collect();
-        }
-        most
     }
 
     /// Flows of value at these prices and shares, and how far they are from a solution.
