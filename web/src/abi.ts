@@ -5,10 +5,10 @@
 
 /** What an amount counts: wei, the token that is called or logs, or an asset of the offer or of a field of that name. */
 export type Counts = "wei" | "token" | "sell" | "buy";
-type Type = "address" | "uint8" | "uint64" | "uint256" | "bytes32" | "string";
+type Type = "address" | "uint8" | "uint64" | "uint256" | "bytes32" | "bytes32[]" | "string";
 export type Field = { name: string; type: Type; indexed: boolean; counts: Counts | null };
-/** A number is a bigint; addresses and words are lower-case hexadecimal; a text is as the contract wrote it. */
-export type Value = { field: Field; value: bigint | string };
+/** A number is a bigint; addresses and words are lower-case hexadecimal; a text is as the contract wrote it; a list has words. */
+export type Value = { field: Field; value: bigint | string | string[] };
 export type Said = { name: string; values: Value[] };
 type Entry = { name: string; fields: Field[] };
 
@@ -31,7 +31,9 @@ const TABLES = {
   },
   offers: {
     "0x6b13799b": "place(address sell, address buy, uint64 amount@sell, uint64 asks@buy)",
+    "0x16b976d2": "place(address sell, address buy, uint64 amount@sell, uint64 asks@buy, uint64 until)",
     "0xc4d252f5": "cancel(bytes32 offer)",
+    "0xbdccc3f4": "cancel(bytes32[] offers)",
   },
   errors: {
     "0x08c379a0": "Error(string reason)",
@@ -40,11 +42,17 @@ const TABLES = {
     "0xda1240b3": "AsksTooLittle(uint64 least)",
     "0x9cce15fc": "BookFull()",
     "0xabefb385": "CalledByDelegation()",
+    "0x42bd3287": "EndsCrowded(uint64 until)",
     "0xa99633be": "InsufficientBalance(uint256 held, uint64 needed)",
+    "0xf75a2210": "LifeEnded(uint64 first)",
+    "0x5da685e6": "LifeTooLong(uint64 last)",
+    "0xd8bf271f": "NamedTwice(bytes32 offer)",
+    "0x47d919c6": "NoOffers()",
     "0xa698a49a": "SameAsset()",
     "0x872918ee": "SellsTooLittle(uint64 least)",
     "0x1d538e3a": "StaticCall()",
     "0x63571eda": "TakesNoValue()",
+    "0x29827582": "TooManyOffers(uint256 named, uint256 most)",
     "0x2193c2d3": "TooManyPairs()",
     "0xad61e2ba": "UnknownAsset(address token)",
     "0xdedc34d5": "UnknownFunction()",
@@ -65,6 +73,8 @@ const TABLES = {
     "0x8c3a6f4d39708a37629f8ff27038b80eba192db51912121a899b9993d6daca79":
       "Placed(address owner+, bytes32 offer+, address sell, address buy, uint64 amount@sell, uint64 asks@buy)",
     "0x51c889b1de9637e183738f8399a0d64b2580157603552be8852e1661883c5822": "Cancelled(address owner+, bytes32 offer+, uint64 returned@sell)",
+    "0x09fe62e13315ff6d9da9df788d90e4a5eee24ce7a6f3ad078bf2cc92977ab6b3": "Ended(address owner+, bytes32 offer+, uint64 returned@sell)",
+    "0xa1dbdc8f8ec609d6d8cd5f80f35e478b749145390816cd37a0fa2484b8d25074": "Ends(address owner+, bytes32 offer+, uint64 until)",
     "0xb2d7fea430b1eabdf217d9a790b493ee386ebcd511e4028bd9894a13b9d31d2f":
       "Filled(address owner+, bytes32 offer+, uint64 sold@sell, uint64 bought@buy, uint64 left@sell, uint64 returned@sell)",
   },
@@ -85,7 +95,7 @@ function readEntry(text: string): Entry {
 }
 
 function readField(text: string): Field {
-  const [, type, name, plus, counts] = /^(\w+) (\w+)(\+?)(?:@(\w+))?$/.exec(text) ?? [];
+  const [, type, name, plus, counts] = /^([\w[\]]+) (\w+)(\+?)(?:@(\w+))?$/.exec(text) ?? [];
   return { type: type as Type, name: name ?? "", indexed: plus === "+", counts: (counts as Counts | undefined) ?? null };
 }
 
@@ -121,14 +131,14 @@ export function decodeLog(address: string, topics: string[], data: string): Said
 function decode(entry: Entry, topics: string[], data: string): Said | null {
   if (!/^(?:[0-9a-f]{2})*$/.test(data) || topics.some((topic) => !/^[0-9a-f]{64}$/.test(topic))) return null;
   const plain = entry.fields.filter((field) => !field.indexed);
-  const isDynamic = plain.some((field) => field.type === "string");
+  const isDynamic = plain.some((field) => field.type === "string" || field.type === "bytes32[]");
   if (topics.length !== entry.fields.length - plain.length) return null;
   if (isDynamic ? data.length < 64 * plain.length : data.length !== 64 * plain.length) return null;
   const values: Value[] = [];
   let [topic, word] = [0, 0];
   for (const field of entry.fields) {
     const text = field.indexed ? topics[topic++]! : data.slice(64 * word, 64 * ++word);
-    const value = field.type === "string" ? string(text, data) : single(field.type, text);
+    const value = field.type === "string" ? string(text, data) : field.type === "bytes32[]" ? words(text, data) : single(field.type, text);
     if (value === null) return null;
     values.push({ field, value });
   }
@@ -137,21 +147,31 @@ function decode(entry: Entry, topics: string[], data: string): Said | null {
 
 const BITS = { uint8: 8n, uint64: 64n, uint256: 256n };
 
-function single(type: Exclude<Type, "string">, word: string): bigint | string | null {
+function single(type: Exclude<Type, "string" | "bytes32[]">, word: string): bigint | string | null {
   if (type === "bytes32") return "0x" + word;
   if (type === "address") return /^0{24}/.test(word) ? "0x" + word.slice(24) : null;
   const value = BigInt("0x" + word);
   return value >> BITS[type] === 0n ? value : null;
 }
 
-/** The text at an offset that a word names; `null` if it does not lie within the data. */
-function string(word: string, data: string): string | null {
+/** Where what an offset names begins in the data, and how many it has; `null` if it does not lie within the data. */
+function placed(word: string, data: string, digits: number): { start: number; end: number } | null {
   const offset = small(word);
   const length = offset === null ? null : small(data.slice(2 * offset, 2 * offset + 64));
   if (offset === null || length === null) return null;
   const start = 2 * offset + 64;
-  if (data.length < start + 2 * length) return null;
-  return utf8(data.slice(start, start + 2 * length));
+  const end = start + digits * length;
+  return data.length < end ? null : { start, end };
+}
+
+function string(word: string, data: string): string | null {
+  const at = placed(word, data, 2);
+  return at && utf8(data.slice(at.start, at.end));
+}
+
+function words(word: string, data: string): string[] | null {
+  const at = placed(word, data, 64);
+  return at && (data.slice(at.start, at.end).match(/.{64}/g) ?? []).map((one) => "0x" + one);
 }
 
 /** A number that a position in the data can have. */

@@ -63,6 +63,7 @@ function unitsText(value: bigint, asset: Asset | undefined): string {
 /** A value of a call, an error or a log, as people count it. `at` is the contract that is called or logs. */
 export function valueText({ field, value }: Value, said: Said, at: string, assets: Assets): string {
   if (typeof value === "bigint") return field.counts ? amountText(value, field.counts, said, at, assets) : value.toString();
+  if (Array.isArray(value)) return value.map((word) => offerText(word, assets) ?? word).join("; ") || "none";
   if (field.type === "address") return addressText(assets, value, 8);
   if (field.type === "string") return `“${stranger(value, REASON_MAX)}”`;
   return (field.name === "offer" && offerText(value, assets)) || value;

@@ -57,6 +57,14 @@ describe("calls and logs", () => {
     expect(weiText(10n ** 30n + 1n, ASSETS)).toBe("1,000,000,000,000.000000000000000001 GAS");
   });
 
+  it("name each offer of a list", () => {
+    const list = (...words: string[]) => "0xbdccc3f4" + word(32) + word(words.length) + words.join("");
+    expect(shown(decodeCall(OFFERS, list(offer.slice(2), word(7))), OFFERS)).toEqual(["cancel", `EUR → JPY, number 5; 0x${word(7)}`]);
+    expect(shown(decodeCall(OFFERS, list()), OFFERS)).toEqual(["cancel", "none"]);
+    expect(decodeCall(OFFERS, list(word(7)).slice(0, -2))).toBeNull();
+    expect(decodeCall(OFFERS, "0xbdccc3f4" + word(32) + word(2n ** 31n))).toBeNull();
+  });
+
   it("are left alone where they do not fit, or stand elsewhere", () => {
     const topics = [TRANSFER, "0x" + word(SOMEBODY), "0x" + word(OFFERS)];
     for (const [address, all, data] of [

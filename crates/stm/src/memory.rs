@@ -53,7 +53,16 @@ impl<V: Number> Delta<V> {
 struct Entry<V> {
     version: Version,
     estimate: bool,
+    /// The value was a sum until its transaction was committed.
+    materialised: bool,
     content: Content<V>,
+}
+
+impl<V> Entry<V> {
+    /// Whether what is read here is made of a number.
+    fn is_sum(&self) -> bool {
+        self.materialised || matches!(self.content, Content::Delta(_))
+    }
 }
 
 /// A location: its entries in the order of transactions. The fields that most reads need come first.
@@ -102,7 +111,9 @@ impl Read {
     }
 }
 
-/// An observation of a number, where deltas took part. Validation compares numbers, not versions.
+/// An observation of a number, where deltas took part. Validation compares numbers, not versions: as long as the number
+/// is a sum, its value is [`Number::from_number`] of it. A value that somebody wrote, or that was there before the block,
+/// may have the same number and be another value.
 pub(crate) struct NumberRead<V> {
     location: u32,
     stamp: u32,
@@ -234,7 +245,10 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         let below = &entries[..position(&entries, txn)];
         let sum = |increments| sum(below, Some(base), read.to_number, increments);
         match &read.seen {
-            Seen::Exactly(seen) => matches!(sum(Increments::Settled), Sum::Number(number) if number == *seen),
+            Seen::Exactly(seen) => {
+                below.last().is_some_and(Entry::is_sum)
+                    && matches!(sum(Increments::Settled), Sum::Number(number) if number == *seen)
+            }
             Seen::Within { offset, bounds, answer } => match sum(Increments::Estimated) {
                 Sum::Number(number) => lies_within(number, *offset, bounds) == *answer,
                 Sum::Estimate(_) | Sum::NeedsBase => false,
@@ -249,7 +263,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
         let location = self.locations.get(at);
         let mut entries = lock(&location.entries);
         forget_below(&mut entries, committed);
-        let entry = Entry { version, estimate: false, content };
+        let entry = Entry { version, estimate: false, materialised: false, content };
         let position = position(&entries, version.txn);
         let surprising = match entries.get_mut(position) {
             Some(own) if own.version.txn == version.txn => {
@@ -310,6 +324,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
                 Sum::Estimate(_) | Sum::NeedsBase => unreachable!("committed transactions leave no estimates"),
             };
             own.content = Content::Value((delta.from_number)(number));
+            own.materialised = true;
         }
     }
 

@@ -222,3 +222,45 @@ fn workers_persist_between_blocks() {
     };
     model(300, check);
 }
+
+/// A value that was read as a sum is another one than the value with the same number below it: when the increment goes,
+/// the read is no longer valid, and when it is repeated or committed, it still is.
+#[test]
+fn a_sum_is_not_the_value_of_the_same_number() {
+    use crate::memory::{Content, Delta, Memory, Version};
+    #[derive(Clone, Debug, PartialEq)]
+    struct Maybe(Option<i128>);
+    impl Number for Maybe {
+        fn to_number(&self) -> i128 {
+            self.0.unwrap_or(0)
+        }
+        fn from_number(number: i128) -> Self {
+            Maybe(Some(number))
+        }
+    }
+    shuttle::check_random(
+        || {
+            let memory: Memory<u8, Maybe> = Memory::new(1);
+            let (at, load) = (memory.locate(&7), |_: &u8| Maybe(None));
+            let add = |incarnation, by| {
+                let content = Content::Delta(Box::new(Delta::new(by)));
+                memory.write(at, Version { txn: 1, incarnation }, content, 0)
+            };
+            assert!(add(0, 0));
+            let (found, _, number) = memory.read(at, 2, load);
+            assert!(matches!(found, crate::memory::Found::Value(Maybe(Some(0)))));
+            let number = number.expect("a sum");
+            memory.mark_estimate(at, 1);
+            assert!(!add(1, 0), "the same increment surprises nobody");
+            assert!(memory.number_still_valid(&number, 2));
+            memory.materialise(at, 1);
+            memory.mark_estimate(at, 1);
+            memory.write(at, Version { txn: 1, incarnation: 2 }, Content::Value(Maybe(None)), 0);
+            assert!(!memory.number_still_valid(&number, 2), "another value of the same number");
+            memory.mark_estimate(at, 1);
+            memory.remove(at, 1);
+            assert!(!memory.number_still_valid(&number, 2), "the value before the block");
+        },
+        1,
+    );
+}
