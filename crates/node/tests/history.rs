@@ -54,8 +54,15 @@ fn run(config: Config, data: &Path, transactions: Vec<Transaction>, paths: &[Str
                 other => panic!("{other:?}"),
             }
         }
-        let server = node.address();
-        let ask = move || paths.iter().map(|path| get(server, path)).collect();
+        let (server, height) = (node.address(), node.exchange().read(ledger::Ledger::height));
+        // The index follows the blocks on a thread of its own, if there is one.
+        let ask = move || {
+            let is_behind = || get(server, &of(1, "orders"))["height"].as_u64().is_some_and(|indexed| indexed < height);
+            while is_behind() {
+                std::thread::yield_now();
+            }
+            paths.iter().map(|path| get(server, path)).collect()
+        };
         let answers = tokio::task::spawn_blocking(ask).await.expect("answered");
         node.stop().await;
         answers

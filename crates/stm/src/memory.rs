@@ -111,9 +111,9 @@ impl Read {
     }
 }
 
-/// An observation of a number, where deltas took part. Validation compares numbers, not versions: as long as the number
-/// is a sum, its value is [`Number::from_number`] of it. A value that somebody wrote, or that was there before the block,
-/// may have the same number and be another value.
+/// An observation of a number, where deltas took part. Validation compares numbers, not versions: as long as the
+/// number is a sum, its value is [`Number::from_number`] of it. A value that somebody wrote, or that was there before
+/// the block, may have the same number and be another value.
 pub(crate) struct NumberRead<V> {
     location: u32,
     stamp: u32,

@@ -1,7 +1,7 @@
 //! Values that can be incremented.
 
-/// A value that can be incremented by [`crate::TransactionView::add`], which makes a value of the sum. Several values may
-/// have the same number, as an absent one and zero do.
+/// A value that can be incremented by [`crate::TransactionView::add`], which makes a value of the sum. Several values
+/// may have the same number, as an absent one and zero do.
 pub trait Number: Clone {
     /// As a number.
     fn to_number(&self) -> i128;
