@@ -23,6 +23,7 @@ use primitives::Height;
 pub const ENDS_MAX: u32 = 1 << 19;
 /// The most heights ahead at which an offer may end.
 pub const LIFE_MAX: u64 = 1 << 22;
+
 /// Why an offer may not end at a height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndFault {
