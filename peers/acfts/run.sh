@@ -2,10 +2,15 @@
 # acfts, the authors' code of Accept, and `walras bench payments-lane` in turn: four validators of one shard each, trees of 64
 # payments on both sides, and clients that sign as they pay, all on this machine. Medians of several runs, with the processor
 # time of both sides.
-# usage: peers/acfts/run.sh [PAYMENTS [RUNS [CLIENTS [SECONDS]]]]
+# Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
+# usage: peers/acfts/run.sh FOLDER [PAYMENTS [RUNS [CLIENTS [SECONDS]]]]      (FOLDER: acfts 376d9a7 with the programs `server` and, of
+# its tests, `agents`, as peers/README.md says)
 set -euo pipefail
-commit=376d9a7bb469e56afde815d4b435c0b36286d340
 here=$(cd "$(dirname "$0")" && pwd)
+[[ -n ${ALONE:-} ]] || ALONE=yes exec unshare --map-root-user --net bash "$0" "$@"
+ip link set lo up
+acfts=$(realpath "${1:?a folder with acfts and its programs; see peers/README.md}")
+shift
 payments=${1:-20000} runs=${2:-3} clients=${3:-1200} seconds=${4:-30}
 walras=${WALRAS:-$here/../../target/release/walras}
 work=$(mktemp -d)
@@ -13,14 +18,7 @@ servers=() agents=
 end() { kill "${servers[@]}" $agents 2>/dev/null || true; }
 trap 'end; rm -rf "$work"' EXIT
 
-git clone --quiet --no-checkout "${PEERS_FROM:-https://github.com}/mmathys/acfts" "$work/acfts"
-git -C "$work/acfts" sparse-checkout set --no-cone '/*' '!/docs'
-git -C "$work/acfts" checkout --quiet "$commit"
-cd "$work/acfts"
-# Servers listen on this machine alone, each on a port of its own.
-sed -i 's/":%d"/"127.0.0.1:%d"/' server/adapter/rpc_adapter.go
-go build -o "$work/server" ./server
-go test -c -o "$work/agents" ./test/agents
+cd "$acfts"
 python3 - topologies/merkleAWS4.json "$work/topology.json" >"$work/addresses" <<'PY'
 import json, sys
 
@@ -40,13 +38,13 @@ theirs() {
   servers=()
   local number=0
   while read -r address; do
-    "$work/server" --address "$address" --topology "$work/topology.json" --benchmark --merkle-pooling --merkle-pool-size 64 \
+    bin/server --address "$address" --topology "$work/topology.json" --benchmark --merkle-pooling --merkle-pool-size 64 \
       >"$work/server-$number" 2>"$work/server-$number.err" &
     servers+=($!)
     until (: <"/dev/tcp/127.0.0.1/$((6666 + number))") 2>/dev/null; do kill -0 "${servers[@]}" || exit 1; sleep 0.1; done
     number=$((number + 1))
   done <"$work/addresses"
-  "$work/agents" -test.run TestAgentsRPCFixed -test.timeout 0 "$work/topology.json" "$clients" >"$work/agents.log" 2>&1 &
+  bin/agents -test.run TestAgentsRPCFixed -test.timeout 0 "$work/topology.json" "$clients" >"$work/agents.log" 2>&1 &
   agents=$!
   # A third of the time to get going, and then what counts.
   sleep $((seconds / 3))

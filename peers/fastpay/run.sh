@@ -1,25 +1,20 @@
 #!/usr/bin/env bash
 # FastPay's own benchmark and `walras bench payments-lane` in turn: four validators of one shard each and a load generator
 # that signed everything beforehand, all on this machine. Medians of several runs, with the processor time of both sides.
-# usage: peers/fastpay/run.sh [PAYMENTS [RUNS [IN_FLIGHT]]]
+# Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
+# usage: peers/fastpay/run.sh FOLDER [PAYMENTS [RUNS [IN_FLIGHT]]]      (FOLDER: with the programs `server` and `client` of FastPay db39bb0)
 set -euo pipefail
-commit=db39bb0cddc94b8c34dc235b1cfdae4c1285c6f2
 here=$(cd "$(dirname "$0")" && pwd)
+[[ -n ${ALONE:-} ]] || ALONE=yes exec unshare --map-root-user --net bash "$0" "$@"
+ip link set lo up
+bin=$(realpath "${1:?a folder with the programs server and client of FastPay; see peers/README.md}")
+shift
 payments=${1:-3000} runs=${2:-3} window=${3:-200}
 walras=${WALRAS:-$here/../../target/release/walras}
 work=$(mktemp -d)
 servers=()
 end() { kill "${servers[@]}" 2>/dev/null || true; }
 trap 'end; rm -rf "$work"' EXIT
-
-git clone --quiet "${PEERS_FROM:-https://github.com}/novifinancial/fastpay" "$work/fastpay"
-git -C "$work/fastpay" checkout --quiet "$commit"
-# Its pinned compiler is of 2021, whose warnings are errors; servers listen on this machine alone.
-rm "$work/fastpay/rust-toolchain"
-sed -i 's/"0\.0\.0\.0"/"127.0.0.1"/' "$work/fastpay/fastpay/src/server.rs"
-RUSTFLAGS="--cap-lints warn" cargo build --quiet --release --manifest-path "$work/fastpay/Cargo.toml" \
-  --bin server --bin client 2>"$work/build.log" || { tail -20 "$work/build.log" >&2; exit 1; }
-bin=$work/fastpay/target/release
 
 # Clock ticks that a process has used.
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
