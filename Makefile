@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-python test-typescript test-ways python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -51,7 +51,7 @@ HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --
 # tests is not built again.
 test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
-	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-dist test-docs
+	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-described test-dist test-docs
 	+@$(MAKE) --no-print-directory BUILT=yes test-ways
 
 test-build:
@@ -116,6 +116,20 @@ ifeq ($(HAS_NODE),yes)
 else
 	@echo "Node.js 20 or later is missing: the TypeScript client is not tested."
 endif
+
+# Validators and generators as they come from their registries.
+DESCRIBED = sdk/described
+$(DESCRIBED)/.ready: $(DESCRIBED)/package-lock.json $(DESCRIBED)/requirements.txt
+	cd $(DESCRIBED) && npm ci --silent --no-audit --no-fund --ignore-scripts && $(PYTHON) -m venv .venv && \
+	  .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+test-described: ## What a node says of its interface, by validators, by requests made from it, and by generated clients
+	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
+	  $(MAKE) --no-print-directory --silent $(DESCRIBED)/.ready && \
+	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(CLIENTS)/with-demo.sh target/debug/walras ../described/test.sh; \
+	else echo "Node.js 20 and Python 3.10 are needed: the descriptions of the interface are not tested."; fi
 
 # It takes what the suites of the page, of Python, of Ethereum's libraries and of TypeScript install, so it comes after them.
 test-ways: python ## One order by the page, three clients, curl and a wallet, all filled in one batch

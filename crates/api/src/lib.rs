@@ -18,6 +18,7 @@ mod operations;
 mod pools;
 mod record_proof;
 mod stream;
+mod unions;
 mod validator_status;
 mod venue_asks;
 mod venue_door;
@@ -64,6 +65,7 @@ pub use stream::{
     AccountIncrement, AccountSnapshot, ChannelSnapshot, ChannelState, MarketCandleBody, MarketTradeBody, OwnFillBody,
     OwnOutcomeBody, StreamMessage,
 };
+pub use unions::flatten_unions;
 pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
 pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
 pub use venue_door::{

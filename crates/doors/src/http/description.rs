@@ -28,6 +28,9 @@ const CLIENT: &str = "^0x[0-9a-f]{32}$";
 const ACCOUNT: &str = "/v1/accounts/{address}";
 const HISTORIES: [&str; 4] = ["/orders", "/fills", "/transfers", "/balances"];
 const TRANSACTION: &str = "^0x([0-9a-f]{2})+$";
+const PREPARE: &str = "/v1/transactions/prepare";
+/// The calls that lay out a transaction, and the names of their bodies.
+const ASKED: [(&str, &str); 2] = [("/v1/typed-data", "TypedDataRequest"), (PREPARE, "PrepareRequest")];
 
 /// The document as served.
 pub(super) fn document(description: &OpenApi) -> Value {
@@ -36,7 +39,12 @@ pub(super) fn document(description: &OpenApi) -> Value {
         "operator": {"type": "http", "scheme": "bearer", "description": "the token of [http] operator_token_file"},
         "submit": {"type": "http", "scheme": "bearer", "description": "the token of [http] submit_token_file, if set"},
     });
-    document["components"]["schemas"]["Refusal"] = refusals();
+    let schemas = &mut document["components"]["schemas"];
+    schemas["Refusal"] = refusals();
+    for (path, name) in ASKED {
+        schemas[name] = asked(path);
+    }
+    api::flatten_unions(schemas.as_object_mut().expect("there are schemas"));
     for (path, item) in document["paths"].as_object_mut().expect("there are paths") {
         for (method, operation) in item.as_object_mut().expect("a path has operations") {
             complete(path, method, operation);
@@ -90,6 +98,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         let is_short = schema.get("format").is_some_and(|format| format == "int32");
         let most: Value = match name {
             "class" => u8::MAX.into(),
+            "day" => u16::MAX.into(),
             _ if is_short => u32::MAX.into(),
             _ => INTEGER_MAX.into(),
         };
@@ -119,22 +128,29 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     schema.insert("pattern".into(), pattern.into());
 }
 
+/// The body of a call that lays out a transaction.
+fn asked(path: &str) -> Value {
+    let mut properties = json!({
+        "account": {"type": "string", "pattern": ADDRESS, "description": "Who sends it."},
+        "sequence": {"type": ["string", "null"], "pattern": NUMBER,
+            "description": "Its sequence number; without it, the next free one of the account."},
+        "until": {"type": ["string", "null"], "pattern": NUMBER,
+            "description": "The last height at which it may be committed; without it, some blocks from now."},
+        "operation": {"$ref": "#/components/schemas/OperationBody", "description": "What it does."},
+    });
+    if path == PREPARE {
+        properties["key"] = json!({"type": ["string", "null"], "pattern": DIGEST,
+            "description": "The key that signs it; without it, a wallet signs."});
+    }
+    json!({"type": "object", "required": ["account", "operation"], "properties": properties,
+        "additionalProperties": false, "description": "A transaction to be laid out for its signer."})
+}
+
 /// Transactions are sent as bytes, or as hexadecimal in JSON.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
-    if path == "/v1/typed-data" || path == "/v1/transactions/prepare" {
-        let mut properties = json!({
-            "account": {"type": "string", "pattern": ADDRESS},
-            "sequence": {"type": ["string", "null"], "pattern": NUMBER},
-            "until": {"type": ["string", "null"], "pattern": NUMBER},
-            "operation": {"$ref": "#/components/schemas/OperationBody"},
-        });
-        if path == "/v1/transactions/prepare" {
-            properties["key"] = json!({"type": ["string", "null"], "pattern": DIGEST});
-        }
-        let required = ["account", "operation"];
-        let body =
-            json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false});
-        content.insert("application/json".into(), json!({"schema": body}));
+    if let Some((_, name)) = ASKED.iter().find(|(asked, _)| *asked == path) {
+        let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+        content.insert("application/json".into(), json!({"schema": schema}));
         return;
     }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});

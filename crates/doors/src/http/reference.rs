@@ -46,7 +46,9 @@ fn call(text: &mut String, path: &str, method: &str, operation: &Value, named: &
         write!(text, "\nParameters: {}.\n", parameters.join(", ")).expect("memory");
     }
     for (kind, content) in object(&operation["requestBody"]["content"]) {
-        let what = match content["schema"]["properties"].as_object() {
+        let schema = &content["schema"];
+        let what = match schema["properties"].as_object() {
+            None if schema.get("$ref").is_some() => format!(", a {}", shape(schema, named)),
             None => String::new(),
             Some(fields) => {
                 let fields: Vec<String> = fields.keys().map(|field| format!("`{field}`")).collect();
@@ -108,12 +110,9 @@ fn body(text: &mut String, schema: &Value, named: &mut Vec<String>) {
 /// One form of a body that has several.
 fn one_form(form: &Value, named: &mut Vec<String>) -> String {
     let is_name = |field: &Value| field["enum"].as_array().is_some_and(|of| of.len() == 1);
-    if let Some(parts) = form["allOf"].as_array() {
-        return joined_form(form, parts, named);
-    }
     let Some(fields) = form["properties"].as_object() else { return shape(form, named) };
-    let name = fields.iter().find(|(_, field)| is_name(field));
-    let name = name.map(|(key, field)| format!("`\"{key}\": {}`", field["enum"][0])).unwrap_or_default();
+    let names = fields.iter().filter(|(_, field)| is_name(field));
+    let names: Vec<String> = names.map(|(key, field)| format!("`\"{key}\": {}`", field["enum"][0])).collect();
     let rest = fields.iter().filter(|(_, field)| !is_name(field));
     let rest: Vec<String> = rest
         .map(|(key, field)| {
@@ -122,16 +121,7 @@ fn one_form(form: &Value, named: &mut Vec<String>) -> String {
         })
         .collect();
     let rest = if rest.is_empty() { String::new() } else { format!(" Fields: {}.", rest.join("; ")) };
-    format!("{name}: {}{rest}", sentences(form))
-}
-
-/// A form that has its name beside the fields of another body.
-fn joined_form(form: &Value, parts: &[Value], named: &mut Vec<String>) -> String {
-    let names = parts.iter().flat_map(|part| object(&part["properties"]));
-    let names: Vec<String> = names.map(|(key, field)| format!("`\"{key}\": {}`", field["enum"][0])).collect();
-    let others = parts.iter().filter(|part| part.get("$ref").is_some());
-    let others: Vec<String> = others.map(|part| shape(part, named)).collect();
-    format!("{}: {} All fields of {}.", names.join(", "), sentences(form), others.join(" and "))
+    format!("{}: {}{rest}", names.join(", "), sentences(form))
 }
 
 /// The type of a value, in words; notes the bodies that it names.

@@ -5,7 +5,7 @@ use ledger::VenueRecordId;
 use primitives::PublicKey;
 
 use super::accounts::AskedProof;
-use super::failure::{Answered, Failure};
+use super::failure::Answered;
 use super::record_proof::record_body;
 use super::{Api, parse};
 use crate::json::{self, ErrorBody};
@@ -74,17 +74,16 @@ pub(super) async fn key_proof(
 
 /// What is filled of an order, or that nothing is, with its proof.
 #[utoipa::path(get, path = "/v1/venues/{venue}/keys/{key}/orders/{incarnation}/{day}/{reference}/proof",
-    params(("venue" = u32, Path), ("key" = String, Path), ("incarnation" = u32, Path), ("day" = u32, Path),
+    params(("venue" = u32, Path), ("key" = String, Path), ("incarnation" = u32, Path), ("day" = u16, Path),
         ("reference" = u32, Path), ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn filled_proof(
     State(api): State<Api>,
-    Path((venue, key, incarnation, day, reference)): Path<(u32, String, u32, u32, u32)>,
+    Path((venue, key, incarnation, day, reference)): Path<(u32, String, u32, u16, u32)>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
     let key: PublicKey = parse("key", &key)?;
-    let day = u16::try_from(day).map_err(|_| Failure::malformed("day: days of sessions are at most 65535"))?;
     api.venue_proof(VenueRecordId::Filled((venue, incarnation, key, day, reference)), &asked).await
 }
 

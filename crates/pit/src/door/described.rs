@@ -47,6 +47,7 @@ pub(super) fn document(description: &utoipa::openapi::OpenApi) -> Value {
             }
         }
     }
+    api::flatten_unions(document["components"]["schemas"].as_object_mut().expect("there are schemas"));
     document["components"]["securitySchemes"] = json!({
         "operator": {"type": "http", "scheme": "bearer", "description": "the token of [http] operator_token_file"},
     });
@@ -92,10 +93,12 @@ mod tests {
     use crate::events::BookTop;
 
     /// The fields of each form of a schema whose forms have one key, which names them.
-    fn named_forms(schema: &Value) -> Vec<(String, Vec<String>)> {
-        let forms = schema["oneOf"].as_array().expect("forms");
+    fn named_forms(schemas: &Value, union: &str) -> Vec<(String, Vec<String>)> {
+        let forms = schemas[union]["oneOf"].as_array().expect("forms");
         let form = |form: &Value| {
             let (name, of) = form["properties"].as_object().expect("an object").iter().next().expect("one key");
+            let path = of["$ref"].as_str().expect("an object has a name");
+            let of = &schemas[path.rsplit('/').next().expect("a name")];
             let fields = of["properties"].as_object().into_iter().flat_map(|of| of.keys().cloned());
             (name.clone(), fields.collect())
         };
@@ -405,7 +408,7 @@ mod tests {
             .map(|(ask, _)| words(ask, '"'))
             .map(|names| (names[0].clone(), sorted(names[1..].to_vec())))
             .collect();
-        let described = named_forms(&schemas["AskBody"]).into_iter().map(|(name, fields)| (name, sorted(fields)));
+        let described = named_forms(schemas, "AskBody").into_iter().map(|(name, fields)| (name, sorted(fields)));
         assert_eq!(asks, described.collect::<Vec<_>>());
         let said: Vec<String> = rows("### What a client says").iter().flat_map(|(name, _)| words(name, '`')).collect();
         assert_eq!(sorted(said), sorted(keys(&schemas["VenueSaid"])));
