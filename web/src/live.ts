@@ -13,6 +13,8 @@ const BLOCKS_FIRST = 100;
 /** Batches that are fetched when the page opens, so that lines and sums do not start empty. */
 const BATCHES_FIRST = 24;
 const STATUS_PAUSE_MS = 1_000;
+/** The pace of blocks before two are known. */
+const PACE_MS = 1_000;
 
 export class Live {
   assets = new Map<string, Asset>();
@@ -69,6 +71,13 @@ export class Live {
 
   get latest(): Block | undefined {
     return this.blocks.at(-1);
+  }
+
+  /** Milliseconds from block to block lately. */
+  get pace_ms(): number {
+    const [first, last] = [this.blocks[0], this.latest];
+    const blocks = (last?.height ?? 0) - (first?.height ?? 0);
+    return first && last && blocks > 0 ? Math.max(1, (last.time_ms - first.time_ms) / blocks) : PACE_MS;
   }
 
   block(height: number): Block | undefined {

@@ -235,9 +235,30 @@ export function money(units: string, symbol: string, decimals: number): string {
   return `${formatAmount(units, decimals)} ${symbol}`;
 }
 
+/** What a node refuses about session keys, as the page's reader can mend it. */
+const REMEDIES: Record<string, string> = {
+  unknown_session: "The account has no session key in this slot any more: it was revoked. Choose who trades, or add a new key in the account's view.",
+  wrong_session_key: "Another key than this one is in the slot. Unlock this browser's session key again.",
+  session_scope: "This session key may not do this: it only cancels, or only trades. Choose the account's own key.",
+  session_ended: "The session key has ended. Add a new key in the account's view, or choose the account's own key.",
+  session_lapsed: "The timer of the session key is over, so it may only cancel. Renew its timer in the account's view.",
+  session_cap: "This would use more of an asset than the session key may, fees included. Make the order smaller, or add a key with a higher cap.",
+  session_slot: "Another session key was added at the same moment. Try again.",
+  session_key_taken: "This key acts for the account already. Make a new key for each program.",
+  sessions_full: "The account has 16 session keys, the most that there may be. Revoke one first.",
+  session_terms: "A session key has caps for one to eight different assets, each above 0, and a timer that is not after its end.",
+  session_heights: "A session key ends after the next block and within 4,194,304 blocks. Choose another time.",
+  session_through: "The timer runs longer already, or past the end of the key. Choose a longer time, or wait.",
+  session_crowded: "Too many offers of session keys end with that block. Choose another time, such as a minute more.",
+};
+
+/** A refusal by its code, with what can be done about it; what the node says where the page knows no better. */
+export const remedy = (code: string, message: string): string => REMEDIES[code] ?? message;
+
 /** An error in plain words, with what can be done about it. */
 export function explain(error: unknown): string {
   if (error instanceof Told) return error.message;
+  if (error instanceof ApiError && REMEDIES[error.code]) return remedy(error.code, error.message);
   if (!(error instanceof ApiError)) return `This view failed: ${error instanceof Error ? error.message : String(error)}`;
   if (error.status === 0) return "The node does not answer. The page tries again by itself.";
   if (error.status === 404) return sentence(error.message, "The node does not know this.");

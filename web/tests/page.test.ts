@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
+import { fromHex, toHex } from "@walras/client/typed";
 import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, startFixture, type Fixture } from "./fixture.mjs";
 
 /** What is used of axe inside the page. */
@@ -50,18 +51,31 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  page.setDefaultTimeout(PATIENCE_MS);
   complaints = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-  });
-  page.on("pageerror", (error) => complaints.push(error.message));
+  page = watched(await browser.newPage({ viewport: { width: 1280, height: 900 } }));
 });
 afterEach(async () => {
   fixture?.mend();
   await page.close();
 });
+
+/** A page with patience, whose complaints are noted. */
+function watched(made: Page): Page {
+  made.setDefaultTimeout(PATIENCE_MS);
+  made.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  made.on("pageerror", (error) => complaints.push(error.message));
+  return made;
+}
+
+/** What axe finds on a page as it is. */
+async function axeFindings(of: Page): Promise<string[]> {
+  await of.evaluate(axe.source);
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const { violations } = await of.evaluate((tags) => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: tags }), tags);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+}
 
 const open = (hash: string) => page.goto(base + hash);
 const get = async <T>(path: string): Promise<T> => (await (await fetch(new URL(`v1/${path}`, base))).json()) as T;
@@ -69,9 +83,9 @@ const height = async () => Number(await page.getAttribute("[data-height]", "data
 const state = (name: string) => page.waitForSelector(`.state[data-state=${name}]`);
 const texts = (selector: string) => page.locator(selector).allInnerTexts();
 
-async function picture(name: string): Promise<void> {
+async function picture(name: string, of = page): Promise<void> {
   const folder = process.env["SCREENSHOTS"];
-  if (folder) await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
+  if (folder) await of.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
 }
 
 /** Waits until `check` holds; the message says what was awaited. */
@@ -372,7 +386,6 @@ describe("the page", () => {
     await page.close();
     const { base: one, quote: other } = await busiest();
     const found: string[] = [];
-    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
     for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
       page = await browser.newPage({ viewport, colorScheme });
       page.setDefaultTimeout(PATIENCE_MS);
@@ -380,9 +393,7 @@ describe("the page", () => {
         await open(hash);
         await state("live");
         await until("there is text", async () => (await page.innerText("main")).length > 10);
-        await page.evaluate(axe.source);
-        const findings = await page.evaluate((tags) => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: tags }), tags);
-        for (const { id, nodes } of findings.violations) found.push(`${hash} at ${viewport.width}: ${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
+        for (const finding of await axeFindings(page)) found.push(`${hash} at ${viewport.width}: ${finding}`);
       }
       if (viewport.width !== 360) await page.close();
     }
@@ -607,6 +618,129 @@ describe.runIf(given)("orders from the page", () => {
     await until("it is cancelled", async () => (await row(`, by session key ${slot}`).count()) === 0);
     await owner.revokeSession(slot);
     expect(complaints).toEqual([]);
+  });
+
+  it("are placed by a session key that is added, unlocked and revoked on the page, and told what it may not do", async () => {
+    await page.close();
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    page = watched(await context.newPage());
+    const { base, quote, price } = await toMarket();
+    const { address } = new EthereumKey(DEMO_KEY);
+    const panel = page.locator(".session-keys");
+    const live = panel.locator("tbody tr", { hasText: "in this browser" });
+    const pick = async (option: string) => page.selectOption("#trader", { label: await page.locator("#trader option", { hasText: option }).first().innerText() });
+    await open(`#/account/${address}`);
+    await panel.locator("summary").click();
+    expect(await panel.locator(".session-form").isVisible()).toBe(false);
+    await pick("Public demo account 2");
+    await page.locator("#session-passphrase").waitFor();
+    const most = (at: number, text: string) => page.getByLabel(`The most of cap ${at}`).fill(text);
+    const says = (text: string) => panel.locator(".preview", { hasText: text }).waitFor();
+    await page.locator(".session-form .cap").nth(1).waitFor();
+    // What is written wrongly is told before anything is signed.
+    await says("fees in USD included");
+    await most(1, "30");
+    await says(`Write the most of ${base}`);
+    await most(2, "0.0000000001");
+    await says("places after the point");
+    await page.getByLabel("Asset of cap 2").selectOption(quote);
+    await says("two caps");
+    await page.getByLabel("Asset of cap 2").selectOption(base);
+    await most(2, "20");
+    await says(`uses at most 30 ${quote}, 20 ${base}, fees included`);
+    await page.fill("#session-minutes", "2000");
+    await says("longer than the key counts");
+    await page.fill("#session-minutes", "30");
+    await says("Its offers end after");
+    await page.fill("#session-hours", "1e9");
+    await says("at most 4,194,304 blocks");
+    await page.fill("#session-hours", "12");
+    await page.fill("#session-passphrase", "a passphrase of a session");
+    await picture("session-form");
+    await page.getByRole("button", { name: "Add key" }).click();
+    await live.getByText("Live").waitFor();
+    const cells = live.locator("td");
+    const slot = await cells.nth(0).innerText();
+    expect(await cells.nth(2).innerText()).toBe("trade, cancel");
+    expect(await cells.nth(3).innerText()).toBe(`30 of 30 ${quote}, 20 of 20 ${base}`);
+    expect(await cells.nth(4).innerText()).toMatch(/^in \d+ min/);
+    expect(await cells.nth(5).innerText()).toMatch(/^in 1[12] h/);
+
+    // The browser trades by it: the order is the key's.
+    await pick("Session key 0x");
+    await page.fill("#passphrase", "another passphrase");
+    await page.click(".key-form button");
+    await page.locator(".trader .notice", { hasText: "The passphrase is wrong." }).waitFor();
+    await page.fill("#passphrase", "a passphrase of a session");
+    await page.click(".key-form button");
+    await panel.getByText("A session key cannot add or revoke keys").waitFor();
+    expect(await live.locator("td").last().innerText()).toBe("–");
+    await page.evaluate((to) => (location.hash = to), `#/market/${base}/${quote}`);
+    await page.waitForSelector(".ticket");
+    await order("sell", "7", 60 * price);
+    await row(`, by session key ${slot}`).getByText(`7 ${base} rest`).waitFor();
+    await picture("session-order");
+    // More than its cap is refused in words.
+    await order("sell", "15", 60 * price);
+    await page.locator(".own-orders tbody").getByText("more of an asset than the session key may").waitFor();
+
+    await page.evaluate((to) => (location.hash = to), `#/account/${address}`);
+    await page.locator("section[aria-label^=Resting] tbody tr", { hasText: `of session key ${slot}` }).waitFor();
+    await live.getByText(`13 of 20 ${base}`).waitFor();
+    await panel.locator("summary").waitFor();
+
+    // Its owner renews the timer and revokes it, in another tab: the page of the key is told why nothing is placed any more.
+    const other = watched(await context.newPage());
+    await other.goto(new URL(`#/account/${address}`, page.url()).href);
+    const keys = other.locator(".session-keys");
+    await keys.locator("tbody tr", { hasText: "in this browser" }).waitFor();
+    await keys.locator("summary").click();
+    await other.selectOption("#trader", { label: await other.locator("#trader option", { hasText: "Public demo account 2" }).innerText() });
+    await other.fill("#session-minutes", "60");
+    await other.getByRole("button", { name: `Renew the timer of session key ${slot}` }).click();
+    await keys.locator("tbody tr", { hasText: "in this browser" }).getByText(/^in (5\d min|1 h)/).first().waitFor();
+    for (const colorScheme of ["light", "dark"] as const) {
+      for (const width of [1280, 360]) {
+        await other.emulateMedia({ colorScheme });
+        await other.setViewportSize({ width, height: 900 });
+        await other.evaluate(() => scrollTo(0, 0));
+        expect([colorScheme, width, await axeFindings(other)]).toEqual([colorScheme, width, []]);
+        expect([colorScheme, width, await other.evaluate(paleTexts)]).toEqual([colorScheme, width, []]);
+        expect(await other.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+        await picture(`session-keys-${colorScheme}-${width}`, other);
+      }
+    }
+    // A program's key comes with its agreement to this slot.
+    const program = Ed25519Key.generate();
+    await other.check("input[value=pasted]", { force: true });
+    await other.fill("#session-key", program.public);
+    const toSign = (await other.locator(".to-sign code").getAttribute("title")) ?? "";
+    await other.getByLabel("The most of cap 1").fill("1");
+    await other.getByRole("button", { name: "Remove cap 2" }).click();
+    await other.fill("#session-possession", toHex(program.agree(new Uint8Array(3))));
+    await other.getByRole("button", { name: "Add key" }).click();
+    await keys.locator(".notice", { hasText: "The agreement is no signature of this key" }).waitFor();
+    await other.fill("#session-possession", toHex(program.agree(fromHex(toSign))));
+    await picture("session-program", other);
+    await other.getByRole("button", { name: "Add key" }).click();
+    await until("the program's key is added", async () => (await keys.locator("tbody code").evaluateAll((codes) => codes.map((one) => (one as HTMLElement).title))).includes(program.public));
+    const bot = new Client(given, { key: program, account: address, slot: Number(slot) + 1 });
+    expect((await bot.sessionKey()).caps).toEqual([{ asset: quote, cap: "1", used: "0" }]);
+    await other.getByRole("button", { name: `Revoke session key ${Number(slot) + 1}` }).click();
+    // By the keyboard alone.
+    await until("the program's key is gone", async () => (await other.getByRole("button", { name: `Revoke session key ${Number(slot) + 1}` }).count()) === 0);
+    await other.getByRole("button", { name: `Revoke session key ${slot}` }).press("Enter");
+    await until("it is revoked", async () => (await keys.locator("tbody tr", { hasText: "in this browser" }).count()) === 0);
+    await other.close();
+    await page.evaluate((to) => (location.hash = to), `#/market/${base}/${quote}`);
+    await page.waitForSelector(".ticket");
+    await order("sell", "1", 60 * price);
+    await page.locator(".order .notice", { hasText: "it was revoked" }).waitFor();
+    await open(`#/account/${address}`);
+    await page.locator(".history tbody tr", { hasText: `session key ${slot}` }).getByText("Ended with its session key").waitFor();
+    expect(await live.count()).toBe(0);
+    expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+    await context.close();
   });
 
   it("are signed by a key that the browser keeps encrypted", async () => {

@@ -47,6 +47,9 @@ pub struct ExchangeOptions {
     pub signed_transactions: usize,
     /// Number of offers up to which the book is filled, in four steps, instead of the runs on a small book.
     pub fill: Option<usize>,
+    /// Pools, of the first pairs of assets, that trade in each batch; at most as many as there are pairs. Without one,
+    /// the chain has none.
+    pub pools: usize,
     /// Numbers of offers that end in one block, at most 500,000, each measured on the book after the runs.
     pub ends: Vec<usize>,
     /// How blocks are processed.
@@ -84,7 +87,7 @@ pub fn run(options: &ExchangeOptions, directory: &Path, say: &mut dyn FnMut(&str
         };
         runs.push(run);
     }
-    Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "runs": runs }))
+    Ok(json!({ "assets": options.assets, "blocks_of_each_kind": options.blocks, "pools": options.pools, "runs": runs }))
 }
 
 /// The state that blocks are applied to, and the sources of blocks.
@@ -106,7 +109,8 @@ impl ExchangeFixture {
     ) -> Result<ExchangeFixture, Error> {
         let assets = options.assets;
         let population = Population::new(accounts, assets, signs);
-        let ledger = Ledger::new(&population.genesis())?;
+        let pooled = (options.pools > 0).then(ledger::PoolTerms::default);
+        let ledger = Ledger::new(&ledger::Genesis { pools: pooled, ..population.genesis() })?;
         let mut roots = Roots::of(&ledger);
         roots.parts();
         let trading = Trading::new(population, assets, 7);
@@ -114,6 +118,27 @@ impl ExchangeFixture {
         let (store, _) = Store::open(RealDisk::new(log)?, store::Options::default())?;
         let pools = pools(&options.threads);
         Ok(ExchangeFixture { trading, ledger, roots, store, pools, reservations: Reservations::default() })
+    }
+
+    /// Opens pools; a batch after that trades with them.
+    ///
+    /// # Errors
+    /// If the ledger refuses one, or there are too few pairs or accounts.
+    fn open_pools(&mut self, count: usize) -> Result<(), Error> {
+        if count == 0 {
+            return Ok(());
+        }
+        let opened = self.trading.pools(count);
+        if opened.len() < count {
+            return Err(format!("only {} pools have an account with both assets: give fewer", opened.len()).into());
+        }
+        let native = self.trading.population.sign(opened, None);
+        let applied = self.ledger.apply(&block(&self.ledger, native), Signatures::Valid, &mut |_| {})?;
+        if let Some(refusal) = applied.outcomes.iter().find_map(|outcome| outcome.refusal()) {
+            return Err(format!("a pool is refused: {refusal:?}").into());
+        }
+        self.roots.apply(&applied.changes);
+        Ok(())
     }
 
     /// Adds resting offers until there are `offers`.
@@ -307,6 +332,7 @@ fn sizes(
     say(&format!("making {accounts} accounts and {} resting offers", options.resting));
     let mut fixture = ExchangeFixture::new(options, accounts, signs, directory)?;
     let threads = threads_most(options);
+    fixture.open_pools(options.pools)?;
     // The first batch finds the prices for the following ones.
     fixture.sample(FIRST_BLOCK, Kind { mode: BlockMode::Propose, signed: false, persists: false, threads })?;
     fixture.fill(options.resting);
@@ -368,6 +394,7 @@ fn fill(
 ) -> Result<Value, Error> {
     say(&format!("making {accounts} accounts"));
     let mut fixture = ExchangeFixture::new(options, accounts, options.fill_signed, directory)?;
+    fixture.open_pools(options.pools)?;
     let transactions = options.transactions.first().copied().unwrap_or(100_000);
     let (signed, persists, most) = (options.fill_signed, options.fill_logged, threads_most(options));
     let of_mode = |mode: &BlockMode| options.threads.iter().map(|threads| (*mode, *threads)).collect::<Vec<_>>();

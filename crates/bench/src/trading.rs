@@ -2,7 +2,9 @@
 //! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
 
 use ledger::{LEAST_UNITS, Ledger, Offer, Pair, Place};
-use primitives::{Address, AssetId, ClientId, Life, OfferPlace, OfferReplacement, Operation, Price, SecretKey};
+use primitives::{
+    Address, AssetId, ClientId, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price, SecretKey,
+};
 use rayon::prelude::*;
 
 use crate::population::{Population, Unsigned};
@@ -20,6 +22,9 @@ const SPREAD: f64 = 0.02;
 /// The share of bad offers. Of 375,000 new offers as many must come to rest as are cancelled later (110,000 in a
 /// steady book), plus some that execute later.
 const BAD: f64 = 0.35;
+
+/// The value of each of a pool's two reserves: of tens of offers.
+const POOLED: f64 = 1e9;
 
 /// The market's valuations, and the accounts that trade.
 #[derive(Clone)]
@@ -57,6 +62,25 @@ impl Trading {
             self.cycle(transactions, &mut block);
         }
         block
+    }
+
+    /// A block that opens pools of the first `count` pairs at the market's valuations, each by an account that holds
+    /// both assets; fewer where there are fewer such pairs.
+    pub fn pools(&mut self, count: usize) -> Vec<Unsigned> {
+        let assets = self.values.len();
+        let pairs = (0..assets).flat_map(|a| (a + 1..assets).map(move |b| (a, b)));
+        // The second asset of an account moves on with each round of accounts: see `Population::genesis`.
+        let holder = |(a, b): (usize, usize)| a + assets * ((b + assets - a - 1) % assets);
+        let held = pairs.filter(|pair| holder(*pair) < self.population.len());
+        let opened: Vec<_> = held.take(count).collect();
+        let open = |(a, b): (usize, usize)| {
+            let units = |asset: usize| (POOLED / self.values[asset]) as u64;
+            let pool = PoolKey { a: AssetId(a as u32), b: AssetId(b as u32), class: 0 };
+            let open = PoolOperation::Open { pool, x: units(a), y: units(b) };
+            (holder((a, b)), Operation::Pool(Box::new(open)))
+        };
+        let opened: Vec<_> = opened.into_iter().map(open).collect();
+        opened.into_iter().map(|(account, operation)| self.population.act(account, operation)).collect()
     }
 
     /// A block of offers that rest: limits from 6 % above the true price, or above that of the last batch if it is

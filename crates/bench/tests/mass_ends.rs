@@ -15,6 +15,7 @@ fn all_offers_of_a_mass_end_end_and_all_of_its_cancels_find_theirs() {
         resting: 400,
         signed_transactions: 0,
         fill: None,
+        pools: 0,
         ends: vec![OFFERS],
         modes: vec![BlockMode::Replay],
         fill_signed: false,

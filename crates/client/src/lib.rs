@@ -4,7 +4,7 @@
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
 //! - [`HistoryPage`]: an account's orders, fills, transfers and balances, page by page
 //! - [`Stream`]: blocks, batches, trades, books, tickers, candles, accounts and own orders, as they change;
-//!   [`LocalBook`]: a book that follows its channel
+//!   [`LocalBook`]: a book that follows its channel; [`DisconnectGuard`]: offers that end with a connection
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
@@ -18,6 +18,7 @@ mod book;
 pub mod durable;
 mod error;
 pub mod evidence;
+mod guard;
 pub mod hexadecimal;
 mod history;
 pub mod keystore;
@@ -32,6 +33,7 @@ pub mod wallet;
 pub use assets::{Assets, Listed};
 pub use book::{BookBroken, LocalBook};
 pub use error::ClientError;
+pub use guard::{DisconnectGuard, Guards};
 pub use history::HistoryPage;
 pub use node::{NodeClient, SigningTerms, Unready};
 pub use stream::{Channel, Stream, Told};

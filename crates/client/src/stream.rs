@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::net::TcpStream;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::StreamMessage;
-use primitives::{Address, Digest, SecretKey, login_bytes, to_hex};
+use primitives::{Address, Digest, SecretKey, Transaction, login_bytes, to_hex};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tungstenite::stream::MaybeTlsStream;
@@ -67,6 +67,8 @@ pub struct Stream {
     next: u64,
     /// What came while an answer was awaited.
     unread: VecDeque<Told>,
+    /// When the node last said something.
+    heard: Instant,
 }
 
 /// A message of a stream.
@@ -94,10 +96,7 @@ impl Stream {
         let url = format!("{}/v1/stream", node.url().replacen("http", "ws", 1));
         let silent = |cause| ClientError::NoStream { server: node.url().into(), cause: Box::new(cause) };
         let (socket, _) = tungstenite::connect(&url).map_err(silent)?;
-        if let MaybeTlsStream::Plain(tcp) = socket.get_ref() {
-            tcp.set_read_timeout(Some(SILENCE)).map_err(|error| silent(error.into()))?;
-        }
-        let mut stream = Stream { node: node.clone(), socket, next: 0, unread: VecDeque::new() };
+        let mut stream = Stream { node: node.clone(), socket, next: 0, unread: VecDeque::new(), heard: Instant::now() };
         stream.subscribe(channels)?;
         Ok(stream)
     }
@@ -147,6 +146,25 @@ impl Stream {
         self.answer(|event| matches!(event, StreamMessage::Login { .. })).map(drop)
     }
 
+    /// Leaves a signed stop or cancel with the node, which submits it when this connection ends; a newer one takes its
+    /// place. `OnDisconnect` or `Error` is still to be read. [`DisconnectGuard`](crate::DisconnectGuard) renews what is
+    /// left.
+    ///
+    /// # Errors
+    /// [`ClientError::StreamEnded`].
+    pub fn leave(&mut self, transaction: &Transaction) -> Result<(), ClientError> {
+        let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
+        self.say(&json!({"on_disconnect": format!("0x{}", to_hex(&bytes))}))
+    }
+
+    /// Takes back what was left. `OnDisconnect` is still to be read.
+    ///
+    /// # Errors
+    /// [`ClientError::StreamEnded`].
+    pub fn withdraw(&mut self) -> Result<(), ClientError> {
+        self.say(&json!({"withdraw": true}))
+    }
+
     /// Waits for an answer; a refusal is an error.
     fn answer(&mut self, is_answer: impl Fn(&StreamMessage) -> bool) -> Result<StreamMessage, ClientError> {
         loop {
@@ -176,10 +194,35 @@ impl Stream {
         }
     }
 
+    /// The same, up to a patience; `None` if nothing has come.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_at_most(&mut self, patience: Duration) -> Result<Option<Told>, ClientError> {
+        match self.unread.pop_front() {
+            Some(told) => Ok(Some(told)),
+            None => self.hear_within(patience),
+        }
+    }
+
     fn hear(&mut self) -> Result<Told, ClientError> {
         loop {
+            if let Some(told) = self.hear_within(SILENCE)? {
+                return Ok(told);
+            }
+        }
+    }
+
+    fn hear_within(&mut self, patience: Duration) -> Result<Option<Told>, ClientError> {
+        if let MaybeTlsStream::Plain(tcp) = self.socket.get_ref() {
+            tcp.set_read_timeout(Some(patience)).map_err(|error| self.ended(error.to_string()))?;
+        }
+        loop {
             match self.socket.read() {
-                Ok(Message::Text(text)) => return self.read(text.to_string()),
+                Ok(Message::Text(text)) => {
+                    self.heard = Instant::now();
+                    return self.read(text.to_string()).map(Some);
+                }
                 Ok(Message::Close(frame)) => {
                     return Err(self.ended(frame.map_or("no reason given".into(), |frame| frame.reason.to_string())));
                 }
@@ -187,6 +230,9 @@ impl Stream {
                 Err(tungstenite::Error::Io(error))
                     if matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut) =>
                 {
+                    if self.heard.elapsed() < SILENCE {
+                        return Ok(None);
+                    }
                     return Err(self.ended(format!("it has been silent for {} seconds", SILENCE.as_secs())));
                 }
                 Err(error) => return Err(self.ended(error.to_string())),

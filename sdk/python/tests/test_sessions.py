@@ -372,6 +372,48 @@ def test_of_two_guards_with_one_key_the_last_one_holds(owner: Client, made: Made
     ended(owner)
 
 
+def test_an_owner_without_a_session_key_leaves_a_cancel_that_follows_his_offers(
+    owner: Client, made: Made, relay: Relay
+) -> None:
+    with Client(relay.url, key=owner._core.sender.key) as own:
+        guard = own.cancel_on_disconnect().__enter__()
+        leaving = guard._leaving
+        assert guard.is_held and leaving.left is None, "nothing rests, so nothing is left"
+        placed = [own.sell("EUR/USD", "1", str(500 + n)).sequence for n in range(3)]
+
+        def named(sequences: list[int | None]) -> None:
+            while set(leaving._listed or ()) != set(sequences) or leaving.left is None or leaving._is_awaited:
+                assert guard.error is None
+                time.sleep(0.02)
+
+        named(placed)
+        assert placed[0] is not None
+        own.cancel(placed[0])
+        named(placed[1:])
+        guard.withdraw()
+        assert len(own.offers()) == 2, "a regular end leaves the offers"
+        # What was withdrawn gives its numbers to the next transactions, and counts no more.
+        numbers = own._core.sender.numbers
+        while numbers._free:
+            own.pay(EthereumKey(KEYS[4]).address, "USD", "0.01")
+        assert len(own.offers()) == 2
+        key = Ed25519Key.generate()
+        own.add_session(key, CAPS, lasts=LONG)
+        bot = made(key=key, account=owner.address, slot=1)
+        bot.sell("EUR/USD", "5", "700")
+        # One cancel names 32 offers: the newest.
+        for n in range(31):
+            own.sell("EUR/USD", "1", str(600 + n), wait=False)
+        ended(own, offers=34)
+        again = own.cancel_on_disconnect().__enter__()
+        assert again.is_held and again.beyond == 1 and placed[1] not in (again._leaving._listed or ())
+        relay.cut()
+        ended(owner, offers=2)
+        again.close()
+        assert again.error is not None
+    assert {one.slot for one in owner.offers()} == {0, 1}, "those of session keys are not his key's"
+
+
 def test_a_node_that_dies_submits_nothing_and_the_timer_ends_the_offers(tmp_path: Path) -> None:
     home = tmp_path / "home"
     said("init", "--home", home, "--asset", "USD:2", "--asset", "EUR:2", "--fee", "0.01", "--supply", "1000000")
@@ -418,6 +460,17 @@ def test_an_event_loop_has_the_same(demo: Demo, owner: Client) -> None:
         async with AsyncClient(demo.url, key=owner._core.sender.key) as own:
             added = await own.add_session(key, CAPS, lasts=LONG)
             assert [one.slot for one in await own.sessions()] == [added.slot] == [1]
+            await own.sell("EUR/USD", "1", "600")
+            guard = own.cancel_on_disconnect()
+            async with guard:
+                assert guard.is_held and guard.beyond == 0
+            assert len(await own.offers()) == 1
+            async with own.cancel_on_disconnect() as left:
+                assert left.is_held
+                await left.close()
+                while await own.offers():
+                    await asyncio.sleep(0.02)
+                left._leaving.is_withdrawn = True
             await trade()
             assert (await own.revoke_session(1)).state == "executed"
 

@@ -8,7 +8,7 @@ import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation }
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
-import { DisconnectGuard } from "./guard.js";
+import { DisconnectGuard, type Ending } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
@@ -291,10 +291,24 @@ export class Client {
   /**
    * A connection that ends all offers of a slot, by default the own one, when it breaks: the node has a signed stop and submits
    * it then. `withdraw` at a regular end keeps them. A node that fails does nothing: then the timer of the slot ends them.
+   *
+   * An account's own key without a `slot` leaves a cancel of its resting offers, the newest 32 of them: the cancel follows the
+   * account block by block, an offer of the last moment is not in it, and no timer stands behind it.
    */
   cancelOnDisconnect({ slot }: { slot?: number } = {}): Promise<DisconnectGuard> {
     const [open, login] = [() => this.open(), (challenge: Challenge) => this.login(challenge)];
-    return DisconnectGuard.open({ server: this.server, sender: this.sender, slot: this.slots.slot(slot), open, login });
+    const parts = { server: this.server, sender: this.sender, open, login };
+    if (slot === undefined && this.sender.slot === 0) return DisconnectGuard.open({ ...parts, ending: () => this.cancelOfOwn(), follows: `account:${this.address}` });
+    const stop: Operation = { kind: "SessionAlive", slot: this.slots.slot(slot), through: 0n };
+    return DisconnectGuard.open({ ...parts, ending: async () => ({ operation: stop, offers: [], beyond: 0 }), follows: null });
+  }
+  /** What cancels the newest resting offers of the account's own key. */
+  private async cancelOfOwn(): Promise<Ending> {
+    const assets = await this.session.assets();
+    const own = (await this.offers()).filter((one) => one.slot === 0).sort((a, b) => (a.id < b.id ? 1 : -1));
+    const named = own.slice(0, CANCELS_MAX);
+    const operation: Operation | null = named.length > 0 ? { kind: "Cancel", offers: named.map((one) => placeOf(one, assets)) } : null;
+    return { operation, offers: named.map((one) => one.id), beyond: own.length - named.length };
   }
   private get slots(): Slots {
     return new Slots(this.session, this.sender);

@@ -212,6 +212,39 @@ test("offers stay when the stop is withdrawn, and of two guards the last one hol
   await left(owner, 0);
 });
 
+test("an owner without a session key leaves a cancel that follows his offers", { skip }, async () => {
+  const { owner, bot } = await world();
+  await bot.sell("EUR/USD", "5", "700");
+  const between = await relay();
+  const own = new Client(between.url, { key: owner["options"].key!, socket });
+  const guard = await own.cancelOnDisconnect();
+  assert.ok(guard.isHeld && guard["left"] === null, "none of his offers rests, so nothing is left");
+  const placed = [];
+  for (const price of ["500", "501", "502"]) placed.push((await own.sell("EUR/USD", "1", price)).sequence!);
+  const named = async (offers: bigint[]) => {
+    while (guard["listed"] !== [...offers].reverse().join() || guard["left"] === null || guard["isAwaited"]) {
+      assert.equal(guard.error, null);
+      await pause(20);
+    }
+  };
+  await named(placed);
+  await own.cancel(placed[0]!);
+  await named(placed.slice(1));
+  await guard.withdraw();
+  assert.equal((await own.offers()).length, 3, "a regular end leaves the offers");
+  // One cancel names 32 offers: the newest.
+  for (let n = 0; n < 31; n += 1) await own.sell("EUR/USD", "1", String(600 + n), { wait: false });
+  await left(own, 34);
+  const again = await own.cancelOnDisconnect();
+  assert.deepEqual([again.isHeld, again.beyond, again["listed"]?.split(",").includes(String(placed[1]))], [true, 1, false]);
+  between.cut();
+  await left(owner, 2);
+  await again.ended;
+  assert.ok(again.error && !again.isHeld);
+  between.close();
+  assert.deepEqual((await owner.offers()).map((one) => one.slot).sort(), [0, 1], "those of session keys are not his key's");
+});
+
 test("a stop is renewed as numbers pass", { skip }, async () => {
   const { owner, bot } = await world();
   const guard = await bot.cancelOnDisconnect();

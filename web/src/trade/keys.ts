@@ -4,16 +4,19 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { addressOf, signTyped } from "@walras/client/ethereum";
+import type { Ed25519Key } from "@walras/client/keys";
 import { fromHex, toHex, type TypedData } from "@walras/client/typed";
 import { Told } from "./told";
 
 export type Trader = {
-  kind: "demo" | "local" | "wallet";
+  kind: "demo" | "local" | "wallet" | "session";
   name: string;
-  /** Lower-case. */
+  /** The account, lower-case. */
   address: string;
-  /** The signature, `0x` and 65 bytes. */
+  /** The account's signature, `0x` and 65 bytes. */
   sign(data: TypedData): Promise<string>;
+  /** The session key that signs in the account's place: it only places orders and cancels. */
+  session?: { slot: number; key: Ed25519Key };
 };
 
 /**
@@ -36,8 +39,9 @@ function ofKey(kind: "demo" | "local", name: string, key: Uint8Array): Trader {
   return { kind, name, address: addressOf(key), sign: async (data) => signTyped(key, data) };
 }
 
-/** A key as this browser keeps it: AES-256-GCM under a key that PBKDF2 derives from the passphrase. */
-type Kept = { address: string; salt: string; nonce: string; encrypted: string; rounds: number };
+/** A secret as this browser keeps it: AES-256-GCM under a key that PBKDF2 derives from a passphrase. */
+export type Sealed = { salt: string; nonce: string; encrypted: string; rounds: number };
+type Kept = { address: string } & Sealed;
 const KEPT = "walras.key";
 const ROUNDS = 600_000;
 export const LEAST_PASSPHRASE = 8;
@@ -58,10 +62,7 @@ function kept(): Kept | null {
 /** Keeps a new key, or the one that `hex` writes, under a passphrase; it replaces the one before. */
 export async function keepKey(passphrase: string, hex: string | null): Promise<Trader> {
   const key = hex === null ? secp256k1.utils.randomSecretKey() : readKey(hex);
-  const [salt, nonce] = [crypto.getRandomValues(new Uint8Array(16)), crypto.getRandomValues(new Uint8Array(12))];
-  const lock = await lockOf(passphrase, salt, ROUNDS);
-  const encrypted = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv: nonce }, lock, key as BufferSource));
-  const record: Kept = { address: addressOf(key), salt: toHex(salt), nonce: toHex(nonce), encrypted: toHex(encrypted), rounds: ROUNDS };
+  const record: Kept = { address: addressOf(key), ...(await seal(key, passphrase)) };
   localStorage.setItem(KEPT, JSON.stringify(record));
   return ofKey("local", "Key in this browser", key);
 }
@@ -79,10 +80,22 @@ export async function exportKey(passphrase: string): Promise<string> {
 async function openKey(passphrase: string): Promise<Uint8Array> {
   const record = kept();
   if (!record) throw new Told("This browser keeps no key: create or import one.");
-  const lock = await lockOf(passphrase, fromHex(record.salt), record.rounds);
+  return unseal(record, passphrase);
+}
+
+export async function seal(secret: Uint8Array, passphrase: string): Promise<Sealed> {
+  const [salt, nonce] = [crypto.getRandomValues(new Uint8Array(16)), crypto.getRandomValues(new Uint8Array(12))];
+  const lock = await lockOf(passphrase, salt, ROUNDS);
+  const encrypted = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv: nonce }, lock, secret as BufferSource));
+  return { salt: toHex(salt), nonce: toHex(nonce), encrypted: toHex(encrypted), rounds: ROUNDS };
+}
+
+/** What was sealed. Throws with a sentence for the reader where the passphrase is wrong. */
+export async function unseal(sealed: Sealed, passphrase: string): Promise<Uint8Array> {
+  const lock = await lockOf(passphrase, fromHex(sealed.salt), sealed.rounds);
   try {
-    const iv = fromHex(record.nonce) as BufferSource;
-    return new Uint8Array(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, lock, fromHex(record.encrypted) as BufferSource));
+    const iv = fromHex(sealed.nonce) as BufferSource;
+    return new Uint8Array(await crypto.subtle.decrypt({ name: "AES-GCM", iv }, lock, fromHex(sealed.encrypted) as BufferSource));
   } catch {
     throw new Told("The passphrase is wrong.");
   }

@@ -4,12 +4,12 @@
  */
 import type { Account, Asset, Book, Offer, TransactionStatus } from "@walras/client/bodies";
 import { fromUnits, multiply, parseDecimal, round, roundSignificant, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
-import type { Life } from "@walras/client/encoding";
+import type { Life, Operation } from "@walras/client/encoding";
 import { lockedBy, type ExactOrder, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, path, post } from "../api";
 import type { Trader } from "./keys";
-import { checkStatus } from "../words";
+import { checkStatus, remedy } from "../words";
 import { Told } from "./told";
 
 export type OrderState =
@@ -77,16 +77,40 @@ export function exactPreviewOf(order: Pick<ExactOrder, "side" | "quote" | "amoun
 }
 
 type Unsigned = { sequence: string; until: string; unsigned: string; hash: string; typed_data: TypedData };
-type Asked = { type: string } & Record<string, string | Record<string, string>[]>;
+export type Asked = { type: string } & Record<string, string | number | Record<string, string>[]>;
+/** A signed transaction as the node takes it. */
+export type SignedTransaction = { transaction: string; signature: string; sequence: string; until: string };
 
 /** Asks the node to lay out a transaction, checks that it is what was asked for, and has it signed. */
-async function signed(trader: Trader, operation: Asked, assets: Map<string, Asset>, height: number) {
+export async function signed(trader: Trader, operation: Asked, assets: Map<string, Asset>, height: number): Promise<SignedTransaction> {
   const until = (BigInt(height) + LASTS).toString();
+  if (trader.session) return signedBySession(trader.address, trader.session, operation, until, assets);
   const told = await post<Unsigned>("typed-data", { account: trader.address, until, operation });
   const network = await get<{ chain: string; network: string }>("limits");
   check(told, trader, operation, until, network, assets);
   const signature = await trader.sign(told.typed_data);
   return { transaction: told.unsigned, signature, sequence: told.sequence, until: told.until };
+}
+
+/** A session key signs what this page has laid out, under the next number of its slot. */
+async function signedBySession(address: string, { slot, key }: NonNullable<Trader["session"]>, asked: Asked, until: string, assets: Map<string, Asset>): Promise<SignedTransaction> {
+  const { chain, network } = await get<{ chain: string; network: string }>("limits");
+  const { sessions = [] } = await get<Account>(path("accounts", address));
+  const found = sessions.find((one) => one.slot === slot && one.key === key.public);
+  if (!found) throw new Told(`The account has no session key in slot ${slot} any more: it was revoked. Choose who trades, or add a new key in the account's view.`);
+  const sequence = BigInt(found.sequence.next);
+  const body = { chain: BigInt(chain), account: address, sequence, until: BigInt(until), operation: operationOf(asked, assets) };
+  const { bytes } = await key.sign(body, network);
+  return { transaction: toHex(bytes.slice(0, -SIGNATURE_BYTES)), signature: toHex(bytes.slice(-SIGNATURE_BYTES)), sequence: String(sequence), until };
+}
+
+/** The operation as it is encoded: assets by their numbers. */
+export function operationOf({ type, ...asked }: Asked, assets: Map<string, Asset>): Operation {
+  const one = ([name, value]: [string, unknown]): [string, unknown] => {
+    if (Array.isArray(value)) return [name, value.map((each: object) => Object.fromEntries(Object.entries(each).map(one)))];
+    return [name, isAsset(name) ? assets.get(String(value))?.asset : value];
+  };
+  return { kind: KINDS[type], ...Object.fromEntries(Object.entries(asked).map(one)) } as unknown as Operation;
 }
 
 /** Throws where the typed data says anything else than `operation`: a node must not choose what is signed. */
@@ -105,16 +129,16 @@ export function check(
   if (domain["name"] !== "Walras" || String(domain["chainId"]) !== network.chain || domain["salt"] !== network.network) throw differs("network");
   const fixed = { account: trader.address, until, sequence: told.sequence };
   for (const [name, value] of Object.entries(fixed)) if (String(message[name]).toLowerCase() !== value) throw differs(name);
-  const compare = (said: Record<string, unknown>, wanted: Record<string, string | Record<string, string>[]>, structure: string, more: number): void => {
+  const compare = (said: Record<string, unknown>, wanted: Omit<Asked, "type">, structure: string, more: number): void => {
     for (const [name, value] of Object.entries(wanted)) {
       const told = said[name];
       if (Array.isArray(value)) {
         if (!Array.isArray(told) || told.length !== value.length) throw differs(name);
-        value.forEach((one, at) => compare(told[at] as Record<string, unknown>, one, LISTED, 0));
+        value.forEach((one, at) => compare(told[at] as Record<string, unknown>, one, LISTED[name] ?? "", 0));
         continue;
       }
-      const number = assets.get(value)?.asset;
-      if (name === "limit" ? !isAbout(String(told), value) : String(told) !== (isAsset(name) ? String(number) : value)) throw differs(name);
+      const text = String(value);
+      if (name === "limit" ? !isAbout(String(told), text) : String(told) !== (isAsset(name) ? String(assets.get(text)?.asset) : text)) throw differs(name);
     }
     if (types[structure]?.length !== Object.keys(wanted).length + more) throw differs("structure");
   };
@@ -122,9 +146,13 @@ export function check(
   if (toHex(hashTypedData(told.typed_data)) !== told.hash) throw differs("hash");
 }
 
-const KINDS: Record<string, string> = { create_offer: "CreateOffer", exact: "Exact", cancel: "Cancel", pay: "Pay" };
-/** The structure of the offers that a cancel names. */
-const LISTED = "Offer";
+const KINDS: Record<string, string> = {
+  ...{ create_offer: "CreateOffer", exact: "Exact", cancel: "Cancel", pay: "Pay" },
+  ...{ authorize_session: "AuthorizeSession", revoke_session: "RevokeSession", session_alive: "SessionAlive" },
+};
+/** The structures of what stands in lists. */
+const LISTED: Record<string, string> = { offers: "Offer", caps: "SessionCap" };
+const SIGNATURE_BYTES = 64;
 /** The most offers that one cancel names. */
 const CANCELS_MAX = 32;
 /** The page does not name its orders. */
@@ -177,7 +205,7 @@ export class OrderBook {
     } catch (error) {
       // Without an answer nobody knows: the order is sent again with the next look.
       if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500 || error.status === 429) throw error;
-      order.state = { is: "refused", why: error.message };
+      order.state = { is: "refused", why: remedy(error.code, error.message) };
     }
     this.keep();
   }
@@ -219,7 +247,7 @@ async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): P
     checkStatus(status.status);
     if (status.status === "pending") return null;
     const { outcome } = status;
-    if (outcome.result === "refused") return { is: "refused", why: outcome.message };
+    if (outcome.result === "refused") return { is: "refused", why: remedy(outcome.code, outcome.message) };
     if (outcome.result === "exact") {
       const { sold, bought, returned, why } = outcome;
       return { is: "exact", height: status.height, sold, bought, returned, why };

@@ -1,4 +1,4 @@
-/** One account: balances, resting offers, fills as they happen, and its history. */
+/** One account: balances, resting offers, fills as they happen, its session keys, and its history. */
 import type { View } from "./view";
 import { parseDecimal, roundSignificant, trimZeros } from "@walras/client/decimal";
 import { format, formatAmount, humanPrice } from "../amount";
@@ -13,6 +13,7 @@ import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
 import { historyPanel } from "./history";
+import { sessionsPanel } from "./session-keys";
 import { numeraire } from "../value";
 import { brief, count, explain, orderName, outcomeText } from "../words";
 
@@ -115,6 +116,7 @@ function accountPanels(live: Live, address: string) {
   const fills = fillsTable(live);
   const outcomes = outcomesTable();
   const history = historyPanel(live, address.toLowerCase());
+  const sessions = sessionsPanel(live, address.toLowerCase(), () => loading.request());
   let account: Account | null = null;
   let resting: Offer[] = [];
   let filled: (Fill & { height: number })[] = [];
@@ -175,6 +177,7 @@ function accountPanels(live: Live, address: string) {
       summary.set("sequence", count(account.sequence.highest));
       summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
       balances.show(account.balances);
+      sessions.show(account);
       offers.show(resting);
     }
     fills.show(filled);
@@ -195,11 +198,13 @@ function accountPanels(live: Live, address: string) {
         panel("Fills since this view opened", { class: "tall" }, fills.element),
         panel("Transactions since this view opened", { class: "tall" }, outcomes.element),
       ),
+      sessions.element,
       history.element,
     ],
     update,
     close() {
       stop();
+      sessions.close();
       loading.close();
       history.close();
     },

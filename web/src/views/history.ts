@@ -183,7 +183,7 @@ function openers(open: (number: string) => void) {
   return (key: string, number: string): HTMLElement => {
     const known = kept.get(key);
     if (known) return known;
-    const made = h("button", { type: "button", class: "plain", "aria-label": `What became of order ${orderName(number)}`, click: () => open(number) }, "Details");
+    const made = h("button", { type: "button", class: "plain", "aria-label": `Details: what became of order ${orderName(number)}`, click: () => open(number) }, "Details");
     kept.set(key, made);
     return made;
   };

@@ -16,6 +16,8 @@ export function whole(units: string, decimals: number): string {
   return value ? format(trimZeros(value, 0)) : units;
 }
 
+const bySession = (order: string): string => (slotOf(BigInt(order)) === 0 ? "" : `, by ${placedBy(order)}`);
+
 type Row = { key: string; placed: KeptOrder | null; offer: Offer | null };
 
 /** What this browser has placed on the pair, and what else of the account rests there. */
@@ -48,14 +50,15 @@ export function ordersTable(live: Live, base: string, quote: string, cancel: (of
     if (!offer) return "–";
     const price = parseDecimal(offer.price);
     const of = offer.sell === base ? price : price && divide({ digits: 1n, scale: 0 }, price);
-    const by = slotOf(BigInt(offer.id)) === 0 ? "" : `, by ${placedBy(offer.id)}`;
+    const by = bySession(offer.id);
     return `${offer.sell === base ? "Sell" : "Buy with"} ${whole(offer.amount, live.decimals(offer.sell))} ${offer.sell} at ${formatPrice(of)} ${quote}${by}`;
   }
 
   function placedWords(placed: KeptOrder): string {
     const verb = placed.order.side === "buy" ? "Buy" : "Sell";
-    if (placed.kind !== "exact") return `${verb} ${placed.order.amount} ${base} at ${placed.order.price} ${quote}`;
-    return `${verb} exactly ${placed.order.amount} ${base} for at ${placed.order.side === "buy" ? "most" : "least"} ${placed.order.bound} ${quote}`;
+    const by = bySession(placed.sequence);
+    if (placed.kind !== "exact") return `${verb} ${placed.order.amount} ${base} at ${placed.order.price} ${quote}${by}`;
+    return `${verb} exactly ${placed.order.amount} ${base} for at ${placed.order.side === "buy" ? "most" : "least"} ${placed.order.bound} ${quote}${by}`;
   }
 
   function state({ placed, offer }: Row) {

@@ -1,4 +1,4 @@
-/** The choice of who trades: a public account of a demo, a key kept in this browser, or a browser wallet. */
+/** The choice of who trades: a public account of a demo, a key or session key kept in this browser, or a browser wallet. */
 import { h, notice } from "../dom";
 import type { Status } from "@walras/client/bodies";
 import { get } from "../api";
@@ -6,12 +6,13 @@ import type { Live } from "../live";
 import { balances, pay } from "../trade/orders";
 import { DEMO_CHAIN, LEAST_PASSPHRASE, demoTraders, exportKey, forgetKey, hasWallet, keepKey, keptAddress, unlockKey, walletTrader, type Trader } from "../trade/keys";
 import { choose, current } from "../trade/session";
+import { keptSessions, unlockSession } from "../trade/session-keys";
 import { brief, explain } from "../words";
 
 /** What a new key gets on a demo's chain, in whole units of each of the first two assets. */
 const FIRST_MONEY = 100n;
 
-type Choice = "none" | "unlock" | "new" | "import" | "wallet" | "export" | "forget" | `demo ${number}`;
+type Choice = "none" | "unlock" | "new" | "import" | "wallet" | "export" | "forget" | `demo ${number}` | `session ${string}`;
 
 export function traderChoice(live: Live) {
   const problem = notice();
@@ -43,6 +44,7 @@ export function traderChoice(live: Live) {
       ["none", "Choose…"],
       ...(demos ?? []).map((one, at): [Choice, string] => [`demo ${at}`, `${one.name} (${brief(one.address, 4)})`]),
       ...(kept === null ? [] : ([["unlock", `Key in this browser (${brief(kept, 4)})`]] as [Choice, string][])),
+      ...keptSessions().map(({ key, account }): [Choice, string] => [`session ${key}`, `Session key ${brief(key, 4)} of ${brief(account, 4)}`]),
       ...(hasWallet() ? ([["wallet", "Browser wallet"]] as [Choice, string][]) : []),
       ["new", kept === null ? "New key in this browser…" : "New key, in place of the one in this browser…"],
       ["import", "Import a key…"],
@@ -50,15 +52,16 @@ export function traderChoice(live: Live) {
     ];
     select.replaceChildren(...options.map(([value, text]) => h("option", { value }, text)));
     select.value = wanted === "none" ? choiceOf(current()) : wanted;
-    const isForm = wanted === "unlock" || wanted === "new" || wanted === "import" || wanted === "export";
+    const isForm = wanted === "unlock" || wanted === "new" || wanted === "import" || wanted === "export" || wanted.startsWith("session ");
     form.hidden = !isForm;
     keyRow.hidden = wanted !== "import";
-    button.textContent = { unlock: "Unlock", new: "Create", import: "Import", export: "Show" }[wanted as string] ?? "";
+    button.textContent = { unlock: "Unlock", new: "Create", import: "Import", export: "Show" }[wanted as string] ?? "Unlock";
     money.hidden = !(current()?.kind === "local" && (demos?.length ?? 0) > 0);
   }
 
   function choiceOf(trader: Trader | null): Choice {
     if (trader?.kind === "demo") return `demo ${(demos ?? []).findIndex((one) => one.address === trader.address)}`;
+    if (trader?.session) return `session ${trader.session.key.public}`;
     if (trader?.kind === "local") return "unlock";
     return trader?.kind === "wallet" ? "wallet" : "none";
   }
@@ -100,6 +103,7 @@ export function traderChoice(live: Live) {
     problem.say(null);
     try {
       if (wanted === "unlock") done(await unlockKey(passphrase.value));
+      else if (wanted.startsWith("session ")) done(await unlockSession(wanted.slice("session ".length), passphrase.value));
       else if (wanted === "export") show(await exportKey(passphrase.value));
       else done(await keepKey(passphrase.value, wanted === "import" ? key.value : null));
     } catch (error) {

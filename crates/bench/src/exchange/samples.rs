@@ -46,6 +46,7 @@ pub(super) struct Kind {
 pub(super) struct Samples {
     pub(super) transactions: Vec<f64>,
     pub(super) fills: Vec<f64>,
+    pub(super) pool_fills: Vec<f64>,
     pub(super) total_ms: Vec<f64>,
     pub(super) stages_ms: BTreeMap<&'static str, Vec<f64>>,
 }
@@ -54,6 +55,8 @@ pub(super) struct Sample {
     pub(super) transactions: usize,
     /// Offers that executed, in full or in part: those of the block, and those that rested.
     pub(super) fills: usize,
+    /// Pools that traded.
+    pub(super) pool_fills: usize,
     pub(super) total_ms: f64,
     pub(super) stages_ms: Vec<(&'static str, f64)>,
 }
@@ -80,8 +83,9 @@ impl Clock {
     }
 
     pub(super) fn sample(self, transactions: usize, applied: Applied) -> (Sample, Changes) {
-        let (fills, total_ms) = (applied.batch.fills.len(), milliseconds(self.begun));
-        (Sample { transactions, fills, total_ms, stages_ms: self.stages_ms }, applied.changes)
+        let (fills, pool_fills) = (applied.batch.fills.len(), applied.batch.pools.len());
+        let total_ms = milliseconds(self.begun);
+        (Sample { transactions, fills, pool_fills, total_ms, stages_ms: self.stages_ms }, applied.changes)
     }
 }
 
@@ -89,6 +93,7 @@ impl Samples {
     pub(super) fn add(&mut self, sample: Sample) {
         self.transactions.push(sample.transactions as f64);
         self.fills.push(sample.fills as f64);
+        self.pool_fills.push(sample.pool_fills as f64);
         self.total_ms.push(sample.total_ms);
         for (stage, ms) in sample.stages_ms {
             self.stages_ms.entry(stage).or_default().push(ms);
@@ -122,6 +127,7 @@ impl Samples {
             "p10_per_second": self.per_second_at(0.1),
             "p90_per_second": self.per_second_at(0.9),
             "fills": median(self.fills.clone()),
+            "pool_fills": median(self.pool_fills.clone()),
             "block_ms": self.ms(),
             "stages_ms": stages,
         })

@@ -13,6 +13,7 @@
 //! Nothing is printed: what a person may want to see meanwhile goes to a callback ([`Progress`]).
 
 mod fate;
+mod held;
 mod pending;
 mod reservation;
 
@@ -21,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use api::TransactionBody;
 use primitives::{
-    Address, Body, Digest, Height, Operation, SecretKey, Sequence, SessionSlot, Transaction, TransactionId,
-    UNTIL_USUAL, slot_of,
+    Address, Body, Digest, Height, Operation, SecretKey, Sequence, SessionSlot, Transaction, TransactionId, UNTIL_USUAL,
 };
 
 pub use fate::Fate;
+use held::{Number, is_by};
 pub use pending::Pending;
 pub use reservation::{NetworkPin, Reservation};
 
@@ -192,17 +193,20 @@ impl Wallet {
             Some(Same::Refused(kept)) if numbering.sequence.is_none() && numbering.until.is_none() => return Ok(*kept),
             Some(Same::Refused(_)) | None => {}
         }
-        let sequence = match numbering.sequence {
-            Some(sequence) => sequence,
-            None => self.next_sequence(signatory, stored, tell)?,
+        let number = match (numbering.sequence, numbering.until) {
+            (Some(sequence), _) => Number::named(sequence),
+            // The end that is named may come before that of what had a number that was let go.
+            (None, Some(_)) => Number::named(self.next_sequence(signatory, stored, tell)?),
+            (None, None) => self.free_number(signatory, stored, tell)?,
         };
         let until = match numbering.until {
             Some(until) => until,
-            None => self.node.height()?.saturating_add(UNTIL_USUAL),
+            None => self.node.height()?.saturating_add(UNTIL_USUAL).max(number.least),
         };
-        let body = Body { chain: *chain, account: *account, sequence, until, operation };
+        let body = Body { chain: *chain, account: *account, sequence: number.sequence, until, operation };
         let transaction = body.sign(network, key);
         pending.keep(&transaction)?;
+        number.take(self);
         Ok(transaction)
     }
 
@@ -257,26 +261,23 @@ impl Wallet {
         tell: Tell<'_>,
     ) -> Result<Sequence, ClientError> {
         self.wait_until_caught_up(tell)?;
-        let (highest, next) = match signatory.slot {
-            0 => self.node.sequence(&signatory.account)?,
-            slot => self.node.session_sequence(&signatory.account, slot)?,
-        };
+        let (highest, next) = self.numbers(signatory)?;
         let above = stored.map_or(0, |stored| stored.saturating_add(1));
         let fits = above <= highest.saturating_add(signatory.sequence_window);
         Ok(if fits { next.max(above) } else { next })
     }
 
-    /// The highest number of a key's stored transactions, and one of the same operation, if there is one. Those
+    /// The highest number of a key's stored and held transactions, and a stored one of the same operation. Those
     /// that took effect, and those that were refused and have ended, are removed.
     fn stored(
         &self,
         pending: &Pending,
-        Signatory { account, slot, .. }: &Signatory,
+        signatory: &Signatory,
         operation: &Operation,
     ) -> Result<(Option<Sequence>, Option<Same>), ClientError> {
-        let (mut highest, mut same) = (None, None);
+        let (mut highest, mut same) = (self.highest_held(signatory)?, None);
         let mut all = pending.all()?;
-        all.retain(|kept| kept.body.account == *account && slot_of(kept.body.sequence) == *slot);
+        all.retain(|kept| is_by(kept, signatory));
         let height = if all.is_empty() { 0 } else { self.node.height()? };
         for kept in all {
             let (id, fate) = (kept.id(), Fate::of(&self.node, &kept.id())?);

@@ -1,7 +1,8 @@
 //! Signed transactions whose result the wallet has not seen, in a folder beside the key file.
 //!
 //! A transaction is written there before it is sent, and removed when it is committed or can no longer be. So it can
-//! be sent again unchanged, with the same id, and takes effect once.
+//! be sent again unchanged, with the same id, and takes effect once. Those that are left with a node, which this wallet
+//! does not send, lie in folders of their own.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -19,6 +20,16 @@ impl Pending {
     /// The folder of a key file.
     pub fn of(key: &Path) -> Pending {
         Pending(beside(key, ".pending"))
+    }
+
+    /// The folder of those that are left with a node.
+    pub(super) fn held(key: &Path) -> Pending {
+        Pending(beside(key, ".held"))
+    }
+
+    /// The folder of those that were left and are let go: their numbers are taken next.
+    pub(super) fn released(key: &Path) -> Pending {
+        Pending(beside(key, ".released"))
     }
 
     fn file(&self, id: &TransactionId) -> PathBuf {

@@ -33,18 +33,26 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
     let published = api.published();
     let mut progress = Progress { height: published.views().height(), ..Progress::default() };
     let mut message = match channel {
+        // The height is that of what is told, also where a block comes meanwhile.
         Channel::Blocks => {
             let views = published.views();
+            progress.height = views.height();
             json!({"blocks": views.blocks(u64::MAX).take(20).map(json::block).collect::<Vec<_>>()})
         }
         Channel::Batches => {
             let views = published.views();
+            progress.height = views.height();
             json!({"batch": views.batches().next_back().map(|batch| api.symbols.batch(batch))})
         }
         Channel::Trades(market) => {
-            let last = published.views().batches().next_back().cloned();
-            let trades = last.map(|batch| trades(api, market, &batch));
-            json!({"trades": trades.unwrap_or_default()})
+            let (height, last) = {
+                let views = published.views();
+                (views.height(), views.batches().next_back().cloned())
+            };
+            progress.height = height;
+            // Before the first batch there are none.
+            let trades = last.map_or(Vec::new(), |batch| trades(api, market, &batch));
+            json!({ "trades": trades })
         }
         Channel::Candles(base, quote, interval) => {
             let sides = api.sides(base, quote)?;

@@ -140,6 +140,9 @@ pub enum Bench {
         /// book.
         #[arg(long)]
         fill: Option<usize>,
+        /// Pools that trade in each batch, at most as many as there are pairs of assets.
+        #[arg(long, default_value_t = 0)]
+        pools: usize,
         /// Numbers of offers that end in one block, at most 500,000.
         #[arg(long, value_delimiter = ',', default_values_t = [100_000usize])]
         ends: Vec<usize>,
@@ -587,6 +590,7 @@ impl Bench {
                 resting,
                 signed_transactions,
                 fill,
+                pools,
                 ends,
                 threads,
                 directory,
@@ -600,6 +604,7 @@ impl Bench {
                     resting,
                     signed_transactions,
                     fill,
+                    pools,
                     ends,
                     modes: bench::exchange::BlockMode::ALL.to_vec(),
                     fill_signed: false,

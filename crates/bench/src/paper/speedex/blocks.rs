@@ -17,6 +17,7 @@ fn filling(options: &PaperOptions, modes: &[BlockMode], signed_and_logged: bool)
         resting: 0,
         signed_transactions: 0,
         fill: Some(options.pick(40_000, 20_000_000)),
+        pools: 0,
         ends: Vec::new(),
         modes: modes.to_vec(),
         fill_signed: signed_and_logged,

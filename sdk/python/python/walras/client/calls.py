@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote as escaped
 
 from walras.client.amounts import Assets, assets_of
-from walras.client.encoding import address_bytes
+from walras.client.encoding import OfferPlace, address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
@@ -27,7 +27,7 @@ from walras.client.models import (
     Ticker,
 )
 
-__all__ = ["Session"]
+__all__ = ["Session", "place_of"]
 
 T = TypeVar("T")
 PAGE = 1_000
@@ -207,3 +207,8 @@ class Session:
             return [Block.of(one) for one in body["blocks"]]
 
         return (yield from self.get("/v1/blocks", decode, limit=limit, before=before))
+
+
+def place_of(offer: Offer, assets: Assets) -> OfferPlace:
+    """How a cancel or a replacement names an offer."""
+    return OfferPlace(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)

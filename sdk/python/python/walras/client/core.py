@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
-from walras.client.calls import Session
+from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, Exact, OfferPlace, Pay, Replace, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, Exact, Pay, Replace, address_bytes, raw
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -83,8 +83,9 @@ class Core:
         return Slots(self.session, self.sender)
 
     def leaving(self, slot: int | None) -> Leaving:
-        """A connection that leaves the stop of a slot with the node."""
-        return Leaving(self.slots, self.slots.slot(slot), self.login)
+        """A connection that leaves the stop of a slot with the node; of an account's own key without one, a cancel."""
+        is_named = slot is not None or self.sender.slot != 0
+        return Leaving(self.slots, self.slots.slot(slot) if is_named else None, self.login)
 
     @staticmethod
     def headers(token: str | None) -> dict[str, str]:
@@ -246,7 +247,7 @@ class Core:
     def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
         assets = yield from self.session.assets()
         offer = yield from self._resting(offer)
-        return (yield from self.sender.send(Cancel((_place_of(offer, assets),)), wait, None))
+        return (yield from self.sender.send(Cancel((place_of(offer, assets),)), wait, None))
 
     def _resting(self, offer: Offer | int) -> Flow[Offer]:
         if not isinstance(offer, int):
@@ -266,7 +267,7 @@ class Core:
         offer = yield from self._resting(offer)
         sell, buy = assets[offer.sell], assets[offer.buy]
         limit = limit_of(price, sell, buy)
-        operation = Replace(_place_of(offer, assets), sell.units(offer.amount), sell.units(amount), limit)
+        operation = Replace(place_of(offer, assets), sell.units(offer.amount), sell.units(amount), limit)
         _check_size(CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
         return (yield from self.sender.send(operation, wait, None))
 
@@ -279,7 +280,7 @@ class Core:
         mine = [offer for offer in offers if pair is None or {offer.sell, offer.buy} == pair]
         ids = []
         for at in range(0, len(mine), CANCELS_MAX):
-            places = tuple(_place_of(offer, assets) for offer in mine[at : at + CANCELS_MAX])
+            places = tuple(place_of(offer, assets) for offer in mine[at : at + CANCELS_MAX])
             try:
                 ids.append((yield from self.sender.send(Cancel(places), False, None)).id)
             except TransactionRefusedError as error:
@@ -294,10 +295,6 @@ class Core:
                 if error.code != "unknown_offer":
                     raise
         return fates
-
-
-def _place_of(offer: Offer, assets: Assets) -> OfferPlace:
-    return OfferPlace(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
 
 
 def _check_size(offer: CreateOffer, assets: Assets) -> None:

@@ -25,7 +25,7 @@ __all__ = ["AsyncDisconnectGuard", "AsyncKeepAlive", "DisconnectGuard", "KeepAli
 
 _RETRY_S = 0.5
 _LOOK_S = 0.1
-_BROKEN = "the connection ended before the node said that it has withdrawn the stop: offers of the slot may have ended"
+_BROKEN = "the connection ended before the node said that it submits nothing: the guarded offers may have ended"
 
 
 class KeepAlive:
@@ -102,17 +102,17 @@ class AsyncKeepAlive:
 
 
 class DisconnectGuard:
-    """A connection whose end ends the offers of a slot; see `Client.cancel_on_disconnect`. The `with` block begins once
-    the node holds the stop."""
+    """A connection whose end ends offers; see `Client.cancel_on_disconnect`. The `with` block begins once the node holds what ends
+    them."""
 
     def __init__(
         self, run: Callable[[Flow[Any]], Any], leaving: Callable[[], Leaving], url: str, headers: Mapping[str, str]
     ) -> None:
         self._run, self._leaving, self._url, self._headers = run, leaving(), url, headers
         self._settled = threading.Event()
-        """The node holds the stop, or the connection has ended."""
+        """The node holds what ends the offers, or the connection has ended."""
         self.error: ClientError | None = None
-        """Why the connection has ended: then the node has submitted the stop, unless the node itself has failed."""
+        """Why the connection has ended: then the node has submitted what was left, unless the node itself has failed."""
         self._socket: SyncConnection | None = None
         self._thread = threading.Thread(target=self._work, name="walras disconnect guard", daemon=True)
 
@@ -133,11 +133,16 @@ class DisconnectGuard:
 
     @property
     def is_held(self) -> bool:
-        """Whether the connection lives and the node holds the stop."""
-        return self.error is None and self._leaving.left is not None
+        """Whether the connection lives and the node holds what ends the guarded offers, if there are any."""
+        return self.error is None and self._leaving.is_held
+
+    @property
+    def beyond(self) -> int:
+        """Of a guard without a slot, the resting offers beyond those that one cancel names: they stay."""
+        return self._leaving.beyond
 
     def withdraw(self) -> None:
-        """Takes the stop back and closes the connection: the offers stay. Raises a `ClientError` where the connection
+        """Takes back what was left and closes the connection: the offers stay. Raises a `ClientError` where the connection
         has ended before."""
         if self._socket is not None and self.error is None:
             try:
@@ -150,7 +155,7 @@ class DisconnectGuard:
             raise self.error or NoAnswerError(self._url, _BROKEN)
 
     def close(self) -> None:
-        """Closes the connection: the node submits the stop."""
+        """Closes the connection: the node submits what was left."""
         if self._socket is not None:
             self._socket.close()
         self._thread.join()
@@ -171,7 +176,7 @@ class DisconnectGuard:
                         flow = self._leaving.look()
                     if (reply := self._run(flow)) is not None:
                         socket.send(reply)
-                    if self._leaving.left is not None:
+                    if self._leaving.is_held:
                         self._settled.set()
         except ClientError as error:
             self.error = error
@@ -185,8 +190,8 @@ class DisconnectGuard:
 
 
 class AsyncDisconnectGuard:
-    """A connection whose end ends the offers of a slot; see `Client.cancel_on_disconnect`. The `async with` block begins
-    once the node holds the stop."""
+    """A connection whose end ends offers; see `Client.cancel_on_disconnect`. The `async with` block begins
+    once the node holds what ends them."""
 
     def __init__(
         self,
@@ -218,11 +223,16 @@ class AsyncDisconnectGuard:
 
     @property
     def is_held(self) -> bool:
-        """Whether the connection lives and the node holds the stop."""
-        return self.error is None and self._leaving.left is not None
+        """Whether the connection lives and the node holds what ends the guarded offers, if there are any."""
+        return self.error is None and self._leaving.is_held
+
+    @property
+    def beyond(self) -> int:
+        """Of a guard without a slot, the resting offers beyond those that one cancel names: they stay."""
+        return self._leaving.beyond
 
     async def withdraw(self) -> None:
-        """Takes the stop back and closes the connection: the offers stay. Raises a `ClientError` where the connection
+        """Takes back what was left and closes the connection: the offers stay. Raises a `ClientError` where the connection
         has ended before."""
         if self._socket is not None and self.error is None:
             try:
@@ -235,7 +245,7 @@ class AsyncDisconnectGuard:
             raise self.error or NoAnswerError(self._url, _BROKEN)
 
     async def close(self) -> None:
-        """Closes the connection: the node submits the stop."""
+        """Closes the connection: the node submits what was left."""
         if self._socket is not None:
             await self._socket.close()
         await self._ended()
@@ -260,7 +270,7 @@ class AsyncDisconnectGuard:
                         flow = self._leaving.look()
                     if (reply := await self._run(flow)) is not None:
                         await socket.send(reply)
-                    if self._leaving.left is not None:
+                    if self._leaving.is_held:
                         self._settled.set()
         except ClientError as error:
             self.error = error

@@ -1,11 +1,13 @@
 """Session keys: an account adds, lists and revokes them; a key keeps its offers alive, and leaves its stop at the door.
+Who trades without a session key leaves a cancel of its offers.
 
 **Safe.** A key is added once, however often it is asked for: the account's list and the stored transactions are looked
 at first. A timer raises only what is alive: a slot that was stopped, by its owner or because a connection ended, stays
 stopped until its program says `alive` itself.
 
-**Cancel on disconnect.** A `Leaving` is one connection that leaves a signed stop with the node, which submits it when the
-connection ends. The number of the stop is taken like that of any transaction. Once the stop is withdrawn, the next
+**Cancel on disconnect.** A `Leaving` is one connection that leaves a signed stop, or a cancel of named offers, with the
+node, which submits it when the connection ends. A cancel follows the account: it is signed anew when other offers rest
+than it names. The number of the stop is taken like that of any transaction. Once the stop is withdrawn, the next
 transaction takes its number, with a later end: what was left counts no more then, wherever it still lies. After a lost
 connection nothing of this client takes the number, so that the stop counts, until another stop is held: then offers of
 the new connection are not ended by the old one, which a node may have taken for open.
@@ -18,8 +20,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from walras.client.amounts import Number
-from walras.client.calls import Session
-from walras.client.encoding import AuthorizeSession, Operation, RevokeSession, SessionAlive, Signed
+from walras.client.calls import Session, place_of
+from walras.client.encoding import (
+    CANCELS_MAX,
+    AuthorizeSession,
+    Cancel,
+    Operation,
+    RevokeSession,
+    SessionAlive,
+    Signed,
+)
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -146,11 +156,12 @@ def _of_key(account: Account, key: Ed25519Key) -> SessionKey | None:
 
 
 class Leaving:
-    """A connection of the stream that leaves a stop with the node: messages in, messages out."""
+    """A connection of the stream that leaves a stop of a slot with the node, or where `slot` is None a cancel of the key's
+    own resting offers: messages in, messages out."""
 
-    def __init__(self, slots: Slots, slot: int, login: Callable[[str, str], Flow[dict[str, str]]]) -> None:
+    def __init__(self, slots: Slots, slot: int | None, login: Callable[[str, str], Flow[dict[str, str]]]) -> None:
         self._slots = slots
-        self._operation: Operation = SessionAlive(slot, 0)
+        self._slot = slot
         self._login = login
         self._signed: Signed | None = None
         """What was sent last to be left."""
@@ -159,7 +170,21 @@ class Leaving:
         self.left: str | None = None
         """The id of what the node holds."""
         self.is_withdrawn = False
+        self.beyond = 0
+        """Resting offers beyond those that one cancel names: they stay."""
+        self._listed: tuple[int, ...] | None = None
+        """The offers that the last cancel names."""
+        self._is_stale = False
+        """Something happened to the account since."""
+        self._is_awaited = False
+        """The node has not answered the last request."""
+        self._is_unwanted = False
         self._height = 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the node holds what ends the offers, or none rest."""
+        return self.left is not None or self._listed == ()
 
     def opened(self) -> str:
         """The first message."""
@@ -167,6 +192,7 @@ class Leaving:
 
     def withdrawal(self) -> str:
         """The message that takes back what was left."""
+        self._is_unwanted = True
         return json.dumps({"withdraw": True})
 
     def receive(self, text: str) -> Flow[str | None]:
@@ -185,35 +211,46 @@ class Leaving:
         if kind == "challenge":
             return json.dumps({"login": (yield from self._login(str(message["nonce"]), str(message["network"])))})
         if kind == "login":
-            return (yield from self._leave())
+            follows = {} if self._slot is not None else {"subscribe": [f"account:{self._slots.sender.account}"]}
+            return json.dumps({**follows, **((yield from self._leave()) or {})})
         if kind == "error":
             raise StreamError(self._server, str(message["code"]), str(message["message"]))
         if kind == "on_disconnect":
-            return (yield from self._told(message))
+            return _written((yield from self._told(message)))
         if kind == "heartbeat":
             self._height = int(message["height"])
             self._slots.session.saw(self._height)
+        if kind in ("account", "snapshot"):
+            self._is_stale = True
         return None
 
     def look(self) -> Flow[str | None]:
-        """The renewal of a stop that is old; asked for every tenth of a second, since fast senders use many numbers."""
-        return (yield from self._leave()) if self._is_old() else None
+        """What replaces a transaction that is old, or a cancel of other offers than rest; asked for every tenth of a second,
+        since fast senders use many numbers."""
+        if self._is_old():
+            return _written((yield from self._leave()))
+        if self._is_stale and not self._is_awaited:
+            before, operation = self._listed, (yield from self._operation())
+            if self._listed != before:
+                return _written((yield from self._leave_one(operation)))
+        return None
 
-    def _told(self, message: Any) -> Flow[str | None]:
+    def _told(self, message: Any) -> Flow[dict[str, Any] | None]:
         """The node holds what was left, or does not any more."""
         if message["id"] is not None:
             self.left = str(message["id"])
+            if self._signed is not None and self.left == self._signed.id:
+                self._is_awaited = False
             self._let_go(self._before)
             self._before = None
-            sender = self._slots.sender
-            while sender.lost_stops:
-                self._let_go(sender.lost_stops.pop())
+            self._let_lost_go()
             return None
         code = str(message["code"])
         self.left = None
         if code == "withdrawn":
-            self.is_withdrawn = True
-            self.ended()
+            self.is_withdrawn = self._is_unwanted
+            self._is_awaited = False
+            self._let_all_go()
             return None
         if code == "taken_over":
             raise StreamError(self._server, code, str(message["message"]))
@@ -225,22 +262,61 @@ class Leaving:
             return False
         return signed.until - self._height <= _RENEWED or self._slots.sender.numbers.is_far_above(signed.sequence, _WINDOW_LEFT)
 
-    def _leave(self) -> Flow[str]:
+    def _operation(self) -> Flow[Operation | None]:
+        """What ends the offers; None where there are none."""
+        if self._slot is not None:
+            return SessionAlive(self._slot, 0)
+        self._is_stale = False
+        session, sender = self._slots.session, self._slots.sender
+        assets = yield from session.assets()
+        own = [one for one in (yield from session.offers(sender.account)) if one.slot == sender.slot]
+        own.sort(key=lambda one: one.id, reverse=True)
+        self.beyond = max(0, len(own) - CANCELS_MAX)
+        self._listed = tuple(one.id for one in own[:CANCELS_MAX])
+        return Cancel(tuple(place_of(one, assets) for one in own[:CANCELS_MAX])) if own else None
+
+    def _leave(self) -> Flow[dict[str, Any] | None]:
+        return (yield from self._leave_one((yield from self._operation())))
+
+    def _leave_one(self, operation: Operation | None) -> Flow[dict[str, Any] | None]:
+        self._is_awaited = operation is not None or self._signed is not None
+        if operation is None:
+            return None if self._signed is None else {"withdraw": True}
         self._let_go(self._before)
         self._before = self._signed
-        self._signed = yield from self._slots.sender.hold(self._operation, LASTS_MAX)
-        return json.dumps({"on_disconnect": "0x" + self._signed.encoded.hex()})
+        self._signed = yield from self._slots.sender.hold(operation, LASTS_MAX)
+        return {"on_disconnect": "0x" + self._signed.encoded.hex()}
 
     def ended(self) -> None:
         """The connection is over: what was withdrawn counts no more, what was not may be submitted."""
+        if self.is_withdrawn:
+            self._let_all_go()
         held = [one for one in (self._before, self._signed) if one is not None]
         self._before = self._signed = None
-        if self.is_withdrawn:
-            for one in held:
-                self._let_go(one)
-        else:
-            self._slots.sender.lost_stops += held
+        self._slots.sender.lost_stops += held
+
+    def _let_all_go(self) -> None:
+        for one in (self._before, self._signed):
+            self._let_go(one)
+        self._before = self._signed = None
+
+    def _let_lost_go(self) -> None:
+        """What earlier connections have left to end the same."""
+        sender, signed = self._slots.sender, self._signed
+        for lost in [one for one in sender.lost_stops if signed is not None and _guarded(one) == _guarded(signed)]:
+            sender.lost_stops.remove(lost)
+            self._let_go(lost)
 
     def _let_go(self, signed: Signed | None) -> None:
         if signed is not None:
             self._slots.sender.numbers.release(signed.sequence, signed.until)
+
+
+def _written(message: dict[str, Any] | None) -> str | None:
+    return None if message is None else json.dumps(message)
+
+
+def _guarded(signed: Signed) -> bytes:
+    """What a transaction that was left ends: the offers of a slot, or named ones."""
+    operation = signed.body[44:]
+    return operation if operation[:1] == b"\x0f" else operation[:1]

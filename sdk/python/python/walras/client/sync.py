@@ -320,7 +320,10 @@ class Client:
     def cancel_on_disconnect(self, *, slot: int | None = None) -> DisconnectGuard:
         """A connection that ends all offers of a slot, by default the own one, when it breaks: the node has a signed stop
         and submits it then. `with client.cancel_on_disconnect():` withdraws it at a regular end, and leaves it where an
-        error ends the block. A node that fails does nothing: then the timer of the slot ends the offers."""
+        error ends the block. A node that fails does nothing: then the timer of the slot ends the offers.
+
+        An account's own key without a `slot` leaves a cancel of its resting offers, the newest 32 of them: the cancel
+        follows the account block by block, an offer of the last moment is not in it, and no timer stands behind it."""
         headers = self._core.headers(self._token)
         return DisconnectGuard(self.run, lambda: self._core.leaving(slot), self._core.stream_url(), headers)
 
