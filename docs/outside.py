@@ -24,7 +24,8 @@ def target(link: str) -> str:
     if path != ROOT and ROOT not in path.parents:
         raise SystemExit(f"docs: the link {link} leaves the repository")
     place = path.relative_to(ROOT)
-    return f"files/{place}/index.txt" if path.is_dir() else f"files/{place}.txt"
+    # mdBook takes a link with `.md` in it for one to a chapter.
+    return f"files/{place}/index.txt" if path.is_dir() else f"files/{str(place).removesuffix('.md')}.txt"
 
 
 def rewritten(text: str) -> str:

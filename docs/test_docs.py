@@ -79,7 +79,7 @@ class Documents(unittest.TestCase):
                 self.assertEqual(outside.main(), 0)
             made = json.loads(out.getvalue())[name][0]["Chapter"]
             for one in (made, made["sub_items"][0]["Chapter"]):
-                self.assertIn("[Python](files/sdk/python/README.md.txt)", one["content"])
+                self.assertIn("[Python](files/sdk/python/README.txt)", one["content"])
                 self.assertIn("[deploy](files/deploy/index.txt), [this](api.md#sending)", one["content"])
         with self.assertRaises(SystemExit):
             outside.target("../../elsewhere")

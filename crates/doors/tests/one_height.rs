@@ -11,6 +11,8 @@ use std::time::Duration;
 use doors::{Bound, Http};
 use fake::Fake;
 use primitives::{AssetId, Body, Operation, Price, PublicKey, Signature, Transaction};
+use serde_json::{Value, json};
+use tungstenite::Message;
 
 const OWNER: PublicKey = PublicKey([1; 32]);
 
@@ -29,6 +31,22 @@ fn account(server: SocketAddr, more: &str) -> serde_json::Value {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("answered");
     serde_json::from_str(answer.split("\r\n\r\n").nth(1).expect("a body")).expect("JSON")
+}
+
+/// What the stream's channel of the account begins with.
+fn snapshot(server: SocketAddr) -> Value {
+    let stream = TcpStream::connect(server).expect("listens");
+    let (mut socket, _) =
+        tungstenite::client(format!("ws://localhost:{}/v1/stream", server.port()), stream).expect("a stream");
+    let subscribe = json!({"subscribe": [format!("account:{}", OWNER.address())]});
+    socket.send(Message::text(subscribe.to_string())).expect("sent");
+    loop {
+        let message = socket.read().expect("a message").into_text().expect("text");
+        let message: Value = serde_json::from_str(&message).expect("JSON");
+        if message["type"] == "snapshot" {
+            return message;
+        }
+    }
 }
 
 #[test]
@@ -52,6 +70,14 @@ fn an_account_is_told_at_one_height() {
             assert_eq!((account["height"].as_u64(), units("locked")), (Some(sequence), 5_000 * sequence), "{told}");
             assert_eq!(units("available") + units("locked"), 1_000_000, "{told}");
         }
+        // So are its offers in the stream, and the height that news follow.
+        let publish = fake.apply(offer(4));
+        let asked = tokio::task::spawn_blocking(move || snapshot(server));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        publish(&fake);
+        let told = asked.await.expect("answered");
+        assert_eq!((&told["height"], &told["account"]["height"]), (&json!(4), &json!(4)), "{told}");
+        assert_eq!(told["offers"].as_array().map(Vec::len), Some(4), "{told}");
         doors.close().await;
     });
 }

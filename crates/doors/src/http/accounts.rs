@@ -23,27 +23,39 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Api {
     /// An account in the current state, or `None`.
     pub(crate) fn account_body(&self, address: &Address) -> Result<Option<json::AccountBody>, Failure> {
+        Ok(self.account_and(address, |_| ())?.0)
+    }
+
+    /// The same, and what `look` finds in the published state of the same height.
+    pub(super) fn account_and<T>(
+        &self,
+        address: &Address,
+        look: impl Fn(&Views) -> T,
+    ) -> Result<(Option<json::AccountBody>, T), Failure> {
         let read = || {
             let AccountRead { height, account } = self.backend.account(address);
             Ok((height, account, ()))
         };
-        Ok(self.at_one_height(read)?.1)
+        let ((), account, found) = self.at_one_height(read, look)?;
+        Ok((account, found))
     }
 
     /// Joins a read of an account with the amounts that its offers lock. The published state follows the ledger
     /// within a moment, and stays at each height until the next block is applied: this waits for it. If it is ahead,
     /// the account is read again.
-    fn at_one_height<T>(
+    fn at_one_height<T, U>(
         &self,
         read: impl Fn() -> Result<(Height, Option<AccountState>, T), Failure>,
-    ) -> Result<(T, Option<json::AccountBody>), Failure> {
+        look: impl Fn(&Views) -> U,
+    ) -> Result<(T, Option<json::AccountBody>, U), Failure> {
         let begun = Instant::now();
         let (mut height, mut account, mut other) = read()?;
         while begun.elapsed() < PATIENCE {
             let waiting = account.as_ref().map_or(0, |account| self.backend.pending_sequence(&account.address, 0));
             let views = self.published().views();
             if views.height() == height {
-                return Ok((other, account.map(|account| self.joined(&views, account, waiting))));
+                let account = account.map(|account| self.joined(&views, account, waiting));
+                return Ok((other, account, look(&views)));
             }
             let is_ahead = views.height() > height;
             drop(views);
@@ -132,7 +144,10 @@ impl Api {
 
     /// Resting offers of an account.
     pub(crate) fn offers_body(&self, address: &Address, page: OffersPage) -> json::Offers {
-        let views = self.published().views();
+        self.offers_of(&self.published().views(), address, page)
+    }
+
+    pub(super) fn offers_of(&self, views: &Views, address: &Address, page: OffersPage) -> json::Offers {
         let before = page.before.unwrap_or(u64::MAX);
         let chosen = views.offers().of_account_from(address, page.first()).take_while(|(id, _)| *id < before);
         let mut chosen = chosen.skip(page.offset.unwrap_or(0));
@@ -250,11 +265,12 @@ pub(super) async fn account_proof(
 
 impl Api {
     fn account_proof(&self, address: &Address) -> Result<json::AccountProofBody, Failure> {
-        let (proved, account) = self.at_one_height(|| {
+        let read = || {
             let proved = self.backend.prove_account(address)?;
             let account = proved.proof.account.clone();
             Ok((proved.height, account, proved))
-        })?;
+        };
+        let (proved, account, ()) = self.at_one_height(read, |_| ())?;
         let (height, root) = (proved.height, proved.root.to_string());
         Ok(json::AccountProofBody { height, root, account, proof: proof_bytes(&proved.proof), certificate: None })
     }

@@ -2,7 +2,7 @@
 
 use api::{AccountSnapshot, TickerBody};
 use primitives::Height;
-use readers::views::CommittedBlock;
+use readers::views::{CommittedBlock, Views};
 use serde_json::{Value, json};
 
 use super::batch_news::{account_increment, candle, tagged, trades};
@@ -70,8 +70,9 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
             json!({ "ticker": ticker })
         }
         Channel::Account(address) => {
-            let account = api.account_body(address)?;
-            let Offers { offers, more, next, .. } = api.offers_body(address, OffersPage::of(1_000));
+            let offers = |views: &Views| api.offers_of(views, address, OffersPage::of(1_000));
+            let (account, Offers { height, offers, more, next }) = api.account_and(address, offers)?;
+            progress.height = height;
             serde_json::to_value(AccountSnapshot { account, offers, more, next }).expect("plain data")
         }
         Channel::Orders(address) => {
