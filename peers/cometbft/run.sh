@@ -43,8 +43,8 @@ theirs() {
   local ends=ws://127.0.0.1:27100/websocket
   for one in 1 2 3; do ends+=,ws://127.0.0.1:$((27100 + one))/websocket; done
   "$work/load" -c 1 -T "$seconds" -r $((${1} / 4)) -s 250 --endpoints "$ends" >"$work/load.log" 2>&1 || { tail "$work/load.log" >&2; exit 1; }
-  # What is left is committed, until ten blocks in a row have no transaction, for at most half a minute: offered more than
-  # they can commit, these nodes check all that waits once more after each block, and the queue does not empty.
+  # What is left is committed, until ten blocks in a row have no transaction, or for half a minute: what is not committed
+  # by then counts as not committed.
   python3 - "$work/committed" <<'PY'
 import json, sys, time, urllib.request
 from datetime import datetime
