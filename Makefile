@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check api-reference bench bench-papers soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -44,18 +44,20 @@ demo: page ## Start a local exchange with traders and the page
 	$(CARGO) build --locked --release -p walras --no-default-features --features etcd
 	./$(WALRAS) demo
 
-# Checks come first where the tools for them are there: they are the cheapest.
-HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 && echo yes)
+HAS_LINTS = $(shell $(CARGO) fmt --version >/dev/null 2>&1 && clippy-driver --version >/dev/null 2>&1 && echo yes)
+# What the tests run is linted by the compiler that makes it: to lint it apart would compile every dependency twice.
+LINTED = $(if $(HAS_LINTS),RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings)
+DEBUG = CARGO_INCREMENTAL=0 $(LINTED) $(CARGO)
 
 # Many tests wait for networks, so three suites run side by side once everything is built. What is built for the Rust
 # tests is not built again.
-test: setup page $(if $(HAS_LINTS),check) test-build ## Run every test
+test: setup page $(if $(HAS_LINTS),tidy) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
 	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-described test-dist test-docs
 	+@$(MAKE) --no-print-directory BUILT=yes test-ways
 
 test-build:
-	CARGO_INCREMENTAL=0 $(CARGO) test --locked --no-run
+	$(DEBUG) test --locked --no-run
 
 # Tests of running networks and processes, which hardly use a processor while they wait.
 NETWORKS = cluster custody epochs ethereum founding kill lane lane_restart late light midnight network operator pay \
@@ -63,7 +65,7 @@ NETWORKS = cluster custody epochs ethereum founding kill lane lane_restart late 
 # A test is a file, or a folder with a main.rs.
 TESTS = $(basename $(wildcard crates/*/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))
 OTHERS = $(filter-out $(NETWORKS),$(sort $(notdir $(TESTS))))
-TEST = CARGO_INCREMENTAL=0 $(CARGO) test --locked
+TEST = $(DEBUG) test --locked
 
 # Its progress is shown as it comes.
 test-rust: $(if $(BUILT),,test-build)
@@ -99,7 +101,7 @@ $(CLIENTS)/.venv/.ready: $(CLIENTS)/requirements.txt
 test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready && \
-	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) node $(CLIENTS)/compile.mjs && \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) node $(CLIENTS)/compile.mjs && \
 	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh && \
 	  $(CLIENTS)/with-demo.sh --developer target/debug/walras ./test-developer.sh; \
 	else echo "Node.js 20 and Python 3.10 are needed: Ethereum's libraries are not tested."; fi
@@ -111,7 +113,7 @@ $(TYPESCRIPT)/node_modules/.ready: $(TYPESCRIPT)/package-lock.json
 test-typescript: ## The client for TypeScript, its examples and its README, against a node
 ifeq ($(HAS_NODE),yes)
 	@$(MAKE) --no-print-directory --silent $(TYPESCRIPT)/node_modules/.ready
-	@$(if $(BUILT),,$(CARGO) build --locked --quiet -p walras)
+	@$(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras)
 	$(CLIENTS)/with-demo.sh target/debug/walras npm --prefix ../typescript test
 else
 	@echo "Node.js 20 or later is missing: the TypeScript client is not tested."
@@ -127,7 +129,7 @@ $(DESCRIBED)/.ready: $(DESCRIBED)/package-lock.json $(DESCRIBED)/requirements.tx
 test-described: ## What a node says of its interface, by validators, by requests made from it, and by generated clients
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
 	  $(MAKE) --no-print-directory --silent $(DESCRIBED)/.ready && \
-	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) \
 	  $(CLIENTS)/with-demo.sh target/debug/walras ../described/test.sh; \
 	else echo "Node.js 20 and Python 3.10 are needed: the descriptions of the interface are not tested."; fi
 
@@ -137,7 +139,7 @@ test-ways: python ## One order by the page, three clients, curl and a wallet, al
 	  $(MAKE) --no-print-directory --silent page $(CLIENTS)/node_modules/.ready $(TYPESCRIPT)/node_modules/.ready && \
 	  npm --prefix $(TYPESCRIPT) run --silent build && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
-	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) \
 	  $(CLIENTS)/with-demo.sh --developer target/debug/walras node --test --test-reporter=spec ../ways/one-batch.test.mjs; \
 	else echo "Node.js 20, Python 3.10 and curl are needed: one order by every way in is not tested."; fi
 
@@ -156,8 +158,8 @@ python: ## Build the wheel of the Python package into target/wheels
 # The wheel as it is given out, in the environment that built it, held against the command line.
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
-	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) \
-	  $(CARGO) build --locked --quiet -p protocols --example fix_acceptor && \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) \
+	  $(DEBUG) build --locked --quiet -p protocols --example fix_acceptor && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
 
@@ -180,7 +182,7 @@ endif
 # The packages of the binary that the Rust tests run: how they are made, not how fast it is.
 test-dist:
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	  $(if $(BUILT),,$(CARGO) build --locked --quiet -p walras &&) $(PYTHON) deploy/package/test_dist.py target/debug/walras; \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) $(PYTHON) deploy/package/test_dist.py target/debug/walras; \
 	else echo "Python 3.11 or later is missing: the packages are not tested."; fi
 
 # `cargo install --locked mdbook` makes the tool.
@@ -197,10 +199,13 @@ net-test: page ## Networks of validators on real sockets, seven processes among 
 	  -p bench --test cluster --test switch
 
 # What it needs beside cargo: rustfmt, clippy, cargo-deny. Advisories are looked up where their database can be reached.
-check: ## Formatting, lints, documentation, licences and duplicates of dependencies
-	$(CARGO) fmt --all --check
+check: tidy ## Formatting, lints, documentation, licences and duplicates of dependencies
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
+
+# What needs nothing compiled.
+tidy:
+	$(CARGO) fmt --all --check
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
 	  $(CARGO) deny --log-level error check licenses bans sources && \
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
@@ -219,7 +224,7 @@ bench: build ## Run every measurement
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all --size full
-	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc doors diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
 # Where a machine has many cores, all figures with as many threads: make bench-papers SIZE=full THREADS=1,2,4,8,16
 SIZE ?= small

@@ -1,5 +1,6 @@
 export const ACCOUNT: string;
 export const EMPTY_ACCOUNT: string;
+export const QUIET_ACCOUNT: string;
 export const CONTRACT: string;
 export const ETHEREUM: Record<"placed" | "swindle" | "settlement" | "created", string>;
 export type Fixture = {
@@ -9,7 +10,7 @@ export type Fixture = {
   cut: () => void;
   skip: () => void;
   mute: () => void;
-  lose: (history: "off" | "gone") => void;
+  lose: (history: "off" | "gone" | "behind") => void;
   mend: () => void;
   close: () => Promise<void>;
 };

@@ -37,6 +37,8 @@ const ASSETS = [
 
 export const ACCOUNT = "0x" + "a1".repeat(20);
 export const EMPTY_ACCOUNT = "0x" + "00".repeat(20);
+/** It has a past, and no block does anything to it. */
+export const QUIET_ACCOUNT = "0x" + "2e".repeat(20);
 export const CONTRACT = "0x" + "c0".repeat(20);
 /** Transactions of every block with contracts, by what they show. */
 export const ETHEREUM = { settlement: "0x" + "e0".repeat(32), placed: "0x" + "e1".repeat(32), swindle: "0x" + "e2".repeat(32), created: "0x" + "e3".repeat(32) };
@@ -369,7 +371,7 @@ function pastTransfer(number) {
 function history(height, address, what, { cursor, limit }) {
   const placed = (number) => (number === PAST_EXACT ? pastExact(number) : pastOrder(number));
   const row = { orders: placed, fills: pastFill, transfers: pastTransfer }[what];
-  const first = address === ACCOUNT ? (cursor === null ? PAST_ORDERS : Number(cursor.split(".")[0]) - 1) : 0;
+  const first = [ACCOUNT, QUIET_ACCOUNT].includes(address) ? (cursor === null ? PAST_ORDERS : Number(cursor.split(".")[0]) - 1) : 0;
   const numbers = Array.from({ length: Math.min(limit, first) }, (_, at) => first - at);
   const last = numbers.at(-1) ?? 0;
   return { height, known_from: 1, [what]: numbers.map(row), next: last > 1 ? `${last}.0` : null };
@@ -535,6 +537,10 @@ function answer(exchange, faults, height, url) {
       if (parts[2] === "offers") return { height, offers: offersOf(parts[1]), more: false, next: null };
       if (["orders", "fills", "transfers"].includes(parts[2])) {
         if (faults.history === "off") throw new Refused(404, "no_history", "this node keeps no history of accounts");
+        if (faults.history === "behind") {
+          faults.history = null;
+          return history(0, EMPTY_ACCOUNT, parts[2], { cursor: null, limit: 1 });
+        }
         const cursor = url.searchParams.get("cursor");
         if (faults.history === "gone" && cursor !== null) throw new Refused(410, "history_gone", "the history of this node begins at block 200: begin again without `cursor`");
         return parts[3] === undefined ? history(height, parts[1], parts[2], { cursor, limit: number("limit", 100) }) : orderFate(height, parts[1], Number(parts[3]));
@@ -593,6 +599,7 @@ function increments(exchange, height, channel) {
   if (channel === "batches") return [{ type: "batch", ...exchange.batch(height) }];
   if (channel.startsWith("trades")) return trades(exchange, height, channel);
   const address = channel.slice("account:".length);
+  if (address === QUIET_ACCOUNT) return [];
   const fills = address === ACCOUNT && height % 2 === 0 ? fillsOf(height) : [];
   return [{ type: "account", height, address, outcomes: [], fills, balances: balances(height, address) }];
 }
@@ -672,7 +679,7 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
     mute() {
       faults.hold = faults.mute = true;
     },
-    /** No history is kept (`off`), or the older pages of it are gone (`gone`). */
+    /** No history is kept (`off`), the older pages of it are gone (`gone`), or the index has no block at the next question (`behind`). */
     lose(history) {
       faults.history = history;
     },

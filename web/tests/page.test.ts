@@ -10,7 +10,7 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
 import { fromHex, toHex } from "@walras/client/typed";
-import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, startFixture, type Fixture } from "./fixture.mjs";
+import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, QUIET_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
 
 /** What is used of axe inside the page. */
 type Axe = { run: (options: { runOnly: string[] }) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
@@ -29,7 +29,7 @@ const FLAGS = [
 /** The key of the second public account of a demo. */
 const DEMO_KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 /** Patience for anything that must come; what must not come is never waited for. */
-const PATIENCE_MS = 45_000;
+const PATIENCE_MS = 180_000;
 
 const given = process.env["WALRAS_URL"];
 let fixture: Fixture | null = null;
@@ -956,6 +956,12 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
     expect(complaints).toEqual([]);
+  });
+
+  it("asks again for what a busy node has not indexed yet", async () => {
+    fixture!.lose("behind");
+    await open(`#/account/${QUIET_ACCOUNT}`);
+    await until("the orders are there", async () => (await past("Orders").count()) === 50);
   });
 
   it("goes back to the newest page when older ones are gone, and says where no history is kept", async () => {

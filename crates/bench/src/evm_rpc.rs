@@ -385,7 +385,7 @@ impl Fixture<'_> {
 }
 
 /// How long a block held the state: its log is written while it is applied.
-fn held_ms(block: &CommittedBlock) -> f64 {
+pub(crate) fn held_ms(block: &CommittedBlock) -> f64 {
     let of = |is_log: bool| block.summary.stages_ms.iter().filter(move |(stage, _)| (*stage == "log") == is_log);
     let sum = |is_log| of(is_log).map(|(_, ms)| ms).sum::<f64>();
     sum(true).max(sum(false))

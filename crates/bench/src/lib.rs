@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod consensus;
 pub mod daily;
 pub mod diablo;
+pub mod doors;
 pub mod evm;
 pub mod evm_rpc;
 pub mod exchange;

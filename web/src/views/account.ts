@@ -151,7 +151,10 @@ function accountPanels(live: Live, address: string) {
   }
 
   function receive(message: Message): void {
-    if (message.type === "snapshot") return loading.request();
+    if (message.type === "snapshot") {
+      history.request(live.height);
+      return loading.request();
+    }
     if (message.type === "account") increment(message);
   }
 
@@ -164,7 +167,7 @@ function accountPanels(live: Live, address: string) {
     done = [...message.outcomes.map((outcome) => ({ ...outcome, height })), ...done].slice(0, ROWS_KEPT);
     // New and cancelled offers do not stand in the message, so the list is asked for again.
     if (message.fills.length + message.outcomes.length > 0 || !account) loading.request();
-    history.request();
+    history.request(height);
     update();
   }
 

@@ -1,6 +1,6 @@
 /**
  * The past of an account, as the index of the page's node has it: orders, fills and transfers, the newest first, page by page.
- * It is asked for again upon each event of the account, and is there after a reload.
+ * It is asked for again upon each event of the account, until the index has the event's block: a busy node indexes it later.
  */
 import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walras/client/bodies";
 import { divide, fromUnits, roundSignificant, trimZeros } from "@walras/client/decimal";
@@ -18,7 +18,7 @@ const PAGE = 50;
 const PAUSE_MS = 2_000;
 
 type Page<Row> = { known_from: number; next: string | null; rows: Row[] };
-type Part = { element: HTMLElement; request: () => void; update: () => void; close: () => void };
+type Part = { element: HTMLElement; request: (height: number) => void; update: () => void; close: () => void };
 type Kind = "orders" | "fills" | "transfers";
 
 export function historyPanel(live: Live, address: string) {
@@ -42,15 +42,15 @@ export function historyPanel(live: Live, address: string) {
     shown = kind;
     for (const [name, part] of Object.entries(parts)) part.element.hidden = name !== kind;
     detail.show(kind !== "transfers");
-    parts[kind].request();
+    parts[kind].request(live.height);
   }
 
   return {
     element,
-    /** Something of the account has changed. */
-    request(): void {
-      parts[shown].request();
-      detail.request();
+    /** Something of the account has changed in this block. */
+    request(height: number): void {
+      parts[shown].request(height);
+      detail.request(height);
     },
     update(): void {
       for (const part of Object.values(parts)) part.update();
@@ -76,6 +76,7 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
   const loading = refresh(load, failed, PAUSE_MS);
   const closing = new AbortController();
   let off = false;
+  let changed = 0;
 
   /** Whoever turns the page does not wait for the pause between refreshes. */
   function turn(to: (string | null)[]): void {
@@ -90,11 +91,12 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
     const asked = cursors;
     const cursor = asked.at(-1);
     const query = `limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`;
-    const answer = await get<Omit<Page<Row>, "rows"> & Record<Kind, Row[]>>(`${path("accounts", address, kind)}?${query}`, signal);
+    const answer = await get<Omit<Page<Row>, "rows"> & { height: number } & Record<Kind, Row[]>>(`${path("accounts", address, kind)}?${query}`, signal);
     if (asked !== cursors) return;
     page = { known_from: answer.known_from, next: answer.next ?? null, rows: answer[kind] };
     problem.say(null);
     draw();
+    if (answer.height < changed) loading.request();
   }
 
   function failed(error: unknown): void {
@@ -125,7 +127,10 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
 
   return {
     element,
-    request: () => (off ? undefined : loading.request()),
+    request(height: number): void {
+      changed = height;
+      if (!off) loading.request();
+    },
     update: draw,
     close() {
       closing.abort();
@@ -256,6 +261,7 @@ function orderDetail(live: Live, address: string) {
   let fate: OrderFate | null = null;
   let fee: { units: Units; asset: string } | null = null;
   let isWanted = true;
+  let changed = 0;
   const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
 
   function become(to: string | null): void {
@@ -282,6 +288,7 @@ function orderDetail(live: Live, address: string) {
     fate = answer;
     problem.say(null);
     update();
+    if (answer.height < changed) loading.request();
   }
 
   /** What needs the decimals of assets, which may come later. */
@@ -319,7 +326,10 @@ function orderDetail(live: Live, address: string) {
       isWanted = wanted;
       element.hidden = number === null || !wanted;
     },
-    request: () => (number === null ? undefined : loading.request()),
+    request(height: number): void {
+      changed = height;
+      if (number !== null) loading.request();
+    },
     update,
     close: () => loading.close(),
   };

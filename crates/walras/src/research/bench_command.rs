@@ -242,6 +242,32 @@ pub enum Bench {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
         logs: u64,
     },
+    /// A node's doors as users meet them: orders until their fill, replacements beside new orders, readers of a book
+    /// that changes all the time, the page.
+    #[command(after_help = "Examples:
+  walras bench doors --json
+  walras bench doors --readers 1,100 --changes 500 --rounds 3")]
+    Doors {
+        /// Orders until their fill, of each way to send one.
+        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+        orders: u16,
+        /// New offers, and as many replaced, of one round.
+        #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        offers: u32,
+        /// Numbers of readers of one book.
+        #[arg(long, value_delimiter = ',', default_values_t = [1u16, 100, 1_000],
+              value_parser = clap::value_parser!(u16).range(1..=8_000))]
+        readers: Vec<u16>,
+        /// Changes of the book in a second, while it is read.
+        #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u16).range(2..=2_000))]
+        changes: u16,
+        /// Seconds that each number of readers reads in one round.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+        seconds: u8,
+        /// Rounds of all but the orders.
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+        rounds: u8,
+    },
     /// The loads of the Diablo benchmark: contract calls by a plan, on validators in this process.
     #[command(after_help = "Examples:
   walras bench diablo --workload gafam --validators 4
@@ -680,6 +706,17 @@ impl Bench {
                 let (connections, batch) = (connections.into(), batch.into());
                 let options = bench::evm_rpc::EvmRpcOptions { transfers, senders, connections, batch, logs };
                 print_figures(&bench::evm_rpc::run(&options, &mut say)?, json);
+            }
+            Bench::Doors { orders, offers, readers, changes, seconds, rounds } => {
+                let options = bench::doors::DoorsOptions {
+                    orders: orders.into(),
+                    offers: offers as usize,
+                    readers: readers.into_iter().map(usize::from).collect(),
+                    changes: changes.into(),
+                    seconds: seconds.into(),
+                    rounds: rounds.into(),
+                };
+                print_figures(&bench::doors::run(&options, &mut say).map_err(anyhow::Error::from_boxed)?, json);
             }
             Bench::Diablo { workload, data, validators, senders, most, variants, engine } => {
                 let engine =
