@@ -1,7 +1,8 @@
 //! The books of batch markets as they change from block to block: the best levels of each side, what changed in them, a
 //! checksum, and the last changes, so that a reader who lost its connection goes on where it was.
 //!
-//! One feed serves all readers of a market: the first who asks after a block makes the change, the others copy it.
+//! One feed serves all readers of a market: the first who asks after a block makes the change and writes it, and the
+//! others share what is written.
 //! Levels are named by their price in units as text. Offers whose prices round to one text are one level.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -31,6 +32,22 @@ pub struct BookWindow {
     pub buys: Vec<Level>,
 }
 
+/// What changed in a book from one look to a later one.
+#[derive(Debug)]
+pub(crate) struct BookChange {
+    pub(crate) body: BookChangeBody,
+    /// The message of the stream, up to the number that each connection gives it.
+    pub(crate) unnumbered: String,
+}
+
+impl BookChange {
+    fn of(body: BookChangeBody) -> BookChange {
+        let fields = serde_json::to_string(&body).expect("plain data");
+        let fields = fields.trim_start_matches('{').trim_end_matches('}');
+        BookChange { unnumbered: format!(r#"{{"type":"book",{fields}"#), body }
+    }
+}
+
 /// One market's book as it changes.
 #[derive(Debug, Default)]
 struct BookFeed {
@@ -40,7 +57,7 @@ struct BookFeed {
     /// The lowest height from which the changes lead on.
     known_from: Height,
     /// The last changes, oldest first: each leads from the height of one look to that of a later one.
-    changes: VecDeque<Arc<BookChangeBody>>,
+    changes: VecDeque<Arc<BookChange>>,
 }
 
 /// A feed, which the readers of its market share.
@@ -55,7 +72,7 @@ pub(crate) enum BookNews {
     /// The book did not change; the reader is at this height now.
     Same(Height),
     /// The changes since, which lead to this height.
-    Changes(Vec<Arc<BookChangeBody>>, Height),
+    Changes(Vec<Arc<BookChange>>, Height),
     /// The changes since are no longer kept, or never led from that height: the book as it is.
     Lost,
 }
@@ -117,9 +134,9 @@ impl BookFeed {
                 buys: changed(&self.window.buys, &window.buys),
                 checksum: window.checksum(),
             };
-            self.changes.push_back(Arc::new(change));
+            self.changes.push_back(Arc::new(BookChange::of(change)));
             if self.changes.len() > CHANGES_KEPT {
-                self.known_from = self.changes.pop_front().map_or(height, |oldest| oldest.height);
+                self.known_from = self.changes.pop_front().map_or(height, |oldest| oldest.body.height);
             }
         }
         if self.height.is_none() {
@@ -133,10 +150,10 @@ impl BookFeed {
         if seen > height || seen < self.known_from {
             return BookNews::Lost;
         }
-        let later: Vec<_> = self.changes.iter().filter(|change| change.height > seen).cloned().collect();
+        let later: Vec<_> = self.changes.iter().filter(|change| change.body.height > seen).cloned().collect();
         match later.first() {
             // Between two looks the feed does not know the book.
-            Some(first) if first.previous < seen => BookNews::Lost,
+            Some(first) if first.body.previous < seen => BookNews::Lost,
             Some(_) => BookNews::Changes(later, height),
             None => BookNews::Same(height),
         }
@@ -161,6 +178,13 @@ impl BookFeeds {
         seen: Height,
     ) -> BookNews {
         self.with_feed(published, symbols, sides, |feed| feed.news_since(seen))
+    }
+
+    /// The same if somebody has brought the feed up to this height, and nobody is at it now: nothing is waited for.
+    pub(crate) fn news_made(&self, sides: Sides, seen: Height, height: Height) -> Option<BookNews> {
+        let feed = self.0.try_lock().ok()?.get(&(sides.base, sides.quote))?.clone();
+        let feed = feed.try_lock().ok()?;
+        (feed.height == Some(height)).then(|| feed.news_since(seen))
     }
 
     /// The book as it is.
@@ -243,6 +267,7 @@ mod tests {
                 BookNews::Changes(changes, at) => {
                     prop_assert_eq!(at, height);
                     for change in changes {
+                        let change = &change.body;
                         apply(&mut mine.sells, &change.sells, true);
                         apply(&mut mine.buys, &change.buys, false);
                         prop_assert_eq!(mine.checksum(), change.checksum);

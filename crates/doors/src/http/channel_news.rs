@@ -1,5 +1,7 @@
 //! What the channels of the stream tell: what they begin with, what follows a height, and what a block adds.
 
+use std::sync::Arc;
+
 use api::{AccountSnapshot, TickerBody};
 use primitives::Height;
 use readers::views::{CommittedBlock, Views};
@@ -9,7 +11,7 @@ use super::batch_news::{account_increment, candle, tagged, trades};
 use super::channels::{Channel, name};
 use super::own_orders::{OrdersNews, ToldOrders};
 use super::{Api, Failure, OffersPage};
-use crate::book_feed::BookNews;
+use crate::book_feed::{BookChange, BookNews};
 use crate::json::{self, Offers};
 
 /// Candles in a snapshot.
@@ -25,8 +27,35 @@ pub(super) struct Progress {
     pub(super) orders: ToldOrders,
 }
 
+/// A message of the stream before its connection numbers it.
+pub(super) enum Saying {
+    /// Written for one connection.
+    Own(Value),
+    /// Written once for all.
+    Change(Arc<BookChange>),
+}
+
+impl Saying {
+    /// The text that is sent.
+    pub(super) fn numbered(self, sequence: u64) -> String {
+        match self {
+            Saying::Own(mut message) => {
+                message["sequence"] = sequence.into();
+                message.to_string()
+            }
+            Saying::Change(change) => format!(r#"{},"sequence":{sequence}}}"#, change.unnumbered),
+        }
+    }
+}
+
+impl From<Value> for Saying {
+    fn from(message: Value) -> Saying {
+        Saying::Own(message)
+    }
+}
+
 /// Messages of a channel, and how far it is told after them.
-pub(super) type Told = (Vec<Value>, Progress);
+pub(super) type Told = (Vec<Saying>, Progress);
 
 /// What a channel begins with.
 pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
@@ -85,24 +114,18 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
     message["type"] = "snapshot".into();
     message["channel"] = name(channel).into();
     message["height"] = progress.height.into();
-    Ok((vec![message], progress))
+    Ok((vec![message.into()], progress))
 }
 
 /// What follows a height in a channel; `None` if this node cannot tell it.
 pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>, Failure> {
     if let Channel::Book(base, quote) = channel {
         let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, height);
-        let begin = |mut messages: Vec<Value>, at| {
-            messages.insert(0, json!({"type": "resumed", "channel": name(channel), "height": height}));
-            Some((messages, Progress { height: at, ..Progress::default() }))
-        };
-        return Ok(match news {
-            BookNews::Same(at) => begin(Vec::new(), at),
-            BookNews::Changes(changes, at) => {
-                begin(changes.iter().map(|change| tagged("book", &**change)).collect(), at)
-            }
-            BookNews::Lost => None,
-        });
+        let begun = json!({"type": "resumed", "channel": name(channel), "height": height});
+        return Ok(changes_of(news).map(|(changes, height)| {
+            let messages = std::iter::once(begun.into()).chain(changes).collect();
+            (messages, Progress { height, ..Progress::default() })
+        }));
     }
     let views = api.published().views();
     let last = views.height();
@@ -133,7 +156,32 @@ pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Op
         // Their snapshots are whole.
         _ => return Ok(None),
     }
+    let messages = messages.into_iter().map(Saying::Own).collect();
     Ok(Some((messages, Progress { height: last, ..Progress::default() })))
+}
+
+/// What a reader of a book is told, and the height that it has then; `None` where it needs the whole book.
+fn changes_of(news: BookNews) -> Option<(Vec<Saying>, Height)> {
+    match news {
+        BookNews::Same(height) => Some((Vec::new(), height)),
+        BookNews::Changes(changes, height) => Some((changes.into_iter().map(Saying::Change).collect(), height)),
+        BookNews::Lost => None,
+    }
+}
+
+/// What a block adds to a channel, where another reader's question has made it already; `None` where it is to be made.
+pub(super) fn increments_made(
+    api: &Api,
+    channel: &Channel,
+    mut progress: Progress,
+    committed: &CommittedBlock,
+) -> Option<Told> {
+    let Channel::Book(base, quote) = channel else { return None };
+    let sides = api.sides(base, quote).ok()?;
+    let news = api.books.news_made(sides, progress.height, committed.summary.height)?;
+    let (messages, height) = changes_of(news)?;
+    progress.height = height;
+    Some((messages, progress))
 }
 
 /// What a block adds to a channel.
@@ -154,17 +202,10 @@ pub(super) fn increments(
             changed.map(|candle| tagged("candle", candle)).into_iter().collect()
         }
         Channel::Book(base, quote) => {
-            match api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height) {
-                BookNews::Same(height) => {
-                    progress.height = height;
-                    Vec::new()
-                }
-                BookNews::Changes(changes, height) => {
-                    progress.height = height;
-                    changes.iter().map(|change| tagged("book", &**change)).collect()
-                }
-                BookNews::Lost => return snapshot(api, channel),
-            }
+            let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height);
+            let Some((messages, height)) = changes_of(news) else { return snapshot(api, channel) };
+            progress.height = height;
+            return Ok((messages, progress));
         }
         Channel::Ticker(base, quote) => {
             let ticker = api.ticker(base, quote)?;
@@ -190,7 +231,7 @@ pub(super) fn increments(
             }
         }
     };
-    Ok((messages, progress))
+    Ok((messages.into_iter().map(Saying::Own).collect(), progress))
 }
 
 /// Whether tickers of two heights tell something else.

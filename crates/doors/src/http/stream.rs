@@ -14,10 +14,10 @@ use futures_util::stream::SplitStream;
 use futures_util::{SinkExt, StreamExt};
 use primitives::Height;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::channel_news::{Progress, increments, resumed, snapshot};
+use super::channel_news::{Progress, Saying, Told, increments, increments_made, resumed, snapshot};
 use super::channels::{Channel, name, parse};
 use super::disconnect::{Held, SILENCE, nothing};
 use super::login::{Login, Logins};
@@ -205,10 +205,10 @@ impl Connection<'_> {
         }
     }
 
-    async fn send(&mut self, mut message: Value) -> Delivered {
-        message["sequence"] = self.sequence.into();
+    async fn send(&mut self, message: impl Into<Saying>) -> Delivered {
+        let text = message.into().numbered(self.sequence);
         self.sequence += 1;
-        self.write(Message::text(message.to_string())).await
+        self.write(Message::text(text)).await
     }
 
     async fn write(&mut self, message: Message) -> Delivered {
@@ -347,17 +347,26 @@ impl Connection<'_> {
     }
 
     async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
-        let (channels, committed) = (std::mem::take(&mut self.channels), committed.clone());
-        let told = self.api.blocking(move |api| {
-            let of = |(channel, progress): (Channel, Progress)| {
-                let (messages, progress) = increments(api, &channel, progress, &committed)?;
-                Ok((messages, (channel, progress)))
-            };
-            channels.into_iter().map(of).collect::<Result<Vec<_>, Failure>>()
-        });
-        let (messages, channels): (Vec<_>, Vec<_>) =
-            told.await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?.into_iter().unzip();
-        self.channels = channels.into_iter().collect();
+        let channels = std::mem::take(&mut self.channels);
+        let made = |(channel, progress): (&Channel, &Progress)| {
+            increments_made(self.api, channel, progress.clone(), committed)
+        };
+        let (told, names): (Vec<Told>, Vec<Channel>) = match channels.iter().map(made).collect() {
+            Some(told) => (told, channels.into_keys().collect()),
+            None => {
+                let committed = committed.clone();
+                let make = move |api: &Api| {
+                    let of = |(channel, progress): (Channel, Progress)| {
+                        Ok((increments(api, &channel, progress, &committed)?, channel))
+                    };
+                    channels.into_iter().map(of).collect::<Result<_, Failure>>()
+                };
+                let made: Vec<_> = self.api.blocking(make).await.map_err(|_| STOPPING)?.map_err(|_| STOPPING)?;
+                made.into_iter().unzip()
+            }
+        };
+        let (messages, progress): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+        self.channels = names.into_iter().zip(progress).collect();
         for message in messages.into_iter().flatten() {
             self.send(message).await?;
         }
