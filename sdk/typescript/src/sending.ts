@@ -317,7 +317,7 @@ export class Sender {
    */
   private async untilTold(signed: Signed, wait: boolean, isNew: boolean): Promise<Fate> {
     const { blockIntervalMs } = await this.session.limits();
-    const longest = Math.min(Math.max(blockIntervalMs / 4, PAUSES_MS[0]), PAUSES_MS[1]);
+    const longest = Math.min(Math.max(blockIntervalMs / 8, PAUSES_MS[0]), PAUSES_MS[1]);
     const begun = performance.now();
     let [wait_ms, isPending, why]: [number, boolean, string] = [PAUSES_MS[0], false, "it waits for a block"];
     for (;;) {

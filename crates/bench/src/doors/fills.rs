@@ -12,6 +12,8 @@ use crate::exchange::Error;
 
 /// Dollars that one order sells.
 const SOLD: u64 = 10_000;
+/// The clients' first pause between two questions, and their shortest.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// How an order is sent, and how its fill is heard of.
 #[derive(Clone, Copy)]
@@ -20,7 +22,7 @@ enum Way {
     Binary,
     /// The same call, with JSON.
     Json,
-    /// As the clients do: its bytes, and then a question every quarter of an interval.
+    /// As the clients do: its bytes, and then questions, at first soon and at last every eighth of an interval.
     Client,
 }
 
@@ -104,8 +106,10 @@ impl Site<'_> {
     fn follow(&self, order: &Transaction) -> Result<(), Error> {
         let id = order.id();
         let mut answer = self.usual.client.submit(order)?;
+        let (mut pause, longest) = (FIRST_PAUSE, FIRST_PAUSE.max(Duration::from_millis(INTERVAL_MS / 8)));
         while answer.status != "committed" {
-            std::thread::sleep(Duration::from_millis(INTERVAL_MS / 4));
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(longest);
             answer = self.usual.client.transaction(&id)?;
         }
         Ok(())

@@ -330,7 +330,7 @@ class Sender:
         limits = yield from self.session.limits()
         yield from self.session.assets()
         begun = time.monotonic()
-        longest = min(max(limits.block_interval_ms / 4000, _PAUSES_S[0]), _PAUSES_S[1])
+        longest = min(max(limits.block_interval_ms / 8000, _PAUSES_S[0]), _PAUSES_S[1])
         pause, is_pending, why = _PAUSES_S[0], False, "it waits for a block"
         fate: Fate | None
         refusal: RefusedError | None
