@@ -34,7 +34,7 @@ class Demo:
     def walras(self, *arguments: str, **environment: str) -> Any:
         """What a command prints."""
         command = [self.binary, *arguments]
-        told = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60)
+        told = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=600)
         assert told.returncode == 0, told.stderr
         return told.stdout
 

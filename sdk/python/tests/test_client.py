@@ -305,7 +305,7 @@ def signed_raw(demo: Demo, key: Ed25519Key | EthereumKey, operation: Any, **chan
 def sent_raw(demo: Demo, signed: Signed) -> tuple[int, Any]:
     headers = {"content-type": "application/octet-stream"}
     answer = httpx.post(
-        f"{demo.url}/v1/transactions?wait=committed", content=signed.encoded, headers=headers, timeout=60
+        f"{demo.url}/v1/transactions?wait=committed", content=signed.encoded, headers=headers, timeout=600
     )
     return answer.status_code, answer.json()
 
@@ -653,7 +653,7 @@ def test_what_a_quorum_signed_needs_no_trust_in_a_node(demo: Demo, client: Clien
         ):
             with pytest.raises(ForeignAnswerError, match="fails"):
                 ask()
-    told = httpx.get(f"{demo.url}/v1/transactions/{placed.id}?proof=true&certified=true", timeout=60).json()
+    told = httpx.get(f"{demo.url}/v1/transactions/{placed.id}?proof=true&certified=true", timeout=600).json()
     id, root, proof = raw(placed.id), raw(told["receipts_root"]), raw(told["proof"])
     assert prove_outcome(id, root, proof) is not None
     for at in range(0, len(proof), 5):

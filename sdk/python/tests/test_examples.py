@@ -20,7 +20,7 @@ def example(demo: Demo, name: str, *arguments: str, **environment: str) -> str:
     CHECKED.add(name)
     command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
     setting = {**os.environ, "WALRAS_SERVER": demo.url, **environment}
-    told = subprocess.run(command, env=setting, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, env=setting, capture_output=True, text=True, timeout=600)
     assert told.returncode == 0, told.stderr
     return told.stdout
 

@@ -30,7 +30,7 @@ class Participant:
     """One connection of a participant that numbers its messages itself."""
 
     def __init__(self, port: int, number: int = 1) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=600)
         self.parser = simplefix.FixParser()
         self.number = number
 
@@ -170,7 +170,7 @@ settings, application = quickfix.SessionSettings(sys.argv[1]), Application()
 store, log = quickfix.FileStoreFactory(settings), quickfix.FileLogFactory(settings)
 initiator = quickfix.SocketInitiator(application, store, settings, log)
 initiator.start()
-heard.get(timeout=60)
+heard.get(timeout=600)
 order = quickfix.Message()
 now = datetime.now(timezone.utc).strftime("%Y%m%d-%H:%M:%S")
 for tag, value in ((8, "FIX.4.4"), (35, "D")):
@@ -178,7 +178,7 @@ for tag, value in ((8, "FIX.4.4"), (35, "D")):
 for tag, value in ((11, sys.argv[2]), (55, "WALRAS"), (54, "2"), (60, now), (38, "7"), (40, "2"), (44, "1.5")):
     order.setField(quickfix.StringField(tag, value))
 assert quickfix.Session.sendToTarget(order, "ADA", "VENUE")
-print(heard.get(timeout=60), flush=True)
+print(heard.get(timeout=600), flush=True)
 initiator.stop()
 os._exit(0)
 """
