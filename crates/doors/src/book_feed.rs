@@ -14,6 +14,7 @@ use readers::views::Views;
 
 use crate::json::{BookChangeBody, BookSnapshotBody, Level, Symbols};
 use crate::markets;
+use crate::unnumbered::Unnumbered;
 use readers::candles::Candles;
 
 /// Levels of each side that a feed shows.
@@ -35,16 +36,16 @@ pub struct BookWindow {
 /// What changed in a book from one look to a later one.
 #[derive(Debug)]
 pub(crate) struct BookChange {
-    pub(crate) body: BookChangeBody,
-    /// The message of the stream, up to the number that each connection gives it.
-    pub(crate) unnumbered: String,
+    body: BookChangeBody,
+    /// The same as a message of the stream.
+    pub(crate) message: Unnumbered,
 }
 
 impl BookChange {
     fn of(body: BookChangeBody) -> BookChange {
-        let fields = serde_json::to_string(&body).expect("plain data");
-        let fields = fields.trim_start_matches('{').trim_end_matches('}');
-        BookChange { unnumbered: format!(r#"{{"type":"book",{fields}"#), body }
+        let mut message = serde_json::to_value(&body).expect("plain data");
+        message["type"] = "book".into();
+        BookChange { message: Unnumbered::of(&message), body }
     }
 }
 

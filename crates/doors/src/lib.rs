@@ -26,6 +26,7 @@ mod settings;
 mod side_door;
 mod tls;
 mod turns;
+mod unnumbered;
 
 pub use axum::Router;
 pub use backend::{Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};

@@ -11,8 +11,9 @@ use super::batch_news::{account_increment, candle, tagged, trades};
 use super::channels::{Channel, name};
 use super::own_orders::{OrdersNews, ToldOrders};
 use super::{Api, Failure, OffersPage};
-use crate::book_feed::{BookChange, BookNews};
+use crate::book_feed::BookNews;
 use crate::json::{self, Offers};
+use crate::unnumbered::Unnumbered;
 
 /// Candles in a snapshot.
 const CANDLES: usize = 500;
@@ -32,7 +33,7 @@ pub(super) enum Saying {
     /// Written for one connection.
     Own(Value),
     /// Written once for all.
-    Change(Arc<BookChange>),
+    Shared(Unnumbered),
 }
 
 impl Saying {
@@ -43,7 +44,7 @@ impl Saying {
                 message["sequence"] = sequence.into();
                 message.to_string()
             }
-            Saying::Change(change) => format!(r#"{},"sequence":{sequence}}}"#, change.unnumbered),
+            Saying::Shared(message) => message.numbered(sequence),
         }
     }
 }
@@ -164,7 +165,9 @@ pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Op
 fn changes_of(news: BookNews) -> Option<(Vec<Saying>, Height)> {
     match news {
         BookNews::Same(height) => Some((Vec::new(), height)),
-        BookNews::Changes(changes, height) => Some((changes.into_iter().map(Saying::Change).collect(), height)),
+        BookNews::Changes(changes, height) => {
+            Some((changes.iter().map(|change| Saying::Shared(change.message.clone())).collect(), height))
+        }
         BookNews::Lost => None,
     }
 }
@@ -174,14 +177,23 @@ pub(super) fn increments_made(
     api: &Api,
     channel: &Channel,
     mut progress: Progress,
-    committed: &CommittedBlock,
+    committed: &Arc<CommittedBlock>,
 ) -> Option<Told> {
-    let Channel::Book(base, quote) = channel else { return None };
-    let sides = api.sides(base, quote).ok()?;
-    let news = api.books.news_made(sides, progress.height, committed.summary.height)?;
-    let (messages, height) = changes_of(news)?;
-    progress.height = height;
+    let messages = match channel {
+        Channel::Book(base, quote) => {
+            let sides = api.sides(base, quote).ok()?;
+            let news = api.books.news_made(sides, progress.height, committed.summary.height)?;
+            let (messages, height) = changes_of(news)?;
+            progress.height = height;
+            messages
+        }
+        _ => shared(&*api.shared_news.written(channel, committed)?),
+    };
     Some((messages, progress))
+}
+
+fn shared(written: &[Unnumbered]) -> Vec<Saying> {
+    written.iter().cloned().map(Saying::Shared).collect()
 }
 
 /// What a block adds to a channel.
@@ -189,49 +201,50 @@ pub(super) fn increments(
     api: &Api,
     channel: &Channel,
     mut progress: Progress,
-    committed: &CommittedBlock,
+    committed: &Arc<CommittedBlock>,
 ) -> Result<Told, Failure> {
+    let to_all = |make: &dyn Fn() -> Vec<Value>| shared(&api.shared_news.of(channel, committed, make));
     let messages = match channel {
-        Channel::Blocks => vec![tagged("block", json::block(&committed.summary))],
-        Channel::Batches => vec![tagged("batch", api.symbols.batch(&committed.batch))],
+        Channel::Blocks => to_all(&|| vec![tagged("block", json::block(&committed.summary))]),
+        Channel::Batches => to_all(&|| vec![tagged("batch", api.symbols.batch(&committed.batch))]),
         Channel::Trades(market) => {
-            trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect()
+            to_all(&|| trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect())
         }
-        Channel::Candles(base, quote, interval) => {
+        Channel::Candles(base, quote, interval) => to_all(&|| {
             let changed = candle(api, base, quote, *interval, &committed.batch);
             changed.map(|candle| tagged("candle", candle)).into_iter().collect()
-        }
+        }),
         Channel::Book(base, quote) => {
             let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height);
             let Some((messages, height)) = changes_of(news) else { return snapshot(api, channel) };
             progress.height = height;
-            return Ok((messages, progress));
+            messages
         }
         Channel::Ticker(base, quote) => {
             let ticker = api.ticker(base, quote)?;
             let is_news = progress.ticker.as_ref().is_none_or(|told| differs(told, &ticker));
-            let messages = is_news.then(|| tagged("ticker", ticker.clone())).into_iter().collect();
+            let messages = is_news.then(|| tagged("ticker", ticker.clone()).into()).into_iter().collect();
             if is_news {
                 progress.ticker = Some(ticker);
             }
             messages
         }
-        Channel::Account(address) => account_increment(api, address, committed)?.into_iter().collect(),
+        Channel::Account(address) => account_increment(api, address, committed)?.map(Saying::Own).into_iter().collect(),
         Channel::Orders(address) => {
             let (news, told) = api.orders_news(address, progress.orders, committed)?;
             progress.orders = told;
             match news {
                 OrdersNews::Nothing => Vec::new(),
-                OrdersNews::Changes(body) => vec![tagged("orders", body)],
+                OrdersNews::Changes(body) => vec![tagged("orders", body).into()],
                 OrdersNews::Snapshot(body) => {
                     let mut message = tagged("snapshot", body);
                     message["channel"] = name(channel).into();
-                    vec![message]
+                    vec![message.into()]
                 }
             }
         }
     };
-    Ok((messages.into_iter().map(Saying::Own).collect(), progress))
+    Ok((messages, progress))
 }
 
 /// Whether tickers of two heights tell something else.

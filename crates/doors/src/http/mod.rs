@@ -56,6 +56,7 @@ mod record_proof;
 #[cfg(test)]
 mod reference;
 mod refused;
+mod shared_news;
 pub(crate) mod stream;
 mod submitted;
 mod transactions;
@@ -91,6 +92,7 @@ pub(crate) struct Api {
     pub(crate) streams: Shares,
     /// Books as they change, for the stream.
     pub(crate) books: Arc<BookFeeds>,
+    shared_news: Arc<shared_news::SharedNews>,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Turns>,
     access: Arc<Access>,
@@ -135,6 +137,7 @@ impl Api {
             settings: Arc::new(settings),
             access: Arc::new(access),
             books: Arc::default(),
+            shared_news: Arc::default(),
             refused: Arc::default(),
             submitted: Arc::default(),
             holders: Arc::default(),
