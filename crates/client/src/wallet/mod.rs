@@ -20,7 +20,7 @@ mod reservation;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use api::TransactionBody;
+use api::{LimitsBody, TransactionBody};
 use primitives::{
     Address, Body, Digest, Height, Operation, SecretKey, Sequence, SessionSlot, Transaction, TransactionId, UNTIL_USUAL,
 };
@@ -297,6 +297,9 @@ impl Wallet {
     /// Waits for the result, up to the patience. Sends the transaction again to a node that has lost it.
     fn follow(&self, transaction: &Transaction, tell: Tell<'_>) -> Fate {
         let (id, begun) = (transaction.id(), Instant::now());
+        // An eighth of the time that the transaction waits for its block.
+        let eighth = |limits: LimitsBody| Duration::from_millis(limits.block_interval_ms / 8).clamp(PAUSES.0, PAUSES.1);
+        let longest = self.node.limits().map_or(PAUSES.1, eighth);
         let (mut pause, mut due) = (PAUSES.0, TELL.0);
         loop {
             let fate = Fate::of(&self.node, &id).unwrap_or_else(|error| Fate::Unknown(Some(in_full(&error))));
@@ -312,7 +315,7 @@ impl Wallet {
                 due = begun.elapsed() + TELL.1;
             }
             std::thread::sleep(pause);
-            pause = (pause * 2).min(PAUSES.1);
+            pause = (pause * 2).min(longest);
         }
     }
 
