@@ -187,7 +187,7 @@ pub(super) fn increments_made(
             progress.height = height;
             messages
         }
-        _ => shared(&*api.shared_news.written(channel, committed)?),
+        _ => shared(&api.shared_news.written(channel, committed)?),
     };
     Some((messages, progress))
 }
