@@ -62,8 +62,8 @@ impl SharedNews {
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Genesis, Ledger, Signatures};
-    use primitives::{Digest, Superblock};
+    use ledger::{Genesis, Ledger, Listing, Signatures};
+    use primitives::{Address, Digest, Fraction, Superblock};
     use readers::Outline;
     use serde_json::json;
 
@@ -72,7 +72,9 @@ mod tests {
     #[test]
     fn it_is_written_once_for_each_block_and_channel() {
         let block = || {
-            let mut ledger = Ledger::new(&Genesis::default()).expect("sound");
+            let assets = vec![Listing::new("EUR", 2, Address([1; 20]))];
+            let mu = Fraction::power_of_two(10);
+            let mut ledger = Ledger::new(&Genesis { chain: 1, mu, assets, ..Genesis::default() }).expect("sound");
             let (height, parent) = (1, ledger.last_block());
             let block = Superblock { height, parent, time_ms: 1, ..Superblock::default() };
             let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("sound");
