@@ -538,7 +538,8 @@ function answer(exchange, faults, height, url) {
       if (["orders", "fills", "transfers"].includes(parts[2])) {
         if (faults.history === "off") throw new Refused(404, "no_history", "this node keeps no history of accounts");
         if (faults.history === "behind") {
-          faults.history = null;
+          faults.behind -= 1;
+          if (faults.behind === 0) faults.history = null;
           return history(0, EMPTY_ACCOUNT, parts[2], { cursor: null, limit: 1 });
         }
         const cursor = url.searchParams.get("cursor");
@@ -612,7 +613,7 @@ function increments(exchange, height, channel) {
 export async function startFixture({ port = 0, height: start = 260, interval_ms = 500 } = {}) {
   const exchange = new Exchange();
   exchange.grow(start);
-  const faults = { hold: false, mute: false, history: null };
+  const faults = { hold: false, mute: false, history: null, behind: 0 };
   const held = [];
   const clients = new Map();
   let height = start;
@@ -679,9 +680,10 @@ export async function startFixture({ port = 0, height: start = 260, interval_ms 
     mute() {
       faults.hold = faults.mute = true;
     },
-    /** No history is kept (`off`), the older pages of it are gone (`gone`), or the index has no block at the next question (`behind`). */
+    /** No history is kept (`off`), the older pages of it are gone (`gone`), or the index has no block at the next three questions (`behind`). */
     lose(history) {
       faults.history = history;
+      faults.behind = 3;
     },
     mend() {
       faults.hold = faults.mute = false;
