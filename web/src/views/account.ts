@@ -152,7 +152,7 @@ function accountPanels(live: Live, address: string) {
 
   function receive(message: Message): void {
     if (message.type === "snapshot") {
-      history.request(live.height);
+      history.request(message.account?.height ?? live.height);
       return loading.request();
     }
     if (message.type === "account") increment(message);

@@ -5,20 +5,19 @@
 //! follows the book as a client does, checksums and all; the others take what comes and do not look at it. What the
 //! node costs is the processor time of its threads, less that with nobody reading, in the same round.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use api::{ChannelState, StreamMessage};
 use client::{Channel, LocalBook, Stream};
-use primitives::{Address, Price};
+use primitives::{Address, Price, Transaction};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
-use tokio::sync::broadcast::error::TryRecvError;
 use tungstenite::Message;
 
-use super::{QUOTES, Site, Trader};
+use super::{QUOTES, SILENCE, Site, Trader, lost, next_block};
 use crate::consensus::{percentiles, processor};
 use crate::evm_rpc::held_ms;
 use crate::exchange::Error;
@@ -38,7 +37,7 @@ const TICK: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Connections that take what comes.
-pub(super) struct Crowd(Vec<TcpStream>);
+struct Crowd(Vec<TcpStream>);
 
 /// One number of readers in one round.
 #[derive(Default)]
@@ -136,53 +135,54 @@ impl Site<'_> {
         })
     }
 
-    /// Moves offers in turn, each when its move before is executed.
+    /// Moves offers until the end, and waits for the last of them.
     fn move_offers(&self, quotes: &mut [Trader], done: &AtomicBool) -> Result<Moves, Error> {
         let mut feed = self.usual.node.exchange().subscribe();
-        let mut waits: HashMap<Address, bool> = quotes.iter().map(|one| (one.address(), false)).collect();
-        let (begun, mut sent, mut moves) = (Instant::now(), 0_usize, Moves::default());
+        let (begun, mut heard) = (Instant::now(), Instant::now());
+        let (mut waiting, mut sent, mut moves) = (HashSet::new(), 0, Moves::default());
         loop {
-            loop {
-                match feed.try_recv() {
-                    Ok(block) => {
-                        for (account, id, outcome) in &block.outcomes {
-                            if let Some(refusal) = outcome.refusal() {
-                                return Err(format!("{id} of {account} is refused: {refusal:?}").into());
-                            }
-                            waits.insert(*account, false);
-                            moves.moved += 1;
-                        }
-                        moves.blocks += 1;
-                        moves.held_ms.push(held_ms(&block));
-                    }
-                    Err(TryRecvError::Empty) => break,
-                    Err(error) => return Err(error.into()),
+            while let Some(block) = next_block(&mut feed)? {
+                for (account, ..) in &block.outcomes {
+                    waiting.remove(account);
                 }
+                moves.moved += block.outcomes.len();
+                moves.blocks += 1;
+                moves.held_ms.push(held_ms(&block));
+                heard = Instant::now();
             }
-            if done.load(Ordering::Acquire) {
-                if waits.values().all(|waits| !waits) {
-                    return Ok(moves);
-                }
-            } else {
+            if !done.load(Ordering::Acquire) {
                 let due = (begun.elapsed().as_secs_f64() * self.options.changes as f64 / 2.0) as usize;
-                let mut batch = Vec::new();
-                while sent < due {
-                    let at = sent % quotes.len();
-                    let one = &mut quotes[at];
-                    let waits = waits.entry(one.address()).or_default();
-                    if *waits {
-                        break;
-                    }
-                    *waits = true;
-                    let old = one.resting.pop().expect("each has one offer");
-                    let is_up = old.limit == level(at, false);
-                    batch.push(one.replace(&self.network, old, AMOUNT, level(at, is_up)));
-                    sent += 1;
-                }
-                self.usual.send(&batch)?;
+                self.usual.send(&self.due_moves(quotes, due, &mut sent, &mut waiting))?;
+            } else if waiting.is_empty() {
+                return Ok(moves);
+            } else if heard.elapsed() > SILENCE {
+                return Err(lost(waiting.len()));
             }
             std::thread::sleep(TICK);
         }
+    }
+
+    /// The moves up to number `due`, in turn; none of an offer whose move before waits for its block.
+    fn due_moves(
+        &self,
+        quotes: &mut [Trader],
+        due: usize,
+        sent: &mut usize,
+        waiting: &mut HashSet<Address>,
+    ) -> Vec<Transaction> {
+        let mut batch = Vec::new();
+        while *sent < due {
+            let at = *sent % quotes.len();
+            let one = &mut quotes[at];
+            if !waiting.insert(one.address()) {
+                break;
+            }
+            let old = one.resting.pop().expect("each has one offer");
+            let is_up = old.limit == level(at, false);
+            batch.push(one.replace(&self.network, old, AMOUNT, level(at, is_up)));
+            *sent += 1;
+        }
+        batch
     }
 
     /// Follows the book until the end; returns how many changes it was told.

@@ -46,10 +46,11 @@ impl Site<'_> {
         let count = self.options.orders;
         let offered = (count as u64 + 1) * Way::ALL.len() as u64 * SOLD;
         self.usual.execute(&[maker.offer(&self.network, offered, Price::ONE)])?;
+        let agent = Agent::new_with_defaults();
         let mut times = Way::ALL.map(|_| Vec::with_capacity(count));
         for _ in 0..count {
             for (way, times) in Way::ALL.into_iter().zip(&mut times) {
-                times.push(self.fill(taker, way)?);
+                times.push(self.fill(&agent, taker, way)?);
             }
         }
         self.usual.execute(&[maker.cancel(&self.network)])?;
@@ -66,7 +67,7 @@ impl Site<'_> {
     }
 
     /// Milliseconds of one order.
-    fn fill(&self, taker: &mut Trader, way: Way) -> Result<f64, Error> {
+    fn fill(&self, agent: &Agent, taker: &mut Trader, way: Way) -> Result<f64, Error> {
         let account = taker.address();
         let euros = || {
             self.usual
@@ -79,10 +80,10 @@ impl Site<'_> {
         let order = taker.sign(&self.network, Operation::offer(USD, EUR, SOLD, limit));
         let begun = Instant::now();
         match way {
-            Way::Binary => self.wait_for(&borsh::to_vec(&order)?, "application/octet-stream")?,
+            Way::Binary => self.wait_for(agent, &borsh::to_vec(&order)?, "application/octet-stream")?,
             Way::Json => {
                 let body = json!({ "transaction": format!("0x{}", to_hex(&borsh::to_vec(&order)?)) });
-                self.wait_for(body.to_string().as_bytes(), "application/json")?;
+                self.wait_for(agent, body.to_string().as_bytes(), "application/json")?;
             }
             Way::Client => self.follow(&order)?,
         }
@@ -93,10 +94,9 @@ impl Site<'_> {
         }
     }
 
-    fn wait_for(&self, body: &[u8], kind: &str) -> Result<(), Error> {
+    fn wait_for(&self, agent: &Agent, body: &[u8], kind: &str) -> Result<(), Error> {
         let url = format!("{}/v1/transactions?wait=committed", self.usual.client.url());
-        let answer: Value =
-            Agent::new_with_defaults().post(&url).header("Content-Type", kind).send(body)?.body_mut().read_json()?;
+        let answer: Value = agent.post(&url).header("Content-Type", kind).send(body)?.body_mut().read_json()?;
         match answer["status"] == "committed" {
             true => Ok(()),
             false => Err(format!("the order was answered with {answer}").into()),

@@ -13,7 +13,7 @@ use crate::unnumbered::Unnumbered;
 /// All that a block says in a channel.
 pub(super) type Written = Arc<[Unnumbered]>;
 
-/// What the newest block says, as far as somebody has asked.
+/// What the block says that was asked for last, as far as somebody has asked.
 #[derive(Default)]
 pub(super) struct SharedNews(Mutex<OfBlock>);
 
