@@ -119,6 +119,7 @@ impl Cluster {
                 unit: settings.unit,
                 grace: settings.grace,
                 heartbeat: Duration::from_secs(1),
+                interval: Duration::from_millis(settings.config.blocks.interval_ms),
             }
         };
         let networks = (0..settings.validators).map(network).collect();

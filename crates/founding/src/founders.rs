@@ -97,6 +97,8 @@ pub struct Founding {
     pub grace: Duration,
     /// The interval after which an empty sub-block is proposed.
     pub heartbeat: Duration,
+    /// The least time between two heights, of clocks and of blocks.
+    pub interval: Duration,
     /// What the network restarted with, if it has.
     pub restarted: Option<Restarted>,
 }
@@ -160,6 +162,8 @@ pub(crate) struct Part {
     grace_ms: u64,
     #[serde(default = "defaults::heartbeat_ms")]
     heartbeat_ms: u64,
+    #[serde(default = "defaults::interval_ms")]
+    interval_ms: u64,
     #[serde(default)]
     epoch_heights: u64,
     /// By default the number of founders.
@@ -216,6 +220,10 @@ mod defaults {
         1_000
     }
 
+    pub(super) fn interval_ms() -> u64 {
+        500
+    }
+
     pub(super) fn unbonding_epochs() -> u64 {
         2
     }
@@ -256,6 +264,7 @@ impl Founding {
             unit: Duration::from_millis(defaults::timer_unit_ms()),
             grace: Duration::from_millis(defaults::grace_ms()),
             heartbeat: Duration::from_millis(defaults::heartbeat_ms()),
+            interval: Duration::from_millis(defaults::interval_ms()),
             restarted: None,
         }
     }
@@ -274,7 +283,7 @@ impl Founding {
         let founder = |one: &Founder| (one.key, one.account, one.stake);
         let validators: Vec<(PublicKey, Address, Amount)> = self.validators.iter().map(founder).collect();
         let rules = (enough.map(|enough| enough as u64), fast, window, lag, bench_after, payload_bytes as u64);
-        let times = [self.unit, self.grace, self.heartbeat].map(|time| time.as_millis() as u64);
+        let times = [self.unit, self.grace, self.heartbeat, self.interval].map(|time| time.as_millis() as u64);
         let genesis = genesis.digest_without_validators();
         let all = borsh::to_vec(&(genesis, self.engine, validators, rules, times, self.succession));
         Digest::of("walras 2026 founding of a network v2", &all.expect("writing to memory cannot fail"))
@@ -346,6 +355,7 @@ impl Founding {
             unit: self.unit,
             grace: self.grace,
             heartbeat: self.heartbeat,
+            interval: self.interval,
         }
     }
 
@@ -369,6 +379,7 @@ impl Founding {
             timer_unit_ms: ms(self.unit),
             grace_ms: ms(self.grace),
             heartbeat_ms: ms(self.heartbeat),
+            interval_ms: ms(self.interval),
             epoch_heights: self.succession.epoch_heights,
             committee: Some(self.succession.committee),
             minimum_stake: Some(self.succession.minimum_stake.to_string()),
@@ -418,9 +429,12 @@ impl Part {
             return Err(("consensus.root_lag".into(), why));
         }
         check_sizes(self.sub_block_bytes as u64, size.max(succession.committee as usize) as u64, window)?;
-        for (field, ms) in
-            [("timer_unit_ms", self.timer_unit_ms), ("grace_ms", self.grace_ms), ("heartbeat_ms", self.heartbeat_ms)]
-        {
+        for (field, ms) in [
+            ("timer_unit_ms", self.timer_unit_ms),
+            ("grace_ms", self.grace_ms),
+            ("heartbeat_ms", self.heartbeat_ms),
+            ("interval_ms", self.interval_ms),
+        ] {
             within(field, ms, TIME_MS)?;
         }
         let restarted = self.restart.map(restarted).transpose()?;
@@ -442,6 +456,7 @@ impl Part {
             unit: Duration::from_millis(self.timer_unit_ms),
             grace: Duration::from_millis(self.grace_ms),
             heartbeat: Duration::from_millis(self.heartbeat_ms),
+            interval: Duration::from_millis(self.interval_ms),
             restarted,
         })
     }

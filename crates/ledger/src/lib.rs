@@ -44,8 +44,8 @@ pub use fault::{AttachedViolation, Fault};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, Listing, Membership, RULES, usual_fee};
 pub use limits::{
     ACCUSATIONS_PER_SUB_BLOCK, BLOCK_BYTES_MAX, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK,
-    LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits, Quota, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
-    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes,
+    LANE_DUTY_CHECKS_PER_SUB_BLOCK, Limits, Quota, QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
+    TYPED_DATA_PER_SUB_BLOCK, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, quotas_of, votes_bytes,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{
@@ -72,9 +72,10 @@ pub use proofs::{
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
 pub use roots::Roots;
+pub use sessions::Standing;
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
-pub use time::{TIME_MAX_MS, block_time};
+pub use time::{BlockClock, TIME_MAX_MS};
 pub use unsound::AuditError;
 
 use primitives::{Address, Amount, Digest, Fraction, Height, SessionSlot};

@@ -142,57 +142,88 @@ pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
 /// book.
 pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
 
+/// What a quota counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaKind {
+    /// Recoveries of typed data.
+    Recoveries,
+    /// Accusations of validators and of venues.
+    Accusations,
+    /// Stakes.
+    Stakes,
+    /// Exact orders.
+    Exacts,
+    /// Stops and revocations of session keys.
+    SessionEnds,
+    /// Signature checks of members' duties in the lane.
+    LaneDutyChecks,
+    /// Signature checks of other posts about the lane.
+    LaneChecks,
+    /// Signatures of settles of venues.
+    VenueSignatures,
+}
+
+/// What a sub-block has of each quota, by [`QuotaKind`].
+const QUOTAS: [u32; 8] = [
+    TYPED_DATA_PER_SUB_BLOCK,
+    ACCUSATIONS_PER_SUB_BLOCK,
+    STAKES_PER_SUB_BLOCK,
+    EXACTS_PER_SUB_BLOCK,
+    SESSION_ENDS_PER_SUB_BLOCK,
+    LANE_DUTY_CHECKS_PER_SUB_BLOCK,
+    LANE_CHECKS_PER_SUB_BLOCK,
+    VENUE_SIGNATURES_PER_SUB_BLOCK,
+];
+
+impl QuotaKind {
+    /// What a sub-block has of it.
+    pub fn of_sub_block(self) -> u32 {
+        QUOTAS[self as usize]
+    }
+}
+
+/// The quotas that a transaction counts against, and by how much: most against none, few against two.
+pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
+    let is_typed = matches!(transaction.signed_by, SignedBy::TypedData { .. });
+    let recovery = is_typed.then_some((QuotaKind::Recoveries, 1));
+    let other = match &transaction.body.operation {
+        Operation::Accuse(_) => Some((QuotaKind::Accusations, 1)),
+        Operation::Stake(_) => Some((QuotaKind::Stakes, 1)),
+        Operation::Exact { .. } => Some((QuotaKind::Exacts, 1)),
+        Operation::Session(operation) if operation.ends_offers() => Some((QuotaKind::SessionEnds, 1)),
+        Operation::Lane(bytes) if is_lane_duty(bytes) => Some((QuotaKind::LaneDutyChecks, bridge::cost(bytes))),
+        Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),
+        Operation::Venue(operation) => match &**operation {
+            VenueOperation::Settle(settle) => Some((QuotaKind::VenueSignatures, settle.signatures() as u32)),
+            VenueOperation::Accuse(_) | VenueOperation::Claim(_) => Some((QuotaKind::Accusations, 1)),
+            _ => None,
+        },
+        _ => None,
+    };
+    recovery.into_iter().chain(other)
+}
+
 /// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,
 /// because they would be refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
-    accusations: u32,
-    stakes: u32,
-    lane_checks: u32,
-    lane_duty_checks: u32,
-    recoveries: u32,
-    venue_signatures: u32,
-    exacts: u32,
-    session_ends: u32,
+    left: [u32; QUOTAS.len()],
 }
 
 impl Default for Quota {
     fn default() -> Quota {
-        let (accusations, stakes) = (ACCUSATIONS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK);
-        let (lane_checks, lane_duty_checks) = (LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK);
-        let venue_signatures = VENUE_SIGNATURES_PER_SUB_BLOCK;
-        let (recoveries, exacts) = (TYPED_DATA_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK);
-        let session_ends = SESSION_ENDS_PER_SUB_BLOCK;
-        Quota { accusations, stakes, lane_checks, lane_duty_checks, recoveries, venue_signatures, exacts, session_ends }
+        Quota { left: QUOTAS }
     }
 }
 
 impl Quota {
-    /// Counts the next transaction of the sub-block; false if a quota is exhausted.
+    /// Counts the next transaction of the sub-block; false, and nothing is counted, if a quota has too little left.
     pub fn admits(&mut self, transaction: &Transaction) -> bool {
-        if matches!(transaction.signed_by, SignedBy::TypedData { .. }) {
-            match self.recoveries.checked_sub(1) {
-                Some(left) => self.recoveries = left,
-                None => return false,
-            }
+        let has_room = quotas_of(transaction).all(|(kind, cost)| self.left[kind as usize] >= cost);
+        if has_room {
+            quotas_of(transaction).for_each(|(kind, cost)| self.left[kind as usize] -= cost);
         }
-        let (left, cost) = match &transaction.body.operation {
-            Operation::Accuse(_) => (&mut self.accusations, 1),
-            Operation::Stake(_) => (&mut self.stakes, 1),
-            Operation::Exact { .. } => (&mut self.exacts, 1),
-            Operation::Session(operation) if operation.ends_offers() => (&mut self.session_ends, 1),
-            Operation::Lane(bytes) if is_lane_duty(bytes) => (&mut self.lane_duty_checks, bridge::cost(bytes)),
-            Operation::Lane(bytes) => (&mut self.lane_checks, bridge::cost(bytes)),
-            Operation::Venue(operation) => match &**operation {
-                VenueOperation::Settle(settle) => (&mut self.venue_signatures, settle.signatures() as u32),
-                VenueOperation::Accuse(_) | VenueOperation::Claim(_) => (&mut self.accusations, 1),
-                _ => return true,
-            },
-            _ => return true,
-        };
-        let admitted = *left >= cost;
-        *left = left.saturating_sub(cost);
-        admitted
+        has_room
     }
 }
 

@@ -6,6 +6,10 @@
 //! several such transactions may be pending. Many threads reserve at once without waiting for each other. Credits of
 //! pending transactions do not count until they are in the ledger, so the process is conservative.
 //!
+//! *Session keys* reserve units of the balance in words of their own, as far as those of the account's own key leave
+//! room. The owner's do not count them: where both exceed the balance, the filter removes those of the keys
+//! ([`Standing`](crate::Standing)), and [`Reservations::is_overdrawn`] tells the pool to do the same.
+//!
 //! Words are found by the hash of the thing they represent, in an open-addressing table. Slots are claimed by
 //! compare-and-swap and never freed while other threads use the table. [`Reservations::make_room`] needs exclusive
 //! access and drops the slots that hold no reservation.
@@ -22,7 +26,7 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use hashbrown::DefaultHashBuilder;
-use primitives::{Address, Amount, SessionSlot, Transaction, slot_of};
+use primitives::{Address, Amount, AssetId, SessionSlot, Transaction, slot_of};
 use proofs::Refusal;
 use smallvec::SmallVec;
 
@@ -44,6 +48,8 @@ enum Thing {
     Sequences(Address, SessionSlot, bool),
     /// Units of a sum: the account's own, or no account's if all accounts share it.
     Sum(Address, Sum),
+    /// Units of an account's balance that its session keys would spend.
+    SpentByKeys(Address, AssetId),
     /// A once-key: the account's own, or no account's if all accounts share it.
     Once(Address, Once),
 }
@@ -55,6 +61,8 @@ enum Part {
     Bit(Thing, u64, Refusal),
     /// Units that must fit under a limit, and the refusal if they do not.
     Units(Thing, Amount, Amount, Refusal),
+    /// Units of a session key, which must fit under a limit beside those of the owner.
+    KeyUnits(Address, AssetId, Amount, Amount),
 }
 
 #[derive(Default)]
@@ -148,12 +156,52 @@ impl Reservations {
                 0 => Ok(()),
                 _ => Err(ReserveError::Refused(refusal)),
             },
-            Part::Units(thing, units, limit, refusal) => {
-                let add = |sum: u64| sum.checked_add(units).filter(|sum| *sum <= limit);
-                let taken = self.word(thing)?.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
-                taken.map(|_| ()).map_err(|_| ReserveError::Refused(refusal))
+            Part::Units(thing, units, limit, refusal) => self.reserve_units(thing, units, limit, refusal),
+            Part::KeyUnits(account, asset, units, limit) => {
+                let beside = self.reserved(Thing::Sum(account, Sum::Spent(asset)));
+                let left = limit.saturating_sub(beside);
+                self.reserve_units(Thing::SpentByKeys(account, asset), units, left, Refusal::OVERDRAFT)
             }
         }
+    }
+
+    fn reserve_units(&self, thing: Thing, units: Amount, limit: Amount, refusal: Refusal) -> Result<(), ReserveError> {
+        let add = |sum: u64| sum.checked_add(units).filter(|sum| *sum <= limit);
+        let taken = self.word(thing)?.fetch_update(Ordering::AcqRel, Ordering::Acquire, add);
+        taken.map(|_| ()).map_err(|_| ReserveError::Refused(refusal))
+    }
+
+    /// Whether the sender's balance does not suffice for what its own key and its session keys have reserved together,
+    /// of an asset that this transaction spends.
+    pub fn is_overdrawn(&self, transaction: &Transaction, ledger: &Ledger) -> bool {
+        let body = &transaction.body;
+        let Some(account) = ledger.accounts().get(&body.account) else { return false };
+        let exceeds = |asset: AssetId| {
+            let (own, keys) = (Thing::Sum(body.account, Sum::Spent(asset)), Thing::SpentByKeys(body.account, asset));
+            let all = u128::from(self.reserved(own)) + u128::from(self.reserved(keys));
+            all > u128::from(account.balance(asset))
+        };
+        let spent = |part: &Part| match part {
+            Part::Units(Thing::Sum(_, Sum::Spent(asset)), ..) | Part::KeyUnits(_, asset, ..) => Some(*asset),
+            _ => None,
+        };
+        parts(body, body.account, ledger.fee(), None).iter().filter_map(spent).any(exceeds)
+    }
+
+    /// The units that are reserved of a sum.
+    fn reserved(&self, thing: Thing) -> Amount {
+        let tag = self.hasher.hash_one(thing) | 1;
+        let found = self.probe(tag).find_map(|slot| match slot.tag.load(Ordering::Acquire) {
+            0 => Some(0),
+            found => (found == tag).then(|| slot.word.load(Ordering::Acquire)),
+        });
+        found.unwrap_or(0)
+    }
+
+    /// The slots in which a tag may be, in order.
+    fn probe(&self, tag: u64) -> impl Iterator<Item = &Slot> {
+        let mask = self.slots.len().saturating_sub(1);
+        (0..self.slots.len()).map(move |step| &self.slots[((tag >> 1) as usize + step) & mask])
     }
 
     fn give_back(&self, part: &Part) {
@@ -167,6 +215,10 @@ impl Reservations {
                 let before = word(thing).fetch_sub(units, Ordering::AcqRel);
                 assert!(before >= units, "no more is released than was reserved");
             }
+            Part::KeyUnits(account, asset, units, _) => {
+                let before = word(Thing::SpentByKeys(account, asset)).fetch_sub(units, Ordering::AcqRel);
+                assert!(before >= units, "no more is released than was reserved");
+            }
         }
     }
 
@@ -176,9 +228,7 @@ impl Reservations {
 
     /// The word of a tag; claims a slot if the tag has none. `None` if the table is three quarters full.
     fn claim(&self, tag: u64) -> Option<&AtomicU64> {
-        let mask = self.slots.len().checked_sub(1)?;
-        for step in 0..self.slots.len() {
-            let slot = &self.slots[((tag >> 1) as usize + step) & mask];
+        for slot in self.probe(tag) {
             let mut found = slot.tag.load(Ordering::Acquire);
             if found == 0 {
                 if self.claimed.load(Ordering::Relaxed) * 4 >= self.slots.len() * 3 {
@@ -208,7 +258,7 @@ fn parts(
     fee: Amount,
     against: Option<(&Ledger, &Account)>,
 ) -> SmallVec<[Part; WORDS]> {
-    let mut reader = Reader { sender, against, parts: SmallVec::new() };
+    let mut reader = Reader { sender, against, slot: 0, parts: SmallVec::new() };
     visit(of, fee, &mut reader);
     reader.parts
 }
@@ -217,6 +267,9 @@ fn parts(
 struct Reader<'l> {
     sender: Address,
     against: Option<(&'l Ledger, &'l Account)>,
+    /// The slot of the session key that signs; 0 for the account's own key. The sequence number, which tells it, is the
+    /// first part of every footprint.
+    slot: SessionSlot,
     parts: SmallVec<[Part; WORDS]>,
 }
 
@@ -227,15 +280,18 @@ impl<'a> Visitor<'a> for Reader<'_> {
         }
         let limit = self.against.map_or(0, |(ledger, account)| ledger.room(sum, account));
         let owner = if sum.is_own() { self.sender } else { Address::default() };
-        self.parts.push(Part::Units(Thing::Sum(owner, sum), units, limit, sum.refusal()));
+        self.parts.push(match sum {
+            Sum::Spent(asset) if self.slot > 0 => Part::KeyUnits(owner, asset, units, limit),
+            _ => Part::Units(Thing::Sum(owner, sum), units, limit, sum.refusal()),
+        });
     }
 
     fn once(&mut self, once: Once) {
         let part = match (once, once.scope()) {
             (Once::Sequence(sequence), Scope::Account(refusal)) => {
                 let bit = sequence % SEQUENCES;
-                let slot = slot_of(sequence);
-                Part::Bit(Thing::Sequences(self.sender, slot, bit >= 64), 1 << (bit % 64), refusal)
+                self.slot = slot_of(sequence);
+                Part::Bit(Thing::Sequences(self.sender, self.slot, bit >= 64), 1 << (bit % 64), refusal)
             }
             (_, Scope::Account(refusal) | Scope::Sender(refusal)) => {
                 Part::Bit(Thing::Once(self.sender, once), 1, refusal)

@@ -85,7 +85,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::{
-    Address, Amount, AssetId, Height, Operation, SESSION_SLOTS_MAX, Sequence, SessionOperation, SessionScope,
+    Address, Amount, AssetId, Body, Height, Operation, SESSION_SLOTS_MAX, Sequence, SessionOperation, SessionScope,
     SessionSlot, SessionTerms, SignedBy, Transaction, number_in_slot, slot_of,
 };
 use proofs::{Batch, EndReason, Refusal, SESSIONS_MAX, SessionBudget, SessionRecord, Window};
@@ -287,6 +287,29 @@ pub(crate) fn released(batch: &Batch, exacts: impl Iterator<Item = (Sequence, Cr
     }
     exacts.for_each(|(id, credit)| release(id, credit.to, credit.asset, credit.amount));
     all
+}
+
+/// In which order transactions of an account stand if its balance does not suffice for all: those of a session key are
+/// removed before those of the account's own key, and of the former first what is no relief. Filter and pool follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// The account's own key signs.
+    Owner,
+    /// A session key cancels offers, or moves a timer.
+    KeyRelief,
+    /// Anything else of a session key.
+    Key,
+}
+
+impl Standing {
+    /// That of a transaction.
+    pub fn of(body: &Body) -> Standing {
+        match slot_of(body.sequence) {
+            0 => Standing::Owner,
+            _ if is_relief(&body.operation) => Standing::KeyRelief,
+            _ => Standing::Key,
+        }
+    }
 }
 
 /// Whether a transaction stands when others of its account or slot do not: it only gives units back.

@@ -135,7 +135,8 @@ pub struct NetworkConfig {
 pub struct BlocksConfig {
     /// Maximum number of transactions in a block; a block is made as soon as so many are pending.
     pub transactions: usize,
-    /// A block is made when a transaction has been pending this long.
+    /// A block is made when a transaction has been pending this long, and never sooner after the last one. Validators
+    /// follow their genesis instead.
     pub interval_ms: u64,
     /// Threads that apply blocks; 0 for one per core.
     pub threads: usize,

@@ -51,11 +51,15 @@ impl Exchange {
     /// # Errors
     /// [`ExchangeError`] says what prevents the start, with the file at fault if there is one.
     pub fn start(
-        config: Config,
+        mut config: Config,
         genesis: &Genesis,
         data: &std::path::Path,
         network: Option<Network>,
     ) -> Result<Exchange, ExchangeError> {
+        // Heights have one pace in a network: that of its genesis.
+        if let Some(network) = &network {
+            config.blocks.interval_ms = network.interval.as_millis() as u64;
+        }
         // A state that was fetched before is installed first.
         let home = network.as_ref().map(|_| home(data)).transpose()?;
         home.as_ref().map_or(Ok(()), replica::state_sync::finish)?;

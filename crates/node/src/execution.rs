@@ -32,7 +32,7 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
         match job {
             BlockJob::Compare(height) => {
                 next_agreed(shared).is_logged(&past)?;
-                consensus.push_result(Input::Applied(height));
+                consensus.push_result(Input::Applied { height, time_ms: None });
                 shared.desk.tell(LifeInput::Compared(height));
             }
             BlockJob::Keep { epoch, height } => {
@@ -43,7 +43,8 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
             BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
             BlockJob::Show(height) => {
                 show(shared, &mut executor, height, |shared| due_handover(shared, &handovers))?;
-                consensus.push_result(Input::Applied(height));
+                let time_ms = Some(shared.read_ledger().time_ms());
+                consensus.push_result(Input::Applied { height, time_ms });
             }
             other => unreachable!("{other:?} is not for the executor"),
         }

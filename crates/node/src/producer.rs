@@ -1,5 +1,6 @@
 //! The producer of a node that makes blocks alone: a block when enough transactions are pending, or one has been
-//! pending long enough; for a venue's sake also when there was none for a while.
+//! pending long enough, and an interval has passed since the last block. At rest it makes an empty block now and then, so
+//! that time passes and what has an end ends; more often if there is a venue.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -14,6 +15,9 @@ use crate::shared::{ExchangeError, Shared, clock_ms};
 
 /// Maximum bytes of Ethereum transactions in a block.
 const SECTION_BYTES: usize = 8 << 20;
+
+/// Time between two blocks of a chain at rest.
+const AT_REST: Duration = Duration::from_secs(60);
 
 /// The producer thread: the executor, which also says when a block is due.
 pub(crate) fn produce(shared: &Shared, jobs: &Receiver<BlockJob>) {
@@ -49,8 +53,7 @@ fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), Exchang
 /// Waits until a block is due. False if the node has failed, or stops with nothing pending.
 fn wait_until_due(shared: &Shared) -> bool {
     let blocks = &shared.config.blocks;
-    // A venue does not match while no blocks come: actions of traders might count by now.
-    let beat = || shared.venue.get().map(|_| Duration::from_millis(shared.config.venue.quiet_ms / 2));
+    let interval = Duration::from_millis(blocks.interval_ms);
     let begun = Instant::now();
     let mut pooled = shared.pool.lock();
     loop {
@@ -59,17 +62,23 @@ fn wait_until_due(shared: &Shared) -> bool {
         if shared.has_failed() || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
             return false;
         }
-        let age = mempool.oldest_ms().map(|arrived| shared.now_ms().saturating_sub(arrived));
-        let due = age.is_some_and(|age| age >= blocks.interval_ms);
-        let is_quiet = beat().is_some_and(|beat| begun.elapsed() >= beat);
-        if due || mempool.ready() >= blocks.transactions || stopping || is_quiet {
+        let age = mempool.oldest_ms().map(|arrived| Duration::from_millis(shared.now_ms().saturating_sub(arrived)));
+        let is_full = mempool.ready() >= blocks.transactions;
+        let rest = interval.saturating_sub(begun.elapsed());
+        let ripens = age.map_or(beat(shared).saturating_sub(begun.elapsed()), |age| interval.saturating_sub(age));
+        let wait = if is_full { rest } else { rest.max(ripens) };
+        if stopping || wait.is_zero() {
             return true;
         }
-        let rest = age.map_or(blocks.interval_ms, |age| blocks.interval_ms - age).max(1);
-        let rest = Duration::from_millis(rest);
-        let rest = beat().map_or(rest, |beat| rest.min(beat.saturating_sub(begun.elapsed())));
-        pooled = shared.pool.wait(pooled, rest.max(Duration::from_millis(1)));
+        pooled = shared.pool.wait(pooled, wait.min(interval).max(Duration::from_millis(1)));
     }
+}
+
+/// How long the chain rests between two blocks if nothing is pending. A venue does not match while no blocks come:
+/// actions of traders might count by now.
+fn beat(shared: &Shared) -> Duration {
+    let quiet = shared.venue.get().map(|_| Duration::from_millis(shared.config.venue.quiet_ms / 2));
+    quiet.map_or(AT_REST, |quiet| quiet.min(AT_REST))
 }
 
 /// Takes pending transactions for a block.
@@ -79,6 +88,7 @@ pub(crate) fn select_pending(shared: &Shared, mempool: &mut Mempool) -> (Vec<Poo
     let most = shared.config.blocks.transactions;
     let mut entries = mempool.take_duties(most.div_ceil(2), &mut admits);
     entries.extend(mempool.take_settles(most - entries.len(), &mut admits));
+    entries.extend(mempool.take_bounded((most - entries.len()).div_ceil(2), shared.now_ms(), &mut admits));
     entries.extend(mempool.take_while(most - entries.len(), admits));
     (entries, mempool.ethereum.take(SECTION_BYTES, shared.now_ms()))
 }

@@ -72,6 +72,7 @@ impl Net {
             stake: 1_000,
         };
         let mut founding = Founding::new(FoundingEngine::Dbft, (0..SIZE).map(founder).collect());
+        founding.interval = std::time::Duration::from_millis(20);
         founding.succession.epoch_heights = 12;
         founding.heartbeat = Duration::from_millis(40);
         let mut config = Config::default();

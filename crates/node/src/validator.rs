@@ -104,7 +104,6 @@ pub(crate) fn start(
     let blocks = &shared.config.blocks;
     let settings = ReplicaSettings {
         transactions: blocks.transactions,
-        interval: Duration::from_millis(blocks.interval_ms),
         check_ahead: blocks.check_ahead,
         accuse: shared.config.network.accuse,
         ..ReplicaSettings::default()

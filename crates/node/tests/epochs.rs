@@ -57,6 +57,7 @@ impl Net {
             stake: 1_000,
         };
         let mut founding = Founding::new(FoundingEngine::Dbft, (0..FOUNDERS).map(founder).collect());
+        founding.interval = Duration::from_millis(20);
         founding.succession.epoch_heights = 12;
         founding.succession.reward = 1;
         founding.succession.reward_pool = 10_000;

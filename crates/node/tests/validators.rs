@@ -81,6 +81,7 @@ impl Cluster {
             unit: Duration::from_millis(100),
             grace: Duration::from_millis(30),
             heartbeat: Duration::from_secs(1),
+            interval: Duration::from_millis(20),
         };
         let directory = tempfile::tempdir().expect("a directory");
         let mut cluster =

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use consensus::{Index, Members, Payload, Refused};
+use ledger::BlockClock;
 use primitives::{Digest, Height, Transaction};
 
 use crate::{FrameBytes, Network, PoolJob};
@@ -112,6 +113,6 @@ pub struct Agreed {
     pub height: Height,
     /// Slots and sub-blocks, in the order of the block.
     pub sub_blocks: Vec<(Index, Payload)>,
-    /// The number of clocks whose median can be trusted.
-    pub clocks_needed: usize,
+    /// How its block gets its time.
+    pub clock: BlockClock,
 }

@@ -68,7 +68,12 @@ pub enum Input {
     /// Some forwarded transactions were not committed in time and are back in the pool.
     TakenBack,
     /// The block of a height is durable and applied.
-    Applied(Height),
+    Applied {
+        /// The height.
+        height: Height,
+        /// The time of its block, if it was applied just now.
+        time_ms: Option<u64>,
+    },
     /// The state root after a height.
     StateRoot(Height, Digest),
     /// The receipts root of a height.

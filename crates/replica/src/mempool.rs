@@ -11,18 +11,26 @@
 //! pool or the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
 //!
 //! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
-//! rest.
+//! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota holds
+//! back keeps nothing else waiting. No kind of transaction can fill more than half of a sub-block or of the pool before
+//! the others.
 //!
-//! A transaction leaves the pool after its last height ([`primitives::Body::until`]). One that is queued gives way to
-//! a substitute: another transaction of the account with the same number that ends later. Only one of both can ever
-//! pay, so an account may do this once for each block.
+//! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void: it
+//! has used the number, stopped the session key or changed the account's key. One that is queued gives way to a
+//! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay, so
+//! an account may do this once for each block.
+//!
+//! Transactions of session keys give way to those of the account's own key, in the filter's order
+//! ([`ledger::Standing`]): what a key has reserved keeps no transaction of the owner out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+mod bounded;
 mod settles;
 
 use crate::EthereumPool;
-use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
+use bounded::{Bounded, BoundedPlace, QuotaSet};
+use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError, Standing};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
     TransactionId, is_lane_duty, slot_of,
@@ -36,8 +44,17 @@ const PARALLEL_LEN: usize = 64;
 pub const DUTIES_MAX: usize = 4_096;
 /// No transaction has more bytes: a post about the lane is the longest one.
 const TRANSACTION_BYTES_MAX: usize = LANE_POST_BYTES_MAX + (1 << 10);
-/// The place of a transaction that no substitute finds.
-const NOWHERE: i64 = i64::MIN / 2;
+
+/// Where a pending transaction waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    /// In the queue of those that no quota bounds, at this place.
+    Queue(i64),
+    /// In the queue of a quota.
+    Bounded(BoundedPlace),
+    /// Where no substitute finds it: a duty, a settle.
+    Apart,
+}
 
 /// A pending transaction.
 #[derive(Clone, Debug)]
@@ -72,6 +89,17 @@ fn is_duty(transaction: &Transaction) -> bool {
     matches!(&transaction.body.operation, Operation::Lane(post) if is_lane_duty(post))
 }
 
+impl Spot {
+    /// Rises with arrival.
+    fn order(self) -> u64 {
+        match self {
+            Spot::Queue(place) => place.saturating_sub(i64::MIN) as u64,
+            Spot::Bounded((_, turn)) => turn.1,
+            Spot::Apart => 0,
+        }
+    }
+}
+
 impl From<ReserveError> for Reject {
     fn from(error: ReserveError) -> Reject {
         match error {
@@ -93,13 +121,15 @@ pub struct Mempool {
     duties_pending: usize,
     /// Settles of venues, which are taken after duties.
     settles: PendingSettles,
+    /// What quotas bound, which is taken after settles.
+    bounded: Bounded,
     /// The place of the first queued transaction; the next one has the next place.
     front: i64,
     /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, PoolEntry)>,
     ids: HashSet<TransactionId>,
-    /// Pending sequence numbers of each account, and the place in the queue that each had last.
-    sequences: HashMap<Address, Vec<(Sequence, i64)>>,
+    /// Pending sequence numbers of each account, and where each last waited.
+    sequences: HashMap<Address, Vec<(Sequence, Spot)>>,
     reserved: Reservations,
     /// Accounts that have substituted a transaction since the last block.
     substituted: HashSet<Address>,
@@ -122,6 +152,7 @@ impl Mempool {
             duties: VecDeque::new(),
             duties_pending: 0,
             settles: PendingSettles::default(),
+            bounded: Bounded::default(),
             front: 0,
             handed: VecDeque::new(),
             ids: HashSet::new(),
@@ -158,14 +189,16 @@ impl Mempool {
 
     /// Number of transactions that [`Mempool::take`] can still give.
     pub fn ready(&self) -> usize {
-        self.queue.len() + self.duties.len() + self.settles.waiting().count()
+        self.queue.len() + self.duties.len() + self.settles.waiting().count() + self.bounded.len()
     }
 
-    /// Arrival of the oldest pending transaction, of either kind.
+    /// Arrival of the oldest pending transaction that could be in the next block, of either kind. What a quota has held
+    /// back counts from then on.
     pub fn oldest_ms(&self) -> Option<u64> {
         let first = [self.queue.front(), self.duties.front()].into_iter().flatten();
         let settles = self.settles.waiting();
-        first.chain(settles).map(|entry| entry.arrived_ms).chain(self.ethereum.waits_since_ms()).min()
+        let native = first.chain(settles).map(|entry| entry.arrived_ms).chain(self.bounded.oldest_ms());
+        native.chain(self.ethereum.waits_since_ms()).min()
     }
 
     /// The highest pending sequence number of an account's slot; slot 0 has its own numbers.
@@ -244,6 +277,9 @@ impl Mempool {
         match settling(&entry.transaction) {
             Some(venue) => self.settles.is_full_for(venue),
             None if entry.is_duty() => self.duties_pending >= DUTIES_MAX,
+            None if QuotaSet::of(&entry.transaction).is_some() => {
+                self.bounded.len() >= self.limit.div_ceil(2) || self.bounded.is_full_for(&entry.transaction)
+            }
             None => others >= self.limit,
         }
     }
@@ -261,29 +297,91 @@ impl Mempool {
             self.reserved.release(&entry.transaction, ledger.fee());
             return Err(Reject::Full);
         }
+        if let Err(refusal) = self.make_way(&entry, ledger) {
+            self.reserved.release(&entry.transaction, ledger.fee());
+            return Err(Reject::Refused(refusal));
+        }
         self.insert(entry);
         Ok(())
+    }
+
+    /// Removes queued transactions of session keys, the weakest and latest first, until the account's balance suffices
+    /// for one that stands before them. Those that were taken stay: the filter removes them.
+    fn make_way(&mut self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Refusal> {
+        let Body { account, sequence, .. } = entry.transaction.body;
+        let has_keys = |pending: &Vec<(Sequence, Spot)>| pending.iter().any(|(number, _)| slot_of(*number) > 0);
+        if slot_of(sequence) == 0 && !self.sequences.get(&account).is_some_and(has_keys) {
+            return Ok(());
+        }
+        let standing = Standing::of(&entry.transaction.body);
+        while self.reserved.is_overdrawn(&entry.transaction, ledger) {
+            let weaker = self.pending_of(&account).map(|(spot, one)| (Standing::of(&one.transaction.body), spot));
+            let weakest = weaker.filter(|(of, _)| *of > standing).max_by_key(|(of, spot)| (*of, spot.order()));
+            match weakest {
+                Some((_, spot)) => self.drop_for(spot, entry.id, ledger.fee()),
+                None if standing == Standing::Owner => break,
+                None => return Err(Refusal::OVERDRAFT),
+            }
+        }
+        Ok(())
+    }
+
+    /// The queued transactions of an account that a substitute can find, and where they wait.
+    fn pending_of(&self, account: &Address) -> impl Iterator<Item = (Spot, &PoolEntry)> {
+        let spots = self.sequences.get(account).into_iter().flatten();
+        let waits = |(number, spot): &(Sequence, Spot)| self.at(*spot, account, *number).map(|entry| (*spot, entry));
+        spots.filter_map(waits)
+    }
+
+    /// The transaction of an account with this number, if it waits at this spot.
+    fn at(&self, spot: Spot, account: &Address, sequence: Sequence) -> Option<&PoolEntry> {
+        let entry = match spot {
+            Spot::Queue(place) => self.queue.get(usize::try_from(place - self.front).ok()?)?,
+            Spot::Bounded(place) => self.bounded.get(&place)?,
+            Spot::Apart => return None,
+        };
+        let body = &entry.transaction.body;
+        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains(&entry.id);
+        is_it.then_some(entry)
+    }
+
+    /// Removes what waits at a spot, because of another transaction.
+    fn drop_for(&mut self, spot: Spot, by: TransactionId, fee: Amount) {
+        let entry = match spot {
+            // What is not pending any more is passed over when its turn comes.
+            Spot::Queue(place) => usize::try_from(place - self.front).ok().and_then(|at| self.queue.get(at)).cloned(),
+            Spot::Bounded(place) => self.bounded.remove(&place),
+            Spot::Apart => None,
+        };
+        if let Some(entry) = entry {
+            self.remove(&entry, fee);
+            self.displaced.push((entry.id, by));
+        }
     }
 
     /// Queues a transaction that has reserved what it may spend.
     fn insert(&mut self, entry: PoolEntry) {
         if entry.is_duty() {
-            self.note(&entry, NOWHERE);
+            self.note(&entry, Spot::Apart);
             self.duties_pending += 1;
             return self.duties.push_back(entry);
         }
         if let Some(venue) = settling(&entry.transaction) {
-            self.note(&entry, NOWHERE);
+            self.note(&entry, Spot::Apart);
             return self.settles.insert(venue, entry);
         }
+        if let Some(of) = QuotaSet::of(&entry.transaction) {
+            let place = self.bounded.insert(of, entry.clone());
+            return self.note(&entry, Spot::Bounded(place));
+        }
         let place = self.front + self.queue.len() as i64;
-        self.note(&entry, place);
+        self.note(&entry, Spot::Queue(place));
         self.queue.push_back(entry);
     }
 
-    fn note(&mut self, entry: &PoolEntry, place: i64) {
+    fn note(&mut self, entry: &PoolEntry, spot: Spot) {
         let body = &entry.transaction.body;
-        self.sequences.entry(body.account).or_default().push((body.sequence, place));
+        self.sequences.entry(body.account).or_default().push((body.sequence, spot));
         self.ends_first = self.ends_first.min(body.until);
         self.ids.insert(entry.id);
     }
@@ -293,12 +391,17 @@ impl Mempool {
     fn substitute(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
         let conflict = Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT));
         let body = &entry.transaction.body;
-        let Some((place, before)) = self.queued(&body.account, body.sequence) else { return conflict };
+        let mut pending = self.pending_of(&body.account);
+        let Some((spot, before)) = pending.find(|(_, one)| one.transaction.body.sequence == body.sequence) else {
+            return conflict;
+        };
         let ends_later = body.until > before.transaction.body.until;
-        if !ends_later || entry.is_duty() || self.substituted.contains(&body.account) {
+        let is_alike = QuotaSet::of(&entry.transaction) == QuotaSet::of(&before.transaction);
+        if !ends_later || !is_alike || entry.is_duty() || self.substituted.contains(&body.account) {
             return conflict;
         }
         let before = before.clone();
+        drop(pending);
         self.remove(&before, ledger.fee());
         let admitted = self.reserved.admit(&entry.transaction, ledger);
         let stays = match admitted {
@@ -311,8 +414,15 @@ impl Mempool {
             Err(_) if self.reserved.admit(&before.transaction, ledger).is_ok() => before,
             Err(error) => return Err(error.into()),
         };
-        self.note(&stays, place);
-        self.queue[(place - self.front) as usize] = stays;
+        self.note(&stays, spot);
+        match spot {
+            Spot::Queue(place) => self.queue[(place - self.front) as usize] = stays,
+            Spot::Bounded(place) => {
+                self.bounded.remove(&place);
+                self.bounded.replace(place, stays);
+            }
+            Spot::Apart => unreachable!("no substitute finds it"),
+        }
         admitted.map_err(Reject::from)
     }
 
@@ -320,15 +430,6 @@ impl Mempool {
     /// one that has its place now.
     pub fn take_displaced(&mut self) -> Vec<(TransactionId, TransactionId)> {
         std::mem::take(&mut self.displaced)
-    }
-
-    /// The queued transaction of an account with this number, and its place.
-    fn queued(&self, account: &Address, sequence: Sequence) -> Option<(i64, &PoolEntry)> {
-        let (_, place) = *self.sequences.get(account)?.iter().find(|(pending, _)| *pending == sequence)?;
-        let entry = self.queue.get(usize::try_from(place - self.front).ok()?)?;
-        let body = &entry.transaction.body;
-        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains(&entry.id);
-        is_it.then_some((place, entry))
     }
 
     fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
@@ -350,18 +451,21 @@ impl Mempool {
         let (ended_duties, duties): (Vec<_>, Vec<_>) = self.duties.drain(..).partition(ends);
         (self.queue, self.duties) = (others.into(), duties.into());
         let ended_settles: Vec<PoolEntry> = self.settles.waiting().filter(|entry| ends(entry)).cloned().collect();
-        ended.iter().chain(&ended_duties).chain(&ended_settles).for_each(|entry| self.remove(entry, fee));
+        let ended_bounded = self.bounded.end(height);
+        let apart = ended_duties.iter().chain(&ended_settles).chain(&ended_bounded);
+        ended.iter().chain(apart).for_each(|entry| self.remove(entry, fee));
         (0..self.queue.len()).for_each(|at| self.place_again(at));
-        let pending = self.queue.iter().chain(&self.duties);
+        let pending = self.queue.iter().chain(&self.duties).chain(self.bounded.iter());
         let pending = pending.chain(self.settles.waiting());
         self.ends_first = pending.map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
-    /// Takes duties, settles, and then the oldest of the other pending transactions, at most `count`. Their
-    /// reservations stay until they are settled.
+    /// Takes duties, settles, what quotas bound, and then the oldest of the other pending transactions, at most `count`.
+    /// Their reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let mut taken = self.take_duties(count, |_| true);
         taken.extend(self.take_settles(count - taken.len(), |_| true));
+        taken.extend(self.take_bounded(count - taken.len(), 0, |_| true));
         taken.extend(self.take_others(count - taken.len()));
         taken
     }
@@ -378,13 +482,18 @@ impl Mempool {
         self.settles.take(count, fits)
     }
 
+    /// Takes transactions that quotas bound, those of each quota while they `fit`, at most `count`.
+    pub fn take_bounded(&mut self, count: usize, now_ms: u64, fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
+        self.bounded.take(count, now_ms, fits)
+    }
+
     fn take_others(&mut self, count: usize) -> Vec<PoolEntry> {
         let (ids, count) = (&self.ids, count.min(self.queue.len()));
         self.front += count as i64;
         self.queue.drain(..count).filter(|entry| ids.contains(&entry.id)).collect()
     }
 
-    /// Takes the oldest pending transactions that are no duties while they `fit`, at most `count`.
+    /// Takes the oldest pending transactions that no quota bounds while they `fit`, at most `count`.
     pub fn take_while(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let fitting = self.queue.iter().take(count).take_while(|entry| fits(entry)).count();
         self.take_others(fitting)
@@ -426,11 +535,16 @@ impl Mempool {
 
     /// Puts a transaction back at the front of its queue.
     fn put_back(&mut self, entry: PoolEntry) {
-        match settling(&entry.transaction) {
+        match (settling(&entry.transaction), QuotaSet::of(&entry.transaction)) {
             // Its place was kept for it.
-            Some(venue) => self.settles.insert(venue, entry),
-            None if entry.is_duty() => self.duties.push_front(entry),
-            None => {
+            (Some(venue), _) => self.settles.insert(venue, entry),
+            _ if entry.is_duty() => self.duties.push_front(entry),
+            (None, Some(of)) => {
+                let Body { account, sequence, .. } = entry.transaction.body;
+                let place = self.bounded.put_back(of, entry);
+                self.move_to(&account, sequence, Spot::Bounded(place));
+            }
+            (None, None) => {
                 self.queue.push_front(entry);
                 self.front -= 1;
                 self.place_again(0);
@@ -443,6 +557,7 @@ impl Mempool {
         for (id, transaction) in block {
             settling(transaction).into_iter().for_each(|venue| self.settles.note_settled(venue));
             if self.ids.remove(&id) {
+                self.leave_queue(transaction);
                 self.release(&id, transaction, fee);
             }
         }
@@ -455,11 +570,43 @@ impl Mempool {
         self.duties.retain(|entry| ids.contains(&entry.id));
     }
 
+    /// Removes a transaction of a block from the queue of its quota, where another validator has proposed it.
+    fn leave_queue(&mut self, transaction: &Transaction) {
+        if QuotaSet::of(transaction).is_none() {
+            return;
+        }
+        let Body { account, sequence, .. } = &transaction.body;
+        let spots = self.sequences.get(account).into_iter().flatten();
+        if let Some((_, Spot::Bounded(place))) = spots.copied().find(|(number, _)| number == sequence) {
+            self.bounded.remove(&place);
+        }
+    }
+
+    /// Removes what a block has made void: pending transactions of accounts that have used a number otherwise, or changed
+    /// their keys or sessions. `ledger` has applied the block, and [`Mempool::settle`] has removed what was in it.
+    pub fn drop_void<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, ledger: &Ledger) {
+        for (id, Body { account, sequence, operation, .. }) in block.map(|(id, one)| (id, &one.body)) {
+            let Some(pending) = self.sequences.get(account) else { continue };
+            let changes_keys = matches!(operation, Operation::Session(_))
+                || matches!(operation, Operation::CreateAccount { account: of, .. } if of == account);
+            if !changes_keys && pending.iter().all(|(number, _)| number != sequence) {
+                continue;
+            }
+            let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();
+            let void: Vec<Spot> = self.pending_of(account).filter(is_void).map(|(spot, _)| spot).collect();
+            void.into_iter().for_each(|spot| self.drop_for(spot, id, ledger.fee()));
+        }
+    }
+
     /// Notes the place of a queued transaction that has moved.
     fn place_again(&mut self, at: usize) {
         let Body { account, sequence, .. } = self.queue[at].transaction.body;
-        let pending = self.sequences.get_mut(&account).into_iter().flatten();
-        pending.filter(|(number, _)| *number == sequence).for_each(|(_, place)| *place = self.front + at as i64);
+        self.move_to(&account, sequence, Spot::Queue(self.front + at as i64));
+    }
+
+    fn move_to(&mut self, account: &Address, sequence: Sequence, to: Spot) {
+        let pending = self.sequences.get_mut(account).into_iter().flatten();
+        pending.filter(|(number, _)| *number == sequence).for_each(|(_, spot)| *spot = to);
     }
 
     fn release(&mut self, id: &TransactionId, transaction: &Transaction, fee: Amount) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::MEMBERS_MAX;
-use consensus::{Chain, Index, PayloadCheck, Rules, Setup};
-use ledger::{Ledger, Limits, Member};
+use consensus::{Chain, Index, PayloadCheck, Protocol, Rules, Setup};
+use ledger::{BlockClock, Ledger, Limits, Member};
 use primitives::{Digest, PublicKey, SecretKey, Signer};
 
 use crate::ReplicaError;
@@ -88,6 +88,9 @@ pub struct Network {
     pub grace: Duration,
     /// The interval after which an empty sub-block is proposed.
     pub heartbeat: Duration,
+    /// The least time between two heights, of clocks and of blocks; a transaction is proposed when it has been pending
+    /// for this long.
+    pub interval: Duration,
 }
 
 impl std::fmt::Debug for Network {
@@ -103,6 +106,15 @@ impl Network {
     pub(crate) fn setup(&self, check: PayloadCheck) -> Setup {
         let Network { chain, rules, me, own, .. } = self.clone();
         Setup { followers: self.peers.len() - chain.keys.len(), chain, rules, me, signer: own.votes, check }
+    }
+
+    /// How this network's blocks get their time.
+    pub(crate) fn block_clock(&self) -> BlockClock {
+        let step_ms = self.interval.as_millis() as u64;
+        match self.rules.protocol {
+            Protocol::Dbft => BlockClock::of_many(self.chain.committee().deliver, step_ms),
+            Protocol::Tendermint => BlockClock::of_one_in_turn(step_ms),
+        }
     }
 
     /// Bytes of a sub-block that are left for its transactions.

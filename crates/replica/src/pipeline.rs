@@ -3,7 +3,7 @@
 
 use consensus::Index;
 use ledger::contracts::{Skip, recover_senders};
-use ledger::{Applied, Attached, Batch, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage, block_time};
+use ledger::{Applied, Attached, Batch, BlockClock, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
 
@@ -34,7 +34,7 @@ impl Foundation {
         ethereum: ProposedSection,
         wall_ms: u64,
     ) -> Superblock {
-        self.block_at(height, native, ethereum, block_time(self.parent_ms, &[wall_ms], 1))
+        self.block_at(height, native, ethereum, BlockClock::own().block_time(self.parent_ms, &[wall_ms]))
     }
 
     /// The next block of a developers' chain, at a time set by its developer.
@@ -59,7 +59,7 @@ impl Agreed {
         let Foundation { parent, parent_ms, parent_root } = *on;
         let sub_blocks: Vec<SubBlock> = self.sub_blocks.iter().map(|(slot, payload)| check(*slot, payload)).collect();
         let clocks: Vec<u64> = sub_blocks.iter().map(|sub| sub.time_ms).collect();
-        let time_ms = block_time(parent_ms, &clocks, self.clocks_needed);
+        let time_ms = self.clock.block_time(parent_ms, &clocks);
         Superblock { height: self.height, parent, time_ms, parent_root, sub_blocks }
     }
 
@@ -156,8 +156,10 @@ pub fn settle(
     // A copy with an invalid signature does not settle the original transaction.
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
-    pool.settle(settled.map(|(_, settled)| settled), ledger.fee());
+    let settled = settled.map(|(_, settled)| settled);
+    pool.settle(settled.clone(), ledger.fee());
     pool.end(block.height, ledger.fee());
+    pool.drop_void(settled, ledger);
     pool.ethereum.settle(ledger, block, skipped)
 }
 

@@ -83,7 +83,8 @@ impl Proposals {
     pub fn perform(&mut self, job: PoolJob, pool: &mut Mempool, ledger: Option<&Ledger>, now: Now) -> Option<Input> {
         match job {
             PoolJob::Assemble { height, proposer, room, count, ahead_ms } => {
-                let (entries, room) = room.map_or_else(Default::default, |room| fitting(pool, room, count, true));
+                let fit = |room| fitting(pool, room, count, true, now);
+                let (entries, room) = room.map_or_else(Default::default, fit);
                 let assembled = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &assembled, now.corrected_ms(ahead_ms));
                 // An earlier epoch may have asked for the same height.
@@ -91,7 +92,7 @@ impl Proposals {
                 Some(Input::Assembled { height, payload })
             }
             PoolJob::Forward { to, proposer, room, count, ahead_ms } => {
-                let (entries, room) = fitting(pool, room, count, false);
+                let (entries, room) = fitting(pool, room, count, false, now);
                 let handed = Assembled { entries, ethereum: pool.ethereum.take(room, now.milliseconds()) };
                 let payload = payload(proposer, &handed, now.corrected_ms(ahead_ms));
                 let count = handed.entries.len() + handed.ethereum.transactions.len();
@@ -160,8 +161,8 @@ fn restore(pool: &mut Mempool, assembled: Option<Assembled>, now: Now) {
 
 /// As many pending native transactions as fit, and the room that is left. Members' duties come first, in half of the
 /// room: what others pay for keeps no vote out, and duties keep no transaction out for ever. Settles of venues come
-/// next, and are not forwarded.
-fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool) -> (Vec<PoolEntry>, usize) {
+/// next, and are not forwarded. What quotas bound has half of the rest before what no quota bounds.
+fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool, now: Now) -> (Vec<PoolEntry>, usize) {
     let mut quota = Quota::default();
     let mut fill = |left: &mut usize, entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
@@ -174,6 +175,11 @@ fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool) -> 
     let mut left = room / 2 + share;
     let settles = if has_settles { count - entries.len() } else { 0 };
     entries.extend(pool.take_settles(settles, |entry| fill(&mut left, entry)));
+    let mut share = left.div_ceil(2);
+    left -= share;
+    let most = (count - entries.len()).div_ceil(2);
+    entries.extend(pool.take_bounded(most, now.milliseconds(), |entry| fill(&mut share, entry)));
+    left += share;
     entries.extend(pool.take_while(count - entries.len(), |entry| fill(&mut left, entry)));
     (entries, left)
 }

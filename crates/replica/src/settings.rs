@@ -10,8 +10,6 @@ const TICK: Duration = Duration::from_millis(200);
 pub struct ReplicaSettings {
     /// Maximum number of transactions of a sub-block; it is proposed as soon as so many are pending.
     pub transactions: usize,
-    /// A sub-block is proposed when a transaction has been pending for this long.
-    pub interval: Duration,
     /// Whether signatures in others' sub-blocks are checked during agreement.
     pub check_ahead: bool,
     /// Whether evidence is submitted to the ledger.
@@ -24,14 +22,7 @@ pub struct ReplicaSettings {
 
 impl Default for ReplicaSettings {
     fn default() -> ReplicaSettings {
-        ReplicaSettings {
-            transactions: 100_000,
-            interval: Duration::from_millis(500),
-            check_ahead: true,
-            accuse: true,
-            tick: TICK,
-            defect: None,
-        }
+        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect: None }
     }
 }
 
@@ -62,11 +53,13 @@ pub enum Defect {
     GenerationsMixed,
     /// Validators that lag get no answer.
     LaggardsUnanswered,
+    /// A height begins as soon as anybody asks for it.
+    PaceIgnored,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 12] = [
+    pub const ALL: [Defect; 13] = [
         Defect::VotesUnlogged,
         Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
@@ -79,5 +72,6 @@ impl Defect {
         Defect::CertificatesUnsynced,
         Defect::GenerationsMixed,
         Defect::LaggardsUnanswered,
+        Defect::PaceIgnored,
     ];
 }

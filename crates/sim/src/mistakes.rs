@@ -164,7 +164,7 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::TimersForgotten, 0, "its key, scope and heights are"),
 ];
 
-const VALIDATORS: [Row; 14] = [
+const VALIDATORS: [Row; 15] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 1, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
@@ -179,6 +179,7 @@ const VALIDATORS: [Row; 14] = [
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
     of_replica(Defect::GenerationsMixed, 0, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
+    of_replica(Defect::PaceIgnored, 0, "came too soon"),
 ];
 
 const LANE: [Row; 19] = [
@@ -276,6 +277,7 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         }
         Defect::ReceiptsUnsigned => {}
         Defect::LaggardsUnanswered => network.late = Some(1),
+        Defect::PaceIgnored => (network.interval, each) = (50_000, 100),
     }
     (network, each)
 }

@@ -103,7 +103,8 @@ impl DemoNetwork {
         let genesis = &with_venue(with_lane(genesis, &lane_keys, payer, &founders), &operator);
         let lanes = free_addresses(count, HOME_PORTS)?;
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
-        let founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
+        let mut founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
+        founding.interval = Duration::from_millis(interval_ms);
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;

@@ -278,6 +278,8 @@ pub struct Engine {
     logged: BTreeMap<u64, Vec<LogEntry>>,
     /// Whether this validator has something to propose.
     pub(crate) waits: bool,
+    /// Whether no height may begin here yet, where heights are decided by rounds.
+    pub(crate) rests: bool,
     /// Whether to send a status to all.
     pub(crate) moved: bool,
     pub(crate) turn: Turn,
@@ -315,6 +317,7 @@ impl Engine {
             rounds_outbox: BTreeMap::new(),
             logged: BTreeMap::new(),
             waits: false,
+            rests: false,
             moved: false,
             turn: Turn::default(),
         }
@@ -526,6 +529,13 @@ impl Engine {
         self.waits = waits;
     }
 
+    /// Sets whether this validator rests: the interval after the last height is not over. Where heights are decided by
+    /// rounds, it begins none then and prevotes for no payload, so that a proposer in a hurry gains nothing. Set before
+    /// the clock.
+    pub fn set_resting(&mut self, rests: bool) {
+        self.rests = rests;
+    }
+
     /// Proposes a payload for the height of [`Engine::opening`].
     ///
     /// # Panics
@@ -554,7 +564,7 @@ impl Engine {
     /// it.
     pub fn set_clock(&mut self, clock_ms: u64) {
         self.clock_ms = Some(clock_ms);
-        if self.rules.protocol == Protocol::Tendermint {
+        if self.rules.protocol == Protocol::Tendermint && !self.rests {
             self.judge_payloads(clock_ms);
         }
     }

@@ -55,7 +55,7 @@ impl Engine {
     /// needed anyway: then the height waits for its proposer, and moves to another one if it is silent.
     pub(crate) fn begin_next(&mut self, nudged: bool) {
         let height = self.decided.0 + 1;
-        if height <= self.silent_to || !self.can_propose() {
+        if height <= self.silent_to || self.rests || !self.can_propose() {
             return;
         }
         let others = self.peers[..self.committee.size].iter().any(|peer| peer.is_known && peer.status.waits);

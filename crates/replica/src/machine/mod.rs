@@ -23,6 +23,8 @@ pub const INPUTS_OF_A_STEP: usize = 512;
 pub const OFFENCES_MAX: u32 = 50;
 /// Forwarded transactions that nobody has committed are taken back after this time.
 const RETRY: Duration = Duration::from_secs(3);
+/// A rest is longer by at most so many intervals if block time is ahead of the clock.
+const RESTS_MAX: u32 = 16;
 /// A clock that is off by more than this is wrong.
 const CLOCK_OFF_MS: i64 = 10 * 60 * 1_000;
 /// A smaller clock difference is not corrected: it was measured with a message, and messages take time.
@@ -52,7 +54,12 @@ pub struct Replica<D: Disk> {
     pub(crate) forwarding: bool,
     /// Undecided heights for which this validator has proposed a sub-block.
     pub(crate) proposed: BTreeSet<Height>,
-    pub(crate) last_proposal: Duration,
+    /// No height begins here before this time.
+    pub(crate) rests_until: Duration,
+    /// When the present height began here, where one validator proposes at a time.
+    pub(crate) began: Option<Duration>,
+    /// The last height that was applied here, and the time of its block.
+    pub(crate) applied: (Height, u64),
     /// Whether the last decision about a sub-block of this validator left it out.
     pub(crate) left_out: bool,
     /// How many substitutes to skip, since earlier ones have failed.
@@ -94,10 +101,11 @@ impl<D: Disk + Clone> Replica<D> {
     /// When the next step is due, if no input arrives before and nothing more enters the pool.
     pub fn deadline(&self) -> Duration {
         let timer = self.timers.peek().map_or(self.next_tick, |Reverse((at, ..))| *at);
-        let oldest = self.waiting.oldest_ms.map(|arrived| Duration::from_millis(arrived) + self.settings.interval);
-        // A transaction that is overdue waits for an opening of the engine, and an opening comes with an input.
-        let proposal = oldest.filter(|due| *due > self.now.since).unwrap_or(self.next_tick);
-        timer.min(self.next_tick).min(proposal)
+        let oldest = self.waiting.oldest_ms.map(|arrived| Duration::from_millis(arrived) + self.network.interval);
+        // A transaction that is overdue waits for an opening of the engine, and an opening comes with an input or after
+        // a rest.
+        let to_come = oldest.into_iter().chain([self.rests_until]).filter(|due| *due > self.now.since);
+        to_come.fold(timer.min(self.next_tick), Duration::min)
     }
 
     /// One turn: takes inputs, fires due timers, proposes if it is time, makes durable what the engine is about to
@@ -112,12 +120,16 @@ impl<D: Disk + Clone> Replica<D> {
         inputs: impl IntoIterator<Item = Input>,
     ) -> Result<Vec<Effect>, ReplicaError> {
         (self.now, self.waiting) = (now, waiting);
+        self.engine.set_resting(self.is_resting());
         self.engine.set_clock(self.now.corrected_ms(self.ahead_ms()));
         for input in inputs {
             self.on_input(input)?;
         }
         self.fire_timers();
         self.propose();
+        if self.began.is_none() && !self.is_resting() && self.engine.round().is_some() {
+            self.began = Some(self.now.since);
+        }
         let turn = self.engine.finish_turn();
         if let Some(error) = self.engine.unsigned() {
             return Err(ReplicaError::Unsigned(error.clone()));
@@ -159,7 +171,10 @@ impl<D: Disk + Clone> Replica<D> {
                 }
             }
             Input::TakenBack => self.skip = self.skip.wrapping_add(1),
-            Input::Applied(height) => self.engine.on_applied(height),
+            Input::Applied { height, time_ms } => {
+                self.applied = time_ms.map_or(self.applied, |time_ms| (height, time_ms));
+                self.engine.on_applied(height);
+            }
             Input::StateRoot(height, root) => self.on_half(height, [Some(root), None]),
             Input::ReceiptsRoot(height, root) => self.on_half(height, [None, Some(root)]),
             Input::Epoch(network) => self.begin_epoch(*network)?,
@@ -298,7 +313,7 @@ impl<D: Disk + Clone> Replica<D> {
         let Waiting { ready, oldest_ms } = self.waiting;
         let age = oldest_ms.map(|arrived| self.now.milliseconds().saturating_sub(arrived));
         ready >= self.settings.transactions
-            || age.is_some_and(|age| u128::from(age) >= self.settings.interval.as_millis())
+            || age.is_some_and(|age| u128::from(age) >= self.network.interval.as_millis())
     }
 
     /// Proposes pending transactions when it is time.
@@ -328,9 +343,26 @@ impl<D: Disk + Clone> Replica<D> {
         self.job(Job::Pool(PoolJob::Assemble { height, proposer, room, count, ahead_ms }));
     }
 
+    /// Whether the next height begins here: somebody needs it, and the rest after the last one is over.
     fn is_due(&self, opening: &consensus::Opening) -> bool {
-        let waited = self.now.since.saturating_sub(self.last_proposal) >= self.settings.interval;
-        opening.urgent || self.is_time() || (opening.nudged && waited)
+        !self.is_resting() && (opening.urgent || opening.nudged || self.is_time())
+    }
+
+    fn is_resting(&self) -> bool {
+        self.now.since < self.rests_until && !self.has(Defect::PaceIgnored)
+    }
+
+    /// Rests after a height has begun here: the next one begins when an interval has passed, whoever asks for it. As
+    /// most heights in a row have a correct proposer in common, none comes sooner. Where few are needed, heights could
+    /// alternate between halves of the validators. Block time, which rises by an interval a height, is then ahead of
+    /// the clocks, and who sees that rests for longer. Clocks that were set back do not stop the network.
+    fn rest_from(&mut self, height: Height, began: Duration) {
+        let interval = self.network.interval;
+        let (applied, time_ms) = self.applied;
+        let heights_ms = (interval.as_millis() as u64).saturating_mul(height.saturating_sub(applied));
+        let clock_ms = self.now.corrected_ms(self.ahead_ms());
+        let ahead = Duration::from_millis(time_ms.saturating_add(heights_ms).saturating_sub(clock_ms));
+        self.rests_until = began + interval + ahead.min(interval * RESTS_MAX);
     }
 
     /// Proposes an assembled sub-block, unless its height is void by now.
@@ -344,7 +376,9 @@ impl<D: Disk + Clone> Replica<D> {
         }
         self.engine.propose(height, payload);
         self.proposed.insert(height);
-        self.last_proposal = self.now.since;
+        if self.network.rules.protocol == Protocol::Dbft {
+            self.rest_from(height, self.now.since);
+        }
     }
 
     /// Whether pending transactions get into a block sooner if another validator proposes them.
@@ -451,12 +485,13 @@ impl<D: Disk + Clone> Replica<D> {
             let is_lost = superblock.mine == Some(false) && !self.has(Defect::LeftOutLost);
             self.job(Job::Pool(if is_lost { PoolJob::Restore(height) } else { PoolJob::Decided(height) }));
         }
-        let clocks_needed = match self.network.rules.protocol {
-            Protocol::Dbft => self.network.chain.committee().deliver,
-            Protocol::Tendermint => 1,
-        };
+        if self.network.rules.protocol == Protocol::Tendermint {
+            let began = self.began.take().unwrap_or(self.now.since);
+            self.rest_from(height, began);
+        }
         self.observe(Observation::Decided(superblock.sub_blocks.iter().map(|(slot, _)| *slot).collect()));
-        self.job(Job::Apply(Agreed { height, sub_blocks: superblock.sub_blocks, clocks_needed }));
+        let clock = self.network.block_clock();
+        self.job(Job::Apply(Agreed { height, sub_blocks: superblock.sub_blocks, clock }));
     }
 
     /// Reports a faulty validator to the operator, in the form that `walras wallet accuse` takes, and notes it for an

@@ -75,7 +75,7 @@ impl SimNetwork {
         let process = self.process(of).expect("it runs");
         let agreed = process.agreed.pop_front().expect("one for each height");
         agreed.is_logged(&process.past).expect("the same superblock is decided again");
-        process.inbox.push(Input::Applied(height));
+        process.inbox.push(Input::Applied { height, time_ms: None });
         LifeInput::Compared(height)
     }
 
@@ -139,7 +139,8 @@ impl SimNetwork {
         replica::settle(&mut process.pool, &process.ledger, &block, &ids, &applied.contracts.skipped);
         process.changes.insert(height, std::mem::take(&mut applied.changes));
         process.made.insert(height, replica::receipts_with(&applied, &ids));
-        process.inbox.push(Input::Applied(height));
+        let time_ms = Some(process.ledger.time_ms());
+        process.inbox.push(Input::Applied { height, time_ms });
         let handover = due_handover(&process.ledger, &process.handovers, &process.past);
         self.check_applied(of, &block, &applied);
         LifeInput::Shown { height, handover }

@@ -103,6 +103,7 @@ impl SimNetwork {
     pub(super) fn check_applied(&mut self, of: Index, block: &Superblock, applied: &Applied) {
         let height = block.height;
         self.keep_state(of, height);
+        self.check_pace(block);
         if !self.applied.contains_key(&height) {
             self.count_ethereum(of, &applied.contracts);
             self.count_sessions(of, block, applied);
@@ -119,6 +120,14 @@ impl SimNetwork {
         let ids = ledgers::ids(block).into_iter();
         self.note_effective(of, block, ids.zip(applied.outcomes.iter().copied()));
         self.host(of).blocks.insert(height, (block.clone(), applied.block));
+    }
+
+    /// Block time rises by an interval a height, so it is ahead of all clocks where heights follow each other too fast.
+    fn check_pace(&self, block: &Superblock) {
+        let clock_ms = self.committee.members().map(|index| self.time(index).wall_ms).max().expect("not empty");
+        let heights = self.rules.window + if self.rules.enough.is_some() { 64 } else { 8 };
+        let latest = clock_ms + heights * self.interval / 1_000;
+        assert!(block.time_ms <= latest, "height {} came too soon: its time is ahead of all clocks", block.height);
     }
 
     /// Notes which of the transactions of a block took effect.

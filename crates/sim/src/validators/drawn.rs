@@ -19,6 +19,10 @@ impl SimNetwork {
         network.tears = dice.below(4);
         network.trades = dice.once_in(4);
         network.sessions = dice.once_in(2);
+        // Where heights could follow each other faster than they may.
+        if dice.once_in(3) {
+            network.interval = 5_000 + dice.below(40_000);
+        }
         network
     }
 

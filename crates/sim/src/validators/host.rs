@@ -231,7 +231,6 @@ fn empty(seed: u64) -> Home<FaultDisk> {
 pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
     ReplicaSettings {
         transactions: 20,
-        interval: std::time::Duration::from_millis(1),
         check_ahead: false,
         accuse: true,
         tick: std::time::Duration::from_micros(tick),

@@ -78,6 +78,8 @@ const UNIT: u64 = 20_000;
 const GRACE: u64 = 8_000;
 const TICK: u64 = 25_000;
 const HEARTBEAT: u64 = 500_000;
+/// The least time between two heights: about that of a message.
+const INTERVAL: u64 = 1_000;
 /// A network without progress for this long has stalled.
 const PATIENCE: u64 = 100_000_000;
 const NETWORK: Digest = Digest([7; 32]);
@@ -263,6 +265,8 @@ pub struct SimNetwork {
     pub grace: u64,
     /// Time without a decision after which the next height begins with nothing to propose.
     pub heartbeat: u64,
+    /// The least time between two heights.
+    pub interval: u64,
     /// Time without progress after which the run ends: the network has stalled.
     pub patience: u64,
     /// Heights of an epoch, if validators change; one validator then follows, another one in each epoch.
@@ -362,6 +366,7 @@ impl SimNetwork {
             unit: UNIT,
             grace: GRACE,
             heartbeat: HEARTBEAT,
+            interval: INTERVAL,
             patience: PATIENCE,
             epoch_heights: None,
             checkpoint_blocks: 0,
@@ -441,6 +446,7 @@ impl SimNetwork {
             unit: Duration::from_micros(self.unit),
             grace: Duration::from_micros(self.grace),
             heartbeat: Duration::from_micros(self.heartbeat),
+            interval: Duration::from_micros(self.interval),
         }
     }
 
