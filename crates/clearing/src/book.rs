@@ -45,6 +45,8 @@ pub struct ExactOrder {
     pub units: Amount,
     /// The most units of `sell` to pay, or the fewest of `buy` to receive; at least 1.
     pub bound: Amount,
+    /// A number of its owner, whose orders share tries; `None` if it has no other one.
+    pub owner: Option<u32>,
 }
 
 /// One offer on its own.

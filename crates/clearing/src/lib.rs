@@ -168,7 +168,7 @@ pub use explain::{Explanation, TradeReason, explain};
 pub use fills::{PairFills, Partial, fills};
 pub use market::Groups;
 pub use minima::{Minima, TooSmall};
-pub use order::{ExactFill, TRIES};
+pub use order::{ExactFill, TRIES, TRIES_IN_VAIN};
 pub use outcome::{Clearing, Obstacle, Reason, Report, Trade};
 pub use pool::{Pool, PoolTrade};
 pub use prices::{Market, Prices};

@@ -17,7 +17,9 @@
 //! 2. the others are tried together; if the clearing is full with them, all are filled;
 //! 3. otherwise the same is done with the first half, and then with the second half, given what was filled of the
 //!    first; a set that asks together for more than 1 permits is divided without a try;
-//! 4. after [`TRIES`] tries, or when all tries of the group have spent the budget of one amount step, no more orders
+//! 4. of an owner of whom [`TRIES_IN_VAIN`] orders have been tried alone in vain, no more orders are tried: others have
+//!    the rest of the tries;
+//! 5. after [`TRIES`] tries, or when all tries of the group have spent the budget of one amount step, no more orders
 //!    of the group are filled.
 //!
 //! A group that is not full fills no exact order: the units are owed to offers. Exact orders of other groups do not
@@ -36,6 +38,8 @@
 //! set is a hard problem; the halving above is bounded, and the order of the book decides. §8 has no order to sell all
 //! or nothing.
 
+use std::collections::BTreeMap;
+
 use primitives::{Amount, AssetId, ExactSide, MAX_ISSUED, Price};
 
 use crate::book::{Book, ExactOrder, Params};
@@ -44,6 +48,8 @@ use crate::rate::Rate;
 
 /// Maximum number of sets of exact orders of one group for which amounts are sought.
 pub const TRIES: u32 = 64;
+/// Orders of one owner that are tried alone in vain before the rest of the owner's are left out.
+pub const TRIES_IN_VAIN: u32 = 4;
 
 /// An exact order that is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,12 +63,12 @@ pub struct ExactFill {
 impl ExactOrder {
     /// An order to buy exactly so many units for at most `bound`.
     pub fn buy(buy: AssetId, units: Amount, sell: AssetId, bound: Amount) -> ExactOrder {
-        ExactOrder { sell, buy, side: ExactSide::Buy, units, bound }
+        ExactOrder { sell, buy, side: ExactSide::Buy, units, bound, owner: None }
     }
 
     /// An order to sell exactly so many units for at least `bound`.
     pub fn sell(sell: AssetId, units: Amount, buy: AssetId, bound: Amount) -> ExactOrder {
-        ExactOrder { sell, buy, side: ExactSide::Sell, units, bound }
+        ExactOrder { sell, buy, side: ExactSide::Sell, units, bound, owner: None }
     }
 
     /// The most units of `sell` that it may give.
@@ -108,6 +114,7 @@ impl ExactOrder {
 #[derive(Clone, Copy)]
 struct Wanted {
     fill: ExactFill,
+    owner: Option<u32>,
     sell: usize,
     buy: usize,
     sold: i128,
@@ -164,11 +171,13 @@ impl Program<'_> {
         self.renew_allowance();
         let mut room = Room::new(self);
         let (mut filled, mut tries) = (Vec::new(), 0);
+        let mut in_vain: BTreeMap<u32, u32> = BTreeMap::new();
         let mut amounts = self.sold();
         // The sets still to be tried, the next one last.
         let mut open = vec![wanted];
         while let Some(mut next) = open.pop() {
-            next.retain(|one| room.has(one));
+            let has_tries = |owner| in_vain.get(&owner).is_none_or(|tries| *tries < TRIES_IN_VAIN);
+            next.retain(|one| room.has(one) && one.owner.is_none_or(has_tries));
             if next.is_empty() {
                 continue;
             }
@@ -185,6 +194,9 @@ impl Program<'_> {
                     continue;
                 }
                 next.iter().for_each(|one| one.put(&mut self.bought, -1));
+                if let [Wanted { owner: Some(owner), .. }] = next[..] {
+                    *in_vain.entry(owner).or_default() += 1;
+                }
             }
             if next.len() > 1 {
                 let second = next.split_off(next.len() / 2);
@@ -209,5 +221,6 @@ fn want(at: u32, order: &ExactOrder, params: &Params, valuations: &[Price]) -> O
     let other = order.other(&rate)?;
     let (sold, bought) = order.moves(other);
     let (sell, buy) = (order.sell.0 as usize, order.buy.0 as usize);
-    Some(Wanted { fill: ExactFill { order: at, other }, sell, buy, sold: sold.into(), bought: bought.into() })
+    let (fill, owner) = (ExactFill { order: at, other }, order.owner);
+    Some(Wanted { fill, owner, sell, buy, sold: sold.into(), bought: bought.into() })
 }

@@ -47,6 +47,27 @@ fn orders_that_cannot_fit_starve_nobody() {
     assert!(tries <= 4, "{tries}");
 }
 
+/// Orders that there is room for, as far as their asset alone tells, and that no clearing fills: they use up the tries
+/// of those behind them, but those of one owner only a share.
+#[test]
+fn one_owners_orders_in_vain_leave_tries_for_the_others() {
+    let sorted = cycle_book(50, 50_000, 3);
+    let small = |at: u32| ExactOrder::buy(AssetId(1), 1_000 + u64::from(at), AssetId(2), 1 << 30);
+    let large = |units: u64| ExactOrder::buy(AssetId(1), units, AssetId(2), 1 << 56);
+    let is_in_vain = |units: &u64| {
+        let one = cleared(&Book { exacts: vec![large(*units)], ..sorted.book() });
+        one.exacts.is_empty() && one.report.spending.tries > 0
+    };
+    let units = (20..44).map(|power| 1 << power).find(is_in_vain).expect("an order that is tried in vain");
+    let filled = |owner: Option<u32>| {
+        let many = (0..32).map(|at| ExactOrder { owner, ..large(units + at) });
+        let book = Book { exacts: many.chain((0..100).map(small)).collect(), ..sorted.book() };
+        cleared(&book).exacts.iter().filter(|fill| fill.order >= 32).count()
+    };
+    assert!(filled(None) < 50, "they starve the others: {}", filled(None));
+    assert_eq!(filled(Some(7)), 100);
+}
+
 /// All tries together cost no more than an amount step, so orders just too large to fit are as cheap as small ones.
 #[test]
 fn tries_have_one_budget() {

@@ -34,7 +34,7 @@ use crate::Ledger;
 use crate::attached::{Attached, conserved};
 use crate::changes::Changes;
 use crate::contracts::{Phase, SeenBefore, Undo};
-use crate::exacts::{Judge, NewExact, exact_credits, mark_exacts, order_of, trades as exact_trades};
+use crate::exacts::{Judge, NewExact, exact_credits, mark_exacts, orders_of, trades as exact_trades};
 use crate::fault::Fault;
 use crate::filter::Filtered;
 use crate::limits::beyond_quota;
@@ -503,7 +503,7 @@ impl Ledger {
         let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
         let pools = awake.iter().filter(|(key, _)| is_chosen(Pair { sell: key.a, buy: key.b }));
         let pools = pools.map(|(_, pool)| *pool).collect();
-        let exacts = exacts.iter().map(|new| order_of(&new.request)).collect();
+        let exacts = orders_of(exacts);
         let book = clearing::Book { assets: self.assets.len() as u32, pairs, pools, exacts };
         clearing::clear(&book, &self.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
     }

@@ -26,8 +26,9 @@
 //!
 //! - *Orders that cannot fit*, to use up the tries of others: one that asks for more than can be had of its asset is
 //!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset
-//!   lacks do use up tries. They need a pair before, or a bound more generous than, those whom they disturb; each pays
-//!   four fees in each block, and whoever is disturbed sends an offer instead.
+//!   lacks do use up tries, but of one account at most [`clearing::TRIES_IN_VAIN`]: then the rest of its orders is
+//!   left out. Many accounts need a pair before, or a bound more generous than, those whom they disturb; each pays four
+//!   fees in each block, and whoever is disturbed sends an offer instead.
 //! - *A group that is not full*, made so by dust offers: it costs exact orders of that group their fill, of no other.
 //! - *A bound far beyond the rate* is first in its pair at no cost, since all pay the rate. It needs the units, which
 //!   are locked for the block.
@@ -47,7 +48,7 @@
 use std::collections::BTreeMap;
 
 use clearing::{Clearing, ExactFill, ExactOrder, Groups, Params, Rate};
-use primitives::{Amount, AssetId, Price, Sequence};
+use primitives::{Address, Amount, AssetId, Price, Sequence};
 use proofs::{Batch, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Outcome, Pair};
 
 use crate::fault::AttachedViolation;
@@ -72,7 +73,16 @@ pub(crate) struct Judge<'a> {
 /// The order as the clearing takes it.
 pub(crate) fn order_of(request: &ExactRequest) -> ExactOrder {
     let ExactRequest { pair: Pair { sell, buy }, side, units, bound, .. } = *request;
-    ExactOrder { sell, buy, side, units, bound }
+    ExactOrder { sell, buy, side, units, bound, owner: None }
+}
+
+/// The orders of a block as the clearing takes them: those of one account share its tries.
+pub(crate) fn orders_of(exacts: &[NewExact]) -> Vec<ExactOrder> {
+    let mut accounts: Vec<Address> = exacts.iter().map(|new| new.request.account).collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    let owner = |account| accounts.binary_search(account).ok().map(|at| at as u32);
+    exacts.iter().map(|new| ExactOrder { owner: owner(&new.request.account), ..order_of(&new.request) }).collect()
 }
 
 /// The fills of a clearing, whose exact orders are these in this order.

@@ -75,7 +75,7 @@ impl<'a> Executor<'a> {
         let executed = applied.contracts.receipts.iter().map(|receipt| receipt.id);
         let mut pooled = shared.pool.lock();
         pooled.leave(ids.iter().copied().chain(executed).collect());
-        let dropped = replica::settle(&mut pooled.mempool, &ledger, &block, &ids, &applied.contracts.skipped);
+        let dropped = replica::settle(&mut pooled.mempool, &ledger, &block, &ids, &applied.contracts);
         shared.note_pool(&pooled);
         drop(pooled);
         for (id, why) in dropped {

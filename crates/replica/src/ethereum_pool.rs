@@ -4,7 +4,8 @@
 //! at most [`NONCES_AHEAD`] above the account's, it offers the base fee, and the account can pay for all its pending
 //! transactions at their maximum prices. There is one transaction per nonce: a later one replaces it if it offers a
 //! tenth more, until the earlier one has been proposed. A sub-block takes the transactions of a sender in nonce
-//! order, without gaps.
+//! order, without gaps, and of different senders those first that are expected to pay most for the gas that they declare
+//! (`worth.rs`).
 //!
 //! *A transaction that cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above
 //! a nonce gap is accepted while less than half of the pool is full, dropped after [`GAP_MS`], and yields to one that
@@ -24,16 +25,19 @@
 
 mod reject;
 mod sender;
+mod worth;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use ledger::Ledger;
-use ledger::contracts::{EthereumFault, EthereumTransaction, Skip};
+use ledger::contracts::{ContractReceipts, EthereumFault, EthereumTransaction, Skip};
 use primitives::{Address, Superblock, TransactionId};
 
 use reject::is_final;
 pub use reject::{EthereumReject, PoolDrop};
 use sender::{Entry, Sender, SenderCode, follows};
+use worth::{LastCalls, Offered};
 
 /// Maximum distance of a nonce above that of the account.
 pub const NONCES_AHEAD: u64 = 64;
@@ -127,6 +131,7 @@ pub struct EthereumPool {
     /// A lower bound of the arrival of the oldest transaction that can be proposed and was not.
     waits_since_ms: Option<u64>,
     senders: BTreeMap<Address, Sender>,
+    last_calls: LastCalls,
     ids: HashMap<TransactionId, (Address, u64)>,
     arrivals: u64,
     /// When the pool last looked for expired transactions.
@@ -236,6 +241,7 @@ impl EthereumPool {
         }
         // A genesis has room for each transaction in a sub-block.
         let (gas, quota) = (transaction.gas_limit(), ledger.limits().sub_block_gas);
+        let offered = Offered::of(&transaction, ledger);
         let (next, code) = (ledger.ethereum_nonce(&address), SenderCode::of(ledger, &address));
         if code == SenderCode::Contract && !ledger.is_developers() {
             return Err(EthereumReject::SenderHasCode);
@@ -271,7 +277,7 @@ impl EthereumPool {
         self.drop_yielding(&yielding);
         let sender = self.senders.entry(address).or_default();
         sender.next = next;
-        let entry = Entry { id, bytes, gas, max_fee, cost, arrival, since_ms: now_ms, is_proposed: false };
+        let entry = Entry { id, bytes, gas, max_fee, offered, cost, arrival, since_ms: now_ms, is_proposed: false };
         if let Some(replaced) = sender.waiting.insert(nonce, entry) {
             self.ids.remove(&replaced.id);
         }
@@ -286,18 +292,21 @@ impl EthereumPool {
         self.waits_since_ms
     }
 
-    /// Takes transactions for a sub-block: in order of arrival as far as nonces permit, within `room` bytes and the
-    /// gas of a sub-block. They stay in the pool, marked as proposed.
+    /// Takes transactions for a sub-block: by what they are expected to pay for the gas that they declare, and then by
+    /// arrival, as far as nonces permit, within `room` bytes and the gas of a sub-block. They stay in the pool, marked as
+    /// proposed.
     pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedSection {
         self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);
         room = room.saturating_sub(LANE_HEAD);
         let mut taken = ProposedSection::default();
         let mut is_rest = false;
-        // The next transaction of each sender, by arrival.
+        let last_calls = &self.last_calls;
+        let rank = |entry: &Entry| (Reverse(entry.offered.worth(base_fee, last_calls)), entry.arrival);
+        // The next transaction of each sender, the one of most worth first.
         let ready = self.senders.iter().filter_map(|(address, sender)| Some((sender.ready(0, base_fee)?, *address)));
-        let mut ready: BTreeMap<u64, (Address, u64)> =
-            ready.map(|((nonce, entry), address)| (entry.arrival, (address, nonce))).collect();
+        let mut ready: BTreeMap<(Reverse<u128>, u64), (Address, u64)> =
+            ready.map(|((nonce, entry), address)| (rank(entry), (address, nonce))).collect();
         while let Some((_, (address, nonce))) = ready.pop_first() {
             let sender = self.senders.get_mut(&address).expect("it has transactions");
             let entry = sender.waiting.get_mut(&nonce).expect("it waits");
@@ -311,10 +320,11 @@ impl EthereumPool {
             taken.transactions.push(entry.bytes.clone());
             taken.senders.push(Some(address));
             if let Some((nonce, entry)) = sender.ready(nonce + 1, base_fee) {
-                ready.insert(entry.arrival, (address, nonce));
+                ready.insert(rank(entry), (address, nonce));
             }
         }
-        self.waits_since_ms = self.waits_since_ms.filter(|_| is_rest);
+        // What found no room could not have been in a block before.
+        self.waits_since_ms = is_rest.then_some(now_ms);
         taken
     }
 
@@ -406,18 +416,23 @@ impl EthereumPool {
 
     /// Drops what a block made invalid: used nonces, the transactions of an account from the first that it cannot pay
     /// for, and those that the block skipped for a reason that stays. Other transactions that it skipped can be
-    /// proposed again, and those that it made ready count as arrived now. `skipped` is what the block skipped, by
-    /// position. Returns what no block will execute, with the reason.
+    /// proposed again, and those that it made ready count as arrived now. Returns what no block will execute, with the
+    /// reason.
     pub fn settle(
         &mut self,
         ledger: &Ledger,
         block: &Superblock,
-        skipped: &[(u32, Skip)],
+        contracts: &ContractReceipts,
     ) -> Vec<(TransactionId, PoolDrop)> {
         let mut dropped = Vec::new();
+        for receipt in &contracts.receipts {
+            let place = self.ids.get(&receipt.id);
+            let entry = place.and_then(|(sender, nonce)| self.senders.get(sender)?.waiting.get(nonce));
+            entry.into_iter().for_each(|entry| self.last_calls.note(&entry.offered, receipt.gas_used));
+        }
         self.base_fee = ledger.contracts().head().map_or(0, |head| head.base_fee.into());
         if !self.senders.is_empty() && block.ethereum_len() > 0 {
-            self.drop_skipped(block, skipped, &mut dropped);
+            self.drop_skipped(block, &contracts.skipped, &mut dropped);
             self.settle_lanes(ledger, block, &mut dropped);
             self.note_dropped(&dropped);
         }

@@ -2,7 +2,7 @@
 //! [`life`](crate::life).
 
 use consensus::Index;
-use ledger::contracts::{Skip, recover_senders};
+use ledger::contracts::{ContractReceipts, recover_senders};
 use ledger::{Applied, Attached, Batch, BlockClock, BlockReceipts, Changes, Ledger, Roots, Signatures, Stage};
 use primitives::{Digest, Height, SubBlock, Superblock, Transaction, TransactionId, verify_transactions};
 use store::{CheckpointWriter, Disk, Store, StoreError};
@@ -149,7 +149,7 @@ pub fn settle(
     ledger: &Ledger,
     block: &Superblock,
     ids: &[TransactionId],
-    skipped: &[(u32, Skip)],
+    contracts: &ContractReceipts,
 ) -> Vec<(TransactionId, PoolDrop)> {
     let known = block.signatures();
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
@@ -160,7 +160,7 @@ pub fn settle(
     pool.settle(settled.clone(), ledger.fee());
     pool.end(block.height, ledger.fee());
     pool.drop_void(settled, ledger);
-    pool.ethereum.settle(ledger, block, skipped)
+    pool.ethereum.settle(ledger, block, contracts)
 }
 
 /// Archives the receipts of a block that is durable.

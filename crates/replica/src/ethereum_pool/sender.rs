@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ledger::Ledger;
 use primitives::{Address, Digest, TransactionId};
 
+use super::worth::Offered;
+
 /// A pending transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -12,6 +14,7 @@ pub(super) struct Entry {
     pub bytes: Vec<u8>,
     pub gas: u64,
     pub max_fee: u128,
+    pub offered: Offered,
     pub cost: u128,
     /// The order of arrival.
     pub arrival: u64,

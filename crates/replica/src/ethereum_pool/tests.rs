@@ -90,7 +90,7 @@ fn run(ledger: &mut Ledger, pool: &mut EthereumPool, ethereum: Vec<Vec<u8>>) {
     let (height, parent) = (ledger.height() + 1, ledger.last_block());
     let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
     let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
-    pool.settle(ledger, &block, &applied.contracts.skipped);
+    pool.settle(ledger, &block, &applied.contracts);
 }
 
 /// Another validator's block fills the gap below a transaction, or lowers the base fee to its offer: the transaction
@@ -166,12 +166,48 @@ fn lanes_have_no_gaps_and_what_was_skipped_waits_on() {
     let sub_blocks = vec![SubBlock { ethereum, senders, ..SubBlock::default() }];
     let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
     let applied = ledger.apply(&block, Signatures::Valid, &mut |_| {}).expect("applies");
-    pool.settle(&ledger, &block, &applied.contracts.skipped);
+    pool.settle(&ledger, &block, &applied.contracts);
     assert_eq!(pool.len(), 2, "nonce 4, and the other sender's");
     let (nonce, next) = (1, 3);
     assert_eq!(pool.admit(pay(1, 1, fee), 5, &ledger), Err(EthereumReject::NonceTooLow { nonce, next }));
     pool.admit(pay(1, 3, fee), 5, &ledger).expect("fills the gap");
     assert_eq!(pool.take(1 << 20, 5).transactions.len(), 3);
+}
+
+/// A transaction that declares much gas, and pays at most this much above the base fee.
+fn declares(from: u8, to: Address, gas_limit: u64, max_tip: u128, data: Vec<u8>) -> Vec<u8> {
+    let (to, max_fee) = (Some(to), 10 * GWEI + max_tip);
+    key(from).sign(&EthereumRequest { chain: 7, to, gas_limit, max_fee, max_tip, data, ..Default::default() })
+}
+
+/// Whoever declares much gas and uses little keeps nobody out: a section is filled by what is expected to be paid for
+/// the gas that is declared, whether the recipient has no code, or its last call used little.
+#[test]
+fn whoever_declares_much_gas_and_uses_little_keeps_nobody_out() {
+    const MUCH: u64 = 16_700_000;
+    let mut genesis = genesis();
+    genesis.balances = (1..200).map(|one| (key(one).address(), AssetId(0), 1_000_000)).collect();
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let mut pool = EthereumPool::new(10_000);
+    let nobody = Address([5; 20]);
+    let admit = |pool: &mut EthereumPool, ledger: &Ledger, bytes: &[u8]| {
+        pool.admit(bytes.to_vec(), 5, ledger).expect("enters");
+    };
+    (10..40).for_each(|from| admit(&mut pool, &ledger, &declares(from, nobody, MUCH, 2 * GWEI, Vec::new())));
+    let (usual, dear) =
+        (declares(1, nobody, 21_000, 0, Vec::new()), declares(2, nobody, 100_000, 990 * GWEI, Vec::new()));
+    [&usual, &dear].iter().for_each(|one| admit(&mut pool, &ledger, one));
+    let taken = pool.take(1 << 20, 7).transactions;
+    assert_eq!((&taken[0], &taken[1]), (&dear, &usual), "both before the others");
+    assert!(taken.len() < 5, "the others fill what is left");
+    // The token of an asset is a contract; what its last call used is known after a block.
+    let call = |from, gas| declares(from, ledger::contracts::token_address(AssetId(0)), gas, 2 * GWEI, vec![0; 4]);
+    let mut pool = EthereumPool::new(10_000);
+    admit(&mut pool, &ledger, &call(100, MUCH));
+    let first = pool.take(1 << 20, 7).transactions;
+    run(&mut ledger, &mut pool, first);
+    [call(101, MUCH), call(102, MUCH), call(3, 60_000)].iter().for_each(|one| admit(&mut pool, &ledger, one));
+    assert_eq!(pool.take(1 << 20, 7).transactions[0], call(3, 60_000), "the last comes first");
 }
 
 /// Transactions that cannot be proposed take at most half of the pool, and only for a limited time.
@@ -267,7 +303,8 @@ fn what_can_never_be_executed_leaves_the_pool_with_a_reason() {
     let sub_blocks = vec![SubBlock { ethereum, ..SubBlock::default() }];
     let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
     // As if the executor had found a contract at the sender's address.
-    let dropped = pool.settle(&ledger, &block, &[(0, Skip::SenderHasCode), (1, Skip::NonceTooHigh)]);
+    let skipped = vec![(0, Skip::SenderHasCode), (1, Skip::NonceTooHigh)];
+    let dropped = pool.settle(&ledger, &block, &ContractReceipts { skipped, ..ContractReceipts::default() });
     let reason = PoolDrop::Skipped(Skip::SenderHasCode);
     assert_eq!((dropped, pool.dropped(&ids[0])), (vec![(ids[0], reason)], Some(reason)));
     assert!(!pool.contains(&ids[0]) && pool.contains(&ids[1]), "a gap can close");

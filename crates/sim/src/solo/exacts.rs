@@ -38,6 +38,7 @@ pub(super) fn exact_orders(batch: &Batch) -> (Vec<ExactOrder>, Vec<ExactFill>) {
         side: trade.side,
         units: if trade.side == ExactSide::Buy { trade.bought } else { trade.sold },
         bound: if trade.side == ExactSide::Buy { trade.sold } else { trade.bought },
+        owner: None,
     };
     let fill = |(order, trade): (u32, &ExactTrade)| {
         let other = if trade.side == ExactSide::Buy { trade.sold } else { trade.bought };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use ledger::contracts::Skip;
+use ledger::contracts::ContractReceipts;
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_transactions};
 use replica::life::Durable;
@@ -94,7 +94,7 @@ pub(crate) struct SimNode {
     block: Option<(Arc<Superblock>, Vec<TransactionId>)>,
     /// Blocks to be logged.
     unlogged: VecDeque<Arc<Superblock>>,
-    skipped: Vec<(u32, Skip)>,
+    contracts: ContractReceipts,
     made: BTreeMap<Height, BlockReceipts>,
     /// The block whose clients have their answers, until its receipts are archived.
     answered: Option<BlockReceipts>,
@@ -142,7 +142,7 @@ impl SimNode {
             is_locked: false,
             block: None,
             unlogged: VecDeque::new(),
-            skipped: Vec::new(),
+            contracts: ContractReceipts::default(),
             made: BTreeMap::new(),
             answered: None,
             changes: BTreeMap::new(),
@@ -315,7 +315,7 @@ impl SimNode {
         oracle.hold(&self.ledger)?;
         self.made.insert(block.height, receipts);
         self.changes.insert(block.height, applied.changes);
-        self.skipped = applied.contracts.skipped;
+        self.contracts = applied.contracts;
         if keeps_state {
             self.state = Some(self.ledger.clone());
         }
@@ -324,7 +324,7 @@ impl SimNode {
 
     fn show(&mut self) {
         let (block, ids) = self.block.take().expect("it is built");
-        replica::settle(&mut self.mempool, &self.ledger, &block, &ids, &self.skipped);
+        replica::settle(&mut self.mempool, &self.ledger, &block, &ids, &self.contracts);
         (self.is_locked, self.is_making) = (false, false);
     }
 

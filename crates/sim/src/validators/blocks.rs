@@ -136,7 +136,7 @@ impl SimNetwork {
         let (ledger, mut applied) = process.applied.take().expect("it is applied");
         process.ledger = ledger;
         let ids = ledgers::ids(&block);
-        replica::settle(&mut process.pool, &process.ledger, &block, &ids, &applied.contracts.skipped);
+        replica::settle(&mut process.pool, &process.ledger, &block, &ids, &applied.contracts);
         process.changes.insert(height, std::mem::take(&mut applied.changes));
         process.made.insert(height, replica::receipts_with(&applied, &ids));
         let time_ms = Some(process.ledger.time_ms());
