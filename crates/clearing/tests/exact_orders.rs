@@ -47,25 +47,40 @@ fn orders_that_cannot_fit_starve_nobody() {
     assert!(tries <= 4, "{tries}");
 }
 
-/// Orders that there is room for, as far as their asset alone tells, and that no clearing fills: they use up the tries
-/// of those behind them, but those of one owner only a share.
+/// A book at even prices, in which asset 1 is sold for asset 2 alone, as much as anybody wants, and asset 2 for asset 0,
+/// but little of it.
+fn short_of_a_third_asset() -> SortedOffers {
+    let offer = |sell, buy, amount, limit: &str| Offer {
+        sell: AssetId(sell),
+        buy: AssetId(buy),
+        amount,
+        limit: limit.parse().expect("a price"),
+    };
+    let mut offers = Vec::new();
+    for (sell, buy) in (0..3).flat_map(|sell| (0..3).filter(move |buy| *buy != sell).map(move |buy| (sell, buy))) {
+        offers.push(offer(sell, buy, 50_000_000, "0.5"));
+    }
+    offers.extend((0..100).map(|_| offer(1, 2, 10_000_000, "0.9995")));
+    offers.push(offer(2, 0, 10_000_000, "0.9995"));
+    SortedOffers::new(3, &offers)
+}
+
+/// Orders that there is room for, as far as their own assets tell, and that no clearing fills: they use up the tries of
+/// those behind them, but those of one owner only a share.
 #[test]
 fn one_owners_orders_in_vain_leave_tries_for_the_others() {
-    let sorted = cycle_book(50, 50_000, 3);
-    let small = |at: u32| ExactOrder::buy(AssetId(1), 1_000 + u64::from(at), AssetId(2), 1 << 30);
-    let large = |units: u64| ExactOrder::buy(AssetId(1), units, AssetId(2), 1 << 56);
-    let is_in_vain = |units: &u64| {
-        let one = cleared(&Book { exacts: vec![large(*units)], ..sorted.book() });
-        one.exacts.is_empty() && one.report.spending.tries > 0
-    };
-    let units = (20..44).map(|power| 1 << power).find(is_in_vain).expect("an order that is tried in vain");
+    let sorted = short_of_a_third_asset();
+    let small = |at: u32| ExactOrder::buy(AssetId(1), 10_000 + u64::from(at), AssetId(0), 1 << 30);
+    let large = |at: u32| ExactOrder::buy(AssetId(1), 20_000_000 + u64::from(at), AssetId(0), 1 << 40);
+    let alone = cleared(&Book { exacts: vec![large(0)], ..sorted.book() });
+    assert!(alone.exacts.is_empty(), "there is too little of the third asset");
     let filled = |owner: Option<u32>| {
-        let many = (0..32).map(|at| ExactOrder { owner, ..large(units + at) });
-        let book = Book { exacts: many.chain((0..100).map(small)).collect(), ..sorted.book() };
-        cleared(&book).exacts.iter().filter(|fill| fill.order >= 32).count()
+        let of_one = |at: u32| ExactOrder { owner, ..large(at) };
+        let exacts = (0..128).map(|at| if at % 4 == 0 { of_one(at) } else { small(at) }).collect();
+        cleared(&Book { exacts, ..sorted.book() }).exacts.iter().filter(|fill| fill.order % 4 > 0).count()
     };
-    assert!(filled(None) < 50, "they starve the others: {}", filled(None));
-    assert_eq!(filled(Some(7)), 100);
+    assert!(filled(None) < 64, "they starve the others: {}", filled(None));
+    assert_eq!(filled(Some(7)), 96);
 }
 
 /// All tries together cost no more than an amount step, so orders just too large to fit are as cheap as small ones.

@@ -28,7 +28,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 mod bounded;
 mod settles;
 
-use crate::EthereumPool;
+use crate::{Defect, EthereumPool};
 use bounded::{Bounded, BoundedPlace, QuotaSet};
 use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError, Standing};
 use primitives::{
@@ -139,6 +139,8 @@ pub struct Mempool {
     ends_first: Height,
     /// Ethereum transactions; they reserve nothing natively.
     pub ethereum: EthereumPool,
+    /// A defect seeded by the simulator.
+    defect: Option<Defect>,
 }
 
 impl Mempool {
@@ -162,7 +164,13 @@ impl Mempool {
             displaced: Vec::new(),
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
+            defect: None,
         }
+    }
+
+    /// Seeds a defect, for the simulator.
+    pub fn set_defect(&mut self, defect: Option<Defect>) {
+        self.defect = defect;
     }
 
     /// Tells the pool how many bytes a sub-block has for transactions. What alone needs more is refused: it would wait
@@ -277,7 +285,7 @@ impl Mempool {
         match settling(&entry.transaction) {
             Some(venue) => self.settles.is_full_for(venue),
             None if entry.is_duty() => self.duties_pending >= DUTIES_MAX,
-            None if QuotaSet::of(&entry.transaction).is_some() => {
+            None if self.quotas(&entry.transaction).is_some() => {
                 self.bounded.len() >= self.limit.div_ceil(2) || self.bounded.is_full_for(&entry.transaction)
             }
             None => others >= self.limit,
@@ -305,6 +313,11 @@ impl Mempool {
         Ok(())
     }
 
+    /// The quotas that bound a transaction, which then waits in a queue of theirs.
+    fn quotas(&self, transaction: &Transaction) -> Option<QuotaSet> {
+        if self.defect == Some(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(transaction) }
+    }
+
     /// Removes queued transactions of session keys, the weakest and latest first, until the account's balance suffices
     /// for one that stands before them. Those that were taken stay: the filter removes them.
     fn make_way(&mut self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Refusal> {
@@ -313,7 +326,8 @@ impl Mempool {
         if slot_of(sequence) == 0 && !self.sequences.get(&account).is_some_and(has_keys) {
             return Ok(());
         }
-        let standing = Standing::of(&entry.transaction.body);
+        let keeps_out = self.defect == Some(Defect::KeysKeepOwnersOut);
+        let standing = if keeps_out { Standing::Key } else { Standing::of(&entry.transaction.body) };
         while self.reserved.is_overdrawn(&entry.transaction, ledger) {
             let weaker = self.pending_of(&account).map(|(spot, one)| (Standing::of(&one.transaction.body), spot));
             let weakest = weaker.filter(|(of, _)| *of > standing).max_by_key(|(of, spot)| (*of, spot.order()));
@@ -370,7 +384,7 @@ impl Mempool {
             self.note(&entry, Spot::Apart);
             return self.settles.insert(venue, entry);
         }
-        if let Some(of) = QuotaSet::of(&entry.transaction) {
+        if let Some(of) = self.quotas(&entry.transaction) {
             let place = self.bounded.insert(of, entry.clone());
             return self.note(&entry, Spot::Bounded(place));
         }
@@ -535,7 +549,7 @@ impl Mempool {
 
     /// Puts a transaction back at the front of its queue.
     fn put_back(&mut self, entry: PoolEntry) {
-        match (settling(&entry.transaction), QuotaSet::of(&entry.transaction)) {
+        match (settling(&entry.transaction), self.quotas(&entry.transaction)) {
             // Its place was kept for it.
             (Some(venue), _) => self.settles.insert(venue, entry),
             _ if entry.is_duty() => self.duties.push_front(entry),
@@ -589,7 +603,8 @@ impl Mempool {
             let Some(pending) = self.sequences.get(account) else { continue };
             let changes_keys = matches!(operation, Operation::Session(_))
                 || matches!(operation, Operation::CreateAccount { account: of, .. } if of == account);
-            if !changes_keys && pending.iter().all(|(number, _)| number != sequence) {
+            let is_concerned = changes_keys || pending.iter().any(|(number, _)| number == sequence);
+            if !is_concerned || self.defect == Some(Defect::QuotaHoldsAll) {
                 continue;
             }
             let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();

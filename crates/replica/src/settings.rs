@@ -55,11 +55,15 @@ pub enum Defect {
     LaggardsUnanswered,
     /// A height begins as soon as anybody asks for it.
     PaceIgnored,
+    /// In the pool: what a quota holds back keeps all waiting that comes after it.
+    QuotaHoldsAll,
+    /// In the pool: what session keys have reserved keeps their owners out.
+    KeysKeepOwnersOut,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 13] = [
+    pub const ALL: [Defect; 15] = [
         Defect::VotesUnlogged,
         Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
@@ -73,5 +77,7 @@ impl Defect {
         Defect::GenerationsMixed,
         Defect::LaggardsUnanswered,
         Defect::PaceIgnored,
+        Defect::QuotaHoldsAll,
+        Defect::KeysKeepOwnersOut,
     ];
 }

@@ -164,11 +164,11 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::TimersForgotten, 0, "its key, scope and heights are"),
 ];
 
-const VALIDATORS: [Row; 15] = [
-    of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 1, "unsound answer"),
+const VALIDATORS: [Row; 17] = [
+    of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
-    of_replica(Defect::RelaysUnlogged, 0, "the run does not end"),
+    of_replica(Defect::RelaysUnlogged, 11, "the run does not end"),
     of_replica(Defect::VotesForgottenEarly, 0, "OutOfOrder"),
     of_replica(Defect::SilenceBroken, 0, "contradicts itself"),
     of_replica(Defect::NeverBeats, 0, "the run does not end"),
@@ -177,9 +177,11 @@ const VALIDATORS: [Row; 15] = [
     of_replica(Defect::CommitteeKept, 0, "wrongly signed"),
     of_replica(Defect::ReceiptsUnsigned, 0, "a certificate of another outcome"),
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
-    of_replica(Defect::GenerationsMixed, 0, "without a slot"),
+    of_replica(Defect::GenerationsMixed, 3, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
+    of_replica(Defect::QuotaHoldsAll, 0, "has waited for"),
+    of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
 ];
 
 const LANE: [Row; 19] = [
@@ -278,6 +280,7 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         Defect::ReceiptsUnsigned => {}
         Defect::LaggardsUnanswered => network.late = Some(1),
         Defect::PaceIgnored => (network.interval, each) = (50_000, 100),
+        Defect::QuotaHoldsAll | Defect::KeysKeepOwnersOut => (network.interval, network.prompt) = (50_000, Some(4)),
     }
     (network, each)
 }

@@ -135,12 +135,25 @@ impl SlotOffers {
 mod tests {
     use primitives::AssetId;
 
+    use super::super::offers::ENDS_MAX;
     use super::*;
 
     const PAIR: Pair = Pair { sell: AssetId(0), buy: AssetId(1) };
 
     fn place(account: u8, slot: SessionSlot, number: u64) -> Place {
         Place { limit: Price::ONE, account: Address([account; 20]), id: slot_sequence(slot, number) }
+    }
+
+    /// Others fill a height with offers that lapse there: a victim's offers still end at it, no later, and a raise to the
+    /// next height saves them.
+    #[test]
+    fn a_timer_keeps_its_promise_at_a_height_that_others_have_filled() {
+        let (mut all, victim) = (SlotOffers::default(), (Address([1; 20]), 1));
+        all.come(PAIR, &place(1, 1, 1), 10);
+        all.lapses.change(10, ENDS_MAX as i32);
+        assert_eq!((all.lapsing_at(10), all.due(9), all.due(10)), (ENDS_MAX + 1, vec![], vec![victim]));
+        all.set_timer(victim, 11);
+        assert_eq!((all.lapsing_at(10), all.due(10), all.due(11)), (ENDS_MAX, vec![], vec![victim]));
     }
 
     #[test]

@@ -194,7 +194,10 @@ impl SimNetwork {
         for number in numbers {
             if let Some((since, at)) = self.arrived.get(&number).filter(|(_, at)| *at == of) {
                 debug_assert_eq!(*at, of);
-                self.report.latencies.push(self.schedule.now() - since);
+                let latency = self.schedule.now() - since;
+                let is_prompt = self.prompt.is_none_or(|intervals| latency <= intervals * self.interval);
+                assert!(is_prompt, "transaction {number} has waited for {latency} µs");
+                self.report.latencies.push(latency);
                 self.arrived.insert(number, (*since, Index::MAX));
             }
         }

@@ -101,7 +101,7 @@ impl Process {
             roots: restored.roots,
             newest,
             store: restored.store,
-            pool: pool_of(network),
+            pool: pool_of(network, settings.defect),
             proposals: Proposals::new(network.own.account.clone()),
             past,
             handovers,
@@ -239,8 +239,9 @@ pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
 }
 
 /// A pool that knows how much a sub-block carries, as a node's does.
-fn pool_of(network: &replica::Network) -> Mempool {
+fn pool_of(network: &replica::Network, defect: Option<replica::Defect>) -> Mempool {
     let mut pool = Mempool::new(POOL);
+    pool.set_defect(defect);
     pool.set_room(network.sub_block_room());
     pool
 }

@@ -37,6 +37,7 @@ mod host;
 mod jobs;
 mod ledgers;
 mod sessions;
+mod stops;
 mod twins;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,6 +131,8 @@ enum Event {
     Ethereum,
     /// A client with session keys draws a transaction from this validator's state, and sends it there.
     Session,
+    /// Clients fill the quota of stops here.
+    Stops(stops::StopEvent),
     Kill {
         loses_log: bool,
     },
@@ -148,8 +151,9 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Kill, Partition, Session, Submit, Tear, Wake};
-        matches!(self, Submit(_) | Ethereum | Session | Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
+        use Event::{Cut, Ethereum, Kill, Partition, Session, Stops, Submit, Tear, Wake};
+        let is_sent = matches!(self, Submit(_) | Ethereum | Session | Stops(_));
+        is_sent || matches!(self, Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
     }
 }
 
@@ -251,6 +255,9 @@ pub struct SimNetwork {
     pub contracts: bool,
     /// Whether clients trade by session keys too.
     pub sessions: bool,
+    /// Intervals within which a transaction is certified, while clients fill the quota of stops. For networks without
+    /// faults.
+    pub prompt: Option<u64>,
     /// A validator that trusts itself about who signed the Ethereum transactions that it proposed.
     pub trusting: Option<Index>,
     /// One-way delays between validators, instead of about a millisecond everywhere.
@@ -359,6 +366,7 @@ impl SimNetwork {
             trades: false,
             contracts: false,
             sessions: false,
+            prompt: None,
             trusting: None,
             delays: None,
             frame_cost: FrameCost::default(),
@@ -579,6 +587,9 @@ impl SimNetwork {
     /// Sends `each` transactions to each validator, over a second and a half.
     pub fn submit_everywhere(&mut self, each: u64) {
         self.start();
+        if self.prompt.is_some() {
+            self.schedule_stops();
+        }
         for number in self.resubmitted.clone() {
             let correct = self.correct();
             let (whom, when) = (correct[self.dice.index(correct.len())], self.dice.below(500_000));
@@ -689,6 +700,7 @@ impl SimNetwork {
             }
             Event::Ethereum => self.send_ethereum(to),
             Event::Session => self.send_of_session(to),
+            Event::Stops(event) => self.send_stops(to, event),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),
             Event::Effects { life: of, effects, order } if of == life => {

@@ -199,6 +199,23 @@ fn tests_of_venues_exist() {
     assert!(rows.len() > 40 && untested.is_empty(), "{} rows; without a test: {untested:?}", rows.len());
 }
 
+/// Each promise of the specification's table counts something that the code has.
+#[test]
+fn every_promise_counts_heights_or_time_that_the_code_has() {
+    let section = section("docs/specification.md", "Promises and time");
+    let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(2)).collect();
+    assert!(rows.len() > 10, "the table has {} rows", rows.len());
+    let sources = sources();
+    let has = |text: String| sources.iter().any(|(_, source)| source.contains(&text));
+    let is_there = |name: &str| match name.split_once("::") {
+        Some((of, field)) => has(format!("struct {of}")) && has(format!("pub {field}: ")),
+        None => has(format!("const {name}: ")),
+    };
+    let named = rows.iter().skip(1).flat_map(|row| row.split('`').skip(1).step_by(2));
+    let missing: Vec<&str> = named.filter(|name| !is_there(name)).collect();
+    assert!(missing.is_empty(), "the code has none of {missing:?}");
+}
+
 #[test]
 fn no_crate_reaches_into_another() {
     let reaches =
