@@ -8,7 +8,6 @@ use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, SubBlock, Transaction, TransactionId,
 };
 
-use super::stops;
 use crate::ethereum::EthereumClients;
 use crate::sessions::SessionClients;
 
@@ -58,7 +57,7 @@ pub(super) fn genesis(
         mu: Fraction::power_of_two(10),
         assets: (0..ASSETS).map(|asset| Listing::new(format!("A{asset}"), 2, KEYS[0].public().address())).collect(),
         limits,
-        balances: held.chain(fees).chain(clients).chain(stops::balances()).collect(),
+        balances: held.chain(fees).chain(clients).collect(),
         membership: Some(Membership { terms, reward_pool: 100_000, founders }),
         ..Genesis::default()
     }

@@ -498,6 +498,9 @@ impl SimNetwork {
         let clients = self.ethereum.as_ref().map(|network| &network.clients);
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
         self.genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
+        if self.prompt.is_some() {
+            self.genesis.balances.extend(stops::balances());
+        }
         self.chains.insert(0, self.epoch_zero(0).chain);
         for index in self.running() {
             self.make_home(index);
