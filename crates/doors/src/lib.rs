@@ -24,8 +24,8 @@ mod page;
 pub mod roles;
 mod settings;
 mod side_door;
+mod taken;
 mod tls;
-mod turns;
 mod unnumbered;
 
 pub use axum::Router;
@@ -35,6 +35,7 @@ pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;
 pub use settings::Http;
 pub use side_door::{OperatorCheck, SideDoor};
+pub use taken::{Noted, PlacedOrder, TakenOrders};
 pub use tls::TlsError;
 
 use std::net::SocketAddr;

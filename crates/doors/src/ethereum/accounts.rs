@@ -92,7 +92,7 @@ impl Session<'_> {
         if let Err(error) = self.check_intake() {
             return refused(error);
         }
-        match self.rpc.api.backend.submit_ethereum(transactions) {
+        match self.rpc.api.backend.submit_ethereum(self.caller.client, transactions) {
             Err(closed) => refused(closed.into()),
             Ok(answers) => {
                 self.has_paid.set(self.has_paid.get() || answers.iter().any(Result::is_ok));

@@ -133,7 +133,7 @@ async fn serve(api: &Api, visitor: &Visitor, headers: &HeaderMap, socket: WebSoc
     let held = connection.held.take();
     let submitted = async {
         if let Some(held) = held {
-            api.submit_left(held).await;
+            api.submit_left(visitor.client(), held).await;
         }
     };
     let told = async {
