@@ -21,6 +21,7 @@ mod http;
 pub mod json;
 pub mod markets;
 mod page;
+mod pages;
 pub mod roles;
 mod settings;
 mod side_door;
@@ -29,7 +30,9 @@ mod tls;
 mod unnumbered;
 
 pub use axum::Router;
-pub use backend::{Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
+pub use backend::{
+    Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, ReadError,
+};
 pub use door::Visitor;
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;

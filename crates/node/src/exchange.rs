@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use doors::{Answer, Closed};
+use doors::{Answer, Closed, EthereumTaken};
 use ledger::contracts::EthereumFault;
 use ledger::{Genesis, Ledger};
 use primitives::{Address, Height, Transaction, TransactionId};
@@ -181,25 +181,20 @@ impl Exchange {
         &self,
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
-        self.submit_ethereum_of(Client::Own, transactions)
+        Ok(self.submit_ethereum_of(Client::Own, transactions)?.answers)
     }
 
-    /// Submits Ethereum transactions of a client, and waits until they have had its turn. Returns one answer for each,
-    /// in order. A transaction that is pending or executed already counts as accepted.
+    /// Submits Ethereum transactions of a client, and waits until they have had its turn.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
-    pub fn submit_ethereum_of(
-        &self,
-        client: Client,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+    pub fn submit_ethereum_of(&self, client: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
         self.check_open()?;
         let (submission, answers) = Submission::ethereum(transactions);
         self.shared.intake.push(self.shared.now_ms(), client, submission)?;
-        let answers = answers.recv().map_err(|_| Closed::Stopping)??;
+        let taken = answers.recv().map_err(|_| Closed::Stopping)??;
         self.shared.settle();
-        Ok(answers)
+        Ok(taken)
     }
 
     /// Submits an Ethereum transaction of an account that did not sign it; only a developers' chain accepts it.
@@ -216,7 +211,7 @@ impl Exchange {
             return Ok(Err(EthereumReject::Fault(EthereumFault::Signature)));
         }
         let candidate = EthereumCandidate::impersonating(transaction, self.read(Ledger::chain), *sender);
-        let answer = enter(&self.shared, vec![candidate]).pop().expect("one for each");
+        let answer = enter(&self.shared, vec![candidate]).answers.pop().expect("one for each");
         self.shared.settle();
         Ok(answer)
     }

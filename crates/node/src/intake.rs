@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use doors::{Answer, Noted};
+use doors::{Answer, EthereumTaken, Noted};
 use ledger::Refusal;
 use ledger::contracts::EthereumFault;
 use primitives::{Transaction, TransactionId, verify_transactions};
@@ -55,9 +55,10 @@ fn judge(shared: &Shared, mut parts: Vec<Part>) {
                 let wanted = Wanted { wait: *wait, is_noted: !matches!(part.client, Client::Validator(_)) };
                 admit(shared, std::mem::take(&mut part.natives), &mut checked, wanted, &mut batch.told)
             }
-            Submission::Ethereum { batch, .. } => {
-                let (answers, units) = admit_ethereum(shared, std::mem::take(&mut part.ethereum));
-                batch.told.extend(answers);
+            Submission::Ethereum { batch, is_new, .. } => {
+                let (taken, units) = admit_ethereum(shared, std::mem::take(&mut part.ethereum));
+                batch.told.extend(taken.answers);
+                *is_new |= taken.is_new;
                 units
             }
         };
@@ -156,13 +157,14 @@ fn pool_answer(pooled: &mut Pooled, id: TransactionId, entered: Result<(), Rejec
 /// Recovers the senders of Ethereum transactions, and gives them to the pool. Returns the answers, and how many were
 /// false: whatever no state can make valid, and what nobody sent, since the sender of a false signature is an account
 /// that does not exist.
-fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (Vec<Result<TransactionId, EthereumReject>>, u64) {
+fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (EthereumTaken, u64) {
     let (chain, has_contracts) = {
         let ledger = shared.read_ledger();
         (ledger.chain(), ledger.contracts().head().is_some())
     };
     if !has_contracts {
-        return (transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect(), 0);
+        let answers = transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
+        return (EthereumTaken { answers, is_new: false }, 0);
     }
     let recover = |bytes| EthereumCandidate::recover(bytes, chain);
     let candidates: Vec<Result<EthereumCandidate, EthereumFault>> = transactions.into_par_iter().map(recover).collect();
@@ -175,10 +177,7 @@ fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (Vec<Result<Tr
 }
 
 /// Adds Ethereum transactions with known senders to the pool.
-pub(crate) fn enter(
-    shared: &Shared,
-    candidates: Vec<Result<EthereumCandidate, EthereumFault>>,
-) -> Vec<Result<TransactionId, EthereumReject>> {
+pub(crate) fn enter(shared: &Shared, candidates: Vec<Result<EthereumCandidate, EthereumFault>>) -> EthereumTaken {
     let ledger = shared.read_ledger();
     let mut pooled = shared.pool.lock();
     let views = shared.readers.published.views();
@@ -204,5 +203,5 @@ pub(crate) fn enter(
     drop((views, pooled, ledger));
     shared.readers.published.announce_pending(&entered);
     shared.pool.wake();
-    answers
+    EthereumTaken { answers, is_new: !entered.is_empty() }
 }

@@ -7,7 +7,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use doors::{Answer, Closed};
+use doors::{Answer, Closed, EthereumTaken};
 use primitives::{Transaction, TransactionId};
 use replica::EthereumReject;
 use sockets::{BudgetLimits, Client, NoTurn, Slice, TurnLimits, Turns};
@@ -15,20 +15,17 @@ use tokio::sync::oneshot;
 
 use crate::locks::poisoned;
 
-/// Signatures of a client that are checked in its turn. A batch equation has 256.
-pub(crate) const SLICE: u64 = 1_024;
-/// Signatures that are checked together, those of several clients.
+/// Signatures that are checked together, and that a client gets of them at least in its turn. A batch equation has 256.
 const STEP: u64 = 8_192;
+const SLICE: u64 = 1_024;
 
-const LIMITS: TurnLimits = TurnLimits {
-    units: 1 << 20,
-    of_one: 1 << 19,
-    // A false signature costs about ten valid ones: a full budget a fifth of a second, and its refill a hundredth.
-    budget: Some(BudgetLimits { burst: 2_048, per_second: 128, clients: 65_536 }),
-};
+/// What may prove false. A false signature costs about ten valid ones: a full budget costs a core a fifth of a second,
+/// and its refill a hundredth of its time.
+const BUDGET: BudgetLimits = BudgetLimits { burst: 2_048, per_second: 128, clients: 65_536 };
+const LIMITS: TurnLimits = TurnLimits { units: 1 << 20, of_one: 1 << 19, budget: Some(BUDGET) };
 
 /// The answers to Ethereum transactions; none if the rest of them could not be looked at.
-pub(crate) type EthereumAnswers = Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
+pub(crate) type EthereumAnswers = Result<EthereumTaken, Closed>;
 
 /// Transactions of one submission, and the answers to those that were judged.
 #[derive(Debug)]
@@ -47,6 +44,7 @@ pub(crate) enum Submission {
     },
     Ethereum {
         batch: Batch<Vec<u8>, Result<TransactionId, EthereumReject>>,
+        is_new: bool,
         reply: std::sync::mpsc::SyncSender<EthereumAnswers>,
     },
 }
@@ -84,7 +82,7 @@ impl Submission {
     /// Ethereum transactions, and where the answers come.
     pub fn ethereum(transactions: Vec<Vec<u8>>) -> (Submission, std::sync::mpsc::Receiver<EthereumAnswers>) {
         let (reply, answers) = std::sync::mpsc::sync_channel(1);
-        (Submission::Ethereum { batch: Batch::of(transactions), reply }, answers)
+        (Submission::Ethereum { batch: Batch::of(transactions), is_new: false, reply }, answers)
     }
 
     /// What is left of it, in signatures.
@@ -116,7 +114,9 @@ impl Submission {
     fn end(self) -> Option<Submission> {
         match self {
             Submission::Native { batch, reply, .. } if batch.rest.len() == 0 => drop(reply.send(batch.told)),
-            Submission::Ethereum { batch, reply } if batch.rest.len() == 0 => drop(reply.send(Ok(batch.told))),
+            Submission::Ethereum { batch, is_new, reply } if batch.rest.len() == 0 => {
+                drop(reply.send(Ok(EthereumTaken { answers: batch.told, is_new })));
+            }
             rest => return Some(rest),
         }
         None
@@ -184,15 +184,9 @@ impl IntakeQueue {
             }
             waiting = poisoned(self.came.wait_timeout(waiting, rest)).0;
         }
-        let (mut slices, mut room) = (Vec::new(), STEP);
-        for _ in 0..waiting.turns.clients() {
-            if room < SLICE {
-                break;
-            }
-            let Some(slice) = waiting.turns.next(now_ms(), SLICE) else { break };
-            room = room.saturating_sub(slice.units.unwrap_or(0));
-            slices.push(slice);
-        }
+        // Those who wait share the step; who is alone has more of it, and so all cores.
+        let clients = (waiting.turns.clients() as u64).min(STEP / SLICE);
+        let slices: Vec<_> = (0..clients).map_while(|_| waiting.turns.next(now_ms(), STEP / clients)).collect();
         drop(waiting);
         slices.into_iter().flat_map(cut).collect()
     }
@@ -291,14 +285,9 @@ mod tests {
         let mut flood: Vec<_> = (0..24).map(|_| push(address, 1_500).expect("room")).collect();
         let forwarded = push(validator, 1_500).expect("room");
         let mut own = push(honest, 1).expect("room");
-        let slice = SLICE as usize;
-        assert_eq!(step(&queue, honest), [(address, slice), (validator, slice), (honest, 1)]);
+        let first = [(address, 1_500), (address, 548), (validator, 1_500), (honest, 1)];
+        assert_eq!(step(&queue, honest), first, "no slice is larger than the budget of its client");
         assert!(matches!(own.try_recv().expect("answered")[..], [Answer::Full]));
-        assert_eq!(
-            step(&queue, honest),
-            [(address, 476), (address, 548), (validator, 476)],
-            "as far as the budget goes"
-        );
         assert_eq!(step(&queue, honest), [], "nothing more is looked at");
         while !queue.next(NOW, Duration::ZERO).is_empty() || queue.waiting().turns.clients() > 0 {}
         let mut told = flood.iter_mut().flat_map(|answers| answers.try_recv().expect("answered"));
@@ -308,6 +297,22 @@ mod tests {
         assert!(matches!(push(address, 1).err(), Some(Closed::OverBudget { again_ms: 1.. })));
         assert!(push(honest, 1).is_ok() && push(validator, 1).is_ok(), "others pay nothing for it");
         drop(forwarded);
+    }
+
+    #[test]
+    fn clients_that_wait_share_a_step() {
+        let queue = IntakeQueue::new();
+        let push = |client| queue.push(0, client, Submission::native((0..9_000).map(forged).collect(), false).0);
+        let judged = || {
+            let parts = queue.next(NOW, Duration::ZERO);
+            let counts: Vec<_> = parts.iter().map(|part| part.natives.len() as u64).collect();
+            queue.judged(0, parts, &[]);
+            counts
+        };
+        push(Client::Own).expect("room");
+        assert_eq!(judged(), [BUDGET.burst], "no slice is larger than a budget");
+        (0..12).for_each(|number| push(Client::Validator(number)).expect("room"));
+        assert_eq!(judged(), [SLICE; (STEP / SLICE) as usize]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use doors::backend::{
     LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
     PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
-use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, TakenOrders};
+use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Ledger, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
@@ -93,11 +93,7 @@ impl Intake for Reads {
         self.exchange.submit_of(from, transactions, wait)
     }
 
-    fn submit_ethereum(
-        &self,
-        from: Client,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+    fn submit_ethereum(&self, from: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
         if self.room.is_full() {
             return Err(Closed::DiskFull);
         }

@@ -31,7 +31,7 @@ const EVENTS: usize = 4_096;
 /// Looks at the root that wait for its thread, and reads of the journal at once; of one client that wait at its turn.
 const LOOKS: usize = 8;
 const READS: usize = 1;
-const WAITING_OF_ONE: usize = 64;
+const WAITING_OF_ONE: usize = 1_024;
 /// What may prove false: a full budget costs a core a twentieth of a second, and its refill a hundredth.
 const BUDGET: BudgetLimits = BudgetLimits { burst: 512, per_second: 128, clients: 65_536 };
 
@@ -53,8 +53,10 @@ pub(crate) struct Fills {
 
 /// What stands in front of workers that traders and strangers load, in turns of the clients.
 pub(crate) struct Gates {
-    /// Signatures of orders and requests.
+    /// Signatures of orders and requests, of whoever sends them.
     pub checks: Arc<Gate>,
+    /// What attached sessions say: a link whose signatures are false ends, and no other session pays for it.
+    pub sessions: Arc<Gate>,
     /// Looks at the root, which its own thread serves between two steps.
     pub looks: Arc<Gate>,
     /// Reads of the journal.
@@ -66,6 +68,7 @@ impl Gates {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Gates {
             checks: Gate::new(cores, WAITING_OF_ONE, Some(BUDGET)),
+            sessions: Gate::new(cores, WAITING_OF_ONE, None),
             looks: Gate::new(LOOKS, WAITING_OF_ONE, None),
             reads: Gate::new(READS, WAITING_OF_ONE, None),
         }
@@ -413,5 +416,76 @@ impl ImageAsked {
 impl Drop for ImageAsked {
     fn drop(&mut self) {
         drop(self.waiting());
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::sync_channel;
+
+    use primitives::venue::{Delay, VenueOperator};
+    use primitives::{Digest, SecretKey};
+    use venue::{SettlingTerms, VenueKeys, VenueLimits, VenueOptions, VenueSettings};
+
+    use super::*;
+
+    /// The root of a venue without markets.
+    pub(crate) fn root(folder: &Path) -> VenueRoot<RealDisk> {
+        let key = |seed| SecretKey::from_seed([seed; 32]);
+        let (operator, report) = (key(1), key(2));
+        let account = operator.public().address();
+        let terms = SettlingTerms {
+            chain: 1,
+            fee: 1,
+            delay: Delay { heights: 64, ms: 60_000 },
+            bond_min: 10_000,
+            settle_bytes: 1 << 13,
+            entries_max: 200,
+            life_max: 10_000,
+        };
+        let stated = VenueOperator { account, report_key: report.public() };
+        let (network, limits) = (Digest([1; 32]), VenueLimits::default());
+        let settings = VenueSettings { network, venue: 0, incarnation: 0, operator: stated, terms, limits };
+        let disk = RealDisk::new(folder).expect("a folder");
+        VenueRoot::create(disk, settings, VenueKeys { account, operator, report }, VenueOptions::default())
+            .expect("sound")
+    }
+
+    /// Anybody may ask for images of books, and each walks a whole book.
+    #[tokio::test]
+    async fn however_many_ask_the_matching_thread_makes_one_image_of_a_market_at_a_time() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let root = root(folder.path());
+        let (queue, inputs) = sync_channel(INPUTS);
+        let shared = Arc::new(PitShared::new(0, queue));
+        let scope = RequestScope { network: Digest([1; 32]), venue: 0, incarnation: 0 };
+        shared.view.send_modify(|view| (view.standing, view.scope) = (PitStanding::Runs, Some(scope)));
+        for round in 0..2 {
+            let ask = |_| {
+                let shared = shared.clone();
+                tokio::spawn(async move { shared.image(7).await })
+            };
+            let waits: Vec<_> = (0..50).map(ask).collect();
+            while shared.images.lock().expect("no panic").get(&7).map_or(0, Vec::len) < 50 {
+                tokio::task::yield_now().await;
+            }
+            let Ok(PitInput::Ask(question)) = inputs.try_recv() else { panic!("round {round}: it is asked") };
+            assert!(inputs.try_recv().is_err(), "once");
+            question(&root);
+            for wait in waits {
+                assert!(wait.await.expect("it ends").expect("answered").is_none(), "the market is not open");
+            }
+        }
+        // A root that fails drops what was asked.
+        let asked = tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.image(7).await }
+        });
+        while shared.images.lock().expect("no panic").get(&7).is_none() {
+            tokio::task::yield_now().await;
+        }
+        drop(inputs.try_recv());
+        assert!(matches!(asked.await.expect("it ends"), Err(PitRefusal::BeginsAgain)));
     }
 }

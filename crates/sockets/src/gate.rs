@@ -65,6 +65,11 @@ impl Gate {
         receiver.await.unwrap_or(Err(NoTurn::Stopping))
     }
 
+    /// Charges what proved false to a client.
+    pub fn charge(&self, client: Client, units: u64) {
+        self.entered().turns.charge(self.now_ms(), client, units);
+    }
+
     /// Gives a turn that has ended to the next client.
     fn pass_on(self: &Arc<Self>) {
         loop {
@@ -94,7 +99,7 @@ impl Turn {
     /// Charges what proved false in this turn to its client.
     pub fn charge(&self, units: u64) {
         if let Some((gate, client)) = &self.0 {
-            gate.entered().turns.charge(gate.now_ms(), *client, units);
+            gate.charge(*client, units);
         }
     }
 }

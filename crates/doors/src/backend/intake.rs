@@ -24,16 +24,11 @@ pub trait Intake {
     ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
 
     /// Submits Ethereum transactions of a client in their EIP-2718 form, waits for its turn, and recovers their
-    /// senders; returns one answer for each, in order. A transaction that is pending or was executed already counts as
-    /// accepted.
+    /// senders.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now. Some of them may have been taken: sent again, they are accepted.
-    fn submit_ethereum(
-        &self,
-        from: Client,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
+    fn submit_ethereum(&self, from: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed>;
 
     /// The orders that clients of this node have placed lately.
     fn taken(&self) -> &TakenOrders;
@@ -50,6 +45,15 @@ pub trait Intake {
     /// The highest sequence number of an account's slot among pending transactions; 0 if there is none. Slot 0 has the
     /// account's own numbers.
     fn pending_sequence(&self, account: &Address, slot: SessionSlot) -> Sequence;
+}
+
+/// What became of submitted Ethereum transactions.
+#[derive(Debug, Default)]
+pub struct EthereumTaken {
+    /// One answer for each, in order. A transaction that is pending or was executed already counts as accepted.
+    pub answers: Vec<Result<TransactionId, EthereumReject>>,
+    /// Whether one of them entered the pool that it had not known: pending ones and those in blocks anybody can repeat.
+    pub is_new: bool,
 }
 
 /// What a sender that waits is told.

@@ -138,7 +138,7 @@ struct Session<'a> {
     gas: Cell<u64>,
     /// Bytes left for answers.
     bytes: Cell<usize>,
-    /// Whether a transaction that it sends was accepted.
+    /// Whether a transaction that it sends was accepted, and nobody had sent it before.
     has_paid: Cell<bool>,
 }
 

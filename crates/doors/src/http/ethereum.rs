@@ -45,11 +45,11 @@ impl Api {
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
         self.check_intake()?;
         let client = visitor.client();
-        let answers = self.blocking(move |api| api.backend.submit_ethereum(client, transactions)).await??;
-        if answers.iter().any(Result::is_ok) {
+        let taken = self.blocking(move |api| api.backend.submit_ethereum(client, transactions)).await??;
+        if taken.is_new {
             visitor.visit.recognize();
         }
-        Ok(answers)
+        Ok(taken.answers)
     }
 
     /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.

@@ -21,6 +21,7 @@ use crate::backend::Backend;
 use crate::book_feed::BookFeeds;
 use crate::json::{self, ErrorBody};
 use crate::page;
+use crate::pages::Pages;
 use crate::roles::{Access, Role};
 use crate::settings::Http;
 use parameters::Parameters;
@@ -94,6 +95,8 @@ pub(crate) struct Api {
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Gate>,
     access: Arc<Access>,
+    /// Which pages may use the doors.
+    pub(crate) pages: Arc<Pages>,
     refused: Arc<refused::Refused>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
@@ -126,7 +129,9 @@ impl Api {
     pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
+        let pages = Arc::new(Pages::of(&settings, backend.is_developers()));
         Api {
+            pages,
             symbols: Arc::new(symbols),
             rates: RateLimits::new(&settings),
             streams: Shares::new(settings.stream_connections as u64),

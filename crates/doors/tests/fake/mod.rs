@@ -11,7 +11,7 @@ use doors::backend::{
     LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
     PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
-use doors::{Answer, Closed, TakenOrders};
+use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, Signatures,
@@ -260,12 +260,9 @@ impl Intake for Fake {
         Ok(receiver)
     }
 
-    fn submit_ethereum(
-        &self,
-        _: Client,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
-        Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect())
+    fn submit_ethereum(&self, _: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
+        let answers = transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
+        Ok(EthereumTaken { answers, is_new: false })
     }
 
     fn taken(&self) -> &TakenOrders {

@@ -227,7 +227,12 @@ impl<D: Disk> Machine<D> {
             } else if !self.has_begun || self.log.length() > self.durable + UNSYNCED_MAX {
                 self.refuse(peer, *number, &LaneRefusal::Busy);
             } else {
+                let before = self.validator.payments_reserved();
                 let effects = self.validator.step(&self.log, LaneInput::Request { peer, bytes: body });
+                let is_new = self.validator.payments_reserved() > before;
+                if let Some(link) = self.links.get_mut(&peer).filter(|_| is_new) {
+                    link.has_brought = true;
+                }
                 self.perform(effects, *number, positions);
             }
         }
@@ -283,9 +288,10 @@ impl<D: Disk> Machine<D> {
         }
     }
 
-    /// A payment was signed for this connection: it belongs to somebody who has money.
+    /// A payment was signed for this connection. If it has brought one that nobody had brought before, it belongs to
+    /// somebody who has money; what others paid anybody can repeat.
     fn recognize(&mut self, peer: LanePeer) {
-        let link = self.links.get_mut(&peer).filter(|link| !link.has_paid);
+        let link = self.links.get_mut(&peer).filter(|link| link.has_brought && !link.has_paid);
         if let Some(link) = link {
             link.has_paid = true;
             link.room.add_permits(BATCHES_OF_A_PAYER - 1);

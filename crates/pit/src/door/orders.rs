@@ -289,3 +289,30 @@ pub(super) async fn of_root<T: Send + 'static>(
 pub(super) fn market(text: &str) -> Result<MarketId, Failure> {
     text.parse().map_err(|_| Failure::malformed(format!("market: {text:?} is not the number of a market")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+
+    use primitives::SecretKey;
+
+    use super::*;
+
+    /// A trader's requests for fills once read the journal and signed reports on the thread that matches.
+    #[tokio::test]
+    async fn fills_are_answered_while_the_thread_that_matches_answers_nobody() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let root = crate::shared::tests::root(folder.path());
+        // Nobody serves this queue.
+        let (queue, _inputs) = sync_channel(1);
+        let shared = PitShared::new(0, queue);
+        let key = SecretKey::from_seed([5; 32]).public();
+        let refused = fills(&shared, Client::Own, key, 0).await.expect_err("no root runs");
+        assert_eq!(refused.code(), "begins_again");
+        let (reader, counts, record) = (Arc::new(root.fill_reader()), root.counts(), root.last_record());
+        shared.show_fills(Some(Fills { reader, counts, record }));
+        let found = fills(&shared, Client::Own, key, 0).await.expect("answered");
+        assert_eq!((found.fills.len(), &*found.next, &*found.settled), (0, "0", "0"));
+    }
+}

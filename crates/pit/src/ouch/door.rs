@@ -112,15 +112,14 @@ async fn talk(stream: TcpStream, shared: &PitShared, client: Client, link: &mut 
         // What it says may have signatures to check.
         let turn = match received {
             0 => None,
-            _ => match shared.gates.checks.take(client).await {
+            _ => match shared.gates.sessions.take(client).await {
                 Ok(turn) => Some(turn),
                 Err(_) => return,
             },
         };
         let OuchTurn { bytes, is_over, forged } = link.step(shared, input);
-        if let Some(turn) = turn {
-            turn.charge(forged);
-        }
+        drop(turn);
+        shared.gates.checks.charge(client, forged);
         unsent.extend(bytes);
         if is_over {
             drop(tokio::time::timeout(HELLO_TIME, sink.write_all(&unsent)).await);
