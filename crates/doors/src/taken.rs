@@ -128,11 +128,11 @@ impl TakenOrders {
 }
 
 impl Taken {
-    /// By number, then by end. Zeros are no name.
+    /// By number, then by end. Zeros are no name, and no order is kept by them.
     fn with_client(&self, account: &Address, client: ClientId) -> impl DoubleEndedIterator<Item = PlacedOrder> {
         let first = (*account, client, 0, 0, LOWEST);
         let last = (*account, client, Sequence::MAX, Height::MAX, HIGHEST);
-        let all = self.clients.range(first..=last).filter(move |_| client != ClientId::NONE);
+        let all = self.clients.range(first..=last);
         all.map(|(_, _, sequence, until, id)| placed(*sequence, *until, *id))
     }
 
@@ -142,7 +142,9 @@ impl Taken {
         }
         let (account, sequence, until, id) = key;
         self.orders.insert(key, client);
-        self.clients.insert((account, client, sequence, until, id));
+        if client != ClientId::NONE {
+            self.clients.insert((account, client, sequence, until, id));
+        }
         self.oldest_first.push_back(key);
         while self.oldest_first.len() > REMEMBERED {
             if let Some(oldest) = self.oldest_first.pop_front() {
