@@ -21,14 +21,13 @@ use hyper::body::Incoming;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use sockets::{Acquaintances, Networks, PlaceLimits, Visit, Visitors};
+use sockets::{Acquaintances, Client, Networks, PlaceLimits, Visit, Visitors};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::client::Client;
 use crate::settings::Http;
 
 /// The limits of a door.
@@ -83,6 +82,13 @@ pub struct Visitor {
     pub address: IpAddr,
     /// Its connection.
     pub visit: Arc<Visit>,
+}
+
+impl Visitor {
+    /// Whose turn its requests have.
+    pub fn client(&self) -> Client {
+        Client::at(self.address)
+    }
 }
 
 /// A door's settings and its connections.

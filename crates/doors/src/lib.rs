@@ -21,20 +21,24 @@ mod http;
 pub mod json;
 pub mod markets;
 mod page;
+mod pages;
 pub mod roles;
 mod settings;
 mod side_door;
+mod taken;
 mod tls;
-mod turns;
 mod unnumbered;
 
 pub use axum::Router;
-pub use backend::{Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, Mining, ReadError};
+pub use backend::{
+    Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, ReadError,
+};
 pub use door::Visitor;
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;
 pub use settings::Http;
 pub use side_door::{OperatorCheck, SideDoor};
+pub use taken::{Noted, PlacedOrder, TakenOrders};
 pub use tls::TlsError;
 
 use std::net::SocketAddr;

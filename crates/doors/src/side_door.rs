@@ -6,12 +6,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderMap;
+use axum::middleware;
 use sockets::Acquaintances;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use crate::door::{self, DoorLimits};
+use crate::pages::{Pages, check_pages};
 use crate::roles::{Access, Role};
 use crate::settings::Http;
 use crate::{ListenError, tls};
@@ -22,6 +24,7 @@ pub struct SideDoor {
     address: SocketAddr,
     limits: DoorLimits,
     body_bytes: usize,
+    pages: Arc<Pages>,
     access: Access,
     known: Arc<Acquaintances>,
     tls: Option<TlsAcceptor>,
@@ -56,7 +59,8 @@ impl SideDoor {
         let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
         let (limits, body_bytes) = (DoorLimits::new(settings), settings.body_bytes);
-        Ok(SideDoor { listener, address, limits, body_bytes, access, known: Arc::new(known), tls })
+        let pages = Arc::new(Pages::of(settings, false));
+        Ok(SideDoor { listener, address, limits, body_bytes, pages, access, known: Arc::new(known), tls })
     }
 
     /// The address.
@@ -69,10 +73,12 @@ impl SideDoor {
         OperatorCheck(Arc::new(self.access.clone()))
     }
 
-    /// Serves a router until told to stop. Every request has the extension [`crate::Visitor`].
+    /// Serves a router until told to stop. Every request has the extension [`crate::Visitor`]; pages of other sites
+    /// reach nothing.
     pub async fn serve(self, router: Router, stopped: watch::Receiver<bool>) {
-        let SideDoor { listener, limits, body_bytes, known, tls, .. } = self;
-        let router = router.layer(DefaultBodyLimit::max(body_bytes));
+        let SideDoor { listener, limits, body_bytes, pages, known, tls, .. } = self;
+        let router =
+            router.layer(DefaultBodyLimit::max(body_bytes)).layer(middleware::from_fn_with_state(pages, check_pages));
         door::serve(listener, tls, router, limits, known, stopped).await;
     }
 }

@@ -5,10 +5,12 @@ mod open;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::Arc;
 
 use doors::roles::ENDPOINTS;
-use doors::{Bound, Http};
-use open::{call, exchange, loopback, with_doors};
+use doors::{Answer, Bound, Http};
+use open::{call, exchange, loopback, with_doors, with_node};
+use primitives::{AssetId, Body, Operation, PublicKey, Signature, Transaction};
 
 /// A connection from one of the addresses of this machine.
 fn from(source: [u8; 4], server: SocketAddr) -> TcpStream {
@@ -55,6 +57,77 @@ fn a_foreign_page_reaches_nothing_in_any_way() {
         assert_eq!(open_stream(connect(), &[]).0, 101);
         assert_eq!(call(server, "GET", "/v1/status", &[("Origin", "http://localhost")]).0, 200);
     });
+}
+
+/// Sends a transaction over a connection that stays, and reads the answer.
+fn submit(stream: &mut TcpStream, transaction: &Transaction) -> bool {
+    let body = replica::encode(transaction);
+    let head = format!(
+        "POST /v1/transactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), &body].concat()).is_ok()
+        && stream.read(&mut [0; 4_096]).is_ok_and(|read| read > 0)
+}
+
+/// Whether a connection that stays is served.
+fn is_served(stream: &mut TcpStream) -> bool {
+    let asked = stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    asked.is_ok() && stream.read(&mut [0; 4_096]).is_ok_and(|read| read > 0)
+}
+
+/// What is in a block anybody can send again: it is nobody's payment for a place.
+#[test]
+fn whoever_repeats_a_committed_transaction_keeps_no_connection_for_it() {
+    let owner = PublicKey([1; 32]);
+    let operation = Operation::Pay { to: PublicKey([2; 32]).address(), asset: AssetId(0), amount: 5 };
+    let body = Body { chain: 1, account: owner.address(), sequence: 1, until: 50_000, operation };
+    let own = Transaction::by_key(body, owner, Signature([0; 64]));
+    let node = Arc::new(fake::Fake::new());
+    let found = readers::Found { height: 1, outcome: ledger::Outcome::Applied };
+    node.answers([Answer::Pending(own.id(), None), Answer::Committed(own.id(), found)]);
+    let settings = Http { connections: 5, connections_of_one: 4, ..loopback() };
+    with_node(settings, node, move |server| {
+        let mut payer = from([127, 0, 1, 1], server);
+        assert!(submit(&mut payer, &own));
+        let mut repeats = from([127, 0, 2, 1], server);
+        assert!(submit(&mut repeats, &own));
+        let mut others: Vec<TcpStream> = (2..5).map(|at| from([127, 0, 2, at], server)).collect();
+        assert!(others.iter_mut().all(is_served));
+        assert!(is_served(&mut from([127, 0, 3, 1], server)));
+        assert!((0..1_000).any(|_| !is_served(&mut repeats)), "the slowest of the most numerous network makes room");
+        assert!(is_served(&mut payer), "whoever paid is still there");
+    });
+}
+
+/// The door of a venue once served every page of a browser that could reach it.
+#[test]
+fn a_foreign_page_reaches_nothing_at_a_side_door() {
+    let runtime = tokio::runtime::Runtime::new().expect("threads");
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+    let door = runtime.block_on(doors::SideDoor::bind(&loopback(), listen)).expect("bound");
+    let server = door.address();
+    let router = doors::Router::new().route("/v1/venue", axum::routing::get(async || "served"));
+    let served = runtime.spawn(door.serve(router, stopped));
+    let (status, answer) = call(server, "GET", "/v1/venue", &[("Origin", "https://page.example")]);
+    assert!(status == 403 && answer.contains("[http] origins"), "{answer}");
+    let (status, answer) = exchange_as(server, "rebound.example", "/v1/venue");
+    assert!(status == 421 && answer.contains("[http] hosts"), "{answer}");
+    assert_eq!(call(server, "GET", "/v1/venue", &[("Origin", "http://localhost")]).0, 200);
+    assert_eq!(call(server, "GET", "/v1/venue", &[]).0, 200);
+    stop.send_replace(true);
+    runtime.block_on(served).expect("it ends");
+}
+
+/// Asks under the name of a host.
+fn exchange_as(server: std::net::SocketAddr, host: &str, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(server).expect("listens");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    (answer.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status"), answer)
 }
 
 #[test]

@@ -115,6 +115,25 @@ fn wallets_log_in_by_typed_data_and_a_registered_key_replaces_that_of_the_addres
     });
 }
 
+/// A key that the account has replaced, perhaps since it was stolen, hears nothing more.
+#[test]
+fn a_login_ends_when_the_accounts_key_changes() {
+    let (new, node) = (SecretKey::from_seed([9; 32]), node());
+    let chain = node.clone();
+    with_node(loopback(), node, move |server| {
+        let mut one = Subscriber::new(server);
+        one.log_in(&key(), owner(), 0);
+        assert_eq!(one.ask(&channel(owner()))["type"], "snapshot");
+        let register = Operation::CreateAccount { account: owner(), key: new.public() };
+        chain.commit(&[signed(key().public(), 1, register)]);
+        let told = one.hear();
+        assert_eq!((&told["type"], &told["code"]), (&json!("error"), &json!("login_ended")), "{told}");
+        one.refuses(&channel(owner()), "login_required", "log in as this account first");
+        one.log_in(&new, owner(), 0);
+        assert_eq!(one.ask(&channel(owner()))["type"], "snapshot");
+    });
+}
+
 #[test]
 fn a_connection_has_a_number_of_tries() {
     with_node(loopback(), node(), |server| {

@@ -1,16 +1,16 @@
 //! A running node: what its threads share, and the interface for the doors.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use doors::{Answer, Closed};
+use doors::{Answer, Closed, EthereumTaken};
 use ledger::contracts::EthereumFault;
 use ledger::{Genesis, Ledger};
 use primitives::{Address, Height, Transaction, TransactionId};
 use readers::CommittedBlock;
 use replica::{EthereumCandidate, EthereumReject, Handover, Home, LifeStart, Network, ReplicaError, ValidatorStatus};
+use sockets::Client;
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot};
 use transport::Transport;
@@ -20,7 +20,8 @@ use crate::config::Config;
 use crate::developer::develop;
 use crate::history::History;
 use crate::history_thread::keep_history;
-use crate::intake::{admit_ethereum, admit_submissions, enter};
+use crate::intake::{admit_submissions, enter};
+use crate::intake_queue::Submission;
 use crate::lane_restart::lane_closed_for;
 use crate::lane_seat::{LaneSeat, LaneStartError};
 use crate::locks::poisoned;
@@ -28,11 +29,8 @@ use crate::payment_lane::LaneHost;
 use crate::pipeline::{Started, start_workers};
 use crate::producer::produce;
 use crate::recovery::recover;
-use crate::shared::{ExchangeError, Shared, Submission, spawn};
+use crate::shared::{ExchangeError, Shared, spawn};
 use crate::validator;
-
-/// Maximum number of submissions queued for intake.
-const INTAKE_QUEUE: usize = 1_024;
 
 fn home(data: &std::path::Path) -> Result<Home<RealDisk>, ReplicaError> {
     Home::at(data).map_err(|error| ReplicaError::Directory(data.display().to_string(), error))
@@ -41,7 +39,6 @@ fn home(data: &std::path::Path) -> Result<Home<RealDisk>, ReplicaError> {
 /// A running pipeline.
 pub struct Exchange {
     pub(crate) shared: Arc<Shared>,
-    intake: SyncSender<Submission>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -68,14 +65,13 @@ impl Exchange {
         let shared = Arc::new(Shared::new(config, recovered));
         let history = History::open(&shared.config.history, &shared.network, height, data)?;
         shared.history.get_or_init(|| history);
-        let (intake, submissions) = sync_channel(INTAKE_QUEUE);
-        let mut threads = vec![spawn("intake", &shared, move |shared| admit_submissions(shared, &submissions))?];
+        let mut threads = vec![spawn("intake", &shared, admit_submissions)?];
         threads.push(spawn("history", &shared, keep_history)?);
         if genesis.is_developers {
             let genesis = genesis.clone();
             shared.open_commands();
             threads.push(spawn("developer", &shared, move |shared| develop(shared, &genesis))?);
-            return Ok(Exchange { shared, intake, threads: Mutex::new(threads) });
+            return Ok(Exchange { shared, threads: Mutex::new(threads) });
         }
         threads.push(spawn("candles", &shared, move |shared| remember_candles(shared, height))?);
         match network.zip(home) {
@@ -86,10 +82,10 @@ impl Exchange {
                 threads.push(spawn("producer", &shared, move |shared| produce(shared, &executor))?);
             }
             Some((network, home)) => {
-                threads.extend(validator::start(network, &home, intake.clone(), &shared)?);
+                threads.extend(validator::start(network, &home, &shared)?);
             }
         }
-        Ok(Exchange { shared, intake, threads: Mutex::new(threads) })
+        Ok(Exchange { shared, threads: Mutex::new(threads) })
     }
 
     /// Takes part in the payment lane. `data` is the node's data directory.
@@ -147,18 +143,28 @@ impl Exchange {
         self.shared.seat.links().1
     }
 
-    /// Submits transactions; the receiver gets one answer for each, in order.
+    /// Submits transactions of this process; the receiver gets one answer for each, in order.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
     pub fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+        self.submit_of(Client::Own, transactions, wait)
+    }
+
+    /// Submits transactions of a client, which wait for its turn.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    pub fn submit_of(
+        &self,
+        client: Client,
+        transactions: Vec<Transaction>,
+        wait: bool,
+    ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         self.check_open()?;
-        let (reply, receiver) = oneshot::channel();
-        match self.intake.try_send(Submission { transactions, ethereum: Vec::new(), wait, reply }) {
-            Ok(()) => Ok(receiver),
-            Err(std::sync::mpsc::TrySendError::Full(_)) => Err(Closed::Busy),
-            Err(std::sync::mpsc::TrySendError::Disconnected(_)) => Err(Closed::Stopping),
-        }
+        let (submission, answers) = Submission::native(transactions, wait);
+        self.shared.intake.push(self.shared.now_ms(), client, submission)?;
+        Ok(answers)
     }
 
     fn check_open(&self) -> Result<(), Closed> {
@@ -171,9 +177,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Submits Ethereum transactions: senders are recovered on this thread's rayon pool, and no lock is held
-    /// meanwhile. Returns one answer for each, in order. A transaction that is pending or executed already counts as
-    /// accepted.
+    /// Submits Ethereum transactions of this process.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
@@ -181,10 +185,20 @@ impl Exchange {
         &self,
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+        Ok(self.submit_ethereum_of(Client::Own, transactions)?.answers)
+    }
+
+    /// Submits Ethereum transactions of a client, and waits until they have had its turn.
+    ///
+    /// # Errors
+    /// [`Closed`] if the node cannot take them now.
+    pub fn submit_ethereum_of(&self, client: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
         self.check_open()?;
-        let answers = admit_ethereum(&self.shared, transactions);
+        let (submission, answers) = Submission::ethereum(transactions);
+        self.shared.intake.push(self.shared.now_ms(), client, submission)?;
+        let taken = answers.recv().map_err(|_| Closed::Stopping)??;
         self.shared.settle();
-        Ok(answers)
+        Ok(taken)
     }
 
     /// Submits an Ethereum transaction of an account that did not sign it; only a developers' chain accepts it.
@@ -201,7 +215,7 @@ impl Exchange {
             return Ok(Err(EthereumReject::Fault(EthereumFault::Signature)));
         }
         let candidate = EthereumCandidate::impersonating(transaction, self.read(Ledger::chain), *sender);
-        let answer = enter(&self.shared, vec![candidate]).pop().expect("one for each");
+        let answer = enter(&self.shared, vec![candidate]).answers.pop().expect("one for each");
         self.shared.settle();
         Ok(answer)
     }

@@ -17,6 +17,7 @@ mod history_index;
 mod history_thread;
 mod inbox;
 mod intake;
+mod intake_queue;
 mod lane_keys;
 mod lane_restart;
 mod lane_seat;

@@ -9,7 +9,7 @@ use doors::backend::{
     LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
     PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
-use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal};
+use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Ledger, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
@@ -23,6 +23,7 @@ use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 use readers::metrics::Metrics;
 use readers::{Found, Published};
+use sockets::Client;
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
@@ -80,21 +81,27 @@ impl Vitals for Reads {
 }
 
 impl Intake for Reads {
-    fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+    fn submit(
+        &self,
+        from: Client,
+        transactions: Vec<Transaction>,
+        wait: bool,
+    ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         if self.room.is_full() {
             return Err(Closed::DiskFull);
         }
-        self.exchange.submit(transactions, wait)
+        self.exchange.submit_of(from, transactions, wait)
     }
 
-    fn submit_ethereum(
-        &self,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
+    fn submit_ethereum(&self, from: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
         if self.room.is_full() {
             return Err(Closed::DiskFull);
         }
-        self.exchange.submit_ethereum(transactions)
+        self.exchange.submit_ethereum_of(from, transactions)
+    }
+
+    fn taken(&self) -> &TakenOrders {
+        &self.exchange.shared.taken
     }
 
     fn is_pending(&self, id: &TransactionId) -> bool {

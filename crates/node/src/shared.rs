@@ -6,23 +6,24 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, RwLockReadGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use doors::Answer;
+use doors::TakenOrders;
 use ledger::{Ledger, Roots};
 use member::LaneBlock;
 use payments::{HomeEpoch, LaneEffect};
-use primitives::{Digest, Height, Superblock, Transaction};
+use primitives::{Digest, Height, Superblock};
 use readers::Published;
 use readers::cache::{Cache, ProvenReceipts};
 use readers::metrics::Metrics;
 use replica::{Handovers, Now, ReplicaError, ValidatorStatus};
 use store::{Archive, RealDisk, Store, StoreError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use transport::Transport;
 
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::history::History;
 use crate::history_index::HistoryIndexError;
+use crate::intake_queue::IntakeQueue;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
@@ -32,22 +33,6 @@ use crate::verified::Verified;
 /// Milliseconds since 1970, from this machine's clock.
 pub(crate) fn clock_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
-}
-
-/// Transactions on their way to the mempool.
-pub(crate) struct Submission {
-    pub(crate) transactions: Vec<Transaction>,
-    /// Ethereum transactions forwarded by another validator.
-    pub(crate) ethereum: Vec<Vec<u8>>,
-    pub(crate) wait: bool,
-    pub(crate) reply: oneshot::Sender<Vec<Answer>>,
-}
-
-impl Submission {
-    /// Submitted without waiting for the result.
-    pub fn unanswered(transactions: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Submission {
-        Submission { transactions, ethereum, wait: false, reply: oneshot::channel().0 }
-    }
 }
 
 /// Why a node cannot start or continue.
@@ -164,7 +149,11 @@ pub(crate) struct Shared {
     pub roots: Ranked<Mutex<RootsAt>>,
     /// Signalled when the tries have caught up.
     pub rooted: Condvar,
+    /// What waits for its turn to be checked.
+    pub intake: IntakeQueue,
     pub pool: Pool,
+    /// The orders that clients have placed here lately.
+    pub taken: TakenOrders,
     pub readers: Readers,
     pub archive: Archive<RealDisk>,
     store: Ranked<Mutex<Store<RealDisk>>>,
@@ -208,7 +197,9 @@ impl Shared {
             receipts: Cache::new(config.store.cached_receipts),
         };
         Shared {
+            intake: IntakeQueue::new(),
             pool: Pool::new(config.mempool.transactions),
+            taken: TakenOrders::default(),
             config,
             network,
             is_developers,

@@ -35,20 +35,22 @@ use std::time::Duration;
 
 use consensus::{Index, Payload, payload_digest};
 use ledger::Ledger;
-use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock};
+use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock, Transaction};
 use replica::{
     Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
     Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
 };
+use sockets::Client;
 use store::RealDisk;
 use transport::LinkStream;
 
 use crate::execution::{Execution, due_handover, execute};
 use crate::inbox::{Inbox, InboxSender};
+use crate::intake_queue::Submission;
 use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
-use crate::shared::{ExchangeError, Present, Shared, Submission, spawn};
+use crate::shared::{ExchangeError, Present, Shared, spawn};
 use crate::venue_line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
@@ -73,7 +75,6 @@ struct Workers {
     verifier: SyncSender<(Index, Digest, Payload)>,
     archive: Arc<Requests>,
     states: SyncSender<(u64, Index, FrameBytes)>,
-    intake: SyncSender<Submission>,
 }
 
 impl Drop for Workers {
@@ -98,7 +99,6 @@ struct Validator {
 pub(crate) fn start(
     genesis: Network,
     home: &Home<RealDisk>,
-    intake: SyncSender<Submission>,
     shared: &Arc<Shared>,
 ) -> Result<Vec<JoinHandle<()>>, ExchangeError> {
     let blocks = &shared.config.blocks;
@@ -124,7 +124,7 @@ pub(crate) fn start(
     let (verifier, unverified) = sync_channel(verified::WAITING_MAX);
     let (states, state_messages) = sync_channel(STATE_MESSAGES);
     let archive = Arc::new(Requests::default());
-    let workers = Workers { pool, verifier, archive: archive.clone(), states, intake };
+    let workers = Workers { pool, verifier, archive: archive.clone(), states };
     let state_behind = shared.config.network.state_behind;
     let transfer = StateSync::new(genesis.clone(), home, unproved, state_behind, past.clone(), handovers.held.clone());
     // The size of one superblock at most: a frame has room for it.
@@ -210,9 +210,7 @@ impl Validator {
             }
             // If the queue is full, the peer asks again.
             Job::State { generation, peer, bytes } => drop(workers.states.try_send((generation, peer, bytes))),
-            Job::Submit { native, ethereum } => {
-                drop(workers.intake.try_send(Submission::unanswered(native, ethereum)));
-            }
+            Job::Submit { from, native, ethereum } => take_forwarded(shared, from, native, ethereum),
             Job::Pool(job) => drop(workers.pool.send(job)),
             // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {
@@ -247,6 +245,14 @@ impl Validator {
             _ => {}
         }
         self.is_stalled = status.stall().is_some();
+    }
+}
+
+/// Queues what another validator forwarded: it is a client like others. What finds no room it forwards again.
+fn take_forwarded(shared: &Shared, from: Index, native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) {
+    let client = Client::Validator(u32::from(from));
+    for submission in [Submission::native(native, false).0, Submission::ethereum(ethereum).0] {
+        shared.intake.push(shared.now_ms(), client, submission).ok();
     }
 }
 

@@ -119,6 +119,7 @@ pub struct LaneValidator {
     signed: HashMap<Vec<u8>, together::CheckedPayment>,
     /// Owners' signatures that were verified, alone or together.
     signatures_checked: u64,
+    payments_reserved: u64,
     muted: Option<MuteReason>,
 }
 
@@ -170,6 +171,7 @@ impl LaneValidator {
             addresses: HashMap::new(),
             signed: HashMap::new(),
             signatures_checked: 0,
+            payments_reserved: 0,
             muted: None,
             settings,
             key: Some(key),
@@ -465,6 +467,12 @@ impl LaneValidator {
     /// Owners' signatures that were verified since the shard was opened, alone or together.
     pub fn signatures_checked(&self) -> u64 {
         self.signatures_checked
+    }
+
+    /// Payments whose inputs were reserved since the shard was opened, each counted once: whoever repeats one, or shows
+    /// its certificate, adds none.
+    pub fn payments_reserved(&self) -> u64 {
+        self.payments_reserved
     }
 
     fn check_place(&self, home: HomeEpoch, owner: &PublicKey) -> Result<(), LaneRefusal> {
@@ -807,6 +815,7 @@ impl LaneValidator {
     fn reserve(&mut self, payment: &PaymentView<'_>, signature: &Signature) {
         let offset = self.write(RecordKind::Payment, &[payment.bytes(), &signature.0]);
         payment.inputs().for_each(|input| self.spent.insert(&input.id.0, offset));
+        self.payments_reserved += 1;
     }
 
     fn note(&mut self, summary: &PaymentSummary, digest: &Digest) {

@@ -1,23 +1,24 @@
 //! What the thread of the root shares with the doors.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use edge::HostHandle;
 use primitives::venue::MarketId;
 use primitives::{Address, Height, PublicKey, Sequence};
+use sockets::{BudgetLimits, Gate, NoTurn};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot, watch};
 use venue::{
-    ChainState, OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal, TradeCommand, TradeReport,
-    VenueInput, VenuePause, VenueRoot, VenueStop,
+    ChainState, FillReader, MarketImage, OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal,
+    TradeCommand, TradeReport, VenueInput, VenuePause, VenueRoot, VenueStop,
 };
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::edge::{DeskInput, DeskSender};
-use crate::events::StepEvents;
+use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
 
@@ -27,9 +28,52 @@ pub(crate) const INPUTS: usize = 16_384;
 const BLOCKS: usize = 1_024;
 /// Steps that a listener may be behind before it is cut.
 const EVENTS: usize = 4_096;
+/// Looks at the root that wait for its thread, and reads of the journal at once; of one client that wait at its turn.
+const LOOKS: usize = 8;
+const READS: usize = 1;
+const WAITING_OF_ONE: usize = 1_024;
+/// What may prove false: a full budget costs a core a twentieth of a second, and its refill a hundredth.
+const BUDGET: BudgetLimits = BudgetLimits { burst: 512, per_second: 128, clients: 65_536 };
 
 /// The immediate reports about what an input asked for.
 pub(crate) type ReportsReply = oneshot::Sender<Vec<TradeReport>>;
+
+/// An image of a market, with its best levels; `None` if the market is not open.
+pub(crate) type Image = Option<Arc<(MarketImage, BookTop)>>;
+
+/// Fills of the journal, for readers beside the root's thread.
+#[derive(Clone)]
+pub(crate) struct Fills {
+    pub reader: Arc<FillReader<RealDisk>>,
+    /// How many there are, and how many of them are settled or bust.
+    pub counts: (u64, u64),
+    /// The last record that is told.
+    pub record: u64,
+}
+
+/// What stands in front of workers that traders and strangers load, in turns of the clients.
+pub(crate) struct Gates {
+    /// Signatures of orders and requests, of whoever sends them.
+    pub checks: Arc<Gate>,
+    /// What attached sessions say: a link whose signatures are false ends, and no other session pays for it.
+    pub sessions: Arc<Gate>,
+    /// Looks at the root, which its own thread serves between two steps.
+    pub looks: Arc<Gate>,
+    /// Reads of the journal.
+    pub reads: Arc<Gate>,
+}
+
+impl Gates {
+    fn new() -> Gates {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Gates {
+            checks: Gate::new(cores, WAITING_OF_ONE, Some(BUDGET)),
+            sessions: Gate::new(cores, WAITING_OF_ONE, None),
+            looks: Gate::new(LOOKS, WAITING_OF_ONE, None),
+            reads: Gate::new(READS, WAITING_OF_ONE, None),
+        }
+    }
+}
 
 /// What is asked of the root with its own thread.
 pub(crate) type RootQuestion = Box<dyn FnOnce(&VenueRoot<RealDisk>) + Send>;
@@ -155,6 +199,9 @@ pub enum PitRefusal {
     /// The key may trade.
     #[error("a drop copy is for a key of its own: authorise one without --lose, which cannot trade, and sign with it")]
     NoWatcher,
+    /// It gets no turn.
+    #[error(transparent)]
+    Turn(#[from] NoTurn),
     /// The stamp is wrong.
     #[error(transparent)]
     Stamp(#[from] StampRefusal),
@@ -179,6 +226,11 @@ pub(crate) struct PitShared {
     pub view: watch::Sender<PitView>,
     pub events: broadcast::Sender<Arc<StepEvents>>,
     stamps: Mutex<RequestStamps>,
+    pub gates: Gates,
+    /// Fills to read; `None` while no root runs.
+    fills: Mutex<Option<Fills>>,
+    /// Who waits for the next image of a market.
+    images: Mutex<HashMap<MarketId, Vec<oneshot::Sender<Image>>>>,
     pub ouch: OuchHub,
     pub feed: Arc<FeedHub>,
     /// The root of the venue's edge, if there is one.
@@ -197,6 +249,9 @@ impl PitShared {
             view: watch::Sender::new(PitView::new()),
             events: broadcast::Sender::new(EVENTS),
             stamps: Mutex::default(),
+            gates: Gates::new(),
+            fills: Mutex::default(),
+            images: Mutex::default(),
             ouch: OuchHub::default(),
             feed: Arc::default(),
             edge: OnceLock::new(),
@@ -255,6 +310,34 @@ impl PitShared {
         drop(self.inputs.send(PitInput::Stop));
     }
 
+    /// Fills can be read up to here; `None`: no root runs.
+    pub fn show_fills(&self, fills: Option<Fills>) {
+        *self.fills.lock().unwrap_or_else(PoisonError::into_inner) = fills;
+    }
+
+    /// Fills to read.
+    pub fn fills(&self) -> Option<Fills> {
+        self.fills.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An image of a market, made after this call. All who wait for one get the same: however many ask, the root's
+    /// thread makes one of each market at a time.
+    pub async fn image(self: &Arc<Self>, market: MarketId) -> Result<Image, PitRefusal> {
+        self.scope()?;
+        let (sender, image) = oneshot::channel();
+        let is_first = {
+            let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = images.entry(market).or_default();
+            waiting.push(sender);
+            waiting.len() == 1
+        };
+        if is_first {
+            let asked = ImageAsked { shared: Some(self.clone()), market };
+            self.send(PitInput::Ask(Box::new(move |root| asked.answer(root))))?;
+        }
+        image.await.map_err(|_| PitRefusal::BeginsAgain)
+    }
+
     /// What requests are signed for, if the root runs.
     pub fn scope(&self) -> Result<RequestScope, PitRefusal> {
         let view = self.view.borrow();
@@ -301,5 +384,108 @@ impl PitShared {
     /// A number for a new link.
     pub fn new_link(&self) -> u64 {
         self.links.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// An image that is asked of the root. Where the root does not run, those who wait learn so.
+struct ImageAsked {
+    /// `None` once they are answered: who asks later asks again.
+    shared: Option<Arc<PitShared>>,
+    market: MarketId,
+}
+
+impl ImageAsked {
+    /// Who has asked until now.
+    fn waiting(&mut self) -> Vec<oneshot::Sender<Image>> {
+        let Some(shared) = self.shared.take() else { return Vec::new() };
+        let mut images = shared.images.lock().unwrap_or_else(PoisonError::into_inner);
+        images.remove(&self.market).unwrap_or_default()
+    }
+
+    fn answer(mut self, root: &VenueRoot<RealDisk>) {
+        let waiting = self.waiting();
+        let image = root.image(self.market).zip(root.book(self.market));
+        let image = image.map(|(image, book)| Arc::new((image, BookTop::of(book, TOP_LEVELS))));
+        for sender in waiting {
+            // Who asked may be gone.
+            drop(sender.send(image.clone()));
+        }
+    }
+}
+
+impl Drop for ImageAsked {
+    fn drop(&mut self) {
+        drop(self.waiting());
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::path::Path;
+    use std::sync::mpsc::sync_channel;
+
+    use primitives::venue::{Delay, VenueOperator};
+    use primitives::{Digest, SecretKey};
+    use venue::{SettlingTerms, VenueKeys, VenueLimits, VenueOptions, VenueSettings};
+
+    use super::*;
+
+    /// The root of a venue without markets.
+    pub(crate) fn root(folder: &Path) -> VenueRoot<RealDisk> {
+        let key = |seed| SecretKey::from_seed([seed; 32]);
+        let (operator, report) = (key(1), key(2));
+        let account = operator.public().address();
+        let terms = SettlingTerms {
+            chain: 1,
+            fee: 1,
+            delay: Delay { heights: 64, ms: 60_000 },
+            bond_min: 10_000,
+            settle_bytes: 1 << 13,
+            entries_max: 200,
+            life_max: 10_000,
+        };
+        let stated = VenueOperator { account, report_key: report.public() };
+        let (network, limits) = (Digest([1; 32]), VenueLimits::default());
+        let settings = VenueSettings { network, venue: 0, incarnation: 0, operator: stated, terms, limits };
+        let disk = RealDisk::new(folder).expect("a folder");
+        VenueRoot::create(disk, settings, VenueKeys { account, operator, report }, VenueOptions::default())
+            .expect("sound")
+    }
+
+    /// Anybody may ask for images of books, and each walks a whole book.
+    #[tokio::test]
+    async fn however_many_ask_the_matching_thread_makes_one_image_of_a_market_at_a_time() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let root = root(folder.path());
+        let (queue, inputs) = sync_channel(INPUTS);
+        let shared = Arc::new(PitShared::new(0, queue));
+        let scope = RequestScope { network: Digest([1; 32]), venue: 0, incarnation: 0 };
+        shared.view.send_modify(|view| (view.standing, view.scope) = (PitStanding::Runs, Some(scope)));
+        for round in 0..2 {
+            let ask = |_| {
+                let shared = shared.clone();
+                tokio::spawn(async move { shared.image(7).await })
+            };
+            let waits: Vec<_> = (0..50).map(ask).collect();
+            while shared.images.lock().expect("no panic").get(&7).map_or(0, Vec::len) < 50 {
+                tokio::task::yield_now().await;
+            }
+            let Ok(PitInput::Ask(question)) = inputs.try_recv() else { panic!("round {round}: it is asked") };
+            assert!(inputs.try_recv().is_err(), "once");
+            question(&root);
+            for wait in waits {
+                assert!(wait.await.expect("it ends").expect("answered").is_none(), "the market is not open");
+            }
+        }
+        // A root that fails drops what was asked.
+        let asked = tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.image(7).await }
+        });
+        while shared.images.lock().expect("no panic").get(&7).is_none() {
+            tokio::task::yield_now().await;
+        }
+        drop(inputs.try_recv());
+        assert!(matches!(asked.await.expect("it ends"), Err(PitRefusal::BeginsAgain)));
     }
 }

@@ -31,6 +31,19 @@ impl Transaction {
         self.is_signed_by_sender(network) && verify_all(&self.carried(network)).iter().all(|valid| *valid)
     }
 
+    /// How many signatures [`verify_transactions`] checks for it at most.
+    pub fn signature_count(&self) -> u64 {
+        let carried = match &self.body.operation {
+            Operation::Venue(operation) => operation.carried_count(),
+            Operation::Session(operation) => match **operation {
+                SessionOperation::Authorize { .. } => 1,
+                SessionOperation::Revoke { .. } | SessionOperation::Alive { .. } => 0,
+            },
+            _ => 0,
+        };
+        1 + carried as u64
+    }
+
     /// The signatures that the operation carries.
     fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
         match &self.body.operation {

@@ -66,6 +66,8 @@ pub enum Job {
     /// Submit transactions that another validator forwarded, as if a client had sent them. Those for which the pool
     /// has no room are submitted again later.
     Submit {
+        /// Who forwarded them.
+        from: Index,
         /// Native transactions.
         native: Vec<Transaction>,
         /// Ethereum transactions in their EIP-2718 form.

@@ -101,6 +101,11 @@ impl EthereumCandidate {
     pub fn id(&self) -> TransactionId {
         self.transaction.hash()
     }
+
+    /// The account that signed it.
+    pub fn sender(&self) -> Address {
+        self.sender
+    }
 }
 
 /// A pending transaction.

@@ -146,6 +146,7 @@ mod facts;
 mod input;
 mod machine;
 mod mistake;
+mod reader;
 mod reading;
 mod record;
 mod refusal;
@@ -160,6 +161,7 @@ pub use error::VenueRootError;
 pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;
+pub use reader::FillReader;
 pub use reading::{ChainState, facts_since, fate_of, settles_of};
 pub use refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 pub use report::{

@@ -11,9 +11,8 @@ use crate::error::VenueRootError;
 use crate::input::{SessionNumber, VenueInput};
 use crate::machine::{Made, VenueMachine};
 use crate::mistake::VenueMistake;
-use crate::record::{
-    JournalRecord, decode, encode_founded, encode_outcome, encode_step, fills_before, fills_of, outcome_digest,
-};
+use crate::reader::{FillReader, report};
+use crate::record::{JournalRecord, decode, encode_founded, encode_outcome, encode_step, outcome_digest};
 use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
 use crate::settings::VenueSettings;
@@ -207,7 +206,12 @@ impl<D: Disk> VenueRoot<D> {
 
     /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
     pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
-        report(fill, side, self.settings(), &self.keys)
+        report(fill, side, self.settings(), &self.keys.report)
+    }
+
+    /// Reads fills from the journal while the root goes on.
+    pub fn fill_reader(&self) -> FillReader<D> {
+        FillReader { archive: self.store.archive(), settings: *self.settings(), report_key: self.keys.report.clone() }
     }
 
     /// Up to `most` fills from an index on, from the journal: what a session missed, or asks to be told again.
@@ -215,39 +219,7 @@ impl<D: Disk> VenueRoot<D> {
     /// # Errors
     /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
     pub fn fills(&self, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
-        let mut fills = Vec::new();
-        if most == 0 || from >= self.machine.core.tree.count() {
-            return Ok(fills);
-        }
-        let mut number = self.record_of(from)?;
-        while let Some(bytes) = self.store.receipts(number)? {
-            let of_record = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
-            fills.extend(of_record.into_iter().filter(|fill| fill.index >= from));
-            number += 1;
-            if fills.len() >= most {
-                break;
-            }
-        }
-        fills.truncate(most);
-        if fills.first().is_none_or(|first| first.index != from) {
-            return Err(VenueRootError::Forgotten(from));
-        }
-        Ok(fills)
-    }
-
-    /// The last record before which no more fills were made than so many.
-    fn record_of(&self, fill: u64) -> Result<u64, VenueRootError> {
-        // Records that are forgotten come first.
-        let (mut low, mut high) = (0, self.store.last_height());
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            let before = self.store.receipts(middle)?.and_then(|bytes| fills_before(&bytes));
-            match before.is_none_or(|before| before <= fill) {
-                true => low = middle,
-                false => high = middle - 1,
-            }
-        }
-        Ok(low)
+        self.fill_reader().fills(self.counts().0, self.last_record(), from, most)
     }
 
     /// Writes a snapshot of the present state, which names the last record of the journal. Opening begins with it.
@@ -367,6 +339,11 @@ impl<D: Disk> VenueRoot<D> {
         self.machine.image(market)
     }
 
+    /// The number of the last event of an open market that was told.
+    pub fn told(&self, market: MarketId) -> Option<u64> {
+        self.machine.told(market)
+    }
+
     /// Open markets.
     pub fn markets(&self) -> impl Iterator<Item = MarketId> {
         self.machine.open_markets()
@@ -389,12 +366,6 @@ fn write<D: Disk>(store: &mut Store<D>, record: &[u8], outcome: &[u8], is_synced
     Ok(())
 }
 
-fn report(fill: &VenueFill, side: VenueSide, settings: &VenueSettings, keys: &VenueKeys) -> FillReport {
-    let VenueSettings { network, venue, incarnation, .. } = settings;
-    let name = (*venue, *incarnation, fill.index);
-    FillReport::new(network, name, fill.leaf, fill.party(side).account, &keys.report)
-}
-
 /// Something that the machine's last step made, signed.
 fn signed(made: Made, machine: &VenueMachine, keys: &VenueKeys) -> VenueEffect {
     let settings = &machine.core.settings;
@@ -403,7 +374,7 @@ fn signed(made: Made, machine: &VenueMachine, keys: &VenueKeys) -> VenueEffect {
         Made::Submit(body) => VenueEffect::Submit(Box::new(body.sign(&settings.network, &keys.operator))),
         Made::Executed(at, side) => {
             let (fill, party) = (&machine.fills[at], machine.fills[at].party(side));
-            let report = report(fill, side, settings, keys);
+            let report = report(fill, side, settings, &keys.report);
             let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(report));
             let (session, key, number) = (party.session, party.key, party.number);
             VenueEffect::Report(TradeReport { session, key, number, what })

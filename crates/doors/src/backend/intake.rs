@@ -4,24 +4,34 @@ use ledger::Refusal;
 use primitives::{Address, Sequence, SessionSlot, Transaction, TransactionId};
 use readers::Found;
 use replica::EthereumReject;
+use sockets::{Client, NoTurn};
 use tokio::sync::oneshot;
+
+use crate::{PlacedOrder, TakenOrders};
 
 /// Where transactions go, and what waits there.
 pub trait Intake {
-    /// Submits transactions. The receiver gets one answer for each, in order; with `wait`, pending ones come with a
-    /// receiver that is notified of the block.
+    /// Submits transactions of a client, which wait for its turn. The receiver gets one answer for each, in order; with
+    /// `wait`, pending ones come with a receiver that is notified of the block.
     ///
     /// # Errors
     /// [`Closed`] if the node cannot take them now.
-    fn submit(&self, transactions: Vec<Transaction>, wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
+    fn submit(
+        &self,
+        from: Client,
+        transactions: Vec<Transaction>,
+        wait: bool,
+    ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed>;
 
-    /// Submits Ethereum transactions in their EIP-2718 form, and recovers their senders; returns one answer for each,
-    /// in order. A transaction that is pending or was executed already counts as accepted.
+    /// Submits Ethereum transactions of a client in their EIP-2718 form, waits for its turn, and recovers their
+    /// senders.
     ///
     /// # Errors
-    /// [`Closed`] if the node cannot take them now.
-    fn submit_ethereum(&self, transactions: Vec<Vec<u8>>)
-    -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed>;
+    /// [`Closed`] if the node cannot take them now. Some of them may have been taken: sent again, they are accepted.
+    fn submit_ethereum(&self, from: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed>;
+
+    /// The orders that clients of this node have placed lately.
+    fn taken(&self) -> &TakenOrders;
 
     /// Whether a transaction of either kind is pending, or its block is not published yet.
     fn is_pending(&self, id: &TransactionId) -> bool;
@@ -35,6 +45,15 @@ pub trait Intake {
     /// The highest sequence number of an account's slot among pending transactions; 0 if there is none. Slot 0 has the
     /// account's own numbers.
     fn pending_sequence(&self, account: &Address, slot: SessionSlot) -> Sequence;
+}
+
+/// What became of submitted Ethereum transactions.
+#[derive(Debug, Default)]
+pub struct EthereumTaken {
+    /// One answer for each, in order. A transaction that is pending or was executed already counts as accepted.
+    pub answers: Vec<Result<TransactionId, EthereumReject>>,
+    /// Whether one of them entered the pool that it had not known: pending ones and those in blocks anybody can repeat.
+    pub is_new: bool,
 }
 
 /// What a sender that waits is told.
@@ -56,6 +75,13 @@ pub enum Answer {
     Committed(TransactionId, Found),
     /// The mempool is full.
     Full,
+    /// Another order of the account, which may still count, has its client id.
+    ClientIdUsed(PlacedOrder),
+    /// It was not looked at: too much of what its client sent was false.
+    OverBudget {
+        /// Milliseconds after which it can be sent again.
+        again_ms: u64,
+    },
     /// The ledger would reject it.
     Refused(Refusal),
 }
@@ -66,6 +92,12 @@ pub enum Closed {
     /// Too many submissions are queued.
     #[error("too many submissions are queued; try again shortly")]
     Busy,
+    /// Too much of what the client sent was false.
+    #[error("{}", NoTurn::OverBudget { again_ms: *again_ms })]
+    OverBudget {
+        /// Milliseconds after which it can be sent again.
+        again_ms: u64,
+    },
     /// The node is stopping.
     #[error("the node is stopping")]
     Stopping,
@@ -77,6 +109,16 @@ pub enum Closed {
     Follows,
 }
 
+impl From<NoTurn> for Closed {
+    fn from(none: NoTurn) -> Closed {
+        match none {
+            NoTurn::Crowded => Closed::Busy,
+            NoTurn::OverBudget { again_ms } => Closed::OverBudget { again_ms },
+            NoTurn::Stopping => Closed::Stopping,
+        }
+    }
+}
+
 impl Answer {
     /// Its name in metrics.
     pub fn code(&self) -> &'static str {
@@ -84,6 +126,8 @@ impl Answer {
             Answer::Pending(..) => "pending",
             Answer::Committed(..) => "committed",
             Answer::Full => "mempool_full",
+            Answer::ClientIdUsed(_) => "client_id_used",
+            Answer::OverBudget { .. } => "too_much_was_false",
             Answer::Refused(refusal) => refusal.code(),
         }
     }

@@ -19,7 +19,7 @@ pub use archived::{Archived, CertifiedOutcome, HandoverPage};
 pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining};
 pub use ethereum::{EthereumReads, Moment, PooledTransaction};
 pub use history::{HistoryReads, NoHistory};
-pub use intake::{Answer, Awaited, Closed, Intake};
+pub use intake::{Answer, Awaited, Closed, EthereumTaken, Intake};
 pub use lane::{LaneCaseRead, LaneOutputRead, LaneReads, ProvedKeys};
 pub use points::{AccountRead, OffersRead, PointReads, Proved, ReadError};
 pub use pools::{PoolReads, PoolsRead};

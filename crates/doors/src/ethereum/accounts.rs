@@ -12,6 +12,7 @@ use super::Session;
 use super::params::{Param, Params, param};
 use super::values::{data, quantity, read_data, read_digest, read_slot, read_u64};
 use super::wire::{Answer, Request, RpcError};
+use crate::EthereumTaken;
 use crate::backend::Moment;
 use crate::roles::Role;
 
@@ -92,10 +93,10 @@ impl Session<'_> {
         if let Err(error) = self.check_intake() {
             return refused(error);
         }
-        match self.rpc.api.backend.submit_ethereum(transactions) {
+        match self.rpc.api.backend.submit_ethereum(self.caller.client, transactions) {
             Err(closed) => refused(closed.into()),
-            Ok(answers) => {
-                self.has_paid.set(self.has_paid.get() || answers.iter().any(Result::is_ok));
+            Ok(EthereumTaken { answers, is_new }) => {
+                self.has_paid.set(self.has_paid.get() || is_new);
                 let answer = |answer: Result<TransactionId, EthereumReject>| match answer {
                     Ok(id) => Ok(data(id.0)),
                     Err(reject) => Err(reject.into()),

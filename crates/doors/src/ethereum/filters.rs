@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use primitives::{Digest, Height, TransactionId};
 use replica::{LOG_HEIGHTS_MAX, LOG_RESULTS_MAX, LogCursor};
 use serde_json::Value;
+use sockets::Client;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
@@ -23,7 +24,6 @@ use super::params::Params;
 use super::values::data;
 use super::wire::{Answer, RpcError};
 use super::{Session, weight};
-use crate::client::Client;
 
 /// Maximum number of filters of a door.
 pub(crate) const FILTERS_MAX: usize = 4_096;

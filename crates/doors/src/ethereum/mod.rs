@@ -68,13 +68,13 @@ use ledger::contracts::TRANSACTION_GAS_MAX;
 use primitives::Height;
 use replica::{LOG_ALTERNATIVES_MAX, LOG_HEIGHTS_MAX, LOG_RESULTS_MAX};
 use serde_json::Value;
+use sockets::{Client, Gate};
 
-use crate::client::Client;
+use crate::client::AskedBy;
 use crate::door::Visitor;
 use crate::http::{self, Api, Failure, HEAVY_WAITING_OF_ONE};
 use crate::json::EthereumLimitsBody;
 use crate::roles::Role;
-use crate::turns::Turns;
 use developer::{Impersonated, find_developers};
 use filters::Filters;
 use methods::find;
@@ -120,7 +120,7 @@ pub(crate) struct Rpc {
     /// Accounts for which a developers' chain sends.
     impersonated: Arc<Impersonated>,
     /// Turns of requests that neither execute nor scan.
-    light: Arc<Turns>,
+    light: Arc<Gate>,
 }
 
 /// Who asks.
@@ -138,7 +138,7 @@ struct Session<'a> {
     gas: Cell<u64>,
     /// Bytes left for answers.
     bytes: Cell<usize>,
-    /// Whether a transaction that it sends was accepted.
+    /// Whether a transaction that it sends was accepted, and nobody had sent it before.
     has_paid: Cell<bool>,
 }
 
@@ -147,7 +147,7 @@ impl Rpc {
     pub(crate) fn new(api: Api) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (filters, impersonated) = (Arc::default(), Arc::default());
-        Rpc { api, filters, impersonated, light: Turns::new(4 * cores, LIGHT_WAITING_OF_ONE) }
+        Rpc { api, filters, impersonated, light: Gate::new(4 * cores, LIGHT_WAITING_OF_ONE, None) }
     }
 
     fn outline(&self) -> Arc<Outline> {
@@ -347,7 +347,7 @@ pub(crate) fn router(api: Api) -> Router {
 async fn over_http(
     State(rpc): State<Rpc>,
     Extension(visitor): Extension<Visitor>,
-    client: Client,
+    AskedBy(client): AskedBy,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {

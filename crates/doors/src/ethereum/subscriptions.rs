@@ -27,7 +27,7 @@ use super::logs::{LogsAsked, LogsFound, id_of};
 use super::values::data;
 use super::wire::{Answer, Body, Request, RpcError, envelope};
 use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
-use crate::client::Client;
+use crate::client::AskedBy;
 use crate::door::{DISPLACED, Visitor};
 use crate::http::Failure;
 use crate::http::stream::{LINGER, ended_by};
@@ -80,7 +80,7 @@ const STOPPING: Cow<'static, str> = Cow::Borrowed("the node is stopping");
 pub(super) async fn open(
     State(rpc): State<Rpc>,
     Extension(visitor): Extension<Visitor>,
-    client: Client,
+    AskedBy(client): AskedBy,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {

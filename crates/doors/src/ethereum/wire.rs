@@ -4,11 +4,11 @@ use axum::http::StatusCode;
 use ledger::contracts::{EthereumFault, UndoError};
 use replica::{EthereumReject, LogsError};
 use serde_json::{Value, json};
+use sockets::NoTurn;
 
 use super::values::data;
 use crate::backend::{Closed, ReadError};
 use crate::http::Failure;
-use crate::turns::NoTurn;
 
 /// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;
@@ -138,7 +138,7 @@ impl From<Closed> for RpcError {
 impl From<NoTurn> for RpcError {
     fn from(none: NoTurn) -> RpcError {
         match none {
-            NoTurn::TooMany(_) => RpcError::limit(none.to_string()),
+            NoTurn::Crowded | NoTurn::OverBudget { .. } => RpcError::limit(none.to_string()),
             NoTurn::Stopping => RpcError::server(none.to_string()),
         }
     }

@@ -42,6 +42,7 @@ use std::time::Duration;
 use ledger::Refusal;
 use primitives::{Address, Operation, SessionOperation, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
 use serde_json::{Value, json};
+use sockets::Client;
 
 use super::Api;
 use super::login::{Logins, Refused, is_key_of};
@@ -224,15 +225,15 @@ impl Api {
     }
 
     /// Submits what a connection has left that has ended. While there is no room for it, it is tried again.
-    pub(super) async fn submit_left(&self, held: Held) {
+    pub(super) async fn submit_left(&self, from: Client, held: Held) {
         let until = held.transaction.body.until;
         while self.holders.has(&held) && self.published().views().height() < until {
-            let answer = match self.backend.submit(vec![held.transaction.clone()], false) {
+            let answer = match self.backend.submit(from, vec![held.transaction.clone()], false) {
                 Ok(receiver) => receiver.await.ok().and_then(|answers| answers.into_iter().next()),
-                Err(Closed::Busy | Closed::DiskFull) => Some(Answer::Full),
+                Err(Closed::Busy | Closed::OverBudget { .. } | Closed::DiskFull) => Some(Answer::Full),
                 Err(Closed::Stopping | Closed::Follows) => None,
             };
-            if !matches!(answer, Some(Answer::Full)) {
+            if !matches!(answer, Some(Answer::Full | Answer::OverBudget { .. })) {
                 break;
             }
             tokio::time::sleep(RETRY).await;

@@ -16,7 +16,7 @@ use super::failure::{Answered, Failure};
 use super::transactions::decode;
 use super::unsigned::whole;
 use super::{Api, Page, parse, proof_bytes};
-use crate::client::Client;
+use crate::client::AskedBy;
 use crate::door::Visitor;
 use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
@@ -44,11 +44,12 @@ impl Api {
         transactions: Vec<Vec<u8>>,
     ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
         self.check_intake()?;
-        let answers = self.blocking(move |api| api.backend.submit_ethereum(transactions)).await??;
-        if answers.iter().any(Result::is_ok) {
+        let client = visitor.client();
+        let taken = self.blocking(move |api| api.backend.submit_ethereum(client, transactions)).await??;
+        if taken.is_new {
             visitor.visit.recognize();
         }
-        Ok(answers)
+        Ok(taken.answers)
     }
 
     /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
@@ -102,7 +103,7 @@ pub(super) async fn ethereum_receipt(
 pub(super) async fn ethereum_output(
     State(api): State<Api>,
     Path(hash): Path<String>,
-    client: Client,
+    AskedBy(client): AskedBy,
 ) -> Answered<json::EthereumOutputBody> {
     let id: Digest = parse("hash", &hash)?;
     let turn = api.heavy.take(client).await?;

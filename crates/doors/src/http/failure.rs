@@ -6,17 +6,18 @@ use axum::response::{IntoResponse, Response};
 
 use ledger::contracts::EthereumFault;
 use replica::EthereumReject;
+use sockets::NoTurn;
 
 use crate::backend::{Closed, ReadError};
 use crate::json::{ErrorBody, ErrorText};
 use crate::roles::Role;
-use crate::turns::NoTurn;
 
 impl From<NoTurn> for Failure {
     fn from(none: NoTurn) -> Failure {
         match none {
             NoTurn::Stopping => Failure::stopping(),
-            NoTurn::TooMany(_) => Failure::busy("too_many_requests", &none.to_string()),
+            NoTurn::Crowded => Failure::busy("too_many_requests", &none.to_string()),
+            NoTurn::OverBudget { .. } => Failure::busy("too_much_was_false", &none.to_string()),
         }
     }
 }
@@ -90,6 +91,7 @@ impl From<Closed> for Failure {
     fn from(closed: Closed) -> Failure {
         match closed {
             Closed::Busy => Failure::busy("too_many_requests", "too many submissions are queued; try again shortly"),
+            Closed::OverBudget { again_ms } => NoTurn::OverBudget { again_ms }.into(),
             Closed::Stopping => Failure::stopping(),
             Closed::DiskFull => Failure::disk_full(),
             Closed::Follows => Failure::follows(),

@@ -1,10 +1,9 @@
 //! The checks of every request: origins, host names, roles, sizes and numbers.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::extract::{Extension, MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
@@ -15,51 +14,6 @@ use super::failure::Failure;
 use super::rate_limits;
 use crate::door::Visitor;
 use crate::roles::{Role, role_of};
-
-/// Rejects what a page of another site sends: see [`check_page`].
-pub(super) async fn check_pages(State(api): State<Api>, request: Request, next: Next) -> Response {
-    match check_page(&api, request.headers()) {
-        Ok(()) => next.run(request).await,
-        Err(failure) => failure.into_response(),
-    }
-}
-
-/// Rejects a page of another site, which a browser may have been led to: one that reaches this node under a name that
-/// is not its own (DNS rebinding), or one of another origin that the operator has not listed. Browsers send the
-/// origin with every request that could change something, and with WebSockets, for which they check nothing else.
-fn check_page(api: &Api, headers: &HeaderMap) -> Result<(), Failure> {
-    if !is_own_host(headers, &api.settings.hosts) {
-        let message = "the host name is not one of this node's; list it under [http] hosts";
-        return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message));
-    }
-    match headers.get(header::ORIGIN) {
-        Some(origin) if !is_admitted(api, origin, headers) => {
-            let message = format!("pages of {origin:?} may not use this node; list the origin under [http] origins");
-            Err(Failure::new(StatusCode::FORBIDDEN, "foreign_origin", message))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether the origin is the node itself, or [`is_listed`].
-fn is_admitted(api: &Api, origin: &HeaderValue, headers: &HeaderMap) -> bool {
-    let authority = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let is_own = authority.zip(host).is_some_and(|(authority, host)| authority.eq_ignore_ascii_case(host));
-    is_own || is_listed(api, origin)
-}
-
-/// Whether the operator has listed the origin. A developers' chain admits every page of the developer's machine.
-fn is_listed(api: &Api, origin: &HeaderValue) -> bool {
-    let Ok(origin) = origin.to_str() else { return false };
-    api.settings.origins.iter().any(|known| known == origin) || (api.backend.is_developers() && is_loopback(origin))
-}
-
-fn is_loopback(origin: &str) -> bool {
-    let Some((_, authority)) = origin.split_once("://") else { return false };
-    let name = host_name(authority);
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
 
 /// Rejects callers without the required role.
 pub(super) async fn check_role(State(api): State<Api>, request: Request, next: Next) -> Response {
@@ -75,7 +29,7 @@ pub(super) async fn check_role(State(api): State<Api>, request: Request, next: N
 
 /// Tells browsers which pages of other origins may read the answers, and answers their preflights.
 pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
-    let origin = request.headers().get(header::ORIGIN).filter(|origin| is_listed(&api, origin));
+    let origin = request.headers().get(header::ORIGIN).filter(|origin| api.pages.is_listed(origin));
     let Some(origin) = origin.cloned() else { return next.run(request).await };
     let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match request.method() == Method::OPTIONS && asks {
@@ -110,7 +64,7 @@ pub(crate) async fn guard(
 }
 
 async fn guarded(api: &Api, visitor: &Visitor, request: Request, next: Next) -> Response {
-    if let Err(failure) = check_page(api, request.headers()) {
+    if let Err(failure) = api.pages.check(request.headers()) {
         return failure.into_response();
     }
     let (request, _room) = match read_body(api, visitor, request).await {
@@ -177,18 +131,4 @@ async fn in_our_words(response: Response) -> Response {
         _ => "malformed",
     };
     Failure::new(status, code, message).into_response()
-}
-
-fn is_own_host(headers: &HeaderMap, hosts: &[String]) -> bool {
-    let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
-    let name = host_name(host);
-    name == "localhost" || name.parse::<IpAddr>().is_ok() || hosts.iter().any(|known| known == name)
-}
-
-/// A host without its port and brackets.
-fn host_name(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(v6) => v6.split(']').next().unwrap_or(""),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    }
 }

@@ -12,8 +12,8 @@ use readers::history::{
 use serde::Deserialize;
 
 use super::failure::{Answered, Failure};
-use super::submitted::PlacedOrder;
 use super::{Api, PAGE, number, parse};
+use crate::PlacedOrder;
 use crate::backend::{NoHistory, ReadError};
 use crate::json::{self, ErrorBody, OfferStanding, standing};
 
@@ -179,7 +179,7 @@ impl Api {
     fn fate_of_number(&self, account: &Address, number: Sequence) -> Result<json::OrderFateBody, Failure> {
         let span = self.backend.history()?;
         let orders = self.orders_at(account, &HistoryRange::with_number(account, number))?;
-        self.fate(account, span, orders, self.submitted.with_number(account, number))
+        self.fate(account, span, orders, self.backend.taken().with_number(account, number))
             .ok_or_else(|| unknown(format!("no order of this account has the number {number}"), span))?
     }
 
@@ -187,7 +187,7 @@ impl Api {
     fn fate_of_client(&self, account: &Address, client: &ClientId) -> Result<json::OrderFateBody, Failure> {
         let span = self.backend.history()?;
         let orders = self.orders_at(account, &HistoryRange::with_client(account, client))?;
-        self.fate(account, span, orders, self.submitted.with_client(account, client))
+        self.fate(account, span, orders, self.backend.taken().with_client(account, client))
             .ok_or_else(|| unknown(format!("no order of this account has the client id {client}"), span))?
     }
 
@@ -197,11 +197,11 @@ impl Api {
         account: &Address,
         span: HistorySpan,
         mut orders: Vec<Placed<OrderRow>>,
-        pending: Option<PlacedOrder>,
+        pending: Vec<PlacedOrder>,
     ) -> Option<Result<json::OrderFateBody, Failure>> {
         let counted = orders.iter().position(|(_, row)| row.outcome.refusal().is_none());
         let is_known = |id| orders.iter().any(|(_, row)| row.id == id);
-        let waits = pending.filter(|pending| counted.is_none() && !is_known(pending.id));
+        let waits = pending.into_iter().find(|pending| counted.is_none() && !is_known(pending.id));
         if let Some(pending) = waits {
             return Some(Ok(self.pending_fate(account, span, pending, &orders)));
         }

@@ -9,13 +9,16 @@
 //! node that a client was led to cannot log in at another one with what it was given. It is no transaction and no
 //! order: their bytes and structures begin otherwise. A connection has at most [`LOGINS`] tries.
 //!
+//! A login ends with its key: when the account registers another one, or the slot is over or has another key, the
+//! channels that needed the login end, and the client is told so.
+//!
 //! A session key logs in as its slot: it has the channel of own orders as long as the slot is not over, and may leave
 //! what it signed itself ([`super::disconnect`]).
 //!
 //! What the chain says of an account is public. A login is needed for what this node alone knows: orders that it took
 //! and that are in no block yet.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, header};
 use ledger::SessionRecord;
@@ -51,8 +54,8 @@ pub(super) struct Logins {
     server: String,
     nonce: Option<[u8; 32]>,
     tries: usize,
-    /// Accounts with the slot of the key that logged in: 0 of the account's own.
-    signers: BTreeSet<(Address, SessionSlot)>,
+    /// Accounts with the slot of the key that logged in, 0 of the account's own, and the key; `None` of a wallet.
+    signers: BTreeMap<(Address, SessionSlot), Option<PublicKey>>,
 }
 
 /// A code and its sentence.
@@ -63,7 +66,7 @@ impl Logins {
     pub(super) fn of(headers: &HeaderMap) -> Logins {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let server = host.filter(|host| host.len() <= SERVER_BYTES).unwrap_or_default().to_string();
-        Logins { server, nonce: None, tries: 0, signers: BTreeSet::new() }
+        Logins { server, nonce: None, tries: 0, signers: BTreeMap::new() }
     }
 
     /// A new challenge; the one before counts no more.
@@ -89,18 +92,23 @@ impl Logins {
             let message = r#"send {"challenge":true} first: each challenge counts for one login"#;
             return Err(("no_challenge", message.into()));
         };
-        let (account, slot) = self.checked(api, login, nonce).map_err(|why| ("login_refused", why))?;
-        self.signers.insert((account, slot));
+        let (account, slot, key) = self.checked(api, login, nonce).map_err(|why| ("login_refused", why))?;
+        self.signers.insert((account, slot), key);
         Ok(json!({"type": "login", "account": account.to_string(), "slot": slot}))
     }
 
     /// Whether the key of an account's slot has logged in.
     pub(super) fn has(&self, account: Address, slot: SessionSlot) -> bool {
-        self.signers.contains(&(account, slot))
+        self.signers.contains_key(&(account, slot))
     }
 
-    /// The account of a login whose signature is its owner's or its session key's, and the slot of the key.
-    fn checked(&self, api: &Api, login: &Login, nonce: [u8; 32]) -> Result<(Address, SessionSlot), String> {
+    /// The account of a login whose signature is its owner's or its session key's, and the slot and the key.
+    fn checked(
+        &self,
+        api: &Api,
+        login: &Login,
+        nonce: [u8; 32],
+    ) -> Result<(Address, SessionSlot, Option<PublicKey>), String> {
         let account: Address = login.account.parse().map_err(|error| format!("account: {error}"))?;
         let key = login.key.as_ref().map(|key| key.parse::<PublicKey>());
         let key = key.transpose().map_err(|error| format!("key: {error}"))?;
@@ -128,16 +136,24 @@ impl Logins {
                 self.server
             )
         };
-        is_signed.then_some((account, slot)).ok_or_else(wrong)
+        is_signed.then_some((account, slot, key)).ok_or_else(wrong)
     }
 
-    /// Whether a key that logged in may still act for an account.
-    fn speaks_for(&self, api: &Api, account: &Address) -> bool {
-        let mut slots = self.signers.range((*account, 0)..=(*account, SessionSlot::MAX)).map(|(_, slot)| *slot);
-        slots.any(|slot| {
-            let AccountRead { height, account: state } = api.backend.account(account);
-            let record = || state?.sessions?.get(slot).cloned();
-            slot == 0 || record().is_some_and(|record| !record.is_over(height))
+    /// Whether a key that logged in may still act for an account: it is the account's present key, or that of a slot
+    /// that is not over.
+    pub(super) fn speaks_for(&self, api: &Api, account: &Address) -> bool {
+        let mut signers = self.signers.range((*account, 0)..=(*account, SessionSlot::MAX)).peekable();
+        if signers.peek().is_none() {
+            return false;
+        }
+        let AccountRead { height, account: state } = api.backend.account(account);
+        signers.any(|((_, slot), key)| match (slot, key) {
+            (0, None) => true,
+            (0, Some(key)) => is_key_of(account, state.as_ref().and_then(|state| state.key.as_ref()), key).is_ok(),
+            (slot, key) => {
+                let record = state.as_ref().and_then(|state| state.sessions.as_ref()?.get(*slot));
+                record.is_some_and(|record| Some(record.key) == *key && !record.is_over(height))
+            }
         })
     }
 

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware;
 use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
-use sockets::Shares;
+use sockets::{Gate, Shares};
 use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,9 +21,9 @@ use crate::backend::Backend;
 use crate::book_feed::BookFeeds;
 use crate::json::{self, ErrorBody};
 use crate::page;
+use crate::pages::Pages;
 use crate::roles::{Access, Role};
 use crate::settings::Http;
-use crate::turns::Turns;
 use parameters::Parameters;
 use readers::Published;
 use readers::Sides;
@@ -58,7 +58,6 @@ mod reference;
 mod refused;
 mod shared_news;
 pub(crate) mod stream;
-mod submitted;
 mod transactions;
 mod typed_data;
 mod unsigned;
@@ -94,10 +93,11 @@ pub(crate) struct Api {
     pub(crate) books: Arc<BookFeeds>,
     shared_news: Arc<shared_news::SharedNews>,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
-    pub(crate) heavy: Arc<Turns>,
+    pub(crate) heavy: Arc<Gate>,
     access: Arc<Access>,
+    /// Which pages may use the doors.
+    pub(crate) pages: Arc<Pages>,
     refused: Arc<refused::Refused>,
-    submitted: Arc<submitted::Submitted>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
     /// Whether the operator has stopped the intake.
@@ -129,17 +129,18 @@ impl Api {
     pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let symbols = json::Symbols::of(&backend.published().views().outline().assets);
+        let pages = Arc::new(Pages::of(&settings, backend.is_developers()));
         Api {
+            pages,
             symbols: Arc::new(symbols),
             rates: RateLimits::new(&settings),
             streams: Shares::new(settings.stream_connections as u64),
-            heavy: Turns::new(cores, HEAVY_WAITING_OF_ONE),
+            heavy: Gate::new(cores, HEAVY_WAITING_OF_ONE, None),
             settings: Arc::new(settings),
             access: Arc::new(access),
             books: Arc::default(),
             shared_news: Arc::default(),
             refused: Arc::default(),
-            submitted: Arc::default(),
             holders: Arc::default(),
             drains: Arc::default(),
             backend,

@@ -136,7 +136,7 @@ impl Api {
             check.is_err_and(|error| error != WindowError::TooFar)
         };
         let mut pending = Vec::new();
-        for order in self.submitted.of(account, SNAPSHOT) {
+        for order in self.backend.taken().of(account, SNAPSHOT) {
             if order.until <= span.height || is_used(order.sequence) {
                 continue;
             }

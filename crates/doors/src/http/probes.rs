@@ -9,7 +9,8 @@ use axum::routing::get;
 
 use super::Api;
 use super::failure::Failure;
-use super::guard::{check_pages, check_role};
+use super::guard::check_role;
+use crate::pages::check_pages;
 use replica::ValidatorStatus;
 
 /// `/healthz`, `/readyz` and `/metrics`.
@@ -19,7 +20,7 @@ pub(crate) fn probes(api: Api) -> Router {
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .layer(middleware::from_fn_with_state(api.clone(), check_role))
-        .layer(middleware::from_fn_with_state(api.clone(), check_pages))
+        .layer(middleware::from_fn_with_state(api.pages.clone(), check_pages))
         .with_state(api)
 }
 

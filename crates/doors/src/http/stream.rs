@@ -133,7 +133,7 @@ async fn serve(api: &Api, visitor: &Visitor, headers: &HeaderMap, socket: WebSoc
     let held = connection.held.take();
     let submitted = async {
         if let Some(held) = held {
-            api.submit_left(held).await;
+            api.submit_left(visitor.client(), held).await;
         }
     };
     let told = async {
@@ -346,7 +346,24 @@ impl Connection<'_> {
         Ok(())
     }
 
+    /// Ends the channels whose login has ended with its key.
+    async fn end_logins(&mut self) -> Delivered {
+        let speaks = |channel: &Channel| match channel {
+            Channel::Orders(account) => self.logins.speaks_for(self.api, account),
+            _ => true,
+        };
+        let over: Vec<Channel> = self.channels.keys().filter(|channel| !speaks(channel)).cloned().collect();
+        for channel in over {
+            self.channels.remove(&channel);
+            let message =
+                format!("{}: the key that logged in is not the account's any more: log in anew", name(&channel));
+            self.error("login_ended", &message).await?;
+        }
+        Ok(())
+    }
+
     async fn send_block(&mut self, committed: &Arc<CommittedBlock>) -> Delivered {
+        self.end_logins().await?;
         let channels = std::mem::take(&mut self.channels);
         let made = |(channel, progress): (&Channel, &Progress)| {
             increments_made(self.api, channel, progress.clone(), committed)

@@ -9,12 +9,14 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use borsh::BorshDeserialize;
 use ledger::Refusal;
-use primitives::{Amount, AssetId, Body, Digest, Height, Transaction, TransactionId, slot_of};
+use primitives::{Address, Amount, AssetId, Body, Digest, Height, Transaction, TransactionId, slot_of};
 use serde::Deserialize;
+use sockets::NoTurn;
 
 use super::failure::{Answered, Failure};
 use super::unsigned::{bytes_of_hex, whole, with_signature};
 use super::{Api, parse, proof_bytes};
+use crate::PlacedOrder;
 use crate::backend::{Answer, Awaited};
 use crate::door::Visitor;
 use crate::json::{self, ErrorBody, ErrorText};
@@ -212,47 +214,21 @@ impl Api {
         Ok(())
     }
 
-    /// Submits transactions; with each answer comes its transaction. Whoever sends one that counts has paid, and keeps
-    /// the connection. An order whose client id another one has is not submitted.
+    /// Submits transactions; returns one answer for each, in order. Whoever sends one that counts has paid, and keeps
+    /// the connection; what is in a block anybody can send again.
     async fn submit(
         &self,
         visitor: &Visitor,
         transactions: Vec<Transaction>,
         wait: bool,
-    ) -> Result<Vec<Result<(Transaction, Answer), Failure>>, Failure> {
+    ) -> Result<Vec<Answer>, Failure> {
         self.check_intake()?;
-        let height = self.published().views().height();
-        let noted: Vec<_> = transactions.iter().map(|one| self.submitted.note(one, height)).collect();
-        let admitted = transactions.iter().zip(&noted).filter(|(_, noted)| noted.is_ok()).map(|(one, _)| one.clone());
-        let mut answers = self.answers(admitted.collect(), wait).await;
-        if let Ok(answers) = &mut answers {
-            let counts = |answer: &Answer| matches!(answer, Answer::Pending(..) | Answer::Committed(..));
-            if answers.iter().any(counts) {
-                visitor.visit.recognize();
-            }
+        let receiver = self.backend.submit(visitor.client(), transactions, wait)?;
+        let answers = receiver.await.map_err(|_| Failure::stopping())?;
+        if answers.iter().any(|answer| matches!(answer, Answer::Pending(..))) {
+            visitor.visit.recognize();
         }
-        let mut answers = answers.map(Vec::into_iter);
-        let mut told = Vec::with_capacity(transactions.len());
-        for (transaction, noted) in transactions.into_iter().zip(noted) {
-            let noted = match noted {
-                Err(failure) => {
-                    told.push(Err(failure));
-                    continue;
-                }
-                Ok(noted) => noted,
-            };
-            let answer = answers.as_mut().ok().map(|answers| answers.next().expect("one for each"));
-            if matches!(answer, None | Some(Answer::Full | Answer::Refused(_))) {
-                noted.into_iter().for_each(|noted| self.submitted.take_back(noted));
-            }
-            told.extend(answer.map(|answer| Ok((transaction, answer))));
-        }
-        answers.map(|_| told)
-    }
-
-    async fn answers(&self, transactions: Vec<Transaction>, wait: bool) -> Result<Vec<Answer>, Failure> {
-        let receiver = self.backend.submit(transactions, wait)?;
-        receiver.await.map_err(|_| Failure::stopping())
+        Ok(answers)
     }
 
     /// The answer about a transaction that is neither pending nor committed.
@@ -355,10 +331,22 @@ impl Api {
     }
 }
 
+/// The other order of an account that has a client id.
+fn client_id_used(account: &Address, other: &PlacedOrder) -> Failure {
+    let message = format!(
+        "client: order {number} of this account has this client id and may count until block {until}: ask \
+         /v1/accounts/{account}/orders/{number} about it, and take another id for another order",
+        number = other.sequence,
+        until = other.until
+    );
+    Failure::new(StatusCode::CONFLICT, "client_id_used", message)
+}
+
 /// Converts one answer; waits for the block if requested.
 async fn respond(
     api: &Api,
-    (transaction, answer): (Transaction, Answer),
+    transaction: Transaction,
+    answer: Answer,
     deadline: tokio::time::Instant,
 ) -> Result<json::TransactionBody, Failure> {
     match answer {
@@ -371,6 +359,8 @@ async fn respond(
         },
         Answer::Committed(id, found) => Ok(committed(id, found)),
         Answer::Full => Err(Failure::busy("mempool_full", "the mempool is full; try again shortly")),
+        Answer::ClientIdUsed(other) => Err(client_id_used(&transaction.body.account, &other)),
+        Answer::OverBudget { again_ms } => Err(NoTurn::OverBudget { again_ms }.into()),
         Answer::Refused(refusal) => {
             let api = api.clone();
             Err(api.blocking(move |api| api.refusal(&transaction, refusal)).await.unwrap_or_else(|stopping| stopping))
@@ -396,8 +386,9 @@ pub(super) async fn send(
 ) -> Result<Response, Failure> {
     let wait = asked.waits()?;
     let transactions = decode(&headers, &whole(body)?, false, native)?;
-    let answer = api.submit(&visitor, transactions, wait).await?.pop().ok_or_else(Failure::stopping)??;
-    let body = respond(&api, answer, tokio::time::Instant::now() + WAIT).await?;
+    let answer = api.submit(&visitor, transactions.clone(), wait).await?.pop();
+    let (transaction, answer) = transactions.into_iter().next().zip(answer).ok_or_else(Failure::stopping)?;
+    let body = respond(&api, transaction, answer, tokio::time::Instant::now() + WAIT).await?;
     let status = if body.status == "pending" { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
 }
@@ -420,12 +411,9 @@ pub(super) async fn send_batch(
     api.check_batch(transactions.len())?;
     let deadline = tokio::time::Instant::now() + WAIT;
     let mut results = Vec::with_capacity(transactions.len());
-    for answer in api.submit(&visitor, transactions, wait).await? {
-        let answered = match answer {
-            Ok(answer) => respond(&api, answer, deadline).await,
-            Err(failure) => Err(failure),
-        };
-        results.push(match answered {
+    let answers = api.submit(&visitor, transactions.clone(), wait).await?;
+    for (transaction, answer) in transactions.into_iter().zip(answers) {
+        results.push(match respond(&api, transaction, answer, deadline).await {
             Ok(body) => json::ResultBody::Taken(Box::new(body)),
             Err(Failure(_, error)) => json::ResultBody::Error(ErrorBody { error }),
         });

@@ -11,7 +11,7 @@ use doors::backend::{
     LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
     PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
-use doors::{Answer, Closed};
+use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, Signatures,
@@ -27,6 +27,7 @@ use readers::metrics::Metrics;
 use readers::views::Views;
 use readers::{CommittedBlock, Outline, Published};
 use replica::{EthereumReject, encode, receipts_with};
+use sockets::Client;
 use tokio::sync::oneshot;
 
 /// A block with its receipts.
@@ -39,6 +40,7 @@ pub struct Fake {
     metrics: Metrics,
     archive: RwLock<BTreeMap<Height, ArchivedBlock>>,
     answers: Mutex<VecDeque<Answer>>,
+    taken: TakenOrders,
     /// What was submitted, and nobody has asked for yet.
     submitted: Mutex<VecDeque<Transaction>>,
     submission: Condvar,
@@ -80,6 +82,7 @@ impl Fake {
             metrics,
             archive,
             answers,
+            taken: TakenOrders::default(),
             submitted,
             submission,
             history,
@@ -202,6 +205,21 @@ impl Fake {
         move |fake| fake.published.commit(&committed, &[&transaction], &applied.contracts)
     }
 
+    /// The next answer about a transaction, unless its client id is used.
+    fn judge(&self, transaction: Transaction) -> Answer {
+        let height = self.ledger().height();
+        let noted = match self.taken.note(&transaction, transaction.id(), height, Height::MAX) {
+            Err(other) => return Answer::ClientIdUsed(other),
+            Ok(noted) => noted,
+        };
+        let answer = self.answers.lock().expect("no test panics with it").pop_front().unwrap_or(Answer::Full);
+        if matches!(answer, Answer::Full | Answer::Refused(_)) {
+            noted.into_iter().for_each(|noted| self.taken.take_back(noted));
+        }
+        self.submitted.lock().expect("no test panics with it").push_back(transaction);
+        answer
+    }
+
     fn prove<P>(&self, prove: impl Fn(&mut Roots) -> P) -> Result<Proved<P>, ReadError> {
         let mut roots = Roots::of(&self.ledger());
         let proof = prove(&mut roots);
@@ -228,21 +246,27 @@ impl Vitals for Fake {
 }
 
 impl Intake for Fake {
-    fn submit(&self, transactions: Vec<Transaction>, _wait: bool) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
+    /// Counts every transaction as signed.
+    fn submit(
+        &self,
+        _: Client,
+        transactions: Vec<Transaction>,
+        _wait: bool,
+    ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
         let (reply, receiver) = oneshot::channel();
-        let mut answers = self.answers.lock().expect("no test panics with it");
-        let told = transactions.iter().map(|_| answers.pop_front().unwrap_or(Answer::Full)).collect();
-        self.submitted.lock().expect("no test panics with it").extend(transactions);
+        let told = transactions.into_iter().map(|transaction| self.judge(transaction)).collect();
         self.submission.notify_all();
         assert!(reply.send(told).is_ok(), "the receiver is here");
         Ok(receiver)
     }
 
-    fn submit_ethereum(
-        &self,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Closed> {
-        Ok(transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect())
+    fn submit_ethereum(&self, _: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
+        let answers = transactions.iter().map(|_| Err(EthereumReject::NoContracts)).collect();
+        Ok(EthereumTaken { answers, is_new: false })
+    }
+
+    fn taken(&self) -> &TakenOrders {
+        &self.taken
     }
 
     fn is_pending(&self, _id: &TransactionId) -> bool {

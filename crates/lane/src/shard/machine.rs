@@ -10,13 +10,14 @@ use payments::{
     BlsSecretKey, KeyShare, LaneEffect, LaneInput, LaneLog, LanePeer, LaneRefusal, LaneValidator, LogOwner, MuteReason,
     Output, OutputId,
 };
+use sockets::Turns;
 use store::{Disk, DiskFile};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::Instant;
 
 use crate::log::{FileLog, REWRITTEN};
 use crate::shard::{Event, Link, ShardCounts, ShardError};
-use crate::turns::{Turn, Turns, lane_address};
+use crate::turns::{LIMITS, LaneQueue, lane_address};
 use crate::wire::{
     PositionQuery, write_answer, write_batch_answer, write_bls_answer, write_position, write_refusal, write_spender,
 };
@@ -50,6 +51,9 @@ pub(crate) fn sync(
     }
 }
 
+/// What one read of a connection brought, and its place in the queue.
+type Requests = (Vec<(u32, Bytes)>, OwnedSemaphorePermit);
+
 /// The driver of the validator.
 pub(crate) struct Machine<D: Disk> {
     post: Box<dyn FnMut(LaneEffect) + Send>,
@@ -57,7 +61,7 @@ pub(crate) struct Machine<D: Disk> {
     validator: LaneValidator,
     pub(crate) log: FileLog<D>,
     links: HashMap<LanePeer, Link>,
-    turns: Turns<(Vec<(u32, Bytes)>, OwnedSemaphorePermit)>,
+    turns: Turns<LaneQueue, LanePeer, Requests>,
     /// Replies of this step, by connection.
     out: HashMap<LanePeer, Vec<u8>>,
     has_begun: bool,
@@ -94,7 +98,7 @@ impl<D: Disk> Machine<D> {
             validator,
             log,
             links: HashMap::new(),
-            turns: Turns::default(),
+            turns: Turns::new(LIMITS),
             out: HashMap::new(),
             has_begun: false,
             durable: intact,
@@ -138,7 +142,8 @@ impl<D: Disk> Machine<D> {
                         Event::Stop => return,
                         Event::Requests(peer, requests, permit) => {
                             next_tick.get_or_insert_with(|| Instant::now() + tick);
-                            self.turns.push(self.turn_of(peer), peer, (requests, permit));
+                            let turn = self.turn_of(peer);
+                            self.turns.push(0, turn, peer, 1, (requests, permit)).expect("permits are the limit");
                         }
                         event => {
                             // A vote or a view is pending in an open tree like an answer.
@@ -156,11 +161,11 @@ impl<D: Disk> Machine<D> {
     }
 
     /// The queue of a connection.
-    fn turn_of(&self, peer: LanePeer) -> Turn {
+    fn turn_of(&self, peer: LanePeer) -> LaneQueue {
         match self.links.get(&peer) {
-            Some(link) if link.has_paid => Turn::Paid(peer),
-            Some(link) => Turn::Address(lane_address(link.visit.address())),
-            None => Turn::Address(peer),
+            Some(link) if link.has_paid => LaneQueue::Paid(peer),
+            Some(link) => LaneQueue::Address(lane_address(link.visit.address())),
+            None => LaneQueue::Address(peer),
         }
     }
 
@@ -169,9 +174,11 @@ impl<D: Disk> Machine<D> {
         let mut served = Vec::new();
         let mut bytes = 0;
         while served.len() < BATCHES_OF_A_STEP && bytes < BYTES_OF_A_STEP {
-            let Some((peer, (requests, permit))) = self.turns.next() else { break };
-            bytes += requests.iter().map(|(_, body)| body.len()).sum::<usize>();
-            served.push((peer, requests, permit));
+            let Some(slice) = self.turns.next(0, 1) else { break };
+            for (peer, (requests, permit)) in slice.requests {
+                bytes += requests.iter().map(|(_, body)| body.len()).sum::<usize>();
+                served.push((peer, requests, permit));
+            }
         }
         if self.has_begun {
             let all = served.iter().flat_map(|(peer, requests, _)| requests.iter().map(|(_, body)| (*peer, &body[..])));
@@ -220,7 +227,12 @@ impl<D: Disk> Machine<D> {
             } else if !self.has_begun || self.log.length() > self.durable + UNSYNCED_MAX {
                 self.refuse(peer, *number, &LaneRefusal::Busy);
             } else {
+                let before = self.validator.payments_reserved();
                 let effects = self.validator.step(&self.log, LaneInput::Request { peer, bytes: body });
+                let is_new = self.validator.payments_reserved() > before;
+                if let Some(link) = self.links.get_mut(&peer).filter(|_| is_new) {
+                    link.has_brought = true;
+                }
                 self.perform(effects, *number, positions);
             }
         }
@@ -276,9 +288,10 @@ impl<D: Disk> Machine<D> {
         }
     }
 
-    /// A payment was signed for this connection: it belongs to somebody who has money.
+    /// A payment was signed for this connection. If it has brought one that nobody had brought before, it belongs to
+    /// somebody who has money; what others paid anybody can repeat.
     fn recognize(&mut self, peer: LanePeer) {
-        let link = self.links.get_mut(&peer).filter(|link| !link.has_paid);
+        let link = self.links.get_mut(&peer).filter(|link| link.has_brought && !link.has_paid);
         if let Some(link) = link {
             link.has_paid = true;
             link.room.add_permits(BATCHES_OF_A_PAYER - 1);

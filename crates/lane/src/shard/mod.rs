@@ -179,7 +179,9 @@ pub(crate) struct Link {
     pub(crate) visit: Arc<Visit>,
     /// Its batches of requests that may wait for their turn: one until it has paid.
     pub(crate) room: Arc<Semaphore>,
-    /// Whether a payment was signed for it: whoever sent it has money.
+    /// Whether it has brought a payment that was not known.
+    pub(crate) has_brought: bool,
+    /// Whether such a payment was signed for it: whoever sent it has money.
     pub(crate) has_paid: bool,
 }
 

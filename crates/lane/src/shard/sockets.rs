@@ -104,8 +104,10 @@ impl Server {
         let (replies, chunks) = mpsc::channel(CHUNKS);
         let room = Arc::new(Semaphore::new(1));
         let waiting = Arc::new(AtomicUsize::new(0));
-        let (visited, has_paid) = (visit.clone(), false);
-        let link = Link { replies, waiting: waiting.clone(), visit: visited, room: room.clone(), has_paid };
+        let link = {
+            let (waiting, visit, room) = (waiting.clone(), visit.clone(), room.clone());
+            Link { replies, waiting, visit, room, has_brought: false, has_paid: false }
+        };
         if self.events.send(Event::Opened(visit.place(), link)).await.is_err() {
             return;
         }

@@ -99,6 +99,23 @@ fn whoever_paid_keeps_its_connection_while_strangers_come_and_go() {
     assert!(is_served(&mut payer, &[0]), "it is still there");
 }
 
+/// Payments are no secrets: who repeats one of another has not paid.
+#[test]
+fn whoever_repeats_the_payment_of_another_keeps_no_connection_for_it() {
+    let limits = ShardLimits { connections: 5, connections_of_address: 4, ..ShardLimits::default() };
+    let network = behind_a_proxy(1, limits);
+    let payment = pay(&coin(0), 0, 1).request;
+    let mut payer = of_client(&network, "192.0.2.50");
+    assert!(is_served(&mut payer, &payment));
+    let mut repeats = of_client(&network, "198.51.100.1");
+    assert!(is_served(&mut repeats, &payment), "it is answered like any other");
+    let mut others: Vec<TcpStream> = (2..5).map(|at| of_client(&network, &format!("198.51.100.{at}"))).collect();
+    assert!(others.iter_mut().all(|stream| is_served(stream, &[0])));
+    assert!(is_served(&mut of_client(&network, "203.0.113.1"), &[0]));
+    assert!(is_closed(&mut repeats), "the slowest of the most numerous network makes room");
+    assert!(is_served(&mut payer, &[0]));
+}
+
 #[test]
 fn a_trusted_proxy_that_sends_no_header_is_not_served() {
     let network = behind_a_proxy(0, ShardLimits::default());

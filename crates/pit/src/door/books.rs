@@ -3,8 +3,9 @@
 use api::{BookImageBody, DoorMarketBody, DoorMarketsBody, ErrorBody, RestingOrderBody, VenueBookBody};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::StatusCode;
+use doors::Visitor;
 use primitives::venue::{MarketId, MarketTerms};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -38,12 +39,15 @@ fn not_open(market: MarketId) -> Failure {
 
 /// Markets with what a trader must know of them.
 #[utoipa::path(get, path = "/v1/venue/markets", responses((status = 200, body = DoorMarketsBody)))]
-pub(super) async fn markets(State(api): State<Api>) -> Result<Json<DoorMarketsBody>, Failure> {
+pub(super) async fn markets(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+) -> Result<Json<DoorMarketsBody>, Failure> {
     let venue = api.shared.venue;
     let newest = api.shared.heard(|heard| heard.newest.clone());
     let listed: Vec<(MarketId, MarketTerms)> =
         newest.iter().flat_map(|state| state.venues.markets_from(venue, 0)).map(|(id, terms)| (id, *terms)).collect();
-    let markets = of_root(&api.shared, move |root| {
+    let markets = of_root(&api.shared, visitor.client(), move |root| {
         let body = |(id, terms): &(MarketId, MarketTerms)| {
             let book = root.book(*id);
             let top = book.map(|book| BookTop::of(book, 1)).unwrap_or_default();
@@ -72,14 +76,15 @@ pub(super) async fn markets(State(api): State<Api>) -> Result<Json<DoorMarketsBo
     (status = 404, body = ErrorBody)))]
 pub(super) async fn book(
     State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
     Path(text): Path<String>,
     asked: Result<Query<Depth>, QueryRejection>,
 ) -> Result<Json<VenueBookBody>, Failure> {
     let Query(Depth { depth }) = asked.map_err(|error| Failure::malformed(error.body_text()))?;
     let (id, depth) = (market(&text)?, depth.map_or(20, |depth| depth as usize).min(LEVELS));
-    let found = of_root(&api.shared, move |root| {
-        let (image, book) = (root.image(id)?, root.book(id)?);
-        Some((image.included, phase_code(image.phase), BookTop::of(book, depth)))
+    let found = of_root(&api.shared, visitor.client(), move |root| {
+        let (event, book) = (root.told(id)?, root.book(id)?);
+        Some((event, phase_code(book.phase()), BookTop::of(book, depth)))
     });
     let (event, phase, top) = found.await?.ok_or_else(|| not_open(id))?;
     Ok(Json(VenueBookBody { market: id, event, phase, top: top_body(&top) }))
@@ -91,9 +96,9 @@ pub(super) async fn book(
     (status = 404, body = ErrorBody)))]
 pub(super) async fn image(State(api): State<Api>, Path(text): Path<String>) -> Result<Json<BookImageBody>, Failure> {
     let id = market(&text)?;
-    let found = of_root(&api.shared, move |root| Some((root.image(id)?, BookTop::of(root.book(id)?, LEVELS))));
-    let (image, top) = found.await?.ok_or_else(|| not_open(id))?;
-    Ok(Json(image_body(id, &image, &top)))
+    let found = api.shared.image(id).await?.ok_or_else(|| not_open(id))?;
+    let (image, top) = &*found;
+    Ok(Json(image_body(id, image, top)))
 }
 
 /// An image of a market: a reader that begins takes it, and then the events above the one that it names.

@@ -33,7 +33,7 @@ use axum::{Json, Router};
 use doors::{OperatorCheck, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sockets::Shares;
+use sockets::{NoTurn, Shares};
 use utoipa::ToSchema;
 
 use crate::clock::clock_ms;
@@ -126,6 +126,9 @@ impl From<PitRefusal> for Failure {
             PitRefusal::Signature => (StatusCode::BAD_REQUEST, "signature"),
             PitRefusal::UnknownKey => (StatusCode::NOT_FOUND, "unknown_key"),
             PitRefusal::NoWatcher => (StatusCode::FORBIDDEN, "no_watcher"),
+            PitRefusal::Turn(NoTurn::OverBudget { .. }) => (StatusCode::TOO_MANY_REQUESTS, "too_much_was_false"),
+            PitRefusal::Turn(NoTurn::Crowded) => (StatusCode::TOO_MANY_REQUESTS, "too_many_requests"),
+            PitRefusal::Turn(NoTurn::Stopping) => (StatusCode::SERVICE_UNAVAILABLE, "not_running"),
             PitRefusal::Stamp(_) => (StatusCode::CONFLICT, "stamp"),
         };
         Failure(status, code, why.to_string())

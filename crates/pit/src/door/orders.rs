@@ -5,25 +5,28 @@ use api::{
     ReportsBody, RequestBody,
 };
 use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
+use doors::Visitor;
 use primitives::PublicKey;
 use primitives::venue::{MarketId, SettledOrder, VenueSide};
+use sockets::Client;
 use tokio::sync::oneshot;
 use venue::{
-    CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, check_orders,
-    session_number,
+    CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, VenueRootError,
+    check_orders, session_number,
 };
 
 use super::bodies::{fill_body, report_body, signed_order, signed_request};
 use super::{Api, Failure};
-use crate::shared::{PitInput, PitRefusal, PitShared};
+use crate::shared::{Fills, PitInput, PitRefusal, PitShared};
 
 /// The most orders of one call.
 const ORDERS: usize = 256;
-/// Fills that a call looks at.
+/// Fills that a call looks at, and own ones with which it ends: each report is signed.
 const FILLS: usize = 4_096;
+const REPORTS: usize = 512;
 /// Orders of a call whose signatures are checked on a thread of their own.
 const MANY: usize = 8;
 
@@ -39,9 +42,11 @@ pub(super) fn own_session(key: &PublicKey) -> SessionNumber {
     session_number(key, 0)
 }
 
-/// Who places orders.
+/// Who places orders, or asks.
 #[derive(Clone, Copy)]
 pub(super) struct Placing {
+    /// Whose turn it is.
+    pub client: Client,
     /// The session; `None` for that of requests without one.
     pub session: Option<(SessionNumber, PublicKey)>,
 }
@@ -49,9 +54,14 @@ pub(super) struct Placing {
 /// Places signed orders; a result for each has the reports that it caused at once.
 #[utoipa::path(post, path = "/v1/venue/orders", request_body = PlaceBody, responses((status = 200, body = PlacedBody),
     (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
-pub(super) async fn place(State(api): State<Api>, orders: Body<PlaceBody>) -> Result<Json<PlacedBody>, Failure> {
+pub(super) async fn place(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    orders: Body<PlaceBody>,
+) -> Result<Json<PlacedBody>, Failure> {
     let PlaceBody { orders } = body(orders)?;
-    let results = place_all(&api.shared, Placing { session: None }, orders).await?;
+    let placing = Placing { client: visitor.client(), session: None };
+    let results = place_all(&api.shared, placing, orders).await?;
     Ok(Json(PlacedBody { results }))
 }
 
@@ -71,6 +81,7 @@ pub(super) async fn place_all(
         .collect::<Result<_, _>>()?;
     shared.check_disk()?;
     let scope = shared.scope()?;
+    let turn = shared.gates.checks.take(placing.client).await.map_err(PitRefusal::from)?;
     let check = move || check_orders(&scope.network, scope.venue, &signed);
     // A batch equation takes a core for milliseconds.
     let checked = match orders.len() {
@@ -83,6 +94,8 @@ pub(super) async fn place_all(
     for (order, checked) in orders.iter().zip(checked) {
         given.push(give(shared, placing, order, checked));
     }
+    turn.charge(given.iter().filter(|given| matches!(given, Err(PitRefusal::Signature))).count() as u64);
+    drop(turn);
     let mut results = Vec::with_capacity(given.len());
     for answer in given {
         let reports = match answer {
@@ -118,7 +131,7 @@ fn give(
             if new != order.order().number || request.key != key {
                 return Err(PitRefusal::Signature);
             }
-            check_request(shared, &request)?;
+            check_signed(shared, &request)?;
             TradeCommand::Replace(old, order)
         }
     };
@@ -139,8 +152,19 @@ fn trade(
     Ok(answer)
 }
 
-/// Checks signature, key and stamp of a request.
-pub(super) fn check_request(shared: &PitShared, request: &TraderRequest) -> Result<(), PitRefusal> {
+/// Checks signature, key and stamp of a request, in the turn of its client.
+pub(crate) async fn check_request(
+    shared: &PitShared,
+    client: Client,
+    request: &TraderRequest,
+) -> Result<(), PitRefusal> {
+    let turn = shared.gates.checks.take(client).await?;
+    let checked = check_signed(shared, request);
+    turn.charge(u64::from(matches!(checked, Err(PitRefusal::Signature))));
+    checked
+}
+
+fn check_signed(shared: &PitShared, request: &TraderRequest) -> Result<(), PitRefusal> {
     let scope = shared.scope()?;
     shared.check_key(&request.key)?;
     if !request.is_signed(&scope) {
@@ -153,21 +177,28 @@ pub(super) fn check_request(shared: &PitShared, request: &TraderRequest) -> Resu
 #[utoipa::path(post, path = "/v1/venue/requests", request_body = RequestBody,
     responses((status = 200, body = AnswerBody), (status = 400, body = ErrorBody), (status = 404, body = ErrorBody),
     (status = 409, body = ErrorBody), (status = 503, body = ErrorBody)))]
-pub(super) async fn request(State(api): State<Api>, request: Body<RequestBody>) -> Result<Json<AnswerBody>, Failure> {
+pub(super) async fn request(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    request: Body<RequestBody>,
+) -> Result<Json<AnswerBody>, Failure> {
     let request = body(request)?;
-    Ok(Json(ask(&api.shared, Placing { session: None }, &request).await?))
+    let placing = Placing { client: visitor.client(), session: None };
+    Ok(Json(ask(&api.shared, placing, &request).await?))
 }
 
 /// Performs a request.
 pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody) -> Result<AnswerBody, Failure> {
     let request = signed_request(body).map_err(Failure::malformed)?;
-    check_request(shared, &request)?;
+    check_request(shared, placing.client, &request).await?;
     let key = request.key;
     let command = match request.ask {
         TraderAsk::Cancel { number, keeps } => TradeCommand::Cancel { key, number, keeps },
         TraderAsk::CancelAll { market, side } => TradeCommand::CancelAll { key, market, side },
         TraderAsk::Status(number) => TradeCommand::Status(key, number),
-        TraderAsk::Fills(from) => return fills(shared, key, from).await.map(AnswerBody::Fills),
+        TraderAsk::Fills(from) => {
+            return fills(shared, placing.client, key, from).await.map(AnswerBody::Fills);
+        }
         TraderAsk::Attach { .. } | TraderAsk::Watch => {
             return Err(Failure::malformed(
                 "ask: a session or a drop copy is attached over the stream, see docs/venue-api.md",
@@ -179,7 +210,7 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
     };
     let reports = trade(shared, placing, key, command)?.await.map_err(|_| PitRefusal::BeginsAgain)?;
     let position = match request.ask {
-        TraderAsk::Status(number) => position(shared, key, number).await?,
+        TraderAsk::Status(number) => position(shared, placing.client, key, number).await?,
         _ => None,
     };
     Ok(AnswerBody::Reports(ReportsBody { reports: reports.iter().map(report_body).collect(), position }))
@@ -188,10 +219,11 @@ pub(super) async fn ask(shared: &PitShared, placing: Placing, body: &RequestBody
 /// Where an open order stands in its queue.
 async fn position(
     shared: &PitShared,
+    client: Client,
     key: PublicKey,
     number: primitives::venue::OrderNumber,
 ) -> Result<Option<PositionBody>, Failure> {
-    let found = of_root(shared, move |root| root.position(&key, &number)).await?;
+    let found = of_root(shared, client, move |root| root.position(&key, &number)).await?;
     Ok(found.map(|of| PositionBody {
         orders_ahead: of.orders_ahead,
         lots_ahead: of.lots_ahead.to_string(),
@@ -199,39 +231,88 @@ async fn position(
     }))
 }
 
-/// Fills of a key, or of the account that it watches, from an index on, with the report that each was told.
-async fn fills(shared: &PitShared, key: PublicKey, from: u64) -> Result<OwnFillsBody, Failure> {
+/// Fills of a key, or of the account that it watches, from an index on, with the report that each was told. They are
+/// read from the journal and signed beside the root's thread, in the turn of the client.
+async fn fills(shared: &PitShared, client: Client, key: PublicKey, from: u64) -> Result<OwnFillsBody, Failure> {
     let watched = shared.watched_by(&key);
-    let found = of_root(shared, move |root| {
-        let fills = root.fills(from, FILLS).map_err(|error| error.to_string())?;
-        let next = fills.last().map_or(from, |fill| fill.index + 1);
-        let is_own = |fill: &VenueFill, side| {
-            let party = fill.party(side);
-            party.key == key || watched == Some(party.account)
-        };
-        let sides = [VenueSide::Buy, VenueSide::Sell];
-        let own = fills
-            .iter()
-            .flat_map(|fill| sides.into_iter().filter(|side| is_own(fill, *side)).map(move |side| (fill, side)));
-        let fills = own.map(|(fill, side)| fill_body(fill, side, &root.report(fill, side))).collect();
-        Ok::<_, String>(OwnFillsBody { fills, next: next.to_string(), settled: root.counts().1.to_string() })
+    let is_own = move |fill: &VenueFill, side| {
+        let party = fill.party(side);
+        party.key == key || watched == Some(party.account)
+    };
+    let turn = shared.gates.reads.take(client).await.map_err(PitRefusal::from)?;
+    let there = shared.fills().ok_or(PitRefusal::BeginsAgain)?;
+    let read = tokio::task::spawn_blocking(move || {
+        let found = fills_page(&there, is_own, from);
+        drop(turn);
+        found
     });
-    found.await?.map_err(|message| Failure::new(StatusCode::NOT_FOUND, "forgotten", message))
+    read.await.map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?
 }
 
-/// Looks at the root, on its own thread.
+/// One page: it ends after so many fills, or own reports, and says where the next one begins.
+fn fills_page(
+    there: &Fills,
+    is_own: impl Fn(&VenueFill, VenueSide) -> bool,
+    from: u64,
+) -> Result<OwnFillsBody, Failure> {
+    let Fills { reader, counts: (count, settled), record } = there;
+    let forgotten = |error: VenueRootError| Failure::new(StatusCode::NOT_FOUND, "forgotten", error.to_string());
+    let (mut own, mut next) = (Vec::new(), from);
+    for fill in reader.fills(*count, *record, from, FILLS).map_err(forgotten)? {
+        if own.len() >= REPORTS {
+            break;
+        }
+        let sides = [VenueSide::Buy, VenueSide::Sell].into_iter().filter(|side| is_own(&fill, *side));
+        own.extend(sides.map(|side| fill_body(&fill, side, &reader.report(&fill, side))));
+        next = fill.index + 1;
+    }
+    Ok(OwnFillsBody { fills: own, next: next.to_string(), settled: settled.to_string() })
+}
+
+/// Looks at the root, on its own thread, in the turn of the client.
 pub(super) async fn of_root<T: Send + 'static>(
     shared: &PitShared,
+    client: Client,
     look: impl FnOnce(&venue::VenueRoot<store::RealDisk>) -> T + Send + 'static,
 ) -> Result<T, Failure> {
+    let turn = shared.gates.looks.take(client).await.map_err(PitRefusal::from)?;
     shared.scope()?;
     let (reply, answer) = oneshot::channel();
     // Who asked may be gone.
     shared.send(PitInput::Ask(Box::new(move |root| drop(reply.send(look(root))))))?;
-    Ok(answer.await.map_err(|_| PitRefusal::BeginsAgain)?)
+    let answer = answer.await.map_err(|_| PitRefusal::BeginsAgain);
+    drop(turn);
+    Ok(answer?)
 }
 
 /// The market of a path.
 pub(super) fn market(text: &str) -> Result<MarketId, Failure> {
     text.parse().map_err(|_| Failure::malformed(format!("market: {text:?} is not the number of a market")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::sync_channel;
+
+    use primitives::SecretKey;
+
+    use super::*;
+
+    /// A trader's requests for fills once read the journal and signed reports on the thread that matches.
+    #[tokio::test]
+    async fn fills_are_answered_while_the_thread_that_matches_answers_nobody() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let root = crate::shared::tests::root(folder.path());
+        // Nobody serves this queue.
+        let (queue, _inputs) = sync_channel(1);
+        let shared = PitShared::new(0, queue);
+        let key = SecretKey::from_seed([5; 32]).public();
+        let refused = fills(&shared, Client::Own, key, 0).await.expect_err("no root runs");
+        assert_eq!(refused.code(), "begins_again");
+        let (reader, counts, record) = (Arc::new(root.fill_reader()), root.counts(), root.last_record());
+        shared.show_fills(Some(Fills { reader, counts, record }));
+        let found = fills(&shared, Client::Own, key, 0).await.expect("answered");
+        assert_eq!((found.fills.len(), &*found.next, &*found.settled), (0, "0", "0"));
+    }
 }

@@ -16,15 +16,16 @@ use futures_util::{SinkExt, StreamExt};
 use primitives::venue::MarketId;
 use primitives::{Address, PublicKey};
 use serde_json::Value;
+use sockets::Client;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot;
 use venue::{SessionNumber, TraderAsk, TraderRequest, session_number};
 
 use super::bodies::{event_body, report_body, signed_request, top_body};
 use super::books::image_body;
-use super::orders::{Placing, ask, check_request, error_body, of_root, place_all};
+use super::orders::{Placing, ask, check_request, error_body, place_all};
 use super::{Api, Failure};
-use crate::events::{BookTop, StepEvents};
+use crate::events::StepEvents;
 use crate::shared::{PitInput, PitRefusal};
 use crate::words::pause_code;
 
@@ -68,6 +69,7 @@ struct Attached {
 
 struct Connection<'a> {
     api: &'a Api,
+    client: Client,
     socket: SplitSink<WebSocket, Message>,
     sequence: u64,
     attached: Option<Attached>,
@@ -81,7 +83,8 @@ type Delivered = Result<(), &'static str>;
 async fn serve(api: &Api, visitor: &Visitor, socket: WebSocket) {
     let (sink, mut source) = socket.split();
     let (attached, watch, books) = (None, None, BTreeSet::new());
-    let mut connection = Connection { api, socket: sink, sequence: 0, attached, watch, books };
+    let client = visitor.client();
+    let mut connection = Connection { api, client, socket: sink, sequence: 0, attached, watch, books };
     let mut events = api.shared.events.subscribe();
     let mut heartbeat = tokio::time::interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -171,7 +174,7 @@ impl Connection<'_> {
             let why = format!("books: a message names at most {BOOKS}; nothing of it was done");
             return self.error(&id, &Failure::malformed(why)).await;
         }
-        let placing = Placing { session: self.attached.map(|of| (of.session, of.key)) };
+        let placing = Placing { client: self.client, session: self.attached.map(|of| (of.session, of.key)) };
         let api = self.api;
         if let Some(body) = attach {
             match self.attach(&body).await {
@@ -202,7 +205,7 @@ impl Connection<'_> {
         let request = signed_request(body).map_err(Failure::malformed)?;
         let (session, ends_orders, dead_man_ms) = match request.ask {
             TraderAsk::Attach { session, ends_orders, dead_man_ms } => (session, ends_orders, dead_man_ms),
-            TraderAsk::Watch => return self.watch(&request),
+            TraderAsk::Watch => return self.watch(&request).await,
             _ => return Err(Failure::malformed("attach: the request asks for something else")),
         };
         if session == 0 {
@@ -214,7 +217,7 @@ impl Connection<'_> {
             return Err(Failure::malformed("attach: this connection has a session: open another one"));
         }
         let shared = &self.api.shared;
-        check_request(shared, &request)?;
+        check_request(shared, self.client, &request).await?;
         let (session, key, link) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;
@@ -223,8 +226,8 @@ impl Connection<'_> {
     }
 
     /// Begins a drop copy.
-    fn watch(&mut self, request: &TraderRequest) -> Result<(), Failure> {
-        check_request(&self.api.shared, request)?;
+    async fn watch(&mut self, request: &TraderRequest) -> Result<(), Failure> {
+        check_request(&self.api.shared, self.client, request).await?;
         let account = self.api.shared.watched_by(&request.key).ok_or(PitRefusal::NoWatcher)?;
         self.watch = Some((request.key, account));
         Ok(())
@@ -247,13 +250,10 @@ impl Connection<'_> {
             return self.error(id, &Failure::malformed(format!("books: a connection has at most {BOOKS}"))).await;
         }
         let api = self.api;
-        let image = of_root(&api.shared, move |root| {
-            Some((root.image(market)?, BookTop::of(root.book(market)?, crate::events::TOP_LEVELS)))
-        });
-        match image.await {
-            Ok(Some((image, top))) => {
+        match api.shared.image(market).await {
+            Ok(Some(found)) => {
                 self.books.insert(market);
-                let image = image_body(market, &image, &top);
+                let image = image_body(market, &found.0, &found.1);
                 self.send(VenueTold::Image { id: id.clone(), image }).await
             }
             Ok(None) => {
@@ -261,7 +261,7 @@ impl Connection<'_> {
                     Failure::new(StatusCode::NOT_FOUND, "market_not_open", format!("market {market} is not open"));
                 self.error(id, &why).await
             }
-            Err(why) => self.error(id, &why).await,
+            Err(why) => self.error(id, &why.into()).await,
         }
     }
 

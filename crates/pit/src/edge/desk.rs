@@ -203,7 +203,7 @@ impl DeskLink {
 
     fn step(&mut self, shared: &PitShared, input: SoupServerInput<'_>) {
         let Some(ouch) = &mut self.ouch else { return };
-        let OuchTurn { bytes, is_over } = ouch.step(shared, input);
+        let OuchTurn { bytes, is_over, .. } = ouch.step(shared, input);
         self.unsent.extend(bytes);
         if is_over {
             self.end(shared);

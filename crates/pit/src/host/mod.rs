@@ -18,20 +18,23 @@ use primitives::venue::{MarketId, OrderNumber};
 use store::RealDisk;
 use tokio::sync::oneshot;
 use venue::{
-    CertifiedFacts, ChainState, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput, VenueRoot,
-    VenueRootError, VenueStop, facts_since, settles_of,
+    CertifiedFacts, ChainState, FillReader, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput,
+    VenueRoot, VenueRootError, VenueStop, facts_since, settles_of,
 };
 
 use crate::chain::{HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::settings::PitSettings;
-use crate::shared::{PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
+use crate::shared::{Fills, PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
 use opening::NoRoot;
 
 /// The most inputs of a step: one record of the journal, one sync.
 const INPUTS_OF_STEP: usize = 4_096;
-/// The most looks at the root between two steps: anybody may ask for an image of a book, and orders do not wait for it.
-const LOOKS_OF_TURN: usize = 4;
+/// How long looks at the root are begun between two steps: anybody may ask for an image of a book, and orders do not
+/// wait for it.
+const LOOKS_OF_TURN: Duration = Duration::from_micros(200);
+/// How much longer than a look the thread works before the next one.
+const WORK_OF_LOOK: u32 = 19;
 /// The longest that the thread sleeps.
 const IDLE: Duration = Duration::from_millis(500);
 /// How long it sleeps while blocks wait for their certificates.
@@ -69,6 +72,8 @@ pub(crate) struct Host {
     settings: PitSettings,
     shared: Arc<PitShared>,
     root: Option<VenueRoot<RealDisk>>,
+    /// Reads the root's fills.
+    reader: Option<Arc<FillReader<RealDisk>>>,
     /// The last state that the root was told.
     told: Option<ChainState>,
     /// How many effects were passed on; unknown before the first root of this process.
@@ -77,6 +82,8 @@ pub(crate) struct Host {
     links: HashMap<SessionNumber, u64>,
     /// Sessions of requests that are attached in the root.
     own_sessions: BTreeSet<SessionNumber>,
+    /// When the next look may be made.
+    look_at: Instant,
     /// Looks that wait, one of each request that is served.
     questions: VecDeque<RootQuestion>,
     /// Markets that cannot be opened.
@@ -96,6 +103,8 @@ impl Host {
             settings,
             shared,
             root: None,
+            reader: None,
+            look_at: Instant::now(),
             told: None,
             passed: None,
             links: HashMap::new(),
@@ -134,13 +143,11 @@ impl Host {
 
     /// How long nothing need be done.
     fn patience(&self) -> Duration {
-        if !self.questions.is_empty() {
-            return Duration::ZERO;
-        }
+        let look = (!self.questions.is_empty()).then(|| self.look_at.saturating_duration_since(Instant::now()));
         let due = self.root.as_ref().and_then(VenueRoot::wants_step_at_ms);
         let due = due.map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(clock_ms()).max(1)));
         let waits = self.shared.heard(|heard| !heard.waiting.is_empty());
-        due.min(if waits { UNCERTIFIED } else { IDLE })
+        due.min(if waits { UNCERTIFIED } else { IDLE }).min(look.unwrap_or(IDLE))
     }
 
     /// Sorts an input into what the step takes and whom it answers.
@@ -212,11 +219,25 @@ impl Host {
             // Who asked may be gone.
             reply.send(()).ok();
         }
-        let root = self.root.as_ref().expect("it runs");
-        let looks = self.questions.len().min(LOOKS_OF_TURN);
-        self.questions.drain(..looks).for_each(|question| question(root));
+        self.look();
         self.keep();
         self.show();
+    }
+
+    /// Serves looks that wait, for a moment. The next ones wait until the thread has had [`WORK_OF_LOOK`] times as much
+    /// for its work: matching has nearly all of its time, however many look.
+    fn look(&mut self) {
+        let Some(root) = &self.root else { return };
+        let begun = Instant::now();
+        if self.questions.is_empty() || begun < self.look_at {
+            return;
+        }
+        while begun.elapsed() < LOOKS_OF_TURN
+            && let Some(question) = self.questions.pop_front()
+        {
+            question(root);
+        }
+        self.look_at = Instant::now() + begun.elapsed() * WORK_OF_LOOK;
     }
 
     /// Gives the root what there is, and tells what it came to.
@@ -349,6 +370,9 @@ impl Host {
             view.markets = markets;
             view.links = self.links.len();
         });
+        let (record, counts) = (root.last_record(), (fills, settled));
+        let reader = self.reader.get_or_insert_with(|| Arc::new(root.fill_reader())).clone();
+        self.shared.show_fills(Some(Fills { reader, counts, record }));
         self.shared.forget_stamps();
         if stopped == Some(VenueStop::Fenced) {
             self.next_incarnation();

@@ -178,7 +178,8 @@ impl Host {
             self.shared.ouch.end_all();
             self.shared.feed.end();
         }
-        (self.root, self.told) = (None, None);
+        (self.root, self.told, self.reader) = (None, None, None);
+        self.shared.show_fills(None);
         self.try_at = Instant::now() + self.patience;
         if !matches!(why, NoRoot::Waits(_)) || self.passed.is_some() {
             self.patience = (self.patience * 2).min(AGAIN_MOST);
@@ -193,7 +194,7 @@ impl Host {
         let is_ready = |of: &u32| incarnation_directory(&self.settings.directory, venue, *of).exists();
         let here = self.root.as_ref().map(|root| root.settings().incarnation);
         if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
-            (self.root, self.passed, self.told) = (None, None, None);
+            (self.root, self.passed, self.told, self.reader) = (None, None, None, None);
             self.own_sessions.clear();
             self.shared.feed.end();
             self.open();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use protocols::soup::server::SoupServerInput;
 use protocols::soup::{SoupPacket, SoupReject};
+use sockets::Client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -25,28 +26,32 @@ pub(crate) const HELLO_BYTES: usize = 1_024;
 
 /// Serves OUCH until told to stop.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped: watch::Receiver<bool>) {
-    let serve = move |stream, _| {
+    let serve = move |stream, from| {
         let shared = shared.clone();
-        async move { welcome(stream, &shared).await }
+        async move { welcome(stream, Client::at(from), &shared).await }
     };
     serve_each(listener, CONNECTIONS, stopped, serve).await;
 }
 
 /// One connection: its session is attached before the login, and detached after the end.
-async fn welcome(mut stream: TcpStream, shared: &PitShared) {
+async fn welcome(mut stream: TcpStream, client: Client, shared: &PitShared) {
     drop(stream.set_nodelay(true));
     let Ok(Some(request)) = tokio::time::timeout(HELLO_TIME, hello(&mut stream)).await else { return };
-    match attach(shared, &request).await {
+    match attach(shared, client, &request).await {
         Ok(mut link) => {
-            talk(stream, shared, &mut link).await;
+            talk(stream, shared, client, &mut link).await;
             link.leave(shared);
         }
         Err(why) => drop(stream.write_all(&refusal_of(&why)).await),
     }
 }
 
-async fn attach(shared: &PitShared, request: &TraderRequest) -> Result<OuchLink, PitRefusal> {
-    let (attaching, attached) = Attaching::ask(shared, request)?;
+async fn attach(shared: &PitShared, client: Client, request: &TraderRequest) -> Result<OuchLink, PitRefusal> {
+    let turn = shared.gates.checks.take(client).await?;
+    let asked = Attaching::ask(shared, request);
+    turn.charge(u64::from(matches!(asked, Err(PitRefusal::Signature))));
+    drop(turn);
+    let (attaching, attached) = asked?;
     attached.await.map_err(|_| PitRefusal::BeginsAgain)?;
     Ok(attaching.link(shared))
 }
@@ -78,7 +83,7 @@ pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
 }
 
 /// Runs the session's machine until its connection ends.
-async fn talk(stream: TcpStream, shared: &PitShared, link: &mut OuchLink) {
+async fn talk(stream: TcpStream, shared: &PitShared, client: Client, link: &mut OuchLink) {
     let (mut source, mut sink) = stream.into_split();
     let mut news = link.news();
     let (mut unsent, mut buffer) = (Vec::new(), vec![0; 16 << 10]);
@@ -104,7 +109,17 @@ async fn talk(stream: TcpStream, shared: &PitShared, link: &mut OuchLink) {
             (0, taken) => SoupServerInput::Sent(taken),
             (received, _) => SoupServerInput::Received(&buffer[..received]),
         };
-        let OuchTurn { bytes, is_over } = link.step(shared, input);
+        // What it says may have signatures to check.
+        let turn = match received {
+            0 => None,
+            _ => match shared.gates.sessions.take(client).await {
+                Ok(turn) => Some(turn),
+                Err(_) => return,
+            },
+        };
+        let OuchTurn { bytes, is_over, forged } = link.step(shared, input);
+        drop(turn);
+        shared.gates.checks.charge(client, forged);
         unsent.extend(bytes);
         if is_over {
             drop(tokio::time::timeout(HELLO_TIME, sink.write_all(&unsent)).await);

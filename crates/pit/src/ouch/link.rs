@@ -20,6 +20,8 @@ use super::{DAY_MS, market_of, symbol_of};
 use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
 
+/// False signatures with which a link ends: whoever has the session's key can sign.
+const FORGED_MOST: u64 = 256;
 /// How often a session that speaks resets its dead man's timer, in milliseconds.
 const HEARTBEAT_MS: u64 = 500;
 
@@ -76,6 +78,8 @@ pub struct OuchTurn {
     pub bytes: Vec<u8>,
     /// Whether the link ends after that.
     pub is_over: bool,
+    /// Orders of the session's key whose signatures were false.
+    pub forged: u64,
 }
 
 /// A session's link.
@@ -84,6 +88,8 @@ pub struct OuchLink {
     soup: SoupServer,
     /// When its dead man's timer was reset last.
     spoke_ms: u64,
+    /// Signatures of it that were false.
+    forged: u64,
 }
 
 impl OuchLink {
@@ -94,7 +100,7 @@ impl OuchLink {
             session.link.subscribe()
         });
         let soup = SoupServer::new(SoupLimits::default(), host.now_ms());
-        OuchLink { link: Link { of, changed }, soup, spoke_ms: 0 }
+        OuchLink { link: Link { of, changed }, soup, spoke_ms: 0, forged: 0 }
     }
 
     /// Told when there is something new for the session; closed when its day is over.
@@ -125,7 +131,7 @@ impl OuchLink {
         self.keep_alive(host, input);
         let mut effects = self.soup(host, input);
         while !effects.is_empty() && !turn.is_over {
-            hear_all(host, &self.link, &effects);
+            turn.forged += hear_all(host, &self.link, &effects);
             let mut next = Vec::new();
             for effect in effects {
                 match effect {
@@ -141,6 +147,11 @@ impl OuchLink {
                 }
             }
             effects = next;
+        }
+        self.forged += turn.forged;
+        if self.forged > FORGED_MOST {
+            tracing::debug!(session = self.link.of.session, "an OUCH session's link ends: its signatures are false");
+            turn.is_over = true;
         }
         turn
     }
@@ -161,8 +172,8 @@ impl OuchLink {
 }
 
 /// What the messages of the participant do, in their order. The signatures of those that came together are checked in
-/// one batch, which costs half of what single checks do.
-fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) {
+/// one batch, which costs half of what single checks do. Returns how many signatures were false.
+fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> u64 {
     let bytes = effects.iter().filter_map(|effect| match effect {
         SoupServerEffect::Message(bytes) => Some(bytes),
         _ => None,
@@ -175,12 +186,14 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) {
         Some(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
         _ => Vec::new(),
     };
+    let forged = checked.iter().filter(|order| order.is_none()).count() as u64;
     let mut checked = checked.into_iter();
     for heard in heard {
         let is_own = heard.signed.is_some_and(|signed| signed.key == link.of.key);
         let order = is_own.then(|| checked.next().flatten()).flatten();
         hear(host, link, heard, order);
     }
+    forged
 }
 
 /// A message of the participant, with its order if it has one.

@@ -8,10 +8,17 @@ mod chain;
 #[path = "../over_edge/participant.rs"]
 mod participant;
 
-use chain::{ANN, BEN, Chain};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use chain::{ANN, BEN, Chain, trading};
 use fairnet::EdgeRules;
 use participant::Trader;
+use pit::door::bodies::request_body;
+use primitives::Digest;
 use protocols::ouch::{OuchCancel, OuchInbound, OuchOutbound};
+use serde_json::{Value, json};
+use venue::{RequestScope, TraderAsk, TraderRequest};
 
 fn accepted(trader: &mut Trader, user_ref: u32) {
     let answer = trader.next(|message| matches!(message, OuchOutbound::Accepted(_) | OuchOutbound::Rejected(_)));
@@ -22,6 +29,46 @@ fn executed(trader: &mut Trader) -> (u32, u32) {
     let answer = trader.next(|message| matches!(message, OuchOutbound::Executed(_)));
     let OuchOutbound::Executed(of) = answer else { unreachable!() };
     (of.user_ref, of.quantity)
+}
+
+/// Asks the venue over HTTP for fills of a trader, signed for a network.
+fn ask(chain: &Chain, network: Digest, origin: &str) -> (u16, Value) {
+    let scope = RequestScope { network, venue: 0, incarnation: 0 };
+    let request = TraderRequest::sign(&scope, &trading(ANN), pit::clock_ms(), TraderAsk::Fills(0));
+    let body = serde_json::to_string(&request_body(&request)).expect("plain data");
+    let mut stream = TcpStream::connect(chain.pit.address()).expect("it listens");
+    let head = format!(
+        "POST /v1/venue/requests HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{origin}\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status");
+    (status, serde_json::from_str(body).unwrap_or_default())
+}
+
+/// Fills are told over HTTP with their reports; what is forged is charged to its address, and a page of another site
+/// reaches nothing.
+fn fills_over_http(chain: &Chain, fills: u64) {
+    let (status, told) = ask(chain, chain.network, "");
+    let own = told["fills"].as_array().expect("fills");
+    assert_eq!((status, own.len() as u64, &told["next"]), (200, fills, &json!(fills.to_string())), "{told}");
+    assert!(own.iter().all(|fill| fill["report"].as_str().is_some_and(|report| report.len() > 64)), "{told}");
+    assert_eq!(ask(chain, chain.network, "Origin: https://page.example\r\n").0, 403);
+    let mut forged = 0;
+    let told = loop {
+        match ask(chain, Digest([9; 32]), "") {
+            (400, told) if told["error"]["code"] == "signature" => forged += 1,
+            (_, told) => break told,
+        }
+        assert!(forged < 100_000, "its budget ends");
+    };
+    assert_eq!(told["error"]["code"], "too_much_was_false", "after {forged}: {told}");
+    let message = told["error"]["message"].as_str().unwrap_or_default();
+    assert!(forged >= 512 && message.contains("send it again in"), "after {forged}: {told}");
 }
 
 #[test]
@@ -48,6 +95,7 @@ fn markets_go_on_when_the_pipeline_ends_and_begins_again_while_trading() {
         chain.settle(fills);
         assert_eq!(chain.pit.view().links, 2, "no session has ended");
     }
+    fills_over_http(&chain, fills);
     // The first order kept its place before those that came while there was no pipeline.
     ben.enter(7, b'S', 100, 4);
     accepted(&mut ben, 7);

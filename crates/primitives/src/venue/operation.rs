@@ -445,6 +445,17 @@ impl VenueOperation {
         }
     }
 
+    /// How many signatures it carries at most.
+    pub fn carried_count(&self) -> usize {
+        match self {
+            VenueOperation::Settle(settle) => settle.orders.len(),
+            VenueOperation::Authorize { .. } => 1,
+            VenueOperation::Accuse(_) => 2,
+            VenueOperation::Claim(_) => 3,
+            _ => 0,
+        }
+    }
+
     /// The name of what it does.
     pub fn name(&self) -> &'static str {
         match self {

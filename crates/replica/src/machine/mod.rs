@@ -469,7 +469,7 @@ impl<D: Disk + Clone> Replica<D> {
         let sub_block = SubBlock::from_payload(u32::from(peer), payload).expect("checked by the engine");
         if !self.engine.follows() {
             let SubBlock { native, ethereum, .. } = sub_block;
-            self.job(Job::Submit { native, ethereum });
+            self.job(Job::Submit { from: peer, native, ethereum });
         }
     }
 

@@ -79,7 +79,7 @@ impl SimNetwork {
                 let delay = 50 + self.dice.below(500);
                 self.later(of, delay, Due::Pool);
             }
-            Job::Submit { native, ethereum } => {
+            Job::Submit { native, ethereum, .. } => {
                 for bytes in ethereum {
                     self.check_handed_ethereum(of, &bytes);
                     self.enter_ethereum(of, bytes);

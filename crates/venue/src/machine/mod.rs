@@ -173,6 +173,11 @@ impl VenueMachine {
         self.markets.get(&market).map(|market| &market.book)
     }
 
+    /// The number of the last event of a market that was told.
+    pub(crate) fn told(&self, market: MarketId) -> Option<u64> {
+        self.markets.get(&market).map(|of| of.told)
+    }
+
     /// A market as readers of market data know it.
     pub(crate) fn image(&self, market: MarketId) -> Option<MarketImage> {
         let of = self.markets.get(&market)?;
