@@ -2,13 +2,15 @@
 //!
 //! - *Results* go to standard output. If one cannot be written, the command goes on with its work, and then ends with 1
 //!   and a sentence. A reader that closed the pipe has read what it wanted, as `head` does: that is no error.
-//! - *The log and remarks* go to standard error by one thread. Nobody waits for it, and nobody fails by it: lines that
-//!   cannot be written are counted, and the first one that can be is followed by their number.
+//! - *The log and remarks* go to standard error by one thread. Nobody fails by it: lines that cannot be written are
+//!   counted, and the first one that can be is followed by their number. Nobody waits for a reader that does not read;
+//!   otherwise a result comes after what was logged before it.
 
 use std::collections::VecDeque;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +51,9 @@ impl Out {
 
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if HAS_ERRORS.load(Ordering::Relaxed) {
+            ERRORS.drain(ORDER_PATIENCE);
+        }
         match takes_no_more() {
             true => Ok(bytes.len()),
             false => self.tried(io::stdout().write(bytes), bytes.len()),
@@ -78,6 +83,10 @@ pub(crate) fn finish(code: ExitCode) -> ExitCode {
 const WAITING_MAX: usize = 1 << 20;
 /// How long the end of a command waits for the reader of standard error.
 const END_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a result waits for what was logged before it.
+const ORDER_PATIENCE: Duration = Duration::from_millis(100);
+/// Whether anything was ever logged.
+static HAS_ERRORS: AtomicBool = AtomicBool::new(false);
 
 /// What waits to be written to standard error.
 #[derive(Default)]
@@ -87,6 +96,8 @@ struct Waiting {
     /// Lines that were not written.
     lost: u64,
     is_writing: bool,
+    /// Somebody waited in vain, and nothing was written since.
+    is_stuck: bool,
 }
 
 struct Errors {
@@ -106,6 +117,7 @@ impl Errors {
     }
 
     fn push(&self, line: Vec<u8>) {
+        HAS_ERRORS.store(true, Ordering::Relaxed);
         let mut waiting = self.waiting();
         if waiting.bytes + line.len() > WAITING_MAX {
             waiting.lost += 1;
@@ -121,7 +133,7 @@ impl Errors {
             let line = self.next();
             let failed = io::stderr().write_all(&line).err();
             let mut waiting = self.waiting();
-            waiting.is_writing = false;
+            (waiting.is_writing, waiting.is_stuck) = (false, false);
             waiting.lost += u64::from(failed.is_some());
             let lost = if failed.is_none() { std::mem::take(&mut waiting.lost) } else { 0 };
             self.changed.notify_all();
@@ -141,9 +153,11 @@ impl Errors {
         line
     }
 
-    fn drain(&self) {
-        let is_busy = |waiting: &mut Waiting| waiting.is_writing || !waiting.lines.is_empty();
-        drop(self.changed.wait_timeout_while(self.waiting(), END_PATIENCE, is_busy));
+    fn drain(&self, patience: Duration) {
+        let is_busy = |waiting: &mut Waiting| !waiting.is_stuck && (waiting.is_writing || !waiting.lines.is_empty());
+        let waited = self.changed.wait_timeout_while(self.waiting(), patience, is_busy);
+        let (mut waiting, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        waiting.is_stuck |= timeout.timed_out();
     }
 }
 
@@ -154,7 +168,7 @@ pub(crate) fn note(text: Arguments) {
 
 /// Waits until the log is written, but not for a reader that does not read.
 pub(crate) fn drain() {
-    ERRORS.drain();
+    ERRORS.drain(END_PATIENCE);
 }
 
 /// Where the log goes.

@@ -13,7 +13,8 @@
 //! time that it was given, also if etcd is down: then nobody leads for longer than the last lease.
 //!
 //! The epoch is *fenced*: it is written only in a transaction that finds the first key free (a claim) or under the
-//! writer's own lease (a renewal). So what a root of before writes late changes nothing, and no two roots have an epoch.
+//! writer's own lease (a renewal). So what a root of before writes late changes nothing, and no two roots have one
+//! epoch.
 
 mod access;
 #[cfg(test)]
@@ -27,7 +28,6 @@ use std::time::Duration;
 
 use access::Access;
 pub use access::EtcdLogin;
-
 use fairnet::{EPOCHS, Nanos, RootSuccession, SuccessionEffect, SuccessionInput, SuccessionRules};
 use serde_json::{Value, json};
 
