@@ -70,6 +70,11 @@ pub struct PlacedOrderBody {
     pub why: Option<Cow<'static, str>>,
     /// Units that rest.
     pub left: String,
+    /// Units sold, in all of its fills.
+    pub sold: String,
+    /// Units received, net of commission, in all of its fills; null if these are too many for the answer: `fills` has
+    /// them by pages.
+    pub bought: Option<String>,
     /// The last height that changed it.
     pub changed_height: u64,
 }

@@ -46,6 +46,15 @@ pub struct DoorMarketBody {
     pub lots_max: u32,
     /// The most fees of an order, in millionths.
     pub fee_cap_ppm: u32,
+    /// What the venue takes of a maker, in millionths; a rebate is negative.
+    pub maker_ppm: Option<i32>,
+    /// What the venue takes of a taker.
+    pub taker_ppm: Option<u32>,
+    /// The fewest lots of an order.
+    pub lots_min: Option<u32>,
+    /// What an order must be worth, in quote units, at the worst price that it may get: its tick, for a buy also the
+    /// best sale that it meets. So its fees pay for its entry on the ledger.
+    pub least_quote_units: Option<String>,
     /// `trading`, `call`, `halted`, or `closed` where the root has not opened it.
     pub phase: String,
     /// The best buy, in ticks.

@@ -1,7 +1,7 @@
 //! Keys on disk: encrypted with a passphrase (Argon2id, XChaCha20-Poly1305), readable only by their owner.
 
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -150,10 +150,14 @@ pub fn write_under(path: &Path, key: &SecretKey, passphrase: &str) -> Result<(),
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(KeyError::disk(parent))?;
     }
+    // It gets its name once it is whole: a disk that is full leaves no key that cannot be opened.
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
-        let mut out = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        out.write_all(&bytes)?;
-        out.sync_all()
+        let mut unfinished = tempfile::Builder::new().prefix(".").suffix(".unfinished").tempfile_in(folder)?;
+        unfinished.write_all(&bytes)?;
+        unfinished.as_file().sync_all()?;
+        unfinished.persist_noclobber(path).map_err(|error| error.error)?;
+        std::fs::File::open(folder)?.sync_all()
     };
     write().map_err(KeyError::disk(path))
 }

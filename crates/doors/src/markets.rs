@@ -286,10 +286,28 @@ pub fn place_of(cursor: &str) -> Option<Place> {
     Some(Place { limit: limit.parse().ok()?, account: account.parse().ok()?, id: id.parse().ok()? })
 }
 
-/// A market's price in the recent batches below a height in which it traded, oldest first.
-pub fn history(views: &Views, symbols: &Symbols, sides: Sides, before: Height, limit: usize) -> HistoryBody {
-    let chosen = |batch: &&Arc<BatchSummary>| batch.height < before && volumes(&batch.batch, sides) != (0, 0);
-    let recent: Vec<_> = views.batches().rev().filter(chosen).take(limit).collect();
+/// Which of the batches that are kept.
+pub(crate) struct HistoryOfMarket {
+    pub below: Height,
+    /// The first ones of this time and later; otherwise the last ones.
+    pub since_ms: Option<u64>,
+    pub limit: usize,
+}
+
+/// A market's price in recent batches in which it traded, oldest first.
+pub(crate) fn history(views: &Views, symbols: &Symbols, sides: Sides, part: HistoryOfMarket) -> HistoryBody {
+    let HistoryOfMarket { below, since_ms, limit } = part;
+    let chosen = |batch: &&Arc<BatchSummary>| {
+        let is_in = batch.height < below && since_ms.is_none_or(|since_ms| batch.time_ms >= since_ms);
+        is_in && volumes(&batch.batch, sides) != (0, 0)
+    };
+    let mut found: Vec<_> = match since_ms {
+        Some(_) => views.batches().filter(chosen).take(limit).collect(),
+        None => views.batches().rev().filter(chosen).take(limit).collect(),
+    };
+    if since_ms.is_none() {
+        found.reverse();
+    }
     let point = |batch: &Arc<BatchSummary>| {
         let valuations = &batch.batch.valuations;
         let price_units = price(valuations[sides.base.0 as usize], valuations[sides.quote.0 as usize]);
@@ -301,8 +319,5 @@ pub fn history(views: &Views, symbols: &Symbols, sides: Sides, before: Height, l
             base_volume: volumes(&batch.batch, sides).0.to_string(),
         }
     };
-    HistoryBody {
-        market: symbols.market(sides.base, sides.quote),
-        points: recent.into_iter().rev().map(point).collect(),
-    }
+    HistoryBody { market: symbols.market(sides.base, sides.quote), points: found.into_iter().map(point).collect() }
 }

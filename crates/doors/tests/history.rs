@@ -134,6 +134,8 @@ fn fills_add_up_over_batches_and_are_listed() {
         let sum = |field: &str| fills.iter().map(|fill| units(&fill[field])).sum::<u64>();
         assert_eq!((units(&part["sold"]), units(&part["bought"])), (sum("sold"), sum("bought")));
         assert_eq!(units(&part["sold"]) + units(&part["order"]["left"]), 100_000);
+        assert_eq!((&part["order"]["sold"], &part["order"]["bought"]), (&part["sold"], &part["bought"]));
+        assert_eq!(get(server, &path("orders"))["orders"][0], part["order"], "the list says what it moved, too");
         let listed = get(server, &path("fills"));
         assert_eq!(listed["fills"], part["fills"]);
         assert_eq!(get(server, &path("fills?offer=1"))["fills"], part["fills"]);

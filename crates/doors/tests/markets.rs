@@ -10,7 +10,7 @@ use std::sync::Arc;
 use fake::Fake;
 use open::{get, loopback, with_node};
 use primitives::{AssetId, Body, Life, Operation, PublicKey, Sequence, Signature, Transaction};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const SELLER: PublicKey = PublicKey([1; 32]);
 const BUYER: PublicKey = PublicKey([2; 32]);
@@ -138,8 +138,22 @@ fn a_trade_is_in_history_candles_and_lists_at_one_price() {
         }
         assert_eq!(get(server, "/v1/markets/EUR/USD/history?before=3")["points"].as_array().map(Vec::len), Some(1));
         assert_eq!(get(server, "/v1/markets/EUR/USD/history?limit=1")["points"][0]["height"], 3, "the newest");
+        let since = |time: &Value, more: &str| {
+            let page = get(server, &format!("/v1/markets/EUR/USD/history?since_ms={time}{more}"));
+            page["points"].as_array().expect("points").iter().filter_map(|of| of["height"].as_u64()).collect::<Vec<_>>()
+        };
+        let times = [&points[0]["time_ms"], &points[1]["time_ms"]];
+        assert_eq!((since(times[0], "&limit=1"), since(times[0], "")), (vec![1], vec![1, 3]), "the first ones");
+        assert_eq!((since(times[1], ""), since(&json!(u64::MAX), "")), (vec![3], vec![]));
         for interval in ["1m", "5m", "15m", "1h", "4h", "1d"] {
             let body = get(server, &format!("/v1/markets/EUR/USD/candles?interval={interval}"));
+            let from = |time: u64| {
+                let page = get(server, &format!("/v1/markets/EUR/USD/candles?interval={interval}&since_ms={time}"));
+                page["candles"].clone()
+            };
+            let begins = body["candles"][0]["time_ms"].as_u64().expect("a time");
+            assert_eq!((from(0), from(begins)), (body["candles"].clone(), body["candles"].clone()));
+            assert_eq!(from(begins + 1), json!([]), "{interval}: it begins before");
             assert_eq!((&body["market"], &body["interval"]), (&"EUR/USD".into(), &interval.into()));
             let candle = &body["candles"][0];
             assert_eq!(body["candles"].as_array().map(Vec::len), Some(1), "the chain is three seconds old: {body}");

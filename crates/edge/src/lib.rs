@@ -25,7 +25,7 @@ pub use clock::EdgeClock;
 pub use datagrams::{BATCH, DATAGRAM_BYTES, DatagramLosses, DatagramSocket};
 pub use emulator::EmulatedLinks;
 #[cfg(feature = "etcd")]
-pub use etcd::{EtcdError, EtcdRoots};
+pub use etcd::{EtcdError, EtcdLogin, EtcdRoots};
 pub use host::{EdgeHost, HostHandle, HostOptions};
 pub use participants::{DoorLimits, ParticipantDoor};
 pub use sample::{sample_quotes, sample_quotes_of_packet};

@@ -1,15 +1,19 @@
 //! The operator's settings of a venue: the section `[venue]` of the configuration.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fairnet::EdgeRules;
+use primitives::AssetId;
 use primitives::venue::VenueId;
 use serde::{Deserialize, Serialize};
-use venue::{MarketSettings, VenueKeys, VenueLimits};
+use venue::{MarketSettings, VenueKeys, VenueLimits, VenueSettings};
 
 use crate::edge::{EdgeSettings, EdgeStartError};
 
+/// What takers pay where the operator does not say it, in millionths.
+const TAKER_PPM: u32 = 500;
 /// How long before a deadline a root on a machine of its own stops sleeping, ns.
 const SPIN: u64 = 60_000;
 
@@ -48,6 +52,10 @@ pub struct VenueConfig {
     pub taker_ppm: u32,
     /// The fewest lots of an order.
     pub lots_min: u32,
+    /// Whether orders must be large enough for fees to pay for what their entries cost the operator on the ledger.
+    pub covers_entries: bool,
+    /// What one ledger fee is worth in units of a quote asset, by the asset's number; of asset 0 the chain says it.
+    pub fee_worth: BTreeMap<String, u64>,
     /// The most heights that an order lives.
     pub life_heights: u64,
     /// Matching pauses after so many milliseconds without a block.
@@ -75,8 +83,10 @@ impl Default for VenueConfig {
             edge_tls: false,
             edge_clock_error_ns: None,
             maker_ppm: market.maker_ppm,
-            taker_ppm: market.taker_ppm,
+            taker_ppm: TAKER_PPM,
             lots_min: market.lots_min,
+            covers_entries: true,
+            fee_worth: BTreeMap::new(),
             life_heights: limits.life_heights,
             quiet_ms: limits.quiet_ms,
             snapshot_records: 100_000,
@@ -111,10 +121,28 @@ impl VenueConfig {
         Ok(Some(EdgeSettings { listen: [listen; 2], secret, rules, clock_error, spin, is_encrypted }))
     }
 
-    /// How its markets are run.
-    pub(crate) fn market(&self) -> MarketSettings {
+    /// How a market with this quote asset is run.
+    ///
+    /// # Errors
+    /// A sentence, if nothing could pay for entries.
+    pub(crate) fn market(&self, quote: AssetId, root: &VenueSettings) -> Result<MarketSettings, String> {
         let VenueConfig { maker_ppm, taker_ppm, lots_min, .. } = *self;
-        MarketSettings { maker_ppm, taker_ppm, lots_min, ..MarketSettings::default() }
+        let market = MarketSettings { maker_ppm, taker_ppm, lots_min, ..MarketSettings::default() };
+        if !self.covers_entries || root.terms.fee == 0 {
+            return Ok(market);
+        }
+        let known = if quote == AssetId(0) { Some(root.terms.fee) } else { None };
+        let worth = self.fee_worth.get(&quote.0.to_string()).copied().or(known).ok_or_else(|| {
+            format!(
+                "[venue] fee_worth says nothing of asset {0}: say what a ledger fee is worth in its units, or set \
+                 covers_entries = false and pay for entries yourself",
+                quote.0
+            )
+        })?;
+        let none = "[venue] maker_ppm and taker_ppm: no fees of an order pay for its entry on the ledger: raise them, \
+                    lower life_heights, or set covers_entries = false and pay for entries yourself";
+        let quote_min = root.covering(&market, worth).ok_or(none)?;
+        Ok(MarketSettings { quote_min, ..market })
     }
 }
 

@@ -52,6 +52,7 @@ refusals! {
     38 "too_many_keys" OrderRefusal::TooManyKeys(_),
     39 "phase" OrderRefusal::Phase,
     40 "market_settings" OrderRefusal::MarketSettings,
+    41 "too_small" OrderRefusal::TooSmall(_),
 }
 
 /// The number of an order that is not what its signature says, in OUCH.

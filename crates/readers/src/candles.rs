@@ -9,6 +9,7 @@
 //! the oldest batch known here, or of which older candles made room for newer ones, is not shown.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use ledger::Batch;
 use primitives::{AssetId, Height};
@@ -241,8 +242,33 @@ impl Candles {
             }
         }
         joined.reverse();
-        if is_natural(sides) { joined } else { joined.into_iter().map(Candle::inverted).collect() }
+        shown(sides, joined)
     }
+
+    /// The first `limit` candles of a market that begin in a range of times, oldest first.
+    pub fn since_time(&self, sides: Sides, interval: Interval, times: Range<u64>, limit: usize) -> Vec<Candle> {
+        let Some(series) = self.series.get(&key(sides, interval)) else { return Vec::new() };
+        let since_ms = self.known_since_ms().max(series.cut_ms).max(times.start);
+        // Those that are kept begin no earlier than what they are joined to.
+        let kept = series.by_time.range(since_ms..).map(|(_, candle)| candle);
+        let mut joined: Vec<Candle> = Vec::new();
+        for candle in kept {
+            let time_ms = candle.time_ms - candle.time_ms % interval.milliseconds();
+            let full = joined.len() == limit;
+            match joined.last_mut() {
+                _ if !(since_ms..times.end).contains(&time_ms) => {}
+                Some(last) if last.time_ms == time_ms => *last = last.join(*candle),
+                _ if full => break,
+                _ => joined.push(Candle { time_ms, ..*candle }),
+            }
+        }
+        shown(sides, joined)
+    }
+}
+
+/// In a market's own terms.
+fn shown(sides: Sides, candles: Vec<Candle>) -> Vec<Candle> {
+    if is_natural(sides) { candles } else { candles.into_iter().map(Candle::inverted).collect() }
 }
 
 /// Whether a market's candles are kept with these sides.

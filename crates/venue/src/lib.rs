@@ -136,7 +136,8 @@
 //! - *The outbox is the journal.* A settle follows from its record, which has its digest; there is no second log.
 //! - *The operator bounds its own fees*: what an order's entry costs grows with its life, and what a fill costs does
 //!   not fall with its lots. So a root has a longest life and markets a least order; the balance covers every order
-//!   that an arriving one may meet as if it lived that long.
+//!   that an arriving one may meet as if it lived that long. An order that is used up pays for the entries of its
+//!   fills, whoever cancels what else they met ([`VenueSettings::covering`]).
 //! - *An incarnation outlives its operator*, as its report keys do: a change of operator pauses the root and does not
 //!   stop it.
 

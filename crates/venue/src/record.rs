@@ -5,7 +5,7 @@
 //!
 //! | record | bytes |
 //! |---|---|
-//! | first | 0, version 1, [`VenueSettings`] |
+//! | first | 0, version 2, [`VenueSettings`] |
 //! | others | 1, the time of the step, its inputs, the digest of what it came to |
 //!
 //! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. A record
@@ -20,7 +20,7 @@ use crate::settings::VenueSettings;
 
 const FOUNDED: u8 = 0;
 const STEP: u8 = 1;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CONTEXT: &str = "walras 2026 venue root outcome v1";
 
 /// A record that was read.

@@ -1,9 +1,9 @@
 //! Why orders are refused, end, and why a root pauses or stops.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::AssetId;
 use primitives::Height;
 use primitives::venue::OrderNumber;
+use primitives::{Amount, AssetId};
 
 /// Why an order, a replacement or a cancel is refused; where there is a next valid value, it is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize, thiserror::Error)]
@@ -144,6 +144,12 @@ pub enum OrderRefusal {
     /// The settings of a market are impossible.
     #[error("the market's settings are impossible, or it is open already")]
     MarketSettings,
+    /// Fees of the order would not pay for its entry on the ledger.
+    #[error(
+        "too small for its fees to pay for its entry on the ledger: at the worst price that it may get for them, it \
+         must be worth {0} units of the quote asset"
+    )]
+    TooSmall(Amount),
 }
 
 /// Why an open order ended.

@@ -15,7 +15,7 @@ use crate::reader::{FillReader, report};
 use crate::record::{JournalRecord, decode, encode_founded, encode_outcome, encode_step, outcome_digest};
 use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
-use crate::settings::VenueSettings;
+use crate::settings::{MarketSettings, VenueSettings};
 
 /// Fewer effects are signed on the thread of the step: a report's signature costs more than the rest of its fill, and
 /// still less than to wake another thread.
@@ -352,6 +352,11 @@ impl<D: Disk> VenueRoot<D> {
     /// The book of an open market.
     pub fn book(&self, market: MarketId) -> Option<&matching::Book> {
         self.machine.book(market)
+    }
+
+    /// How an open market is run.
+    pub fn market_settings(&self, market: MarketId) -> Option<&MarketSettings> {
+        self.machine.market_settings(market)
     }
 }
 

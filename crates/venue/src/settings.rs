@@ -3,7 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use matching::BookLimits;
 use primitives::venue::{Delay, GROUP_FILLS_MAX, PPM, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueId, VenueOperator};
-use primitives::{Amount, Digest, Height};
+use primitives::{Amount, Digest, Height, MAX_ISSUED, WEIGHT_BYTES};
 
 /// The most bytes of an order in a settle, with its signature.
 pub(crate) const ORDER_BYTES_MAX: usize = 32 + 4 + 10 + 10 + 3 + 4 + 4 + 8 + 9 + 4 + 65;
@@ -11,6 +11,18 @@ pub(crate) const ORDER_BYTES_MAX: usize = 32 + 4 + 10 + 10 + 3 + 4 + 4 + 8 + 9 +
 pub(crate) const FILL_BYTES: usize = 2 + 2 + 4 + 4 + 8 + 8 + 1;
 /// Bytes of a settle without orders and fills.
 pub(crate) const SETTLE_BYTES: usize = 4 + 4 + 8 + 4 + 4;
+
+// What a settle weighs, as `primitives` counts it, rounded up.
+pub(crate) const FILL_WEIGHT: u64 = 256 + FILL_BYTES as u64;
+const SIGNATURE_WEIGHT: u64 = 512;
+const ENTRY_WEIGHT: u64 = 256;
+const LIFE_HEIGHTS: u64 = 1_024;
+
+/// What an order weighs in a settle that makes its entry, if it still lives so many heights; with 0 also without one.
+pub(crate) fn entry_weight(life: Height) -> u64 {
+    let lives = (life / LIFE_HEIGHTS).saturating_add(1);
+    lives.saturating_mul(ENTRY_WEIGHT).saturating_add(ORDER_BYTES_MAX as u64 + SIGNATURE_WEIGHT)
+}
 
 /// Terms of the chain that settles judge by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -98,6 +110,9 @@ pub struct MarketSettings {
     pub taker_ppm: u32,
     /// The fewest lots of an order: each fill costs the operator fees, however small it is.
     pub lots_min: u32,
+    /// The least that an order is worth, in quote units, at the worst price for its fees: see
+    /// [`VenueSettings::covering`]. 0 asks for nothing.
+    pub quote_min: Amount,
     /// The most open orders.
     pub orders: u32,
     /// The most open orders of an account.
@@ -115,6 +130,7 @@ impl Default for MarketSettings {
             maker_ppm: 0,
             taker_ppm: 0,
             lots_min: 1,
+            quote_min: 0,
             orders: 1 << 16,
             orders_of_account: 1_024,
             window_base: 1,
@@ -180,6 +196,25 @@ impl VenueSettings {
     pub(crate) fn group_max(&self) -> u32 {
         let room = (self.terms.settle_bytes as usize).saturating_sub(SETTLE_BYTES + ORDER_BYTES_MAX);
         (room / (ORDER_BYTES_MAX + FILL_BYTES)).clamp(1, GROUP_FILLS_MAX) as u32
+    }
+
+    /// What an order of a market must be worth so that the fees of traders pay for what their orders cost on the
+    /// ledger, where a ledger fee is worth so many quote units. `None` if there are no fees that could.
+    ///
+    /// A fill makes at most two entries and uses at least one order up. So there are no more fills than orders that are
+    /// used up, and each of these pays for one fill and its entries if half of its fees do: the other half belongs to
+    /// the orders that it met. Each side's fee is rounded down by less than a unit.
+    pub fn covering(&self, market: &MarketSettings, fee_worth: Amount) -> Option<Amount> {
+        if fee_worth == 0 {
+            return Some(0);
+        }
+        let weight =
+            entry_weight(self.life_max()).checked_mul(2)?.checked_add(FILL_WEIGHT + SETTLE_BYTES as u64 + 1)?;
+        let cost = u128::from(weight.div_ceil(WEIGHT_BYTES)).checked_mul(fee_worth.into())?.checked_add(2)?;
+        let ppm =
+            u128::try_from(i64::from(market.taker_ppm) + i64::from(market.maker_ppm)).ok().filter(|ppm| *ppm > 0)?;
+        let worth = cost.checked_mul(2 * u128::from(PPM))?.div_ceil(ppm);
+        Amount::try_from(worth).ok().filter(|worth| *worth <= MAX_ISSUED)
     }
 
     /// The size of the book of a market.

@@ -1,6 +1,6 @@
 //! `walras demo`: an exchange with traders, in one command.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -166,7 +166,7 @@ impl Demo {
         let restored = node::recover_state(disk, Options::default(), &genesis)?;
         let audit = restored.ledger.audit();
         let sound = audit.is_ok();
-        self.report(&tally, seconds, audit, (edge.as_ref(), at_venue), json)?;
+        self.report(&tally, seconds, audit, (edge.as_ref(), at_venue), json);
         Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
@@ -323,11 +323,10 @@ impl Demo {
         audit: Result<Vec<ledger::Audit>, ledger::AuditError>,
         (edge, at_venue): (Option<&DemoEdge>, serde_json::Value),
         json: bool,
-    ) -> anyhow::Result<()> {
+    ) {
         let mean = tally.utility.iter().sum::<f64>() / tally.utility.len().max(1) as f64;
         let worst = tally.utility.iter().copied().fold(0.0, f64::max);
         let conservation = audit.as_ref().map_or_else(ToString::to_string, |_| "holds".to_string());
-        let mut out = std::io::stdout().lock();
         if json {
             let report = json!({
                 "seconds": seconds,
@@ -348,26 +347,23 @@ impl Demo {
                 "edge": edge.map(DemoEdge::report),
                 "venue": at_venue,
             });
-            writeln!(out, "{report}")?;
-            return Ok(());
+            println!("{report}");
+            return;
         }
-        writeln!(out, "\n{} blocks in {seconds:.1} s", tally.blocks)?;
-        writeln!(
-            out,
+        println!("\n{} blocks in {seconds:.1} s", tally.blocks);
+        println!(
             "transactions   {} committed, {} rejected at intake, {} refused in blocks",
             tally.committed, tally.rejected, tally.refused
-        )?;
-        writeln!(out, "trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 10_000.0)?;
-        writeln!(
-            out,
+        );
+        println!("trades         {} fills, worth {:.2} USD", tally.fills, tally.volume / 10_000.0);
+        println!(
             "utility        unrealized / realized {:.3} % on average, {:.3} % at worst",
             mean * 100.0,
             worst * 100.0
-        )?;
-        writeln!(out, "fullness       {} of {} batches not full", tally.not_full, tally.blocks)?;
-        writeln!(out, "conservation   {conservation}: every unit of every asset is accounted for")?;
-        edge.map_or(Ok(()), |edge| writeln!(out, "{}", edge.line()))?;
-        Ok(())
+        );
+        println!("fullness       {} of {} batches not full", tally.not_full, tally.blocks);
+        println!("conservation   {conservation}: every unit of every asset is accounted for");
+        edge.iter().for_each(|edge| println!("{}", edge.line()));
     }
 }
 

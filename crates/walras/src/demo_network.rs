@@ -114,7 +114,8 @@ impl DemoNetwork {
                 https[index], ethereums[index], listens[index]
             );
             let of_venue = format!(
-                "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n",
+                "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n\
+                 covers_entries = false\n",
                 venue[0], venue[1]
             );
             let of_edge = venue_edge.zip(edge_secret).map_or(String::new(), |(root, secret)| {

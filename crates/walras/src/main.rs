@@ -1,9 +1,15 @@
 //! `walras`: the command line.
 
-/// Prints a line as the standard macro does, but does not panic if the reader has closed the pipe, as `head` does.
+/// The standard macros panic where their text cannot be written; these do not (see [`output`]).
 macro_rules! println {
     () => { crate::output::line(format_args!("")) };
     ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
+}
+macro_rules! print {
+    ($($text:tt)*) => { crate::output::text(format_args!($($text)*)) };
+}
+macro_rules! eprintln {
+    ($($text:tt)*) => { crate::output::note(format_args!($($text)*)) };
 }
 
 #[cfg(not(feature = "research"))]
@@ -42,7 +48,6 @@ mod validator_keys;
 mod venue;
 mod wallet;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 #[cfg(not(feature = "research"))]
@@ -138,20 +143,19 @@ enum Command {
 
 fn main() -> ExitCode {
     // Usage errors exit with 2 by themselves.
-    let cli = Cli::try_parse().unwrap_or_else(|error| usage::exit(&error));
-    start_log(&cli);
-    match run(cli) {
-        // Exit code 1 is a negative answer, which has been printed.
-        Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            if let Some(remedy) = remedy::remedy(&error) {
-                eprintln!("\n{remedy}");
-            }
-            ExitCode::FAILURE
+    let code = match Cli::try_parse() {
+        Err(error) => usage::told(&error),
+        Ok(cli) => {
+            start_log(&cli);
+            // Exit code 1 is a negative answer, which has been printed.
+            run(cli).unwrap_or_else(|error| {
+                eprintln!("error: {error:#}");
+                remedy::remedy(&error).iter().for_each(|remedy| eprintln!("\n{remedy}"));
+                ExitCode::FAILURE
+            })
         }
-    }
+    };
+    output::finish(code)
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
@@ -183,16 +187,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Snapshot(snapshot) => snapshot.run(json),
         Command::Restart(restart) => restart.run(json),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "walras", &mut std::io::stdout());
+            clap_complete::generate(shell, &mut Cli::command(), "walras", &mut output::Out);
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-/// `walras … | head` is not an error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let broken = |io: &std::io::Error| io.kind() == std::io::ErrorKind::BrokenPipe;
-    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(broken)
 }
 
 fn start_log(cli: &Cli) {
@@ -207,13 +205,22 @@ fn start_log(cli: &Cli) {
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| output::Log)
         .with_target(false)
-        .with_ansi(colour);
-    if cli.log_json { log.json().init() } else { log.init() }
+        .with_ansi(usage::is_coloured(&std::io::stderr()));
+    if cli.log_json {
+        log.json().init()
+    } else {
+        log.init()
+    }
+    // What was logged before a panic stands before its words.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        output::drain();
+        told(panic);
+    }));
 }
 
 #[cfg(test)]

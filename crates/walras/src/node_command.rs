@@ -1,6 +1,5 @@
 //! `walras node`: runs the node of a home until it is told to stop.
 
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -89,8 +88,7 @@ impl NodeCommand {
                 };
                 println!("listening on http://{}", node.address());
                 if let Some(address) = node.ethereum_address() {
-                    // A reader that waited for the first line may have closed the pipe.
-                    drop(writeln!(std::io::stdout(), "Ethereum JSON-RPC on http://{address}"));
+                    println!("Ethereum JSON-RPC on http://{address}");
                     config.ethereum.listen = address;
                 }
                 venue.iter().for_each(HostedVenue::greet);

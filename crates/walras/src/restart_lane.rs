@@ -17,6 +17,7 @@ use store::{RealDisk, View};
 use crate::keystore::{self, Passphrase};
 use crate::lane::{self, LANE_KEY_FILE};
 use crate::pay::ListFile;
+use client::durable::write_durable;
 use client::purse::Slip;
 
 /// The old home, and what is known of the restart.
@@ -90,7 +91,7 @@ impl LaneRestart<'_> {
             boards: boards.collect(),
         };
         let bytes = part.sign(&operator.key);
-        std::fs::write(to, &bytes).with_context(|| to.display().to_string())?;
+        write_durable(to, &bytes)?;
         Ok(json!({
             "part": to, "member": operator.index, "restart": self.number, "logs": part.logs.len(),
             "damaged": damaged.len(), "shown": part.shown.len(),

@@ -1,20 +1,27 @@
 //! Errors of the command line in words: those of the standard library's parsers name no remedy.
 
 use std::error::Error;
+use std::io::IsTerminal;
 use std::net::AddrParseError;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
+use std::process::ExitCode;
 
 use clap::error::{ContextKind, ErrorKind};
 
-/// Prints an error of the command line and ends the process with 2, or prints help and ends it with 0.
-pub fn exit(error: &clap::Error) -> ! {
+/// Prints an error of the command line, or the help that was asked for, and returns the exit code: 2 or 0.
+pub fn told(error: &clap::Error) -> ExitCode {
+    let text = |is_coloured| if is_coloured { error.render().ansi().to_string() } else { error.render().to_string() };
     match sentence(error) {
-        Some(sentence) => {
-            eprintln!("error: {sentence}\n\nFor more information, try '--help'.");
-            std::process::exit(2)
-        }
-        None => error.exit(),
+        Some(sentence) => eprintln!("error: {sentence}\n\nFor more information, try '--help'."),
+        None if error.use_stderr() => eprintln!("{}", text(is_coloured(&std::io::stderr())).trim_end()),
+        None => println!("{}", text(is_coloured(&std::io::stdout())).trim_end()),
     }
+    if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS }
+}
+
+/// Whether words on this stream may have colours.
+pub fn is_coloured(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// The sentence for a value that a parser of the standard library refused.

@@ -2,8 +2,9 @@
 
 mod process;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use process::{Process, agent, get, walras};
 use serde_json::Value;
@@ -146,6 +147,79 @@ fn wallets_pay_trade_cancel_issue_and_burn() {
     assert!(good(alice.run("show")).contains("USD"));
     assert!(good(alice.run(&format!("pay --to {} --asset USD --amount 0.01", world.issuer))).contains("in block"));
     assert_eq!(node.terminate().code(), Some(0));
+}
+
+fn full_disk() -> File {
+    File::options().write(true).open("/dev/full").expect("a device that is full")
+}
+
+#[test]
+fn a_log_that_nobody_takes_ends_and_delays_no_node() {
+    let world = World::new();
+    let (unread, to_unread) = std::io::pipe().expect("a pipe");
+    let (gone, to_gone) = std::io::pipe().expect("a pipe");
+    drop(gone);
+    let logs: [(&str, Stdio); 3] =
+        [("gone", to_gone.into()), ("full", full_disk().into()), ("unread", to_unread.into())];
+    for (name, log) in logs {
+        let settings = [("WALRAS_BLOCKS__INTERVAL_MS", "10"), ("RUST_LOG", "trace")];
+        let node = Process::spawn_logging(walras(), &world.home, &settings, log).listening();
+        let issuer = Holder { key: world.issuer_key(), server: &node.server };
+        for _ in 0..3 {
+            let burnt = issuer.json("burn --asset USD --amount 1 --again");
+            assert_eq!(burnt["status"], "committed", "{name}: {burnt}");
+        }
+        assert_eq!(node.terminate().code(), Some(0), "{name}");
+    }
+    drop(unread);
+}
+
+#[test]
+fn results_that_cannot_be_written_end_a_command_with_1() {
+    let world = World::new();
+    let node = world.start();
+    let home = world.home.display().to_string();
+    let inspect = ["config", "check", "--home", &home];
+    let commands: [&[&str]; 6] = [
+        &["help"],
+        &["clear", "--help"],
+        &["completions", "bash"],
+        &["fairnet", "plan", "--participants", "100"],
+        &["status", "--server", &node.server],
+        &inspect,
+    ];
+    for arguments in commands {
+        let told = bad(walras().args(arguments).stdout(full_disk()).output(), 1);
+        assert!(told.contains("standard output: No space left") && !told.contains("panicked"), "{arguments:?} {told}");
+        let (gone, to_gone) = std::io::pipe().expect("a pipe");
+        drop(gone);
+        let told = bad(walras().args(arguments).stdout(to_gone).output(), 0);
+        assert!(told.is_empty(), "{arguments:?} {told}");
+    }
+    // A payment is made, and its command says that it failed otherwise than by not paying.
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let (_, address) = open_account(&world, &issuer, "bob.json");
+    let mut pay = walras();
+    pay.args(["wallet", "pay", "--to", &address, "--asset", "USD", "--amount", "1", "--key"]).arg(world.issuer_key());
+    let told = bad(pay.env("WALRAS_SERVER", &node.server).stdout(full_disk()).output(), 1);
+    assert!(told.contains("what the command did stands"), "{told}");
+    assert_eq!(issuer.units("USD").0, 99_900);
+}
+
+#[test]
+fn a_torn_file_of_a_pending_transaction_stops_no_later_payment() {
+    let world = World::new();
+    let node = world.start();
+    let issuer = Holder { key: world.issuer_key(), server: &node.server };
+    let folder = world.home.join("issuer-key.json.pending");
+    for (number, content) in [vec![], vec![7; 20], vec![0; 120]].iter().enumerate() {
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let torn = folder.join(format!("0x{}", format!("{:02x}", number + 1).repeat(32)));
+        std::fs::write(&torn, content).expect("written");
+        let burnt = issuer.json(&format!("burn --asset USD --amount {}", number + 1));
+        assert_eq!(burnt["status"], "committed", "{burnt}");
+        assert!(!torn.exists() && !folder.exists(), "nothing is left over");
+    }
 }
 
 #[test]

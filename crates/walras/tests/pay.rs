@@ -59,6 +59,16 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger() {
     assert_eq!(network.balance("bob", "EUR"), (3_025, 0, 0), "taken once");
     assert_eq!(network.pay("alice", &["settle"])["settled"], 1);
 
+    // Money moves only when the place for its receipt is held, and no receipt is overwritten.
+    let (held, kept) = (network.balance("alice", "EUR"), file(&receipt));
+    for place in ["nowhere/r.txt", "/dev/full", "r.txt"] {
+        let order = ["send", "--to", &address, "--asset", "EUR", "--amount", "1", "--receipt", place];
+        let told = network.refused("alice", &order);
+        assert!(told.contains("nothing was paid") && told.contains(place), "{told}");
+    }
+    assert_eq!((network.balance("alice", "EUR"), file(&receipt)), (held, kept));
+    network.refused("alice", &["export", &payment, "--file", "bad.txt"]);
+
     // What stays in the purse has no receipt, and everything is in the history.
     let own = network.pay("alice", &["address"])["address"].as_str().expect("an address").to_string();
     let order = ["send", "--to", &own, "--asset", "EUR", "--amount", "3", "--receipt", "own.txt"];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,11 @@ import walras.ccxt
 import walras.ccxt_async
 from conftest import KEYS, Demo
 from walras.client import Client, Ed25519Key, EthereumKey, to_pandas, to_polars
+
+
+STRANGE: list[Any] = [float("nan"), float("inf"), 0, -0.0, "many"]
+FOREIGN: list[Any] = ["b7f0c3d2-5f7e-4f43-9a57-6a2f1b9d1c11", "x-27d", "", 2**64, 99_999, "0x" + "77" * 32]
+SUMS = ("amount", "filled", "remaining", "cost", "average", "fee", "status", "side", "price")
 
 
 @pytest.fixture
@@ -54,7 +60,7 @@ def test_ccxt_orders_live_their_lives(exchange: Any) -> None:
         assert (found["side"], found["price"], found["remaining"], found["status"]) == ("sell", 500, 2.5, "open")
     assert [order["id"] for order in exchange.fetch_open_orders("EUR/USD")] == [placed["id"]]
     assert exchange.cancel_order(transaction)["status"] == "canceled"
-    assert exchange.fetch_order(transaction)["status"] == "closed"
+    assert exchange.fetch_order(transaction) == exchange.fetch_order(placed["id"])
     ended = exchange.fetch_order(placed["id"])
     assert (ended["status"], ended["filled"], ended["amount"], ended["price"]) == ("canceled", 0, 2.5, 500)
     with pytest.raises(ccxt.OrderNotFound):
@@ -83,6 +89,39 @@ def test_ccxt_orders_that_cross_are_filled_at_the_price_or_better(exchange: Any)
     assert (again["status"], again["side"], again["cost"]) == ("closed", "buy", pytest.approx(6))
     assert again["filled"] == pytest.approx(filled["filled"])
     assert filled["id"] in [order["id"] for order in exchange.fetch_closed_orders("EUR/USD")]
+    exchange.cancel_all_orders()
+
+
+def test_ccxt_orders_have_the_same_sums_in_every_call(exchange: Any) -> None:
+    sell = exchange.create_order("EUR/USD", "limit", "sell", 50, 1.5, {"timeInForce": "GTC", "postOnly": False})
+    buy = exchange.create_order("EUR/USD", "limit", "buy", 10, 3)
+    never = exchange.create_order("EUR/USD", "limit", "sell", 10, 900)
+    cancelled = exchange.cancel_order(never["id"])
+    once = exchange.create_order("EUR/USD", "limit", "sell", 10, 900, {"timeInForce": "IOC"})
+    assert (once["status"], once["timeInForce"], once["filled"]) == ("canceled", "IOC", 0)
+    lists = [*exchange.fetch_orders("EUR/USD"), *exchange.fetch_closed_orders(), *exchange.fetch_open_orders("EUR/USD")]
+    for placed in (sell, buy, never, once):
+        told = exchange.fetch_order(placed["id"])
+        rows = [told, *(one for one in lists if one["id"] == placed["id"])]
+        assert len(rows) >= 2
+        for row in rows:
+            assert {name: row[name] for name in SUMS} == {name: told[name] for name in SUMS}, placed["id"]
+        trades = exchange.fetch_order_trades(int(placed["id"]))
+        assert told["filled"] == pytest.approx(sum(one["amount"] for one in trades), abs=1e-9)
+        assert told["cost"] == pytest.approx(sum(one["cost"] for one in trades), abs=1e-9)
+        assert told["amount"] == pytest.approx(told["filled"] + told["remaining"], abs=1e-9)
+        # The exact text is JSON, too.
+        assert json.loads(json.dumps(told))["info"]["order"]["sequence"] == int(placed["id"])
+        assert all(type(told[name]) in (float, type(None)) for name in ("amount", "filled", "remaining", "cost", "average"))
+    assert (cancelled["status"], cancelled["filled"], cancelled["cost"]) == ("canceled", 0, 0)
+    assert exchange.fetch_order(sell["id"])["amount"] == 50
+    assert exchange.fetch_order(buy["id"])["filled"] >= 10
+    # Pages that begin after the last row have all of them.
+    every, since, found = exchange.fetch_my_trades("EUR/USD"), 0, []
+    while page := exchange.fetch_my_trades("EUR/USD", since, 1):
+        found += page
+        since = page[-1]["timestamp"] + 1
+    assert [one["id"] for one in found] == [one["id"] for one in every]
     exchange.cancel_all_orders()
 
 
@@ -199,6 +238,13 @@ def test_ccxt_errors_are_those_that_bots_know(exchange: Any, demo: Demo) -> None
         (ccxt.InvalidOrder, lambda: order("EUR/USD", "limit", "sell", 1, -1)),
         (ccxt.ArgumentsRequired, lambda: order("EUR/USD", "limit", "sell", 1)),
         (ccxt.NotSupported, lambda: order("EUR/USD", "limit", "sell", 1, 1, {"postOnly": True})),
+        (ccxt.NotSupported, lambda: order("EUR/USD", "limit", "sell", 1, 1, {"timeInForce": "FOK"})),
+        (ccxt.NotSupported, lambda: order("EUR/USD", "limit", "sell", 1, 1, {"stopPrice": 1})),
+        *((ccxt.InvalidOrder, lambda bad=bad: order("EUR/USD", "limit", "sell", bad, 1)) for bad in STRANGE),
+        *((ccxt.InvalidOrder, lambda bad=bad: order("EUR/USD", "limit", "buy", 1, bad)) for bad in STRANGE),
+        *((ccxt.OrderNotFound, lambda bad=bad: exchange.fetch_order(bad)) for bad in FOREIGN),
+        *((ccxt.OrderNotFound, lambda bad=bad: exchange.cancel_order(bad)) for bad in FOREIGN),
+        *((ccxt.OrderNotFound, lambda bad=bad: exchange.fetch_order_trades(bad)) for bad in FOREIGN[:3]),
         (ccxt.BadSymbol, lambda: exchange.fetch_ticker("XYZ/USD")),
         (ccxt.BadRequest, lambda: exchange.fetch_ohlcv("EUR/USD", "7m")),
         (ccxt.ExchangeNotAvailable, lambda: nobody.fetch_time()),

@@ -275,9 +275,12 @@ def test_a_stored_transaction_stays_until_it_is_forgotten(durable: bool, tmp_pat
     assert store.referenced("invoice 7") == one, "the record of a reference outlives its transaction"
     if durable:
         assert FolderStore(tmp_path / "key.json").referenced("invoice 7") == one
-        (tmp_path / "key.json.pending" / two.id).write_bytes(b"torn")
-        with pytest.raises(StoreError, match="remove it"):
-            store.all()
+        for content in (b"", two.encoded[:50], bytes(len(two.encoded)), one.encoded):
+            (tmp_path / "key.json.pending" / two.id).write_bytes(content)
+            assert (store.all(), store.get(two.id), store.torn()) == ([], None, [two.id])
+        store.took(key.address, 7)
+        (tmp_path / f"key.json.{key.address}.number").write_bytes(b"")
+        assert store.highest(key.address) == 0
     store.release("invoice 7", two.id)
     assert store.referenced("invoice 7") == one, "the record is of another transaction"
     store.release("invoice 7", one.id)

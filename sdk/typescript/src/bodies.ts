@@ -75,6 +75,9 @@ export type PastOrder = {
   status: string;
   why: string | null;
   left: Units;
+  /** In all of its fills; `bought` is null where these are too many. Nodes of earlier versions tell neither. */
+  sold?: Units;
+  bought?: Units | null;
   changed_height: number;
 };
 export type PastFill = {

@@ -5,13 +5,17 @@
  *
  * An order is an offer of the batch exchange. What follows from that:
  *
- * - **Only limit orders**, which trade at the batch's price or rest. An order to *buy* spends what its amount costs at its
- *   price; at a better price it buys more, never dearer.
- * - `id` is the number of the offer. An order's transaction is in `info.transaction`, and `fetchOrder` and `cancelOrder` take
- *   its id, too.
+ * - **Only limit orders**, which trade at the batch's price or rest (`GTC`), or with `timeInForce` `IOC` trade in the batch of
+ *   the next block alone. An order to *buy* spends what its amount costs at its price; at a better price it buys more, never
+ *   dearer. There is no post-only order, since a batch has no maker, and no `FOK` (`Client.exact` has one).
+ * - `id` is the number of the offer. An order's transaction is in `info`, and `fetchOrder` and `cancelOrder` take its id, too.
+ * - An order's `amount`, `filled`, `remaining`, `cost`, `average` and `status` are the same in every call and stream, and its
+ *   trades sum to it (see `ccxt-rows.ts`).
  * - `clientOrderId` is the `reference` of `@walras/client`: an order with one is placed once, however often it is sent.
  * - A public trade is what a market traded in one batch, at one price. It has no side.
  * - Each transaction has a fee in the fee asset, and trades have none.
+ * - `since` with `limit` begins with the first row at or after `since`. Rows of one block stay together, so a page may have
+ *   more than `limit`, and the next one begins a millisecond after its last row.
  *
  * Past orders and trades are those of the node's index: they end where it begins. `options` has `keyType` (`ethereum` or
  * `ed25519`), `network`, `patience` in seconds, `store` (of `@walras/client`), `socket` for a runtime without WebSockets, and
@@ -34,18 +38,20 @@ import {
   RequestTimeout,
 } from "ccxt";
 import type { Balances, Currencies, Dict, Int, Market, Num, OHLCV, Order, OrderBook, OrderSide, OrderType, Status, Str, Strings, Ticker, Tickers, Trade } from "ccxt";
-import type { AssetInfo } from "./assets.js";
+import type { AssetInfo, Assets } from "./assets.js";
 import { Client, type Options } from "./client.js";
-import { divide, multiply, parseDecimal, plainText, shift, subtract, type Decimal } from "./decimal.js";
+import type { OfferOptions } from "./sending.js";
+import { marketOf, orderRow, pageOf, pastRow, sumsOf, termsOf, told, tradeRow, type Moved, type Side } from "./ccxt-rows.js";
+import { parseDecimal, shift, type Decimal } from "./decimal.js";
 import { checkedAddress } from "./encoding.js";
 import * as errors from "./errors.js";
 import { Ed25519Key, EthereumKey } from "./keys.js";
-import type { Fate, Level, Offer, OrderFate, OwnOrders, PastFill, PastOrder, Ticker as OwnTicker } from "./models.js";
+import type { Fate, Level, Offer, OrderFate, OwnOrders, PastFill, PastOrder, PricePoint, Ticker as OwnTicker } from "./models.js";
 
-type Side = "buy" | "sell";
 /** Rows of a history that are asked for at once, the most that a page has. */
 const PAGE = 1_000;
-const ONE: Decimal = { digits: 1n, scale: 0 };
+/** How often the index is looked at until it has a block, and the pause between. */
+const [INDEX_TRIES, INDEX_PAUSE_MS] = [200, 20];
 const LOST_OFFERS = ["unknown_offer", "not_your_offer"];
 const TOO_LITTLE = ["sells_too_little", "asks_too_little", "same_asset", "zero_amount", "amount_too_large"];
 
@@ -69,6 +75,7 @@ function kindOf(error: errors.ClientError): new (message: string) => Error {
 function refusal({ code, status }: errors.RefusedError): new (message: string) => Error {
   if (code === "overdraft" || code === "session_cap") return InsufficientFunds;
   if (LOST_OFFERS.includes(code)) return OrderNotFound;
+  if (code === "no_history") return NotSupported;
   if (TOO_LITTLE.includes(code)) return InvalidOrder;
   if (code === "malformed" || code === "unknown_parameter") return BadRequest;
   if (code === "unauthorized") return AuthenticationError;
@@ -84,18 +91,30 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 const decimal = (text: string | null | undefined): Decimal => parseDecimal(text ?? "0") ?? { digits: 0n, scale: 0 };
-const isZero = (value: Decimal): boolean => value.digits === 0n;
-const times = (a: Decimal, b: Decimal): string => plainText(multiply(a, b));
-/** A quotient of 17 digits; undefined where there is none. */
-const ratio = (a: Decimal, b: Decimal): string | undefined => (isZero(b) ? undefined : plainText(divide(a, b) ?? ONE));
-const larger = (a: Decimal, b: Decimal): Decimal => (subtract(a, b).digits >= 0n ? a : b);
 const step = (decimals: number): number => Number(`1e-${decimals}`);
-/** What bots print and store: numbers without bound as text. */
-const told = (info: unknown): Dict => JSON.parse(JSON.stringify(info, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value))) as Dict;
 const row = ({ price, amount }: Level): [number, number] => [Number(price), Number(amount)];
 
-/** What an order of the base or of the quote is, in a market's terms. */
-type Terms = { symbol: string; side: Side };
+/** The life of an order and its reference, of ccxt's parameters. */
+function askedFor(params: Dict): OfferOptions {
+  const { clientOrderId, timeInForce, postOnly, ...rest } = params;
+  const inForce = timeInForce ?? "GTC";
+  if (postOnly || inForce === "PO") throw new NotSupported("walras has no post-only order: all of a batch trade at one price, and none is the maker");
+  if (inForce === "FOK") throw new NotSupported("walras has no FOK of a price: `client.exact` fills an amount whole or not at all");
+  if (inForce !== "GTC" && inForce !== "IOC") throw new NotSupported(`walras has no timeInForce ${String(inForce)}: GTC rests, IOC is for one batch`);
+  // What is off by default asks for nothing.
+  const unknown = Object.keys(rest).filter((name) => rest[name] !== undefined && rest[name] !== null && rest[name] !== false);
+  if (unknown.length > 0) throw new NotSupported(`walras has no ${unknown.join(", ")}: a limit order rests until it is filled or cancelled`);
+  return { ...(inForce === "IOC" ? { life: "one batch" as const } : {}), ...(clientOrderId === undefined ? {} : { reference: String(clientOrderId) }) };
+}
+
+function positive(value: unknown, what: string): number {
+  if (value === undefined || value === null) throw new ArgumentsRequired(`a limit order needs ${what}`);
+  if (!(Number(value) > 0) || !Number.isFinite(Number(value))) throw new InvalidOrder(`${what} is a number above 0, not ${String(value)}`);
+  return value as number;
+}
+
+/** An order may name assets that there are not; it was refused. */
+const isKnown = (past: PastOrder, assets: Assets): boolean => past.amount !== null && assets.symbols.includes(past.buy);
 
 export class walras extends Exchange {
   private made: Client | undefined;
@@ -262,30 +281,24 @@ export class walras extends Exchange {
     return { symbol, asks: sells.map(row), bids: buys.map(row), timestamp: undefined, datetime: undefined, nonce } as unknown as OrderBook;
   }
 
+  /** Of the blocks whose batches the node keeps, two thousand. */
   override async fetchTrades(symbol: string, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
     const market = await this.known(symbol);
     const name = String(market["symbol"]);
-    const points = await asked(() => this.node().history(name, since === undefined ? limit : PAGE));
-    const trades = points.map((point) =>
-      this.safeTrade(
-        {
-          ...{ id: String(point.height), symbol: name, timestamp: point.time_ms, datetime: this.iso8601(point.time_ms) },
-          ...{ price: point.price, amount: point.base_volume, info: point },
-        },
-        market,
-      ),
-    );
-    return this.filterBySymbolSinceLimit(trades, name, since, limit) as Trade[];
+    const points = await asked(() => this.node().history(name, Math.min(limit ?? PAGE, PAGE), undefined, since));
+    const trade = (point: PricePoint) => {
+      const when = { timestamp: point.time_ms, datetime: this.iso8601(point.time_ms) };
+      return this.safeTrade({ id: String(point.height), symbol: name, ...when, price: point.price, amount: point.base_volume, info: point }, market);
+    };
+    return points.map(trade);
   }
 
   override async fetchOHLCV(symbol: string, timeframe = "1m", since?: Int, limit?: Int, _params: Dict = {}): Promise<OHLCV[]> {
     const name = String((await this.known(symbol))["symbol"]);
     if (!(timeframe in this.timeframes)) throw new BadRequest(`no timeframe ${timeframe}; there are ${Object.keys(this.timeframes).join(", ")}`);
-    const count = Math.min(limit ?? 500, PAGE);
-    const before = since === undefined ? {} : { before_ms: since + count * this.parseTimeframe(timeframe) * 1000 };
-    const candles = await asked(() => this.node().candles(name, { interval: timeframe, limit: count, ...before }));
-    const rows = candles.map((one): OHLCV => [one.time_ms, Number(one.open), Number(one.high), Number(one.low), Number(one.close), Number(one.base_volume)]);
-    return this.filterBySinceLimit(rows, since, limit, 0, since === undefined) as OHLCV[];
+    const part = { interval: timeframe, limit: Math.min(limit ?? 500, PAGE), ...(since === undefined ? {} : { since_ms: since }) };
+    const candles = await asked(() => this.node().candles(name, part));
+    return candles.map((one): OHLCV => [one.time_ms, Number(one.open), Number(one.high), Number(one.low), Number(one.close), Number(one.base_volume)]);
   }
 
   // The account.
@@ -307,100 +320,111 @@ export class walras extends Exchange {
     const market = await this.known(symbol);
     const name = String(market["symbol"]);
     if (type !== "limit") throw new InvalidOrder(`walras has limit orders only, not ${type}: give a price that you accept`);
-    if (price === undefined) throw new ArgumentsRequired("a limit order needs a price");
     if (side !== "buy" && side !== "sell") throw new InvalidOrder(`a side is buy or sell, not ${String(side)}`);
-    const { clientOrderId, ...rest } = params;
-    const unknown = Object.keys(rest).join(", ");
-    if (unknown !== "") throw new NotSupported(`walras has no ${unknown}: a limit order rests until it is filled or cancelled`);
+    const options = askedFor(params);
+    const checked = [positive(amount, "an amount"), positive(price, "a price")] as const;
+    const exact = [this.amountToPrecision(name, checked[0]), this.priceToPrecision(name, checked[1])].map(String) as [string, string];
     const client = this.sender();
-    const exact = [this.amountToPrecision(name, amount), this.priceToPrecision(name, price)].map(String) as [string, string];
-    const options = clientOrderId === undefined ? {} : { reference: String(clientOrderId) };
     const fate = await asked(() => (side === "buy" ? client.buy(name, ...exact, options) : client.sell(name, ...exact, options)));
-    return this.placed(fate, { symbol: name, side }, exact, clientOrderId as Str);
+    return this.placed(fate, { symbol: name, side, amount: exact[0], price: exact[1] }, options);
   }
 
   /** An order from the outcome of its first batch. */
-  private placed(fate: Fate, terms: Terms, [amount, price]: [string, string], clientOrderId: Str): Order {
-    const { outcome } = fate;
-    const met = outcome?.result === "offered" ? outcome : null;
-    const [sold, bought] = [decimal(met?.sold), decimal(met?.bought)];
-    const [filled, cost] = terms.side === "buy" ? [bought, sold] : [sold, bought];
-    const rests = met === null || !isZero(decimal(met.left));
-    return this.order(terms, amount, price, filled, cost, {
-      ...{ id: String(fate.sequence), status: rests ? "open" : "closed", clientOrderId },
+  private placed(fate: Fate, terms: { symbol: string; side: Side; amount: string; price: string }, { life, reference }: OfferOptions): Order {
+    const met = fate.outcome?.result === "offered" ? fate.outcome : null;
+    const isWhole = met?.why === "filled" || met?.why === "returned";
+    const rests = met === null || Number(met.left) > 0;
+    const more = {
+      ...{ id: String(fate.sequence), clientOrderId: reference, timeInForce: life === undefined ? "GTC" : "IOC" },
       info: told({ transaction: fate.id, fate }),
-    });
-  }
-
-  private order(terms: Terms, amount: string, price: string, filled: Decimal, cost: Decimal, more: Dict): Order {
-    const known = {
-      ...{ symbol: terms.symbol, side: terms.side, type: "limit", timeInForce: "GTC", price },
-      // What was bought beyond the amount, at a better price than asked for, belongs to it.
-      ...{ amount: plainText(larger(decimal(amount), filled)), filled: plainText(filled), cost: plainText(cost) },
-      ...{ average: ratio(cost, filled), trades: [], ...more },
     };
-    return this.safeOrder(known, this.market(terms.symbol));
+    const moved = { sold: met?.sold ?? "0", bought: met?.bought ?? "0" };
+    return this.order(orderRow(terms, moved, rests ? "open" : isWhole ? "closed" : "canceled", more));
   }
 
-  /** The market and side of an offer: offers of the base sell it, offers of the quote buy it. */
-  private termsOf({ sell, buy }: { sell: string; buy: string }): Terms {
-    const isSell = `${sell}/${buy}` in (this.markets ?? {});
-    return { symbol: isSell ? `${sell}/${buy}` : `${buy}/${sell}`, side: isSell ? "sell" : "buy" };
+  private order(row: Dict): Order {
+    return this.safeOrder({ ...row, datetime: this.iso8601(row["timestamp"]) }, this.market(String(row["symbol"])));
   }
 
-  /** Amount and price in a market's terms, of what sells at a price. */
-  private inTerms({ side }: Terms, amount: string, price: Decimal): [string, string] {
-    return side === "sell" ? [amount, plainText(price)] : [times(decimal(amount), price), ratio(ONE, price) ?? "0"];
+  /** An order of the node's index, with what it moved in all. */
+  private async pastOrder(past: PastOrder, assets: Assets, info?: unknown): Promise<Order> {
+    const price = shift(decimal(past.limit), assets.get(past.sell).decimals - assets.get(past.buy).decimals);
+    const base = assets.get(marketOf(this.markets, past).side === "sell" ? past.sell : past.buy);
+    const terms = termsOf(this.markets, past, past.amount ?? "0", price, base.decimals);
+    return this.order(pastRow(past, terms, await this.moved(past), info ?? { transaction: past.id, order: past }));
   }
 
-  /** An order from an offer that rests: what it sold before is not known of it. */
-  private resting(offer: Offer): Order {
-    const terms = this.termsOf(offer);
-    const [amount, price] = this.inTerms(terms, offer.amount, decimal(offer.price));
-    return this.order(terms, amount, price, decimal("0"), decimal("0"), { id: String(offer.id), status: "open", info: told({ offer }) });
+  /** What an order sold and bought in all: as the node says, or as its fills sum to where they are too many. */
+  private async moved(past: PastOrder): Promise<Moved> {
+    if (past.status === "refused" || past.status === "void") return { sold: "0", bought: "0" };
+    if (past.sold !== null && past.bought !== null) return { sold: past.sold, bought: past.bought };
+    return sumsOf(await this.rows((cursor) => this.sender().fills(cursor, PAGE, undefined, past.sequence), () => true, 0));
   }
 
-  override async fetchOpenOrders(symbol?: Str, _since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
+  override async fetchOpenOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
     await this.loadMarkets();
-    const name = await this.nameOf(symbol);
-    const orders = (await asked(() => this.sender().offers())).map((offer) => this.resting(offer));
-    return orders.filter((order) => name === undefined || order.symbol === name).slice(0, limit ?? orders.length);
+    const [name, client] = [await this.nameOf(symbol), this.sender()];
+    const orders = await asked(async () => {
+      const resting = (await client.offers()).filter((offer) => name === undefined || marketOf(this.markets, offer).symbol === name);
+      const { rows } = resting.length === 0 ? { rows: [] } : await client.orders(undefined, PAGE);
+      const [assets, known] = [await client.assets(), new Map(rows.filter((one) => one.status === "resting").map((one) => [one.sequence, one]))];
+      const order = (offer: Offer) => {
+        const past = known.get(offer.id);
+        return past ? this.pastOrder(past, assets) : this.resting(offer, assets);
+      };
+      return Promise.all(resting.map(order));
+    });
+    // What ended meanwhile is open no more.
+    const open = orders.filter((one) => one.status === "open").sort((a, b) => (a.timestamp ?? 0) - (b.timestamp ?? 0));
+    return pageOf(open, (one) => one.timestamp ?? 0, since, limit);
+  }
+
+  /** An order of which the first page does not tell; where no index does, nobody knows what it traded. */
+  private async resting(offer: Offer, assets: Assets): Promise<Order> {
+    try {
+      return await this.toldBy(await this.indexed(offer.id));
+    } catch (error) {
+      if (!(error instanceof OrderNotFound || error instanceof errors.NotFoundError)) throw error;
+      const base = assets.get(marketOf(this.markets, offer).side === "sell" ? offer.sell : offer.buy);
+      const terms = termsOf(this.markets, offer, offer.amount, decimal(offer.price), base.decimals);
+      return this.order(orderRow(terms, null, "open", { id: String(offer.id), info: told({ offer }) }));
+    }
   }
 
   /** The number of the order that an id names: its own, or that of its transaction. */
-  private async numberOf(id: string): Promise<bigint> {
-    if (/^\d+$/.test(id)) return BigInt(id);
-    const fate = /^0x[0-9a-f]{64}$/i.test(id) ? await this.sender().fate(id) : null;
-    if (fate?.sequence === undefined) throw new OrderNotFound(`the node knows no order ${id}`);
+  private async numberOf(id: unknown): Promise<bigint> {
+    const text = String(id);
+    if (/^\d{1,20}$/.test(text) && BigInt(text) < 1n << 64n) return BigInt(text);
+    const fate = /^0x[0-9a-f]{64}$/i.test(text) ? await this.sender().fate(text.toLowerCase()) : null;
+    if (fate?.sequence === undefined) throw new OrderNotFound(`walras knows no order ${text}: an id is a number, or 0x and 64 digits`);
     return fate.sequence;
+  }
+
+  /** What the node's index knows of an order, once it has a block. */
+  private async indexed(number: bigint, height = 0): Promise<OrderFate> {
+    const client = this.sender();
+    for (let tries = 1; ; tries += 1) {
+      const fate = await client.orderFate({ number }).catch((error: unknown) => {
+        if (error instanceof errors.NotFoundError && error.code === "order_unknown") throw new OrderNotFound(error.message);
+        throw error;
+      });
+      const executed = height || (fate.order === null ? ((await client.fate(fate.id)).height ?? 0) : 0);
+      if (fate.height >= executed || tries === INDEX_TRIES) return fate;
+      // Blocks come first, and their index follows.
+      await new Promise((resume) => setTimeout(resume, INDEX_PAUSE_MS));
+    }
+  }
+
+  private async toldBy(fate: OrderFate): Promise<Order> {
+    if (fate.order !== null) return this.pastOrder(fate.order, await this.node().assets(), fate);
+    // The node took it, and no block has it: what it asks for is told with its block.
+    const status = fate.status === "pending" ? "open" : "rejected";
+    return this.safeOrder({ id: String(fate.sequence), status, filled: "0", cost: "0", trades: undefined, info: told(fate) });
   }
 
   override async fetchOrder(id: string, _symbol?: Str, _params: Dict = {}): Promise<Order> {
     await this.loadMarkets();
-    return asked(async () => {
-      const number = await this.numberOf(id);
-      const offer = await this.sender().offerOf(number);
-      return offer === null ? this.ended(number) : this.resting(offer);
-    });
-  }
-
-  /** An order that no longer rests, from the node's index. */
-  private async ended(number: bigint): Promise<Order> {
-    const fate = await this.sender()
-      .orderFate({ number })
-      .catch((error: unknown) => {
-        if (error instanceof errors.NotFoundError) throw new OrderNotFound(error.message);
-        throw error;
-      });
-    if (fate.order === null) throw new OrderNotFound(`order ${number} is ${fate.status} until block ${fate.until}, and in no block yet`);
-    return this.withSums(this.pastOrder(fate.order, await this.node().assets()), fate);
-  }
-
-  private withSums(order: Order, fate: OrderFate): Order {
-    const [filled, cost] = order.side === "sell" ? [fate.sold, fate.bought] : [fate.bought, fate.sold];
-    const average = filled === null || cost === null ? undefined : ratio(decimal(cost), decimal(filled));
-    const number = (text: string | null | undefined) => (text === null || text === undefined ? undefined : Number(text));
-    return { ...order, filled: number(filled), cost: number(cost), average: number(average), info: told(fate) } as Order;
+    return asked(async () => this.toldBy(await this.indexed(await this.numberOf(id))));
   }
 
   override async cancelOrder(id: string, _symbol?: Str, _params: Dict = {}): Promise<Order> {
@@ -408,84 +432,77 @@ export class walras extends Exchange {
     return asked(async () => {
       const number = await this.numberOf(id);
       const fate = await this.sender().cancel(number);
-      return this.safeOrder({ id: String(number), status: "canceled", info: told(fate) });
+      return this.toldBy(await this.indexed(number, fate.height));
     });
   }
 
   override async cancelAllOrders(symbol?: Str, _params: Dict = {}): Promise<Order[]> {
     const orders = await this.fetchOpenOrders(symbol);
     const name = await this.nameOf(symbol);
-    const fates = await asked(() => this.sender().cancelAll(name));
-    // What traded meanwhile was not there to be cancelled; a list of cancels does not say which.
-    const isWhole = fates.every((fate) => fate.outcome?.result === "cancelled" && fate.outcome.missing === 0);
-    return orders.map((order) => ({ ...order, status: isWhole ? "canceled" : undefined, info: told(fates) }) as Order);
+    return asked(async () => {
+      const fates = await this.sender().cancelAll(name);
+      const height = Math.max(0, ...fates.map((fate) => fate.height ?? 0));
+      // What traded meanwhile was not there to be cancelled.
+      return Promise.all(orders.map(async (order) => this.toldBy(await this.indexed(BigInt(String(order.id)), height))));
+    });
   }
 
   private ownTrade(fill: PastFill): Trade {
-    const { symbol, side } = this.termsOf(fill);
-    const [amount, cost] = (side === "sell" ? [fill.sold, fill.bought] : [fill.bought, fill.sold]) as [string, string];
-    const known = {
-      ...{ id: `${fill.height}-${fill.offer}`, order: String(fill.offer), symbol, side, type: "limit", amount, cost },
-      ...{ price: ratio(decimal(cost), decimal(amount)), timestamp: fill.time_ms, datetime: this.iso8601(fill.time_ms), info: told(fill) },
-    };
-    return this.safeTrade(known, this.market(symbol));
+    const row = tradeRow(this.markets, fill);
+    return this.safeTrade({ ...row, datetime: this.iso8601(row["timestamp"]) }, this.market(String(row["symbol"])));
   }
 
-  /** The newest rows of a history: a thousand, or as many as `limit` says. */
-  private async rows<T>(limit: Int, page: (cursor?: string) => Promise<{ rows: T[]; next: string | null }>): Promise<T[]> {
+  /** Rows of a history, the oldest first: the last `limit` (a thousand without one), or the first from `since` on. */
+  private async rows<T extends { time_ms: number }>(page: (cursor?: string) => Promise<{ rows: T[]; next: string | null }>, isWanted: (row: T) => boolean, since?: Int, limit?: Int): Promise<T[]> {
     const found: T[] = [];
-    let cursor: string | undefined;
-    do {
+    for (let cursor: string | undefined; ; ) {
       const { rows, next } = await page(cursor);
-      found.push(...rows);
-      cursor = next ?? undefined;
-    } while (cursor !== undefined && found.length < Math.max(limit ?? 0, PAGE));
-    return found.reverse();
+      found.push(...rows.filter(isWanted));
+      const oldest = rows.at(-1)?.time_ms;
+      const isEnough = since === undefined ? found.length >= (limit ?? PAGE) : oldest !== undefined && oldest < since;
+      if (next === null || isEnough) return pageOf(found.reverse(), (row) => row.time_ms, since, limit);
+      cursor = next;
+    }
   }
 
-  /** The newest thousand, or as many as `limit` says. */
+  private async fills(symbol: Str, since: Int, limit: Int, offer?: bigint): Promise<Trade[]> {
+    const [name, client] = [await this.nameOf(symbol), this.sender()];
+    const isWanted = (fill: PastFill) => name === undefined || marketOf(this.markets, fill).symbol === name;
+    const fills = await asked(() => this.rows((cursor) => client.fills(cursor, PAGE, undefined, offer), isWanted, since, limit));
+    return fills.map((fill) => this.ownTrade(fill));
+  }
+
   override async fetchMyTrades(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
     await this.loadMarkets();
-    const client = this.sender();
-    const fills = await asked(() => this.rows(limit, (cursor) => client.fills(cursor, PAGE)));
-    return this.filterBySymbolSinceLimit(fills.map((fill) => this.ownTrade(fill)), await this.nameOf(symbol), since, limit) as Trade[];
+    return this.fills(symbol, since, limit);
   }
 
+  /** All of them, if no limit is given. */
   override async fetchOrderTrades(id: string, symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
-    const trades = (await this.fetchMyTrades(symbol)).filter((one) => one.order === id);
-    return this.filterBySinceLimit(trades, since, limit) as Trade[];
-  }
-
-  /** An order from the node's index. An offer of the quote is a purchase at the inverse of its price. */
-  private pastOrder(past: PastOrder, assets: { get(symbol: string): AssetInfo }): Order {
-    const terms = this.termsOf(past);
-    const price = shift(decimal(past.limit), assets.get(past.sell).decimals - assets.get(past.buy).decimals);
-    const [locked, shown] = this.inTerms(terms, past.amount ?? "0", price);
-    // An exact order is filled whole in its batch or not at all.
-    const amount = past.exact?.units && past.exact.side === terms.side ? past.exact.units : locked;
-    const timeInForce = past.exact ? "FOK" : past.life === "rests" ? "GTC" : undefined;
-    const closed = past.why === "filled" || past.why === "returned" ? "closed" : "canceled";
-    const status = past.status === "ended" ? closed : past.status === "resting" ? "open" : "rejected";
-    const known = {
-      ...{ id: String(past.sequence), clientOrderId: past.client ?? undefined, symbol: terms.symbol, side: terms.side, type: "limit" },
-      ...{ timeInForce, price: shown, amount, status, trades: [], info: told(past) },
-      ...{ remaining: terms.side === "sell" ? (past.left ?? "0") : undefined, timestamp: past.time_ms, datetime: this.iso8601(past.time_ms) },
-    };
-    return this.safeOrder(known, this.market(terms.symbol));
-  }
-
-  /** The newest thousand that name assets of this network, or as many as `limit` says. */
-  override async fetchOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
     await this.loadMarkets();
-    const client = this.sender();
-    const [found, assets] = await asked(async () => [await this.rows(limit, (cursor) => client.orders(cursor, PAGE)), await client.assets()] as const);
-    const orders = found.filter((one) => one.amount !== null && assets.symbols.includes(one.buy)).map((one) => this.pastOrder(one, assets));
-    return this.filterBySymbolSinceLimit(orders, await this.nameOf(symbol), since, limit) as Order[];
+    const number = await asked(() => this.numberOf(id));
+    return this.fills(symbol, since === undefined && limit === undefined ? 0 : since, limit, number);
+  }
+
+  /** Those that name assets of this network: with a `since` all from then on, else the newest thousand. */
+  override async fetchOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
+    return this.pastOrders(symbol, since, limit, () => true);
   }
 
   override async fetchClosedOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
-    const orders = (await this.fetchOrders(symbol)).filter(({ status }) => status === "closed" || status === "canceled");
-    return this.filterBySinceLimit(orders, since, limit) as Order[];
+    return this.pastOrders(symbol, since, limit, (past) => past.status === "ended");
+  }
+
+  // ccxt has a member `orders` of another meaning.
+  private async pastOrders(symbol: Str, since: Int, limit: Int, isWanted: (past: PastOrder) => boolean): Promise<Order[]> {
+    await this.loadMarkets();
+    const [name, client] = [await this.nameOf(symbol), this.sender()];
+    return asked(async () => {
+      const assets = await client.assets();
+      const isHere = (past: PastOrder) => isKnown(past, assets) && (name === undefined || marketOf(this.markets, past).symbol === name) && isWanted(past);
+      const found = await this.rows((cursor) => client.orders(cursor, PAGE), isHere, since, limit);
+      return Promise.all(found.map((past) => this.pastOrder(past, assets)));
+    });
   }
 
   /** The address to pay, with its checksum. */
@@ -521,17 +538,16 @@ export class walras extends Exchange {
   /** The own orders that the next block changed; when it is first asked for, the newest hundred. */
   override async watchOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
     const { name, assets } = await this.owner(symbol);
-    // An order may name assets that there are not; it was refused.
-    const known = ({ orders }: OwnOrders) => orders.filter((one) => one.amount !== null && assets.symbols.includes(one.buy));
-    const rows = (news: OwnOrders) => known(news).reverse().map((one) => this.pastOrder(one, assets));
-    return this.ownNews(`orders:${name ?? ""}`, (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Order[]);
+    const known = ({ orders }: OwnOrders) => orders.filter((one) => isKnown(one, assets));
+    const rows = (news: OwnOrders) => Promise.all(known(news).reverse().map((one) => this.pastOrder(one, assets)));
+    return this.ownNews(`orders:${name ?? ""}`, async (news) => this.filterBySymbolSinceLimit(await rows(news), name, since, limit, true) as Order[]);
   }
 
   /** The own trades of the next block with some; when it is first asked for, the newest hundred. */
   override async watchMyTrades(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
     const { name } = await this.owner(symbol);
     const rows = ({ fills }: OwnOrders) => [...fills].reverse().map((fill) => this.ownTrade(fill));
-    return this.ownNews(`trades:${name ?? ""}`, (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Trade[]);
+    return this.ownNews(`trades:${name ?? ""}`, async (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Trade[]);
   }
 
   /** What own orders need: a key, markets and assets. */
@@ -545,9 +561,9 @@ export class walras extends Exchange {
    * The rows of the next message of the own orders that has some. Each kind and market is followed for itself, so that
    * none takes what another waits for.
    */
-  private async ownNews<T>(name: string, rows: (news: OwnOrders) => T[]): Promise<T[]> {
+  private async ownNews<T>(name: string, rows: (news: OwnOrders) => Promise<T[]>): Promise<T[]> {
     for (;;) {
-      const found = rows(await this.following(name, () => this.sender().followOrders()));
+      const found = await rows(await this.following(name, () => this.sender().followOrders()));
       if (found.length > 0) return found;
     }
   }

@@ -110,9 +110,9 @@ export class Client {
   orders(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastOrder[]; next: string | null }> {
     return this.session.past(address, "orders", models.pastOrder, cursor, limit);
   }
-  /** A page of an account's fills, newest first. */
-  fills(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastFill[]; next: string | null }> {
-    return this.session.past(address, "fills", models.pastFill, cursor, limit);
+  /** A page of the fills of an account or of one of its orders, newest first. */
+  fills(cursor?: string, limit = 100, address = this.address, offer?: bigint): Promise<{ rows: models.PastFill[]; next: string | null }> {
+    return this.session.past(address, "fills", models.pastFill, cursor, limit, offer);
   }
   /** A page of what else left or reached an account, newest first: payments, issues, and what went to lanes and venues. */
   transfers(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastTransfer[]; next: string | null }> {
@@ -142,8 +142,8 @@ export class Client {
     return this.session.candles(market, asked);
   }
   /** The batches in which a market traded, the oldest first. */
-  history(market: string, limit?: number, before?: number): Promise<models.PricePoint[]> {
-    return this.session.history(market, limit, before);
+  history(market: string, limit?: number, before?: number, since_ms?: number): Promise<models.PricePoint[]> {
+    return this.session.history(market, limit, before, since_ms);
   }
   batch(height: number): Promise<models.Batch> {
     return this.session.batch(height);

@@ -160,12 +160,15 @@ function orderStatus(status: string): OrderStatus {
 
 export type PastFill = Omit<bodies.PastFill, "offer"> & { offer: bigint };
 /** An order in a block; amounts are null where it names an asset that there is not. */
-export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "outcome" | "status" | "exact"> & {
+export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "sold" | "bought" | "outcome" | "status" | "exact"> & {
   status: OrderStatus;
   sequence: bigint;
   until: bigint;
   amount: string | null;
   left: string | null;
+  /** In all of its fills; null where an asset is unknown, the fills are too many for the answer, or the node is older. */
+  sold: string | null;
+  bought: string | null;
   /** Of an order for an exact amount which of the two is exact, that amount, and the bound in all of the other asset. */
   exact: { side: "buy" | "sell"; units: string | null; bound: string | null } | null;
 };
@@ -186,6 +189,8 @@ export type OrderFate = {
   bought: string | null;
   returned: string | null;
   known_from: number;
+  /** The last height of the node's index. */
+  height: number;
 };
 
 export const pastFill = (body: bodies.PastFill, assets: Assets): PastFill => {
@@ -200,7 +205,8 @@ export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Ass
   const [own, other] = body.exact?.side === "buy" ? [buy, sell] : [sell, buy];
   const exact = body.exact ? { side: body.exact.side, units: own?.amount(body.exact.units) ?? null, bound: other?.amount(body.exact.bound) ?? null } : null;
   const amounts = { exact, amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
-  return { ...body, ...amounts, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
+  const moved = { sold: (body.sold && sell?.amount(body.sold)) || null, bought: (body.bought && buy?.amount(body.bought)) || null };
+  return { ...body, ...amounts, ...moved, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
 
 export const ownOrders = ({ height, account, orders, fills, pending }: bodies.OwnOrders, assets: Assets): OwnOrders => ({
@@ -214,13 +220,13 @@ export const ownOrders = ({ height, account, orders, fills, pending }: bodies.Ow
 export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({ ...body, amount: assets.get(body.asset).amount(body.amount) });
 
 export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => {
-  const { status, why, id, known_from } = body;
+  const { status, why, id, known_from, height } = body;
   const order = body.order && pastOrder(body.order, assets);
   const amount = (symbol: string | undefined, units: string | null) =>
     symbol !== undefined && units !== null && assets.symbols.includes(symbol) ? assets.get(symbol).amount(units) : null;
   const sums = { sold: amount(order?.sell, body.sold), bought: amount(order?.buy, body.bought), returned: amount(order?.sell, body.returned) };
   const fills = body.fills.map((one) => pastFill(one, assets));
-  return { status: orderStatus(status), why, id, known_from, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
+  return { status: orderStatus(status), why, id, known_from, height, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
 };
 
 export type Ticker = bodies.Ticker;

@@ -216,12 +216,23 @@ export class Sender {
     return taken;
   }
 
+  /** Removes what is not stored whole, which nothing can send again, once the node says what became of it. */
+  private async clearTorn(): Promise<void> {
+    for (const id of await this.store.torn()) {
+      const { state } = await fateOf(this.session, id, null);
+      // Its number is taken, and its operation may be this one.
+      if (state === "pending") throw new StoreError(`transaction ${id} is pending, and its record is torn: ask fate("${id}"), then go on`);
+      await this.store.forget(id);
+    }
+  }
+
   private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }, { lasts, isStored }: How): Promise<Taken | null> {
     const known = reference === null ? null : await this.store.referenced(reference);
     if (known) {
       if (toHex(known.operation) === toHex(encodeOperation(operation)) && this.signs(known)) return { signed: known, isNew: false };
       throw new StoreError(`the reference ${JSON.stringify(reference)} stands for another operation: choose a new one`);
     }
+    if (!this.numbers.isKnown) await this.clearTorn();
     const stored = (await this.store.all()).filter((one) => this.signs(one));
     const before = reference === null && isStored ? await this.sentBefore(operation) : null;
     if (before) return { signed: before, isNew: false };

@@ -11,7 +11,7 @@ import { fromHex } from "./typed.js";
 
 export type Limits = { chain: bigint; network: string; sequenceWindow: bigint; blockIntervalMs: number; feeAsset: string; feeUnits: bigint };
 type LimitsBody = { chain: string; network: string; sequence_window: number; block_interval_ms: number; fee_asset: string; fee: string };
-export type Candles = { interval?: string; limit?: number; before_ms?: number };
+export type Candles = { interval?: string; limit?: number; before_ms?: number; since_ms?: number };
 
 export const PAGE = 1_000;
 /** A height is asked for again after this time. */
@@ -150,10 +150,10 @@ export class Session {
   }
 
   /** A page of a history, newest first, and the cursor of the next one. */
-  async past<B, T>(address: string, what: "orders" | "fills" | "transfers", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100): Promise<{ rows: T[]; next: string | null }> {
+  async past<B, T>(address: string, what: "orders" | "fills" | "transfers", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100, offer?: bigint): Promise<{ rows: T[]; next: string | null }> {
     type Page = { next: string | null } & Record<string, B[]>;
     const page = (body: Page, assets: Assets) => ({ rows: (body[what] ?? []).map((one) => read(one, assets)), next: body.next });
-    return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, { cursor, limit });
+    return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, { cursor, limit, offer: offer?.toString() });
   }
 
   async orderFate(address: string, order: { number: bigint } | { client: string }): Promise<models.OrderFate> {
@@ -190,9 +190,9 @@ export class Session {
     return this.ask(await this.place(name, "candles"), read, asked);
   }
 
-  async history(name: string, limit?: number, before?: number): Promise<models.PricePoint[]> {
+  async history(name: string, limit?: number, before?: number, since_ms?: number): Promise<models.PricePoint[]> {
     const read = (body: { points: bodies.HistoryPoint[] }, assets: Assets) => body.points.map((one) => models.point(one, assets, name));
-    return this.ask(await this.place(name, "history"), read, { limit, before });
+    return this.ask(await this.place(name, "history"), read, { limit, before, since_ms });
   }
 
   batch(height: number): Promise<models.Batch> {

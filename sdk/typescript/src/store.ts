@@ -3,10 +3,14 @@
  *
  * A *reference* is the caller's own name for an intention, such as an invoice: the first transaction with it is the only
  * one. Its record stays when the transaction is final, so that asking again answers instead of paying twice.
+ *
+ * A *torn* text (empty, cut short, of another id) tells of a disk that failed: only what was stored whole was ever sent. A
+ * sender asks the chain about its id and removes it.
  */
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Signed } from "./encoding.js";
+import { StoreError } from "./errors.js";
 import { fromHex, toHex } from "./typed.js";
 
 export interface Store {
@@ -16,6 +20,9 @@ export interface Store {
   /** Removes a transaction; the record of its reference stays. */
   forget(id: string): Promise<void>;
   all(): Promise<Signed[]>;
+  /** The ids of transactions that are not stored whole. */
+  torn(): Promise<string[]>;
+  /** A stored transaction; null also of a torn one. */
   get(id: string): Promise<Signed | null>;
   /** The transaction of a reference, also when it is final. */
   referenced(reference: string): Promise<Signed | null>;
@@ -67,17 +74,23 @@ export class TextStore implements Store {
   }
 
   async all(): Promise<Signed[]> {
-    const names = Array.from({ length: this.texts.length }, (_, at) => this.texts.key(at) ?? "");
-    const own = names.filter((name) => name.startsWith(this.place("pending", "")));
-    return own.flatMap((name) => this.signed(name) ?? []);
+    return this.ids().flatMap((id) => this.pending(id) ?? []);
+  }
+
+  async torn(): Promise<string[]> {
+    return this.ids().filter((id) => this.pending(id) === null);
   }
 
   async get(id: string): Promise<Signed | null> {
-    return this.signed(this.place("pending", id));
+    return this.pending(id);
   }
 
   async referenced(reference: string): Promise<Signed | null> {
-    return this.signed(this.place("reference", digestOf(reference)));
+    const text = this.texts.getItem(this.place("reference", digestOf(reference)));
+    if (text === null) return null;
+    const signed = signedOf(text);
+    if (!signed) throw new StoreError(`the record of the reference ${JSON.stringify(reference)} is torn: look whether it was paid, then choose a new one`);
+    return signed;
   }
 
   async release(reference: string, id: string): Promise<void> {
@@ -85,7 +98,9 @@ export class TextStore implements Store {
   }
 
   async highest(account: string): Promise<bigint> {
-    return BigInt(this.texts.getItem(this.place("number", account)) ?? "0");
+    const text = this.texts.getItem(this.place("number", account)) ?? "";
+    // What a torn one lacks, the stored transactions and the node know.
+    return /^\d+$/.test(text) ? BigInt(text) : 0n;
   }
 
   async took(account: string, sequence: bigint): Promise<void> {
@@ -104,11 +119,25 @@ export class TextStore implements Store {
     return `walras.${this.name}.${what}.${name}`;
   }
 
-  private signed(name: string): Signed | null {
-    const text = this.texts.getItem(name);
-    return text === null ? null : new Signed(fromHex(text));
+  private ids(): string[] {
+    const place = this.place("pending", "");
+    const names = Array.from({ length: this.texts.length }, (_, at) => this.texts.key(at) ?? "");
+    return names.filter((name) => name.startsWith(place)).map((name) => name.slice(place.length));
+  }
+
+  private pending(id: string): Signed | null {
+    const signed = signedOf(this.texts.getItem(this.place("pending", id)) ?? "");
+    return signed?.id === id ? signed : null;
   }
 }
+
+/** Null if the text is torn. */
+function signedOf(text: string): Signed | null {
+  return /^0x([0-9a-f]{2})+$/i.test(text) && text.length > 2 * LEAST_BYTES ? new Signed(fromHex(text)) : null;
+}
+
+/** Of any transaction: a body without its operation, and a seal. */
+const LEAST_BYTES = 44 + 97;
 
 /** References may be long, names of files may not. */
 const digestOf = (reference: string): string => toHex(keccak_256(utf8ToBytes(reference)));

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as ccxt from "ccxt";
+import type { Order } from "ccxt";
 import WebSocket from "ws";
 import { walras } from "../src/ccxt.js";
 import { Ed25519Key } from "../src/index.js";
@@ -64,6 +65,16 @@ test("errors are those that bots know", { skip }, async () => {
     [ccxt.InvalidOrder, () => order("limit", "sell", 1, -1)],
     [ccxt.ArgumentsRequired, () => order("limit", "sell", 1)],
     [ccxt.NotSupported, () => order("limit", "sell", 1, 1, { postOnly: true })],
+    [ccxt.NotSupported, () => order("limit", "sell", 1, 1, { timeInForce: "FOK" })],
+    [ccxt.NotSupported, () => order("limit", "sell", 1, 1, { stopPrice: 1 })],
+    ...[NaN, Infinity, 0].flatMap((bad): [Kind, () => Promise<unknown>][] => [
+      [ccxt.InvalidOrder, () => order("limit", "sell", bad, 1)],
+      [ccxt.InvalidOrder, () => order("limit", "buy", 1, bad)],
+    ]),
+    [ccxt.OrderNotFound, () => exchange.fetchOrder(99_999 as unknown as string)],
+    [ccxt.OrderNotFound, () => exchange.cancelOrder("b7f0c3d2-5f7e-4f43-9a57-6a2f1b9d1c11")],
+    [ccxt.OrderNotFound, () => exchange.fetchOrder(String(2n ** 64n))],
+    [ccxt.OrderNotFound, () => exchange.fetchOrder("0x" + "77".repeat(32))],
     [ccxt.BadSymbol, () => exchange.fetchTicker("XYZ/USD")],
     [ccxt.BadRequest, () => exchange.fetchOHLCV("EUR/USD", "7m")],
     [ccxt.OrderNotFound, () => exchange.fetchOrder("99999")],
@@ -153,6 +164,40 @@ test("orders that cross are filled at the price or better", { skip }, async () =
   assert.ok((await exchange.fetchClosedOrders("EUR/USD")).some((order) => order.id === filled.id!));
   assert.ok((await exchange.fetchOrders("EUR/USD", undefined, 5)).length <= 5);
   await exchange.cancelAllOrders("EUR/USD");
+});
+
+test("orders have the same sums in every call", { skip }, async () => {
+  const sell = await exchange.createOrder("EUR/USD", "limit", "sell", 50, 1.5, { timeInForce: "GTC", postOnly: false });
+  const buy = await exchange.createOrder("EUR/USD", "limit", "buy", 10, 3);
+  const never = await exchange.createOrder("EUR/USD", "limit", "sell", 10, 900);
+  const cancelled = await exchange.cancelOrder(never.id!);
+  assert.deepEqual([cancelled.status, cancelled.filled, cancelled.cost], ["canceled", 0, 0]);
+  const once = await exchange.createOrder("EUR/USD", "limit", "sell", 10, 900, { timeInForce: "IOC" });
+  assert.deepEqual([once.status, once.timeInForce, once.filled], ["canceled", "IOC", 0]);
+  const sums = (one: Order) => [one.amount, one.filled, one.remaining, one.cost, one.average, one.fee, one.status, one.side, one.price];
+  const lists = [...(await exchange.fetchOrders("EUR/USD")), ...(await exchange.fetchClosedOrders()), ...(await exchange.fetchOpenOrders("EUR/USD"))];
+  for (const placed of [sell, buy, never, once]) {
+    const told = await exchange.fetchOrder(placed.id!);
+    const rows = lists.filter((one) => one.id === placed.id);
+    assert.ok(rows.length > 0);
+    for (const row of rows) assert.deepEqual(sums(row), sums(told));
+    const trades = await exchange.fetchOrderTrades(placed.id!);
+    const about = (value: number | undefined, wanted: number) => assert.ok(Math.abs(Number(value) - wanted) < 1e-6, `${value} is not ${wanted}`);
+    about(told.filled, trades.reduce((sum, one) => sum + one.amount!, 0));
+    about(told.cost, trades.reduce((sum, one) => sum + one.cost!, 0));
+    about(told.amount, told.filled! + told.remaining!);
+  }
+  assert.equal((await exchange.fetchOrder(sell.id!)).amount, 50);
+  const every = await exchange.fetchMyTrades("EUR/USD");
+  const found: typeof every = [];
+  for (let since = 0; ; ) {
+    const page = await exchange.fetchMyTrades("EUR/USD", since, 1);
+    if (page.length === 0) break;
+    found.push(...page);
+    since = page.at(-1)!.timestamp! + 1;
+  }
+  assert.deepEqual(found.map((one) => one.id), every.map((one) => one.id));
+  await exchange.cancelAllOrders();
 });
 
 test("orders for exact amounts are listed with them", { skip }, async () => {

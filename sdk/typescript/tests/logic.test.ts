@@ -1,7 +1,7 @@
 /** The client without a node: bytes, amounts, numbers, stores and the stream's logic. */
 import assert from "node:assert/strict";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { readFileSync, mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -279,6 +279,26 @@ test("what was sent without a result is not signed again without a reference", a
   // When it can never count, its number is used again, with a later end.
   const { signed, isNew } = await sender(store, session({ height: 2000 })).sign(burn, null);
   assert.ok(isNew && signed.sequence === 1n && signed.until > first.until && signed.until > 2000n);
+});
+
+test("a torn record of a pending transaction stops no later one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "walras-torn-"));
+  const { signed } = await sender(new FolderStore(folder)).sign(burn, "invoice 7");
+  const places = () => readdirSync(folder).map((name) => [join(folder, name), Buffer.from(name, "base64url").toString()] as const);
+  const [file] = places().find(([, name]) => name.includes(".pending."))!;
+  for (const text of ["", toHex(signed.bytes).slice(0, 90), "0x" + "00".repeat(200), "nonsense"]) {
+    writeFileSync(file, text);
+    const store = new FolderStore(folder);
+    assert.deepEqual([await store.all(), await store.get(signed.id), await store.torn()], [[], null, [signed.id]]);
+    const next = await sender(store).sign({ ...burn, amount: 6n }, null);
+    assert.deepEqual([await store.torn(), next.signed.sequence > signed.sequence], [[], true]);
+    await store.forget(next.signed.id);
+  }
+  for (const [path, name] of places()) if (!name.includes(".network.")) writeFileSync(path, "");
+  const store = new FolderStore(folder);
+  assert.equal(await store.highest("0x00"), 0n);
+  // Whether an invoice was paid is never guessed.
+  await assert.rejects(sender(store).sign(burn, "invoice 7"), StoreError);
 });
 
 test("a transaction that nobody knows is void only when it can never count", async () => {

@@ -186,6 +186,7 @@ impl Wallet {
         let Signatory { chain, network, account, key, .. } = signatory;
         let (pending, numbering) = (Pending::of(&self.key_file), &self.numbering);
         let _reservation = Reservation::wait(&self.key_file)?;
+        self.clear_torn()?;
         // The node is asked after the stored ones are read: what is no longer stored then, it has counted.
         let (stored, same) = self.stored(&pending, signatory, &operation)?;
         match same.filter(|_| !numbering.again) {
@@ -265,6 +266,20 @@ impl Wallet {
         let above = stored.map_or(0, |stored| stored.saturating_add(1));
         let fits = above <= highest.saturating_add(signatory.sequence_window);
         Ok(if fits { next.max(above) } else { next })
+    }
+
+    /// Removes torn files, which nothing can send again, once the node says what became of their transactions.
+    fn clear_torn(&self) -> Result<(), ClientError> {
+        for folder in [Pending::of, Pending::held, Pending::released].map(|folder| folder(&self.key_file)) {
+            for id in folder.torn()? {
+                // Its number is taken, and its operation may be this one.
+                if matches!(Fate::of(&self.node, &id)?, Fate::Waiting(_)) && !self.numbering.again {
+                    return Err(ClientError::SentBefore(id));
+                }
+                folder.forget(&id);
+            }
+        }
+        Ok(())
     }
 
     /// The highest number of a key's stored and held transactions, and a stored one of the same operation. Those

@@ -3,14 +3,17 @@
 //! A transaction is written there before it is sent, and removed when it is committed or can no longer be. So it can
 //! be sent again unchanged, with the same id, and takes effect once. Those that are left with a node, which this wallet
 //! does not send, lie in folders of their own.
+//!
+//! A file gets its name once it is whole and durable, so a *torn* one (empty, cut short, of another id) tells of a disk
+//! that failed or of an older version. Only what was stored whole was ever sent; the chain is asked about its id.
 
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use primitives::{Transaction, TransactionId};
 
 use super::beside;
+use crate::durable::write_durable;
 use crate::error::ClientError;
 
 /// See the module text.
@@ -45,15 +48,20 @@ impl Pending {
         let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
         let unwritten =
             |cause| ClientError::file(&path, format!("cannot be written, so nothing is sent: {cause}"), cause);
-        self.write(&path, &bytes).map_err(unwritten)
+        self.make_folder().map_err(unwritten)?;
+        write_durable(&path, &bytes).map_err(|error| match error {
+            ClientError::File { cause: Some(cause), .. } => unwritten(cause),
+            error => error,
+        })
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    fn make_folder(&self) -> std::io::Result<()> {
+        if self.0.is_dir() {
+            return Ok(());
+        }
         std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&self.0)?;
-        let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::File::open(&self.0)?.sync_all()
+        let above = self.0.parent().filter(|above| !above.as_os_str().is_empty());
+        std::fs::File::open(above.unwrap_or(Path::new(".")))?.sync_all()
     }
 
     /// Removes a transaction whose result is known.
@@ -63,7 +71,7 @@ impl Pending {
         let _ = std::fs::remove_dir(&self.0);
     }
 
-    /// A stored transaction.
+    /// A stored transaction; `None` also of a torn file.
     ///
     /// # Errors
     /// [`ClientError::File`].
@@ -73,8 +81,7 @@ impl Pending {
             return Ok(None);
         }
         let bytes = std::fs::read(&path).map_err(|cause| ClientError::file(&path, cause.to_string(), cause))?;
-        let unreadable = |_| ClientError::contents(&path, "does not contain a transaction: remove it");
-        borsh::from_slice(&bytes).map_err(unreadable).map(Some)
+        Ok(borsh::from_slice(&bytes).ok().filter(|kept: &Transaction| kept.id() == *id))
     }
 
     /// All stored transactions.
@@ -82,12 +89,24 @@ impl Pending {
     /// # Errors
     /// [`ClientError::File`].
     pub fn all(&self) -> Result<Vec<Transaction>, ClientError> {
+        Ok(self.entries()?.into_iter().filter_map(|(_, kept)| kept).collect())
+    }
+
+    /// The ids of torn files.
+    ///
+    /// # Errors
+    /// [`ClientError::File`].
+    pub fn torn(&self) -> Result<Vec<TransactionId>, ClientError> {
+        Ok(self.entries()?.into_iter().filter(|(_, kept)| kept.is_none()).map(|(id, _)| id).collect())
+    }
+
+    fn entries(&self) -> Result<Vec<(TransactionId, Option<Transaction>)>, ClientError> {
         let Ok(entries) = std::fs::read_dir(&self.0) else { return Ok(Vec::new()) };
         let mut all = Vec::new();
         for entry in entries {
             let name = entry.map_err(|cause| ClientError::file(&self.0, cause.to_string(), cause))?.file_name();
             if let Some(id) = name.to_str().and_then(|name| name.parse().ok()) {
-                all.extend(self.get(&id)?);
+                all.push((id, self.get(&id)?));
             }
         }
         Ok(all)
@@ -100,16 +119,17 @@ mod tests {
 
     use super::*;
 
+    fn pay(sequence: u64) -> Transaction {
+        let key = SecretKey::from_seed([1; 32]);
+        let operation = Operation::Pay { to: key.public().address(), asset: AssetId(0), amount: 5 };
+        Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }
+            .sign(&Digest::default(), &key)
+    }
+
     #[test]
     fn what_is_kept_is_there_until_it_is_forgotten() {
         let folder = tempfile::TempDir::new().expect("a folder");
         let pending = Pending::of(&folder.path().join("alice.json"));
-        let key = SecretKey::from_seed([1; 32]);
-        let pay = |sequence| {
-            let operation = Operation::Pay { to: key.public().address(), asset: AssetId(0), amount: 5 };
-            Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation }
-                .sign(&Digest::default(), &key)
-        };
         assert!(pending.all().expect("an empty list").is_empty());
         (1..=2).for_each(|sequence| pending.keep(&pay(sequence)).expect("kept"));
         assert_eq!(pending.all().expect("readable").len(), 2);
@@ -117,5 +137,21 @@ mod tests {
         (1..=3).for_each(|sequence| pending.forget(&pay(sequence).id()));
         assert_eq!(pending.get(&pay(1).id()).expect("readable"), None);
         assert!(!folder.path().join("alice.json.pending").exists());
+    }
+
+    #[test]
+    fn a_torn_file_is_no_transaction_and_another_is_whole() {
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let pending = Pending::of(&folder.path().join("alice.json"));
+        (1..=2).for_each(|sequence| pending.keep(&pay(sequence)).expect("kept"));
+        let (whole, torn) = (borsh::to_vec(&pay(1)).expect("memory"), pay(2).id());
+        for content in [&[][..], &whole[..whole.len() / 2], &[0; 120], &whole] {
+            std::fs::write(pending.file(&torn), content).expect("written");
+            assert_eq!(
+                (pending.all().expect("readable"), pending.torn().expect("readable")),
+                (vec![pay(1)], vec![torn])
+            );
+            assert_eq!(pending.get(&torn).expect("readable"), None);
+        }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn candle(
 ) -> Option<MarketCandleBody> {
     let sides = api.sides(base, quote).ok()?;
     let traded = readers::sides::volumes(&batch.batch, sides) != (0, 0);
-    let last = traded.then(|| api.candles_body(sides, interval, u64::MAX, 1))?;
+    let last = traded.then(|| api.candles_body(sides, interval, (None, u64::MAX), 1))?;
     let (market, interval) = (last.market, last.interval.to_string());
     let candle = last.candles.into_iter().next()?;
     Some(MarketCandleBody { height: batch.height, market, interval, candle })

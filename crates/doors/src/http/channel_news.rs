@@ -86,7 +86,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
         }
         Channel::Candles(base, quote, interval) => {
             let sides = api.sides(base, quote)?;
-            json!({"candles": api.candles_body(sides, *interval, u64::MAX, CANDLES).candles})
+            json!({"candles": api.candles_body(sides, *interval, (None, u64::MAX), CANDLES).candles})
         }
         Channel::Book(base, quote) => {
             let book = api.books.snapshot(published, &api.symbols, api.sides(base, quote)?);

@@ -15,10 +15,12 @@ use super::failure::{Answered, Failure};
 use super::{Api, PAGE, number, parse};
 use crate::PlacedOrder;
 use crate::backend::{NoHistory, ReadError};
-use crate::json::{self, ErrorBody, OfferStanding, standing};
+use crate::json::{self, ErrorBody, OrderSums, standing};
 
 /// Fills that the answer about one order has at most.
 const FILLS_OF_ORDER: usize = 1_000;
+/// Fills that the sums of all orders in an answer are made of at most.
+const FILLS_OF_PAGE: usize = 10_000;
 /// Orders with one client's name that are looked at.
 const OF_CLIENT: usize = 100;
 
@@ -108,25 +110,37 @@ impl Api {
         Ok((rows, next))
     }
 
-    fn newest_change(&self, account: &Address, offer: Sequence) -> Result<Option<Placed<OfferChange>>, Failure> {
-        Ok(self.rows(&HistoryRange::changes(account, offer, HistoryPart::WHOLE), 1)?.pop())
+    /// The newest changes of an order, at most so many, and what it moved in all.
+    fn sums(&self, account: &Address, row: &OrderRow, most: usize) -> Result<OrderSums, Failure> {
+        let mut changes: Vec<Placed<OfferChange>> = Vec::new();
+        if row.outcome.refusal().is_none() {
+            changes = self.rows(&HistoryRange::changes(account, row.sequence, HistoryPart::WHOLE), most + 1)?;
+        }
+        let is_whole = changes.len() <= most;
+        changes.truncate(most);
+        Ok(OrderSums::of(row, changes, is_whole))
     }
 
-    pub(super) fn standing_of(
+    /// Orders as they stand at a height, each with what it moved.
+    pub(super) fn told_orders<'a>(
         &self,
         account: &Address,
-        order: &Placed<OrderRow>,
+        orders: impl IntoIterator<Item = &'a Placed<OrderRow>>,
         at: Height,
-    ) -> Result<OfferStanding, Failure> {
-        Ok(standing(at, order, self.newest_change(account, order.1.sequence)?.as_ref()))
+    ) -> Result<Vec<json::PlacedOrderBody>, Failure> {
+        let (mut told, mut left) = (Vec::new(), FILLS_OF_PAGE);
+        for order in orders {
+            let sums = self.sums(account, &order.1, left.clamp(1, FILLS_OF_ORDER))?;
+            left = left.saturating_sub(sums.changes.len());
+            told.push(self.symbols.order(order, &standing(at, order, sums.changes.first()), &sums));
+        }
+        Ok(told)
     }
 
     fn orders_page(&self, account: &Address, asked: &AskedPart) -> Result<json::OrdersBody, Failure> {
         let span = self.backend.history()?;
         let (rows, next) = self.page_of(&HistoryRange::orders(account, asked.part(span)?), asked)?;
-        let body =
-            |order: &Placed<OrderRow>| Ok(self.symbols.order(order, &self.standing_of(account, order, span.height)?));
-        let orders = rows.iter().map(body).collect::<Result<_, Failure>>()?;
+        let orders = self.told_orders(account, &rows, span.height)?;
         Ok(json::OrdersBody { height: span.height, known_from: span.known_from, orders, next })
     }
 
@@ -258,37 +272,13 @@ impl Api {
         others: Vec<String>,
     ) -> Result<json::OrderFateBody, Failure> {
         let row = &order.1;
-        let mut changes: Vec<Placed<OfferChange>> = Vec::new();
-        if row.outcome.refusal().is_none() {
-            let range = HistoryRange::changes(account, row.sequence, HistoryPart::WHOLE);
-            changes = self.rows(&range, FILLS_OF_ORDER + 1)?;
-        }
-        let standing = standing(span.height, order, changes.first());
-        let is_whole = changes.len() <= FILLS_OF_ORDER;
-        changes.truncate(FILLS_OF_ORDER);
-        let (mut bought, mut returned) = (0u128, 0u64);
-        let mut fills = Vec::new();
-        for (place, change) in &changes {
-            match change {
-                OfferChange::Filled(fill) => {
-                    bought += u128::from(fill.fill.bought);
-                    returned += fill.fill.returned;
-                    fills.push(self.symbols.history_fill(place.height, fill));
-                }
-                OfferChange::Ended { returned: units, .. } => returned += units,
-            }
-        }
-        // What an offer was placed with, it has sold, returned, or it rests. What a replacement takes over is returned
-        // by neither.
-        let placed = placed_units(row);
-        let moved = changes.iter().find_map(|(_, change)| match change {
-            OfferChange::Filled(fill) => Some(fill.fill.left + fill.fill.returned),
+        let sums = self.sums(account, row, FILLS_OF_ORDER)?;
+        let standing = standing(span.height, order, sums.changes.first());
+        let fills = sums.changes.iter().filter_map(|(place, change)| match change {
+            OfferChange::Filled(fill) => Some(self.symbols.history_fill(place.height, fill)),
             OfferChange::Ended { .. } => None,
         });
-        let mut sold = moved.map_or(0, |unsold| placed.saturating_sub(unsold));
-        if let ledger::Outcome::Exact(exact) = &row.outcome {
-            (sold, bought, returned) = (exact.sold, exact.bought.into(), exact.returned);
-        }
+        let fills = fills.collect();
         Ok(json::OrderFateBody {
             account: account.to_string(),
             height: span.height,
@@ -298,22 +288,13 @@ impl Api {
             why: standing.why.clone(),
             id: row.id.to_string(),
             sequence: row.sequence.to_string(),
-            order: Some(self.symbols.order(order, &standing)),
-            sold: sold.to_string(),
-            bought: is_whole.then(|| bought.to_string()),
-            returned: returned.to_string(),
+            order: Some(self.symbols.order(order, &standing, &sums)),
+            sold: sums.sold.to_string(),
+            bought: sums.bought.map(|units| units.to_string()),
+            returned: sums.returned.to_string(),
             fills,
             others,
         })
-    }
-}
-
-/// Units with which an order's offer was placed.
-fn placed_units(row: &OrderRow) -> u64 {
-    match &row.outcome {
-        ledger::Outcome::Offered(met) => met.sold + met.left + met.returned,
-        ledger::Outcome::Replaced(replaced) => replaced.met.sold + replaced.met.left + replaced.met.returned,
-        _ => 0,
     }
 }
 

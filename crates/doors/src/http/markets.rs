@@ -9,7 +9,7 @@ use super::failure::{Answered, Failure};
 use super::{Api, PAGE, parse};
 use crate::backend::OffersRead;
 use crate::json::{self, ErrorBody};
-use crate::markets;
+use crate::markets::{self, HistoryOfMarket};
 use readers::Sides;
 use readers::candles::{Candle, Interval};
 
@@ -61,6 +61,7 @@ pub(super) struct Detail {
     points: Option<usize>,
     limit: Option<usize>,
     before: Option<Height>,
+    since_ms: Option<u64>,
 }
 
 /// The resting offers of a market by price.
@@ -96,10 +97,11 @@ pub(super) async fn market_curves(
     curves.await?.map(Json).ok_or_else(|| Failure::not_found("no batch has cleared yet"))
 }
 
-/// A market's price in recent batches.
+/// A market's price in recent batches: the last ones, or with `since_ms` the first ones from a time on.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/history",
     params(("base" = String, Path), ("quote" = String, Path), ("limit" = Option<usize>, Query),
-        ("before" = Option<u64>, Query, description = "only batches below this height")),
+        ("before" = Option<u64>, Query, description = "only batches below this height"),
+        ("since_ms" = Option<u64>, Query, description = "the first `limit` batches of this time and later")),
     responses((status = 200, body = json::HistoryBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn market_history(
     State(api): State<Api>,
@@ -107,8 +109,12 @@ pub(super) async fn market_history(
     Query(detail): Query<Detail>,
 ) -> Answered<json::HistoryBody> {
     let sides = api.sides(&base, &quote)?;
-    let (before, limit) = (detail.before.unwrap_or(u64::MAX), detail.limit.unwrap_or(500).min(PAGE));
-    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, before, limit))).await
+    let part = HistoryOfMarket {
+        below: detail.before.unwrap_or(u64::MAX),
+        since_ms: detail.since_ms,
+        limit: detail.limit.unwrap_or(500).min(PAGE),
+    };
+    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, part))).await
 }
 
 /// The requested range of offers.
@@ -157,14 +163,17 @@ pub(super) struct CandleQuery {
     interval: Option<String>,
     limit: Option<usize>,
     before_ms: Option<u64>,
+    since_ms: Option<u64>,
 }
 
-/// A market's candles: first, highest, lowest and last batch price of each interval with a trade.
+/// A market's candles: first, highest, lowest and last batch price of each interval with a trade. They are the last
+/// ones, or with `since_ms` the first ones from a time on.
 #[utoipa::path(get, path = "/v1/markets/{base}/{quote}/candles",
     params(("base" = String, Path), ("quote" = String, Path),
         ("interval" = Option<String>, Query, description = "1m (default), 5m, 15m, 1h, 4h or 1d"),
         ("limit" = Option<usize>, Query),
-        ("before_ms" = Option<u64>, Query, description = "only candles that begin before this time")),
+        ("before_ms" = Option<u64>, Query, description = "only candles that begin before this time"),
+        ("since_ms" = Option<u64>, Query, description = "the first `limit` candles that begin at this time or later")),
     responses((status = 200, body = json::CandlesBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn market_candles(
@@ -174,22 +183,28 @@ pub(super) async fn market_candles(
 ) -> Answered<json::CandlesBody> {
     let sides = api.sides(&base, &quote)?;
     let interval: Interval = parse("interval", query.interval.as_deref().unwrap_or("1m"))?;
-    let (before_ms, limit) = (query.before_ms.unwrap_or(u64::MAX), query.limit.unwrap_or(500).min(PAGE));
-    api.blocking(move |api| Json(api.candles_body(sides, interval, before_ms, limit))).await
+    let times = (query.since_ms, query.before_ms.unwrap_or(u64::MAX));
+    let limit = query.limit.unwrap_or(500).min(PAGE);
+    api.blocking(move |api| Json(api.candles_body(sides, interval, times, limit))).await
 }
 
 impl Api {
-    /// The last candles of a market before a time.
+    /// The last candles of a market before a time, or the first ones since a time.
     pub(crate) fn candles_body(
         &self,
         sides: Sides,
         interval: Interval,
-        before_ms: u64,
+        (since_ms, before_ms): (Option<u64>, u64),
         limit: usize,
     ) -> json::CandlesBody {
         let views = self.published().views();
         let now_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
-        let candles = self.published().candles().of(sides, interval, before_ms, limit);
+        let known = self.published().candles();
+        let candles = match since_ms {
+            Some(since_ms) => known.since_time(sides, interval, since_ms..before_ms, limit),
+            None => known.of(sides, interval, before_ms, limit),
+        };
+        drop(known);
         drop(views);
         let body = |candle: &Candle| {
             let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;

@@ -118,12 +118,10 @@ impl Api {
     ) -> Result<Vec<PlacedOrderBody>, Failure> {
         let mut orders = Vec::new();
         for number in numbers {
-            for order in self.orders_at(account, &HistoryRange::with_number(account, *number))? {
-                orders.push(self.symbols.order(&order, &self.standing_of(account, &order, span.height)?));
-            }
+            orders.extend(self.orders_at(account, &HistoryRange::with_number(account, *number))?);
         }
-        orders.dedup_by(|a, b| a.id == b.id);
-        Ok(orders)
+        orders.dedup_by(|a, b| a.1.id == b.1.id);
+        self.told_orders(account, &orders, span.height)
     }
 
     /// The orders that this node took and that may still count, by number.

@@ -23,6 +23,49 @@ pub struct OfferStanding {
     pub changed: Height,
 }
 
+/// What an order moved: the same in every answer.
+pub(crate) struct OrderSums {
+    /// Its newest changes, the newest first.
+    pub(crate) changes: Vec<(HistoryPlace, OfferChange)>,
+    pub(crate) sold: u64,
+    /// `None` if there are more changes.
+    pub(crate) bought: Option<u128>,
+    pub(crate) returned: u64,
+}
+
+impl OrderSums {
+    pub(crate) fn of(row: &OrderRow, changes: Vec<(HistoryPlace, OfferChange)>, is_whole: bool) -> OrderSums {
+        if let Outcome::Exact(exact) = &row.outcome {
+            let (sold, bought, returned) = (exact.sold, Some(exact.bought.into()), exact.returned);
+            return OrderSums { changes, sold, bought, returned };
+        }
+        let (mut bought, mut returned, mut unsold) = (0u128, 0u64, None);
+        for (_, change) in &changes {
+            match change {
+                OfferChange::Filled(FillRow { fill, .. }) => {
+                    bought += u128::from(fill.bought);
+                    returned += fill.returned;
+                    unsold = unsold.or(Some(fill.left + fill.returned));
+                }
+                OfferChange::Ended { returned: units, .. } => returned += units,
+            }
+        }
+        // What an offer was placed with, it has sold, returned, or it rests. What a replacement takes over is returned
+        // by neither.
+        let sold = unsold.map_or(0, |unsold| placed_units(row).saturating_sub(unsold));
+        OrderSums { changes, sold, bought: is_whole.then_some(bought), returned }
+    }
+}
+
+/// Units with which an order's offer was placed.
+fn placed_units(row: &OrderRow) -> u64 {
+    match &row.outcome {
+        Outcome::Offered(met) => met.sold + met.left + met.returned,
+        Outcome::Replaced(replaced) => replaced.met.sold + replaced.met.left + replaced.met.returned,
+        _ => 0,
+    }
+}
+
 /// How an order stands at a height, from its row and the newest change of its offer.
 pub fn standing(
     height: Height,
@@ -65,7 +108,12 @@ pub fn standing(
 
 impl Symbols {
     /// An order, and how it stands.
-    pub fn order(&self, (place, row): &(HistoryPlace, OrderRow), standing: &OfferStanding) -> PlacedOrderBody {
+    pub(crate) fn order(
+        &self,
+        (place, row): &(HistoryPlace, OrderRow),
+        standing: &OfferStanding,
+        sums: &OrderSums,
+    ) -> PlacedOrderBody {
         PlacedOrderBody {
             height: place.height,
             time_ms: row.time_ms,
@@ -88,6 +136,8 @@ impl Symbols {
             status: standing.status.into(),
             why: standing.why.clone(),
             left: standing.left.to_string(),
+            sold: sums.sold.to_string(),
+            bought: sums.bought.map(|units| units.to_string()),
             changed_height: standing.changed,
         }
     }

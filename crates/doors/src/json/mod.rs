@@ -19,6 +19,7 @@ pub use api::*;
 pub use blocks::{block, outcome};
 pub use committees::validators;
 pub use ethereum::{ethereum_committed, ethereum_executed, ethereum_output, ethereum_pending, ethereum_transaction};
+pub(crate) use history::OrderSums;
 pub use history::{OfferStanding, standing};
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
 pub use markets::{candle, price, rounded};

@@ -51,6 +51,7 @@ pub(super) async fn markets(
         let body = |(id, terms): &(MarketId, MarketTerms)| {
             let book = root.book(*id);
             let top = book.map(|book| BookTop::of(book, 1)).unwrap_or_default();
+            let settings = root.market_settings(*id);
             DoorMarketBody {
                 market: *id,
                 symbol: String::from_utf8_lossy(&symbol_of(*id)).trim_end().into(),
@@ -60,6 +61,10 @@ pub(super) async fn markets(
                 tick_units: terms.tick_units.to_string(),
                 lots_max: terms.lots_max,
                 fee_cap_ppm: terms.fee_cap_ppm,
+                maker_ppm: settings.map(|of| of.maker_ppm),
+                taker_ppm: settings.map(|of| of.taker_ppm),
+                lots_min: settings.map(|of| of.lots_min),
+                least_quote_units: settings.map(|of| of.quote_min.to_string()),
                 phase: book.map_or("closed".into(), |book| phase_code(book.phase())),
                 bid: top.bids.first().map(|level| level.0),
                 ask: top.asks.first().map(|level| level.0),

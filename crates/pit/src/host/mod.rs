@@ -309,11 +309,22 @@ impl Host {
     }
 
     /// Opens listed markets that are not open.
-    fn unopened_markets(&self) -> Vec<VenueInput> {
+    fn unopened_markets(&mut self) -> Vec<VenueInput> {
         let (Some(root), Some(state)) = (&self.root, &self.told) else { return Vec::new() };
-        let listed = state.venues.markets_from(self.shared.venue, 0).map(|(market, _)| market);
-        let closed = listed.filter(|market| root.book(*market).is_none() && !self.unopened.contains(market));
-        closed.map(|market| VenueInput::OpenMarket(market, self.settings.config.market())).collect()
+        let listed = state.venues.markets_from(self.shared.venue, 0).map(|(market, terms)| (market, terms.quote));
+        let is_closed = |market: &MarketId| root.book(*market).is_none() && !self.unopened.contains(market);
+        let closed: Vec<_> = listed.filter(|(market, _)| is_closed(market)).collect();
+        let mut opened = Vec::new();
+        for (market, quote) in closed {
+            match self.settings.config.market(quote, root.settings()) {
+                Ok(settings) => opened.push(VenueInput::OpenMarket(market, settings)),
+                Err(error) => {
+                    tracing::error!(market, error, "a market stays closed");
+                    self.unopened.insert(market);
+                }
+            }
+        }
+        opened
     }
 
     /// Snapshots, and what is forgotten.

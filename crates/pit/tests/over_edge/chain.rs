@@ -142,6 +142,8 @@ impl Chain {
             snapshot_listen: any,
             edge_listen: Some(any),
             quiet_ms: 30_000,
+            taker_ppm: 0,
+            covers_entries: false,
             ..VenueConfig::default()
         };
         let keys = || VenueKeys { account: address(OPERATOR), operator: key(OPERATOR), report: reporting() };

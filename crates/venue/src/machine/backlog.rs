@@ -5,23 +5,15 @@ use primitives::WEIGHT_BYTES;
 use super::VenueMachine;
 use crate::mistake::VenueMistake;
 use crate::refusal::VenuePause;
-use crate::settings::{FILL_BYTES, ORDER_BYTES_MAX, SETTLE_BYTES};
+use crate::settings::{FILL_BYTES, FILL_WEIGHT, ORDER_BYTES_MAX, SETTLE_BYTES, entry_weight};
 use crate::state::Order;
-
-// What a settle weighs, as `primitives` counts it, rounded up.
-const FILL_WEIGHT: u64 = 256 + FILL_BYTES as u64;
-const SIGNATURE_WEIGHT: u64 = 512;
-const ENTRY_WEIGHT: u64 = 256;
-const LIFE_HEIGHTS: u64 = 1_024;
-const ORDER_WEIGHT: u64 = ORDER_BYTES_MAX as u64 + SIGNATURE_WEIGHT + ENTRY_WEIGHT;
 
 /// What an order weighs in the settle of its unsettled fills.
 pub(super) fn order_weight(order: &Order) -> u64 {
-    let life = order.terms().expiry.saturating_sub(order.since) / LIFE_HEIGHTS;
     match order.unsettled {
         0 => 0,
-        _ if order.has_entry => ORDER_WEIGHT,
-        _ => ORDER_WEIGHT + life * ENTRY_WEIGHT,
+        _ if order.has_entry => entry_weight(0),
+        _ => entry_weight(order.terms().expiry.saturating_sub(order.since)),
     }
 }
 
@@ -65,8 +57,8 @@ impl VenueMachine {
 
     /// What so many fills add at most, in which so many orders have one fill and so many have more.
     pub(super) fn added(&self, penalties: u128, fills: u64, [once, often]: [u64; 2]) -> Added {
-        let life = self.core.settings.life_max() / LIFE_HEIGHTS;
-        let weight = fills * FILL_WEIGHT + (once + often).saturating_mul(ORDER_WEIGHT + life * ENTRY_WEIGHT);
+        let life = self.core.settings.life_max();
+        let weight = fills * FILL_WEIGHT + (once + often).saturating_mul(entry_weight(life));
         let bytes = fills * FILL_BYTES as u64 + (once + 2 * often) * ORDER_BYTES_MAX as u64;
         Added { penalties, weight, bytes }
     }

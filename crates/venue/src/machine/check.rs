@@ -31,6 +31,7 @@ impl VenueMachine {
         self.check_price(at, order, market)?;
         unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;
         unless(OrderRefusal::TooFewLots(market.settings.lots_min), order.lots >= market.settings.lots_min)?;
+        unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market))?;
         self.check_fees(order, market)?;
         self.check_room(at, stead)?;
         let executed = stead.map_or(0, |old| self.executed_of(old));
@@ -171,6 +172,19 @@ impl VenueMachine {
         }
         (u64::from(lots) - left, makers)
     }
+}
+
+/// Whether the order, once it is used up, was worth the least at the worst price for its fees: a sale trades at its
+/// tick or above, a buy as low as the best sale that it meets; in a call, as low as the collar.
+fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
+    let low = match (order.side, market.book.phase()) {
+        (VenueSide::Sell, _) => None,
+        (VenueSide::Buy, Phase::Continuous) => market.book.depth(matching::Side::Sell).next().map(|(tick, ..)| tick),
+        (VenueSide::Buy, _) => Some(market.collar.0),
+    };
+    let tick = low.map_or(order.tick, |low| low.min(order.tick));
+    let worth = u128::from(order.lots) * u128::from(tick) * u128::from(market.terms.tick_units);
+    worth >= u128::from(market.settings.quote_min)
 }
 
 /// What is available, for a message, and whether it covers what is needed.

@@ -178,6 +178,10 @@ impl VenueMachine {
         self.markets.get(&market).map(|of| of.told)
     }
 
+    pub(crate) fn market_settings(&self, market: MarketId) -> Option<&MarketSettings> {
+        self.markets.get(&market).map(|market| &market.settings)
+    }
+
     /// A market as readers of market data know it.
     pub(crate) fn image(&self, market: MarketId) -> Option<MarketImage> {
         let of = self.markets.get(&market)?;

@@ -12,7 +12,7 @@ use crate::mistake::VenueMistake;
 use crate::settings::MarketSettings;
 use crate::state::Core;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CONTEXT: &str = "walras 2026 venue root state v1";
 
 #[derive(BorshSerialize, BorshDeserialize)]

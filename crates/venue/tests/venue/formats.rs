@@ -36,7 +36,7 @@ fn facts() -> Vec<VenueFact> {
 }
 
 #[test]
-fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
+fn the_formats_of_inputs_settles_and_state_are_those_of_version_2() {
     let network = Digest([5; 32]);
     let mut world = World::new(None);
     let limits = VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() };
@@ -87,10 +87,10 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_version_1() {
         root.digest().to_string(),
     ];
     let wanted = [
-        "0x4162083fdf7d148cc0ecfb182afbe3c0eba459f7e23b45f81a3de0410733c4cc",
+        "0x413dc681dc98145fe203ed6641cb680a19e7741e9f945aa4edd953684f49aa0e",
         "0xfa7f05f409bd6b31d74272c54b0988575a6a904f69fdfee35c4862619378f00b",
         "0x0e9b62d6ccc077b705875d2b37f2d64491e228a441a002d3519559769ab2e627",
-        "0x1e48ae252e98f6bc088e3d085ee9d0cbdb638fbba9b697e881c6191f0ec58a76",
+        "0xbfd6d27a5e041950d6c00c261d8eb1b3970a939fa21f47bc157bf20620ee9f9d",
     ];
     assert_eq!(found, wanted, "inputs, fills, settle, state");
 }

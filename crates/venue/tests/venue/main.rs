@@ -1,6 +1,7 @@
 //! A root over the real ledger and a disk that fails.
 
 mod backlog;
+mod costs;
 mod custody;
 mod formats;
 mod limits;

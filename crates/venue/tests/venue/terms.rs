@@ -92,6 +92,7 @@ pub fn market_settings() -> MarketSettings {
         maker_ppm: -1_000,
         taker_ppm: 2_000,
         lots_min: 1,
+        quote_min: 0,
         orders: 256,
         orders_of_account: 64,
         window_base: 1,

@@ -10,9 +10,9 @@ use primitives::venue::{
 use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use store::{FaultDisk, Surviving};
 use venue::{
-    Acceptance, CertifiedFacts, CheckedOrder, OrderEnd, OrderStanding, ReportKind, SettlingTerms, TradeCommand,
-    TradeReport, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions, VenueRoot,
-    VenueRootError, VenueSettings, VenueStanding, check_orders,
+    Acceptance, CertifiedFacts, CheckedOrder, MarketSettings, OrderEnd, OrderStanding, ReportKind, SettlingTerms,
+    TradeCommand, TradeReport, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
+    VenueRoot, VenueRootError, VenueSettings, VenueStanding, check_orders,
 };
 
 use crate::reading::{fate, standings};
@@ -46,6 +46,7 @@ pub struct World {
     pub wrong: Vec<&'static str>,
     pub incarnation: u32,
     limits: VenueLimits,
+    market: MarketSettings,
     next: u32,
 }
 
@@ -60,6 +61,16 @@ impl World {
     }
 
     pub fn on(disk: FaultDisk, mistake: Option<VenueMistake>, of_cleo: Mandate, limits: VenueLimits) -> World {
+        World::run(disk, mistake, of_cleo, (limits, market_settings()))
+    }
+
+    /// One whose market is run otherwise.
+    pub fn run(
+        disk: FaultDisk,
+        mistake: Option<VenueMistake>,
+        of_cleo: Mandate,
+        (limits, market): (VenueLimits, MarketSettings),
+    ) -> World {
         let ledger = Ledger::new(&genesis()).expect("sound");
         let options = VenueOptions { mistake, ..VenueOptions::default() };
         let mut world = World {
@@ -82,6 +93,7 @@ impl World {
             wrong: Vec::new(),
             incarnation: 0,
             limits,
+            market,
             next: 0,
         };
         world.found(of_cleo);
@@ -95,7 +107,7 @@ impl World {
         let attach = TRADERS.map(|person| attach(person, false, None));
         self.certify();
         self.step(&attach);
-        self.step(&[VenueInput::OpenMarket(MARKET, market_settings())]);
+        self.step(&[VenueInput::OpenMarket(MARKET, self.market)]);
     }
 
     /// After a fence: the root of the next incarnation, on an empty disk.

@@ -1,6 +1,6 @@
 //! `walras proxy` and `walras gateway`: members of a venue's edge, each a process.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,6 +45,21 @@ struct MemberArgs {
     /// The prefix of the edge's keys there.
     #[arg(long, value_name = "KEY", default_value = "/walras/edge")]
     etcd_prefix: String,
+    /// File with the authorities (PEM) that vouch for an etcd at https.
+    #[arg(long, value_name = "FILE", requires = "etcd")]
+    etcd_ca: Option<PathBuf>,
+    /// Certificate (PEM) to show to etcd.
+    #[arg(long, value_name = "FILE", requires_all = ["etcd_ca", "etcd_key"])]
+    etcd_cert: Option<PathBuf>,
+    /// Key (PEM) of the certificate.
+    #[arg(long, value_name = "FILE", requires = "etcd_cert")]
+    etcd_key: Option<PathBuf>,
+    /// User at etcd. Give it over https only.
+    #[arg(long, value_name = "NAME", requires_all = ["etcd", "etcd_password_file"])]
+    etcd_user: Option<String>,
+    /// File whose first line is that user's password.
+    #[arg(long, value_name = "FILE", requires = "etcd_user")]
+    etcd_password_file: Option<PathBuf>,
     /// File with the venue's secret.
     #[arg(long)]
     secret: PathBuf,
@@ -271,13 +286,26 @@ fn station(
     Ok(station)
 }
 
+/// The roots at etcd, with what it asks for.
+#[cfg(feature = "etcd")]
+fn roots(args: &MemberArgs) -> anyhow::Result<edge::EtcdRoots> {
+    let mut roots = edge::EtcdRoots::new(args.etcd.clone(), &args.etcd_prefix, ETCD_PATIENCE);
+    if let Some(authorities) = &args.etcd_ca {
+        roots = roots.with_tls(authorities, args.etcd_cert.as_deref().zip(args.etcd_key.as_deref()))?;
+    }
+    let Some((user, file)) = args.etcd_user.as_ref().zip(args.etcd_password_file.as_ref()) else { return Ok(roots) };
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let password = text.lines().next().unwrap_or_default().to_string();
+    Ok(roots.with_login(edge::EtcdLogin { user: user.clone(), password }))
+}
+
 /// Tells the members where the root is, in a thread of its own, if etcd is to be asked.
 #[cfg(feature = "etcd")]
 fn follow(args: &MemberArgs, handle: &HostHandle, stations: usize) -> anyhow::Result<()> {
     if args.etcd.is_empty() {
         return Ok(());
     }
-    let roots = edge::EtcdRoots::new(args.etcd.clone(), &args.etcd_prefix, ETCD_PATIENCE);
+    let roots = roots(args)?;
     let handle = handle.clone();
     // It ends with the process.
     let never = std::sync::atomic::AtomicBool::new(false);
@@ -298,13 +326,14 @@ fn run(stations: Vec<Station>, args: &MemberArgs, orders: Option<u16>) -> anyhow
     follow(args, &handle, count)?;
     // The end of a pipe tells whoever started this process that it runs.
     let of = args.root.map_or_else(|| format!("{} at etcd", args.etcd_prefix), |root| root.to_string());
-    drop(writeln!(std::io::stderr(), "joining the edge of {of}"));
+    eprintln!("joining the edge of {of}");
     let gateways = orders.map_or(0, usize::from);
     let reading = orders.map(|_| {
         let handle = handle.clone();
         std::thread::spawn(move || read_orders(&handle, gateways))
     });
-    while !stopped.load(Ordering::Relaxed) && !crate::output::reader_is_gone() {
+    // Also when nobody reads what it prints: others need it.
+    while !stopped.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
         if reading.as_ref().is_some_and(std::thread::JoinHandle::is_finished) {
             break;

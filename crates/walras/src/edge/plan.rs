@@ -92,7 +92,7 @@ impl Fairnet {
                 let report = plan.report()?;
                 if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
             }
-            Fairnet::Quote => quote(std::io::stdin().lock(), std::io::stdout().lock())?,
+            Fairnet::Quote => quote(std::io::stdin().lock(), crate::output::Out)?,
             Fairnet::Verify { bundles, key } => verify_file(&bundles, key.as_deref(), json)?,
             Fairnet::Secret { out } => {
                 super::make_secret(&out)?;

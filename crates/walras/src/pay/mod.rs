@@ -198,7 +198,8 @@ pub enum Pay {
         /// Amount, in whole assets.
         #[arg(long)]
         amount: String,
-        /// File for the receipt, which the recipient needs; otherwise receipt-….txt here.
+        /// New file for the receipt, which the recipient needs; otherwise receipt-….txt here. Nothing is paid if it
+        /// cannot be written, and no file is overwritten.
         #[arg(long, value_name = "FILE")]
         receipt: Option<PathBuf>,
         /// Leave settling to the recipient.
@@ -260,7 +261,7 @@ pub enum Pay {
     Export {
         /// The payment's digest, or its first digits.
         payment: String,
-        /// File to write; otherwise standard output.
+        /// New file to write; otherwise standard output.
         #[arg(long, value_name = "FILE")]
         file: Option<PathBuf>,
         /// Draw QR codes.

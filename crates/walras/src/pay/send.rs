@@ -1,9 +1,10 @@
-//! Sends payments and writes receipts.
+//! Sends payments and writes receipts. Money moves only once the place for its receipt is held.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use client::durable::{HeldFile, write_new};
 use client::purse::spend::{self, Confirmed};
 use client::purse::{Asking, DepositSlip, Held, Paid, Purse, Session, Slip};
 use payments::{FastReceipt, OutputProof, PaidProof, PaymentBody, Recipient};
@@ -29,14 +30,21 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
     let to = order.to.on(&purse.network.id)?;
     let quantity = purse.network.units(&order.asset, &order.amount)?;
     let asking = Asking { patience: reach.patience(), scheme: order.scheme.into() };
+    let held = match &order.receipt {
+        Some(file) => HeldFile::named(file, RECEIPT_ROOM),
+        None => HeldFile::nameless(Path::new("."), RECEIPT_ROOM),
+    };
+    let held = held.context("nothing was paid: the receipt")?;
     let mut session = session(&mut purse, place, &reach.server, asking)?;
     let confirmed = told(session.pay(to, quantity, order.settles)?);
-    let slips = slips(&purse, &confirmed)?;
     let first = confirmed.first().context("nothing was paid")?;
-    let default = || PathBuf::from(format!("receipt-{}.txt", &show::short(&first.payment.digest)[2..]));
-    // What stays in the purse has no receipt.
-    let file = (!slips.is_empty()).then(|| order.receipt.clone().unwrap_or_else(default));
-    file.iter().try_for_each(|file| write_slips(file, &slips))?;
+    let file = keep_slips(&purse, &confirmed, held, order.receipt.as_deref()).with_context(|| {
+        let (paid, payment) = (purse.network.money(quantity.0, quantity.1), show::short(&first.payment.digest));
+        format!(
+            "{paid} was paid, so do not repeat the command: `walras pay export {payment} --file FILE` writes the \
+             receipt of this payment (`walras pay history` lists all); it was not written"
+        )
+    })?;
     let shown = Shown(&purse.network.id, to).to_string();
     let is_account = matches!(to, Recipient::Account(_));
     if json {
@@ -65,17 +73,29 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
 /// Said of a payment to the payer's own purse.
 const OWN: &str = "The address is one of this purse: its money stays here, and there is no receipt to hand on.";
 
-fn write_slips(file: &Path, slips: &[String]) -> anyhow::Result<()> {
-    std::fs::write(file, slips.join("\n") + "\n").with_context(|| file.display().to_string())
+/// Bytes for which the disk has room before money moves: more than receipts of a payment have.
+const RECEIPT_ROOM: usize = 256 << 10;
+
+fn text_of(slips: &[String]) -> Vec<u8> {
+    (slips.join("\n") + "\n").into_bytes()
 }
 
-/// The receipts of payments for their recipients.
-fn slips(purse: &Purse, confirmed: &[Confirmed]) -> anyhow::Result<Vec<String>> {
+/// Writes the receipts of payments for their recipients. What stays in the purse has none.
+fn keep_slips(
+    purse: &Purse,
+    confirmed: &[Confirmed],
+    held: HeldFile,
+    name: Option<&Path>,
+) -> anyhow::Result<Option<PathBuf>> {
     let mut slips = Vec::new();
     for one in confirmed {
         slips.extend(slips_of(purse, &one.payment, &one.certificate)?);
     }
-    Ok(slips)
+    let Some(first) = confirmed.first().filter(|_| !slips.is_empty()) else { return Ok(None) };
+    let default = || PathBuf::from(format!("receipt-{}.txt", &show::short(&first.payment.digest)[2..]));
+    let file = name.map_or_else(default, Path::to_path_buf);
+    held.keep(&file, &text_of(&slips))?;
+    Ok(Some(file))
 }
 
 fn slips_of(
@@ -127,7 +147,7 @@ pub(super) fn export(
     let waits = "the payment is not confirmed yet: use walras pay settle";
     let slips = slips_of(&purse, &sent.payment, sent.certificate.as_ref().context(waits)?)?;
     ensure!(!slips.is_empty(), "{OWN}");
-    file.iter().try_for_each(|file| write_slips(file, &slips))?;
+    file.iter().try_for_each(|file| write_new(file, &text_of(&slips)))?;
     if json {
         println!("{}", json!({"payment": sent.payment.digest.to_string(), "receipts": slips, "file": file}));
         return Ok(ExitCode::SUCCESS);

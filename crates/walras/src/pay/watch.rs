@@ -117,9 +117,7 @@ impl Watch {
             if self.once {
                 return Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS });
             }
-            if crate::output::reader_is_gone() {
-                return Ok(ExitCode::SUCCESS);
-            }
+            // Also when nobody reads what it prints: the money needs it.
             std::thread::sleep(Duration::from_secs(self.interval));
         }
     }

@@ -1,7 +1,6 @@
 //! `walras replay`: the daily batches of SPEEDEX §6.2, through the whole ledger.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -104,11 +103,10 @@ impl ReplayCommand {
         progress.finish_and_clear();
         let audit = ledger.audit().map_or_else(|error| error.to_string(), |_| "holds".into());
         let total = total(&results, &audit, &self);
-        let mut out = std::io::stdout().lock();
         if json {
-            writeln!(out, "{}", json!({"total": total, "batches": results.iter().map(as_json).collect::<Vec<_>>()}))?;
+            println!("{}", json!({"total": total, "batches": results.iter().map(as_json).collect::<Vec<_>>()}));
         } else {
-            writeln!(out, "\n{}", serde_json::to_string_pretty(&total)?)?;
+            println!("\n{}", serde_json::to_string_pretty(&total)?);
         }
         let good = audit == "holds" && results.iter().all(|result| result.violation.is_none());
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

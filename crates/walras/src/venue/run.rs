@@ -1,6 +1,5 @@
 //! Running a venue at a node: its keys, the directory of its journal, and how it stands.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -130,9 +129,8 @@ impl HostedVenue {
     /// Prints where traders reach it.
     pub fn greet(&self) {
         let (venue, address, ouch) = (self.pit.venue(), self.pit.address(), self.pit.ouch_address());
-        // A reader that waited for the node's own line may have closed the pipe.
         let edge = self.pit.edge().map_or(String::new(), |edge| format!(", its edge on {}", edge.place().streams));
-        drop(writeln!(std::io::stdout(), "venue {venue} on http://{address}, OUCH on {ouch}{edge}"));
+        println!("venue {venue} on http://{address}, OUCH on {ouch}{edge}");
     }
 
     /// Stops it, after what waits.

@@ -123,6 +123,7 @@ impl Market {
             ("WALRAS_VENUE__OUCH_LISTEN", &*self.ouch),
             ("WALRAS_VENUE__MAKER_PPM", "-500"),
             ("WALRAS_VENUE__TAKER_PPM", "1000"),
+            ("WALRAS_VENUE__COVERS_ENTRIES", "false"),
             ("WALRAS_VENUE__SNAPSHOT_RECORDS", "20"),
         ];
         let [to, feed, snapshots] = self.follower.addresses();

@@ -33,9 +33,14 @@ impl Process {
     }
 
     /// Starts the node of a home by a command that runs the binary with further arguments.
-    pub fn spawn_by(mut command: Command, home: &Path, settings: &[(&str, &str)]) -> Process {
+    pub fn spawn_by(command: Command, home: &Path, settings: &[(&str, &str)]) -> Process {
+        let log = File::create(home.join("node.log")).expect("a log");
+        Process::spawn_logging(command, home, settings, log.into())
+    }
+
+    /// The same with a log of the caller's.
+    pub fn spawn_logging(mut command: Command, home: &Path, settings: &[(&str, &str)], errors: Stdio) -> Process {
         let log = home.join("node.log");
-        let errors = File::create(&log).expect("a log");
         command.args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(home).env("RUST_LOG", "warn");
         command.env("WALRAS_ETHEREUM__LISTEN", "127.0.0.1:0");
         command.envs(settings.iter().copied()).stdout(Stdio::piped()).stderr(errors);

@@ -4,13 +4,18 @@
 
 An order is an offer of the batch exchange. What follows from that:
 
-- **Only limit orders**, which trade at the batch's price or rest. An order to *buy* spends what its amount costs at its
-  price; at a better price it buys more, never dearer.
-- `id` is the number of the offer. An order's transaction is in ``info["transaction"]``, and `fetchOrder` takes its id,
-  too.
+- **Only limit orders**, which trade at the batch's price or rest (``GTC``), or with ``timeInForce`` ``IOC`` trade in the
+  batch of the next block alone. An order to *buy* spends what its amount costs at its price; at a better price it buys
+  more, never dearer. There is no post-only order, since a batch has no maker, and no ``FOK`` (`Client.exact` has one).
+- `id` is the number of the offer. An order's transaction is in ``info``, and `fetchOrder` takes its id, too.
+- An order's ``amount``, ``filled``, ``remaining``, ``cost``, ``average`` and ``status`` are the same in every call and
+  stream, and its trades sum to it (see `walras._ccxt_rows`).
 - ``clientOrderId`` is the `reference` of `walras.client`: an order with one is placed once, however often it is sent.
 - A public trade is what a market traded in one batch, at one price. It has no side.
 - Each transaction has a fee in the fee asset, and trades have none.
+- Numbers are floats and ints; ``info`` has the exact text.
+- ``since`` with ``limit`` begins with the first row at or after ``since``. Rows of one block stay together, so a page may
+  have more than ``limit``, and the next one begins a millisecond after its last row.
 
 Past orders and trades are those of the node's index: they end where it begins. `walras.ccxt_async` is the same class for
 event loops, with `watchOrderBook`, `watchTicker`, `watchOrders` and `watchMyTrades`.
@@ -18,13 +23,16 @@ event loops, with `watchOrderBook`, `watchTicker`, `watchOrders` and `watchMyTra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 import ccxt
 
+from walras._ccxt_rows import Terms, market_of, order_row, page, past_row, told, trade_row
 from walras.client import (
     AddressError,
     AmountError,
@@ -39,19 +47,28 @@ from walras.client import (
     NotFoundError,
     NumbersError,
     Offer,
+    OrderFate,
     PastFill,
     PastOrder,
+    PricePoint,
     RefusedError,
     UndecidedError,
     UnknownAssetError,
     checked_address,
 )
 from walras.client.amounts import plain
+from walras.client.encoding import RESTS
 from walras.client.models import Outcome
 
 __all__ = ["walras"]
 
+R = TypeVar("R", PastFill, PastOrder)
+ZERO = Decimal(0)
 DAY_MS = 86_400_000
+PAGE = 1_000
+"""Rows that the node tells at once."""
+INDEX_TRIES, INDEX_PAUSE_S = 200, 0.02
+"""How often the index is looked at until it has a block."""
 _LOST_OFFERS = ("unknown_offer", "not_your_offer")
 _TOO_LITTLE = ("sells_too_little", "asks_too_little", "same_asset", "zero_amount", "amount_too_large")
 
@@ -87,6 +104,8 @@ def _refusal(error: RefusedError) -> type[Exception]:
         kind = ccxt.InsufficientFunds
     elif error.code in _LOST_OFFERS:
         kind = ccxt.OrderNotFound
+    elif error.code == "no_history":
+        kind = ccxt.NotSupported
     elif error.code in _TOO_LITTLE:
         kind = ccxt.InvalidOrder
     elif error.code in ("malformed", "unknown_parameter"):
@@ -165,7 +184,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         with _translated():
             status = self.client.status()
         word = "ok" if status.stalled is None else "error"
-        return {"status": word, "updated": status.time_ms, "eta": None, "url": None, "info": status}
+        return {"status": word, "updated": status.time_ms, "eta": None, "url": None, "info": told(status)}
 
     def fetch_currencies(self, params: Any = None) -> Any:
         with _translated():
@@ -183,7 +202,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 "fees": {},
                 "networks": {},
                 "limits": {"amount": {"min": float(asset.least), "max": None}, "withdraw": {"min": None, "max": None}},
-                "info": asset,
+                "info": told(asset),
             }
             for symbol, asset in assets.items()
         }
@@ -215,7 +234,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                         "cost": {"min": float(quote.least), "max": None},
                         "leverage": {"min": None, "max": None},
                     },
-                    "info": {"base": base, "quote": quote},
+                    "info": {"base": told(base), "quote": told(quote)},
                 }
             )
             for base, quote in pairs
@@ -256,7 +275,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             "low": _text(min((one.low for one in day), default=None)),
             "baseVolume": _text(sum((one.base_volume for one in day), Decimal(0))),
             "quoteVolume": _text(sum((one.quote_volume for one in day), Decimal(0))),
-            "info": {"book": book, "indicative": _text(book.indicative)},
+            "info": told({"book": book, "indicative": book.indicative}),
         }
         return self.safe_ticker(ticker, self.market(symbol))
 
@@ -274,31 +293,29 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         }
 
     def fetch_trades(self, symbol: str, since: Any = None, limit: Any = None, params: Any = None) -> Any:
+        """Of the blocks whose batches the node keeps, two thousand."""
         self.load_markets()
         market = self.market(symbol)
         with _translated():
-            points = self.client.history(market["symbol"], 1000 if since is not None else limit)
-        trades = [
-            self.safe_trade(
-                {
-                    "id": str(point.height),
-                    "symbol": market["symbol"],
-                    "timestamp": point.time_ms,
-                    "datetime": self.iso8601(point.time_ms),
-                    "price": plain(point.price),
-                    "amount": plain(point.base_volume),
-                    "side": None,
-                    "takerOrMaker": None,
-                    "order": None,
-                    "type": None,
-                    "fee": None,
-                    "info": point,
-                },
-                market,
-            )
-            for point in points
-        ]
-        return self.filter_by_symbol_since_limit(trades, market["symbol"], since, limit)
+            points = self.client.history(market["symbol"], min(limit or PAGE, PAGE), None, since)
+        return [self._public_trade(point, market) for point in points]
+
+    def _public_trade(self, point: PricePoint, market: Any) -> Any:
+        row = {
+            "id": str(point.height),
+            "symbol": market["symbol"],
+            "timestamp": point.time_ms,
+            "datetime": self.iso8601(point.time_ms),
+            "price": plain(point.price),
+            "amount": plain(point.base_volume),
+            "side": None,
+            "takerOrMaker": None,
+            "order": None,
+            "type": None,
+            "fee": None,
+            "info": told(point),
+        }
+        return self.safe_trade(row, market)
 
     def fetch_ohlcv(
         self, symbol: str, timeframe: Any = "1m", since: Any = None, limit: Any = None, params: Any = None
@@ -306,14 +323,10 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         self.load_markets()
         if timeframe not in self.timeframes:
             raise ccxt.BadRequest(f"no timeframe {timeframe!r}; there are {', '.join(self.timeframes)}")
-        count = min(limit or 500, 1000)
-        before = None if since is None else since + count * self.parse_timeframe(timeframe) * 1000
+        name = self.market(symbol)["symbol"]
         with _translated():
-            candles = self.client.candles(self.market(symbol)["symbol"], timeframe, count, before)
-        rows = [
-            [one.time_ms, *map(float, (one.open, one.high, one.low, one.close, one.base_volume))] for one in candles
-        ]
-        return self.filter_by_since_limit(rows, since, limit, 0, since is None)
+            candles = self.client.candles(name, timeframe, min(limit or 500, PAGE), None, since)
+        return [[one.time_ms, *map(float, (one.open, one.high, one.low, one.close, one.base_volume))] for one in candles]
 
     # The account.
 
@@ -326,169 +339,141 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 # An account begins with the first payment to it.
                 return self.safe_balance({"info": None})
         held = {one.asset: {"free": plain(one.available), "used": plain(one.locked)} for one in account.balances}
-        return self.safe_balance({"info": account, **held})
+        return self.safe_balance({"info": told(account), **held})
 
     def create_order(
         self, symbol: str, type: Any, side: Any, amount: Any, price: Any = None, params: Any = None
     ) -> Any:
         self.load_markets()
-        market, given = self.market(symbol), dict(params or {})
+        market = self.market(symbol)
         if type != "limit":
             raise ccxt.InvalidOrder(f"walras has limit orders only, not {type!r}: give a price that you accept")
-        if price is None:
-            raise ccxt.ArgumentsRequired("a limit order needs a price")
         if side not in ("buy", "sell"):
             raise ccxt.InvalidOrder(f"a side is buy or sell, not {side!r}")
-        reference = given.pop("clientOrderId", None)
-        if given:
-            unknown = ", ".join(given)
-            raise ccxt.NotSupported(f"walras has no {unknown}: a limit order rests until it is filled or cancelled")
+        life, reference = _asked(params)
+        checked = [_positive(value, what) for value, what in ((amount, "an amount"), (price, "a price"))]
+        exact = (self.amount_to_precision(symbol, checked[0]), self.price_to_precision(symbol, checked[1]))
         client = self._sender()
-        exact = (self.amount_to_precision(symbol, amount), self.price_to_precision(symbol, price))
         with _translated():
             send = client.buy if side == "buy" else client.sell
-            fate = send(market["symbol"], *exact, reference=reference)
-        return self._placed(fate, market, side, Decimal(exact[0]), Decimal(exact[1]), reference)
+            fate = send(market["symbol"], *exact, life=life, reference=reference)
+        terms = Terms(market["symbol"], side == "sell", Decimal(exact[0]), Decimal(exact[1]))
+        return self._placed(fate, terms, life, reference)
 
-    def _placed(
-        self, fate: Fate, market: Any, side: str, amount: Decimal, price: Decimal, reference: str | None
-    ) -> Any:
+    def _placed(self, fate: Fate, terms: Terms, life: str, reference: str | None) -> Any:
         """An order from the outcome of its first batch."""
-        told = fate.outcome or Outcome("applied")
-        zero = Decimal(0)
-        sold, bought, left = told.sold or zero, told.bought or zero, told.left
-        filled, cost = (bought, sold) if side == "buy" else (sold, bought)
-        return self._order(
-            market,
-            side,
-            amount,
-            price,
-            filled,
-            cost,
-            "closed" if left == 0 else "open",
-            {
-                "id": str(fate.sequence),
-                "clientOrderId": reference,
-                "info": {"transaction": fate.id, "fate": fate},
-            },
-        )
+        outcome = fate.outcome or Outcome("applied")
+        whole = outcome.left == 0 and outcome.why in ("filled", "returned")
+        status = "open" if outcome.left != 0 else "closed" if whole else "canceled"
+        more = {
+            "id": str(fate.sequence),
+            "clientOrderId": reference,
+            "timeInForce": "GTC" if life == RESTS else "IOC",
+            "info": {"transaction": fate.id, "fate": told(fate)},
+        }
+        return self._order(order_row(terms, (outcome.sold or ZERO, outcome.bought or ZERO), status, more))
 
-    def _order(
-        self,
-        market: Any,
-        side: str,
-        amount: Decimal,
-        price: Decimal,
-        filled: Decimal,
-        cost: Decimal,
-        status: str,
-        more: dict[str, Any],
-    ) -> Any:
-        return self.safe_order(
-            {
-                "symbol": market["symbol"],
-                "type": "limit",
-                "timeInForce": "GTC",
-                "side": side,
-                "price": plain(price),
-                # What was bought beyond the amount, at a better price than asked for, belongs to it.
-                "amount": plain(max(amount, filled)),
-                "filled": plain(filled),
-                "cost": plain(cost),
-                "average": plain(cost / filled) if filled else None,
-                "status": status,
-                "timestamp": None,
-                "datetime": None,
-                "fee": None,
-                "trades": [],
-                **more,
-            },
-            market,
-        )
+    def _order(self, row: dict[str, Any]) -> Any:
+        row["datetime"] = self.iso8601(row["timestamp"])
+        return self.safe_order(row, self.market(row["symbol"]))
 
-    def _resting(self, offer: Offer) -> Any:
-        """An order from an offer that rests: what it sold before is not known of it."""
-        sells_base = f"{offer.sell}/{offer.buy}" in self.markets
-        name = f"{offer.sell}/{offer.buy}" if sells_base else f"{offer.buy}/{offer.sell}"
-        zero = Decimal(0)
-        price = offer.price if sells_base else 1 / offer.price
-        amount = offer.amount if sells_base else offer.amount * offer.price
-        side = "sell" if sells_base else "buy"
-        return self._order(
-            self.market(name),
-            side,
-            amount,
-            price,
-            zero,
-            zero,
-            "open",
-            {
-                "id": str(offer.id),
-                "clientOrderId": None,
-                "info": {"offer": offer},
-            },
-        )
+    def _past_order(self, past: PastOrder, info: Any = None) -> Any:
+        """An order of the node's index, with what it moved in all."""
+        row = past_row(self.markets, past, self._moved(past), info or {"transaction": past.id, "order": past})
+        return self._order(row)
+
+    def _moved(self, past: PastOrder) -> tuple[Decimal, Decimal]:
+        """What an order sold and bought in all: as the node says, or as its fills sum to where they are too many."""
+        if past.status in ("refused", "void"):
+            return ZERO, ZERO
+        if past.sold is not None and past.bought is not None:
+            return past.sold, past.bought
+        fills = [fill for page in self._pages_of(past.sequence) for fill in page]
+        return sum((fill.sold for fill in fills), ZERO), sum((fill.bought for fill in fills), ZERO)
+
+    def _pages_of(self, number: int) -> Iterator[list[PastFill]]:
+        """All fills of an order, the newest first."""
+        cursor: str | None = None
+        while True:
+            fills, cursor = self._sender().fills_page(cursor, offer=number)
+            yield fills
+            if cursor is None:
+                return
 
     def fetch_open_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
         self.load_markets()
         client = self._sender()
-        with _translated():
-            offers = client.offers()
-        orders = [self._resting(offer) for offer in offers]
         name = self.market(symbol)["symbol"] if symbol else None
-        return [order for order in orders if name in (None, order["symbol"])][: limit or len(orders)]
+        with _translated():
+            resting = [offer for offer in client.offers() if name in (None, self._market_of(offer))]
+            known = {one.sequence: one for one in client.orders_page()[0] if one.status == "resting"} if resting else {}
+            orders = [
+                self._past_order(known[offer.id]) if offer.id in known else self._resting(offer) for offer in resting
+            ]
+        # What ended meanwhile is open no more.
+        orders = sorted((one for one in orders if one["status"] == "open"), key=_time_of)
+        return page(orders, _time_of, since, limit)
+
+    def _resting(self, offer: Offer) -> Any:
+        """An order of which the first page does not tell; where no index does, nobody knows what it traded."""
+        try:
+            return self._told(self._known(offer.id))
+        except (ccxt.OrderNotFound, NotFoundError):
+            terms = Terms.of(self.markets, offer)
+            return self._order(order_row(terms, None, "open", {"id": str(offer.id), "info": {"offer": told(offer)}}))
+
+    def _market_of(self, row: Offer | PastFill | PastOrder) -> str:
+        return market_of(self.markets, row.sell, row.buy)[0]
+
+    def _number(self, id: Any) -> int:
+        """The number of the order that an id names: its own, or that of its transaction."""
+        text = str(id)
+        if re.fullmatch(r"[0-9]{1,20}", text) and int(text) < 1 << 64:
+            return int(text)
+        if re.fullmatch(r"0x[0-9a-fA-F]{64}", text):
+            number = self._sender().fate(text.lower()).sequence
+            if number is not None:
+                return number
+        raise ccxt.OrderNotFound(f"walras knows no order {text!r}: an id is a number, or 0x and 64 digits")
+
+    def _known(self, number: int, height: int = 0) -> OrderFate:
+        """What the node's index knows of an order, once it has a block."""
+        for _ in range(INDEX_TRIES):
+            try:
+                fate = self._sender().order_fate(number)
+            except NotFoundError as error:
+                if error.code != "order_unknown":
+                    raise
+                raise ccxt.OrderNotFound(str(error)) from error
+            executed = height or (fate.order is None and self._sender().fate(fate.id).height) or 0
+            if fate.height >= executed:
+                return fate
+            # Blocks come first, and their index follows.
+            time.sleep(INDEX_PAUSE_S)
+        return fate
 
     def fetch_order(self, id: str, symbol: Any = None, params: Any = None) -> Any:
         self.load_markets()
-        client = self._sender()
+        self._sender()
         with _translated():
-            if not id.startswith("0x"):
-                offer = client.offer_of(int(id))
-                if offer is not None:
-                    return self._resting(offer)
-                return self._ended(int(id))
-            told = client.run(client._core.placed_offer(id))
-        if told is None:
-            raise ccxt.OrderNotFound(f"the node knows no order with transaction {id}")
-        fate, sell, buy, amount, price, rests = told
-        name = f"{sell}/{buy}" if f"{sell}/{buy}" in self.markets else f"{buy}/{sell}"
-        is_sell = name == f"{sell}/{buy}"
-        shown = (amount, price) if is_sell else (amount * price, 1 / price)
-        order = self._placed(fate, self.market(name), "sell" if is_sell else "buy", *shown, None)
-        if order["status"] == "open" and rests is None:
-            # It traded in later batches or was cancelled: nodes do not keep which.
-            unknown = dict.fromkeys(["filled", "remaining", "cost", "average"])
-            return self.extend(order, {"status": "closed", **unknown})
-        if rests is not None and is_sell:
-            filled = amount - rests
-            known = {"filled": float(filled), "remaining": float(rests)}
-            return self.extend(order, {**known, "cost": None, "average": None})
-        return order
+            return self._told(self._known(self._number(id)))
 
-    def _ended(self, number: int) -> Any:
-        """An order that no longer rests, from the node's index."""
-        try:
-            fate = self._sender().order_fate(number)
-        except NotFoundError as error:
-            raise ccxt.OrderNotFound(str(error)) from error
-        if fate.order is None:
-            raise ccxt.OrderNotFound(f"order {number} is {fate.status} until block {fate.until}, and in no block yet")
-        order = self._past_order(fate.order)
-        filled = fate.sold if order["side"] == "sell" else fate.bought
-        cost = fate.bought if order["side"] == "sell" else fate.sold
-        known = {"filled": filled and float(filled), "cost": cost and float(cost)}
-        average = float(cost / filled) if cost and filled else None
-        return self.extend(order, {**known, "average": average, "info": fate})
+    def _told(self, fate: OrderFate) -> Any:
+        if fate.order is not None:
+            return self._past_order(fate.order, fate)
+        # The node took it, and no block has it: what it asks for is told with its block.
+        status = "open" if fate.status == "pending" else "rejected"
+        return self.safe_order(
+            {"id": str(fate.sequence), "status": status, "filled": "0", "cost": "0", "trades": None, "info": told(fate)}
+        )
 
     def cancel_order(self, id: str, symbol: Any = None, params: Any = None) -> Any:
         self.load_markets()
         client = self._sender()
         with _translated():
-            number = client.fate(id).sequence if id.startswith("0x") else int(id)
-            if number is None:
-                raise ccxt.OrderNotFound(f"the node knows no order with transaction {id}")
+            number = self._number(id)
             fate = client.cancel(number)
-        return self.safe_order({"id": str(number), "status": "canceled", "symbol": symbol, "info": fate})
+            return self._told(self._known(number, fate.height or 0))
 
     def cancel_all_orders(self, symbol: Any = None, params: Any = None) -> Any:
         self.load_markets()
@@ -496,102 +481,104 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         orders = self.fetch_open_orders(symbol)
         with _translated():
             fates = client.cancel_all(self.market(symbol)["symbol"] if symbol else None)
-        # What traded meanwhile was not there to be cancelled; a list of cancels does not say which.
-        whole = all(fate.outcome is not None and not fate.outcome.missing for fate in fates)
-        status = "canceled" if whole else None
-        return [self.safe_order({**order, "status": status, "info": fates}) for order in orders]
+            height = max((fate.height or 0 for fate in fates), default=0)
+            # What traded meanwhile was not there to be cancelled.
+            return [self._told(self._known(int(order["id"]), height)) for order in orders]
 
     def _own_trade(self, fill: PastFill) -> Any:
-        """A trade from a fill: offers of the base sell it, offers of the quote buy it."""
-        is_sell = f"{fill.sell}/{fill.buy}" in self.markets
-        name = f"{fill.sell}/{fill.buy}" if is_sell else f"{fill.buy}/{fill.sell}"
-        amount, cost = (fill.sold, fill.bought) if is_sell else (fill.bought, fill.sold)
-        return self.safe_trade(
-            {
-                "id": f"{fill.height}-{fill.offer}",
-                "order": str(fill.offer),
-                "symbol": name,
-                "timestamp": fill.time_ms,
-                "datetime": self.iso8601(fill.time_ms),
-                "side": "sell" if is_sell else "buy",
-                "type": "limit",
-                "price": plain(cost / amount) if amount else None,
-                "amount": plain(amount),
-                "cost": plain(cost),
-                "takerOrMaker": None,
-                "fee": None,
-                "info": fill,
-            },
-            self.market(name),
-        )
+        row = trade_row(self.markets, fill)
+        return self.safe_trade({**row, "datetime": self.iso8601(row["timestamp"])}, self.market(row["symbol"]))
+
+    def _history(self, ask: Callable[[str | None], tuple[list[R], str | None]], is_wanted: Callable[[R], bool],
+                 since: Any, limit: Any) -> list[R]:
+        """Rows of a history, the oldest first: the last `limit` (a thousand without one), or the first from `since`."""
+        rows: list[R] = []
+        cursor: str | None = None
+        with _translated():
+            while True:
+                found, cursor = ask(cursor)
+                rows += [row for row in found if is_wanted(row)]
+                is_enough = len(rows) >= (limit or PAGE) if since is None else found and found[-1].time_ms < since
+                if cursor is None or is_enough:
+                    return page(rows[::-1], lambda row: row.time_ms, since, limit)
 
     def fetch_my_trades(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
-        """The newest thousand, or as many as `limit` says."""
         self.load_markets()
-        client = self._sender()
-        with _translated():
-            fills = client.fills(limit=max(limit or 0, 1000))
-        trades = [self._own_trade(fill) for fill in reversed(fills)]
-        name = self.market(symbol)["symbol"] if symbol else None
-        return self.filter_by_symbol_since_limit(trades, name, since, limit)
+        name, client = self.market(symbol)["symbol"] if symbol else None, self._sender()
+        fills = self._history(client.fills_page, lambda one: name in (None, self._market_of(one)), since, limit)
+        return [self._own_trade(fill) for fill in fills]
 
     def fetch_order_trades(
         self, id: str, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None
     ) -> Any:
-        trades = self.fetch_my_trades(symbol)
-        return self.filter_by_since_limit([one for one in trades if one["order"] == id], since, limit)
-
-    def _past_order(self, past: PastOrder) -> Any:
-        """An order from the node's index. An offer of the quote is a purchase at the inverse of its price."""
-        is_sell = f"{past.sell}/{past.buy}" in self.markets
-        name = f"{past.sell}/{past.buy}" if is_sell else f"{past.buy}/{past.sell}"
-        amount, price = past.amount or Decimal(0), past.price or Decimal(0)
-        statuses = {"resting": "open", "refused": "rejected", "void": "rejected"}
-        closed = "closed" if past.why in ("filled", "returned") else "canceled"
-        # An exact order is filled whole in its batch or not at all.
-        in_force = "FOK" if past.exact_side else "GTC" if past.life == "rests" else None
-        shown = amount if is_sell else amount * price
-        if past.exact_units is not None and (past.exact_side == "sell") == is_sell:
-            shown = past.exact_units
-        return self.safe_order(
-            {
-                "id": str(past.sequence),
-                "clientOrderId": past.client,
-                "symbol": name,
-                "type": "limit",
-                "timeInForce": in_force,
-                "side": "sell" if is_sell else "buy",
-                "price": plain(price if is_sell else 1 / price) if price else None,
-                "amount": plain(shown),
-                "remaining": plain(past.left or Decimal(0)) if is_sell else None,
-                "status": statuses.get(past.status, closed),
-                "timestamp": past.time_ms,
-                "datetime": self.iso8601(past.time_ms),
-                "fee": None,
-                "trades": [],
-                "info": past,
-            },
-            self.market(name),
-        )
-
-    def fetch_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
-        """The newest thousand that name assets of this network, or as many as `limit` says."""
+        """All of them, if no limit is given."""
         self.load_markets()
         client = self._sender()
         with _translated():
-            found = client.orders(limit=max(limit or 0, 1000))
-        orders = [self._past_order(one) for one in reversed(found) if one.amount is not None and one.price is not None]
-        name = self.market(symbol)["symbol"] if symbol else None
-        return self.filter_by_symbol_since_limit(orders, name, since, limit)
+            number = self._number(id)
+        first = 0 if since is None and limit is None else since
+        fills = self._history(lambda cursor: client.fills_page(cursor, offer=number), lambda _: True, first, limit)
+        return [self._own_trade(fill) for fill in fills]
+
+    def fetch_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
+        """Those that name assets of this network: with a since all from then on, else the newest thousand."""
+        return self._orders(symbol, since, limit, lambda _: True)
 
     def fetch_closed_orders(self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None) -> Any:
-        orders = self.fetch_orders(symbol)
-        closed = [order for order in orders if order["status"] in ("closed", "canceled")]
-        return self.filter_by_since_limit(closed, since, limit)
+        return self._orders(symbol, since, limit, lambda past: past.status == "ended")
+
+    def _orders(self, symbol: Any, since: Any, limit: Any, is_wanted: Callable[[PastOrder], bool]) -> Any:
+        self.load_markets()
+        name, client = self.market(symbol)["symbol"] if symbol else None, self._sender()
+
+        def is_here(past: PastOrder) -> bool:
+            return is_known(past) and name in (None, self._market_of(past)) and is_wanted(past)
+
+        found = self._history(client.orders_page, is_here, since, limit)
+        with _translated():
+            return [self._past_order(past) for past in found]
 
     def account_address(self) -> str:
         """The address to pay, with its checksum."""
         return checked_address(self._sender().address)
+
+
+def is_known(past: PastOrder) -> bool:
+    """An order may name assets that there are not; it was refused."""
+    return past.amount is not None and past.price is not None
+
+
+def _time_of(row: Any) -> int:
+    return int(row["timestamp"] or 0)
+
+
+def _asked(params: Any) -> tuple[str, str | None]:
+    """The life of an order and its reference, of ccxt's parameters."""
+    given = dict(params or {})
+    reference, in_force = given.pop("clientOrderId", None), given.pop("timeInForce", None) or "GTC"
+    if given.pop("postOnly", False) or in_force == "PO":
+        raise ccxt.NotSupported("walras has no post-only order: all of a batch trade at one price, and none is the maker")
+    if in_force == "FOK":
+        raise ccxt.NotSupported("walras has no FOK of a price: `client.exact` fills an amount whole or not at all")
+    if in_force not in ("GTC", "IOC"):
+        raise ccxt.NotSupported(f"walras has no timeInForce {in_force!r}: GTC rests, IOC is for one batch")
+    # What is off by default asks for nothing.
+    unknown = ", ".join(name for name, value in given.items() if value not in (None, False))
+    if unknown:
+        raise ccxt.NotSupported(f"walras has no {unknown}: a limit order rests until it is filled or cancelled")
+    return (RESTS if in_force == "GTC" else "one batch"), None if reference is None else str(reference)
+
+
+def _positive(value: Any, what: str) -> Any:
+    if value is None:
+        raise ccxt.ArgumentsRequired(f"a limit order needs {what}")
+    try:
+        number = Decimal(str(value))
+    except ArithmeticError:
+        number = Decimal("NaN")
+    if not number.is_finite() or number <= 0:
+        raise ccxt.InvalidOrder(f"{what} is a number above 0, not {value!r}")
+    return value
 
 
 def _text(value: Decimal | None) -> str | None:

@@ -16,6 +16,7 @@ from typing import Any
 import ccxt.async_support
 
 from walras import ccxt as blocking
+from walras._ccxt_rows import told
 from walras.client import AsyncClient, LocalBook, OwnOrders, Ticker
 
 __all__ = ["walras"]
@@ -87,7 +88,7 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
             **({"baseVolume": day.base_volume, "quoteVolume": day.quote_volume} if day else {}),
         }
         text = {key: str(value) if value is not None and key not in ("timestamp",) else value for key, value in known.items()}
-        return self.safe_ticker({**text, "info": ticker}, self.market(name))
+        return self.safe_ticker({**text, "info": told(ticker)}, self.market(name))
 
     async def watch_orders(
         self, symbol: Any = None, since: Any = None, limit: Any = None, params: Any = None
@@ -96,9 +97,7 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
         name = await self._own_symbol(symbol)
 
         def orders(news: OwnOrders) -> list[Any]:
-            # An order may name assets that there are not; it was refused.
-            known = [one for one in news.orders if one.amount is not None and one.price is not None]
-            return [self._blocking._past_order(one) for one in reversed(known)]
+            return [self._blocking._past_order(one) for one in reversed(news.orders) if blocking.is_known(one)]
 
         return await self._own_news("orders", name, orders, since, limit)
 
@@ -128,7 +127,8 @@ class walras(ccxt.async_support.Exchange):  # type: ignore[misc]
             if (kind, symbol) not in self._own:
                 self._own[kind, symbol] = self._streams.follow_orders()
             while True:
-                news = rows(await anext(self._own[kind, symbol]))
+                # The fills of a long order are asked for.
+                news = await asyncio.to_thread(rows, await anext(self._own[kind, symbol]))
                 found = self.filter_by_symbol_since_limit(news, symbol, since, limit, True)
                 if found:
                     return found

@@ -172,6 +172,17 @@ class AsyncClient:
     async def fills(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[PastFill]:
         return await self.run(self._core.session.past(address or self.address, "fills", PastFill.of, limit, since))
 
+    async def orders_page(
+        self, cursor: str | None = None, address: str | None = None
+    ) -> tuple[list[PastOrder], str | None]:
+        return await self.run(self._core.session.past_page(address or self.address, "orders", PastOrder.of, cursor))
+
+    async def fills_page(
+        self, cursor: str | None = None, address: str | None = None, *, offer: int | None = None
+    ) -> tuple[list[PastFill], str | None]:
+        page = self._core.session.past_page(address or self.address, "fills", PastFill.of, cursor, offer)
+        return await self.run(page)
+
     async def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
         past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
         return await self.run(past)
@@ -193,12 +204,15 @@ class AsyncClient:
         return await self.run(self._core.session.market_offers(market, limit))
 
     async def candles(
-        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None
+        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None,
+        since_ms: int | None = None,
     ) -> list[Candle]:
-        return await self.run(self._core.session.candles(market, interval, limit, before_ms))
+        return await self.run(self._core.session.candles(market, interval, limit, before_ms, since_ms))
 
-    async def history(self, market: str, limit: int | None = None, before: int | None = None) -> list[PricePoint]:
-        return await self.run(self._core.session.history(market, limit, before))
+    async def history(
+        self, market: str, limit: int | None = None, before: int | None = None, since_ms: int | None = None
+    ) -> list[PricePoint]:
+        return await self.run(self._core.session.history(market, limit, before, since_ms))
 
     async def batch(self, height: int) -> Batch:
         return await self.run(self._core.session.batch(height))

@@ -141,6 +141,18 @@ class Session:
                 break
         return found
 
+    def past_page(
+        self, address: str, what: str, read: Callable[[Any, Assets], T], cursor: str | None, offer: int | None = None
+    ) -> Flow[tuple[list[T], str | None]]:
+        """A page of a history, the newest first, and the cursor of the next one."""
+        address_bytes(address)
+        assets = yield from self.assets()
+
+        def decode(body: Any) -> tuple[list[T], str | None]:
+            return [read(one, assets) for one in body[what]], body["next"]
+
+        return (yield from self.get(f"/v1/accounts/{address}/{what}", decode, limit=PAGE, cursor=cursor, offer=offer))
+
     def order_fate(self, address: str, number: int | None, client: str | None) -> Flow[OrderFate]:
         address_bytes(address)
         assets = yield from self.assets()
@@ -170,21 +182,26 @@ class Session:
         assets, path = yield from self._market_path(market, "ticker")
         return (yield from self.get(path, lambda body: Ticker.of(body, assets)))
 
-    def candles(self, market: str, interval: str, limit: int | None, before_ms: int | None) -> Flow[list[Candle]]:
+    def candles(
+        self, market: str, interval: str, limit: int | None, before_ms: int | None, since_ms: int | None = None
+    ) -> Flow[list[Candle]]:
         assets, path = yield from self._market_path(market, "candles")
 
         def decode(body: Any) -> list[Candle]:
             return [Candle.of(one, assets, market, interval) for one in body["candles"]]
 
-        return (yield from self.get(path, decode, interval=interval, limit=limit, before_ms=before_ms))
+        times = {"before_ms": before_ms, "since_ms": since_ms}
+        return (yield from self.get(path, decode, interval=interval, limit=limit, **times))
 
-    def history(self, market: str, limit: int | None, before: int | None) -> Flow[list[PricePoint]]:
+    def history(
+        self, market: str, limit: int | None, before: int | None, since_ms: int | None = None
+    ) -> Flow[list[PricePoint]]:
         assets, path = yield from self._market_path(market, "history")
 
         def decode(body: Any) -> list[PricePoint]:
             return [PricePoint.of(one, assets, market) for one in body["points"]]
 
-        return (yield from self.get(path, decode, limit=limit, before=before))
+        return (yield from self.get(path, decode, limit=limit, before=before, since_ms=since_ms))
 
     def market_offers(self, market: str, limit: int | None) -> Flow[list[Offer]]:
         assets, path = yield from self._market_path(market, "offers")

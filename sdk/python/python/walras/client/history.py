@@ -82,6 +82,10 @@ class PastOrder:
     """``refused``, ``resting``, ``ended`` or ``void``."""
     why: str | None
     left: Decimal | None
+    sold: Decimal | None = None
+    """In all of its fills; None where an asset is unknown, or the node is of an earlier version."""
+    bought: Decimal | None = None
+    """Likewise; None also where there are too many fills for the answer."""
     exact_side: Literal["buy", "sell"] | None = None
     """Of an order for an exact amount which of the two is exact; `limit` is the least rate that it means."""
     exact_units: Decimal | None = None
@@ -114,6 +118,8 @@ class PastOrder:
             status=_status(body["status"]),
             why=body["why"],
             left=sell.amount(int(body["left"])) if sell else None,
+            sold=sell.amount(int(body["sold"])) if sell and "sold" in body else None,
+            bought=buy.amount(int(body["bought"])) if buy and body.get("bought") is not None else None,
         )
 
 
@@ -167,6 +173,8 @@ class OrderFate:
     returned: Decimal | None
     known_from: int
     """The first height that the node's index has."""
+    height: int = 0
+    """The last one."""
 
     @staticmethod
     def of(body: Any, assets: Assets) -> OrderFate:
@@ -185,6 +193,7 @@ class OrderFate:
             bought=buy.amount(int(body["bought"])) if buy and body["bought"] is not None else None,
             returned=sell.amount(int(body["returned"])) if sell else None,
             known_from=int(body["known_from"]),
+            height=int(body["height"]),
         )
 
 

@@ -5,6 +5,9 @@ transactions above those that the other has stored, one at a time, and each can 
 
 A *reference* is the caller's own name for an intention, such as an invoice: the first transaction with it is the only
 one. Its record stays when the transaction is final, so that asking again after a crash answers instead of paying twice.
+
+A *torn* file (empty, cut short, of another id) tells of a disk that failed or of an older version: only what was stored
+whole was ever sent. A sender asks the chain about its id and removes it.
 """
 
 from __future__ import annotations
@@ -41,8 +44,11 @@ class Store(Protocol):
     def all(self) -> list[Signed]:
         """Every stored transaction."""
 
+    def torn(self) -> list[str]:
+        """The ids of transactions that are not stored whole."""
+
     def get(self, id: str) -> Signed | None:
-        """A stored transaction."""
+        """A stored transaction; None also of a torn one."""
 
     def referenced(self, reference: str) -> Signed | None:
         """The transaction of a reference, also when it is final."""
@@ -92,6 +98,9 @@ class MemoryStore:
     def all(self) -> list[Signed]:
         with self._lock:
             return list(self._all.values())
+
+    def torn(self) -> list[str]:
+        return []
 
     def get(self, id: str) -> Signed | None:
         with self._lock:
@@ -157,12 +166,17 @@ class FolderStore:
             (self._pending / id).unlink(missing_ok=True)
 
     def all(self) -> list[Signed]:
+        found = (self.get(name) for name in self._names())
+        return [signed for signed in found if signed is not None]
+
+    def torn(self) -> list[str]:
+        return [name for name in self._names() if self.get(name) is None and (self._pending / name).exists()]
+
+    def _names(self) -> list[str]:
         try:
-            names = sorted(os.listdir(self._pending))
+            return sorted(name for name in os.listdir(self._pending) if name.startswith("0x"))
         except FileNotFoundError:
             return []
-        found = (self.get(name) for name in names if name.startswith("0x"))
-        return [signed for signed in found if signed is not None]
 
     def get(self, id: str) -> Signed | None:
         path = self._pending / id
@@ -172,9 +186,7 @@ class FolderStore:
             return None
         except OSError as error:
             raise self._fault(path, "cannot be read", error) from error
-        if not signed.is_whole():
-            raise StoreError(f"{path} does not contain a transaction: remove it")
-        return signed
+        return signed if signed.is_whole() and signed.id == id else None
 
     def referenced(self, reference: str) -> Signed | None:
         path = self._reference_file(reference)
@@ -195,14 +207,14 @@ class FolderStore:
     def highest(self, account: str) -> int:
         try:
             return int(self._number_file(account).read_text())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
+            # What a power failure takes away, the stored transactions and the node know.
             return 0
-        except (OSError, ValueError) as error:
-            raise StoreError(f"{self._number_file(account)} names no number: remove it ({error})") from error
+        except OSError as error:
+            raise self._fault(self._number_file(account), "cannot be read", error) from error
 
     def took(self, account: str, number: int) -> None:
         if number > self.highest(account):
-            # What a power failure takes away, the stored transactions and the node know.
             self._write(self._number_file(account), f"{number}\n".encode(), durable=False)
 
     def _number_file(self, account: str) -> Path:

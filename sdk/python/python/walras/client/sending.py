@@ -189,6 +189,7 @@ class Sender:
         self.numbers._window = limits.sequence_window
         self._check_network(limits.network)
         if not self.numbers.is_known:
+            yield from self._clear_torn()
             yield from self._wait_until_caught_up()
             yield from self._learn()
         begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
@@ -228,6 +229,15 @@ class Sender:
             yield from self.settle()
         # Whoever knows the reference may have sent the bytes before this call does.
         return signed, reference is None
+
+    def _clear_torn(self) -> Flow[None]:
+        """Removes what is not stored whole, which nothing can send again, once the node says what became of it."""
+        for id in self.store.torn():
+            fate = yield from fate_of(self.session, id, None)
+            if fate.state == "pending":
+                # Its number is taken, and its operation may be this one.
+                raise StoreError(f"transaction {id} is pending, and its file is torn: ask `fate({id!r})`, then go on")
+            self.store.forget(id)
 
     def _sent_before(self, encoded: bytes) -> Flow[Signed | None]:
         """A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send

@@ -180,6 +180,16 @@ class Client:
         """The newest fills of an account."""
         return self.run(self._core.session.past(address or self.address, "fills", PastFill.of, limit, since))
 
+    def orders_page(self, cursor: str | None = None, address: str | None = None) -> tuple[list[PastOrder], str | None]:
+        """A thousand orders of an account, the newest first, and the cursor of the next page."""
+        return self.run(self._core.session.past_page(address or self.address, "orders", PastOrder.of, cursor))
+
+    def fills_page(
+        self, cursor: str | None = None, address: str | None = None, *, offer: int | None = None
+    ) -> tuple[list[PastFill], str | None]:
+        """A thousand fills of an account or of one of its orders, the newest first, and the cursor of the next page."""
+        return self.run(self._core.session.past_page(address or self.address, "fills", PastFill.of, cursor, offer))
+
     def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
         """The newest transfers of an account by native operations."""
         past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
@@ -206,14 +216,17 @@ class Client:
         return self.run(self._core.session.market_offers(market, limit))
 
     def candles(
-        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None
+        self, market: str, interval: str = "1m", limit: int | None = None, before_ms: int | None = None,
+        since_ms: int | None = None,
     ) -> list[Candle]:
-        """Candles, the oldest first: 1m, 5m, 15m, 1h, 4h or 1d."""
-        return self.run(self._core.session.candles(market, interval, limit, before_ms))
+        """Candles, the oldest first: 1m, 5m, 15m, 1h, 4h or 1d. The last ones, or the first ones from `since_ms` on."""
+        return self.run(self._core.session.candles(market, interval, limit, before_ms, since_ms))
 
-    def history(self, market: str, limit: int | None = None, before: int | None = None) -> list[PricePoint]:
-        """The batches in which a market traded, the oldest first."""
-        return self.run(self._core.session.history(market, limit, before))
+    def history(
+        self, market: str, limit: int | None = None, before: int | None = None, since_ms: int | None = None
+    ) -> list[PricePoint]:
+        """The batches in which a market traded, the oldest first: the last ones, or the first ones from `since_ms` on."""
+        return self.run(self._core.session.history(market, limit, before, since_ms))
 
     def batch(self, height: int) -> Batch:
         """The clearing of a block."""

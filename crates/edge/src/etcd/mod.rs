@@ -11,12 +11,23 @@
 //! A candidate asks for a lease, and in one transaction writes the first key if it does not exist; its lease is
 //! renewed while it leads. [`fairnet::RootSuccession`] decides; [`EtcdRoots`] only asks. Each call takes at most the
 //! time that it was given, also if etcd is down: then nobody leads for longer than the last lease.
+//!
+//! The epoch is *fenced*: it is written only in a transaction that finds the first key free (a claim) or under the
+//! writer's own lease (a renewal). So what a root of before writes late changes nothing, and no two roots have one
+//! epoch.
+
+mod access;
+#[cfg(test)]
+mod fake;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use access::Access;
+pub use access::EtcdLogin;
 use fairnet::{EPOCHS, Nanos, RootSuccession, SuccessionEffect, SuccessionInput, SuccessionRules};
 use serde_json::{Value, json};
 
@@ -34,15 +45,17 @@ pub enum EtcdError {
     #[error("etcd does not answer ({0}): is it up at one of {1:?}?")]
     Silent(String, Vec<String>),
     /// An answer has another form.
-    #[error("etcd answered {0}: the edge needs etcd 3.4 or later")]
+    #[error("etcd answered {0}: the edge needs etcd 3.4 or later, and a user who may write its keys")]
     Answer(String),
+    /// A file for TLS cannot be used.
+    #[error("{0}: {1}")]
+    File(String, String),
 }
 
 /// The roots of one edge.
 #[derive(Clone)]
 pub struct EtcdRoots {
-    agent: ureq::Agent,
-    endpoints: Vec<String>,
+    access: Access,
     prefix: String,
 }
 
@@ -57,34 +70,32 @@ enum Claim {
 impl EtcdRoots {
     /// The roots under a prefix, at an etcd that is reached at these addresses (`http://127.0.0.1:2379`).
     pub fn new(endpoints: Vec<String>, prefix: &str, patience: Duration) -> EtcdRoots {
-        let agent = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(patience)).build();
-        EtcdRoots { agent: agent.into(), endpoints, prefix: prefix.trim_end_matches('/').into() }
+        let access = Access { endpoints, patience, tls: None, login: None, token: Arc::default() };
+        EtcdRoots { access, prefix: prefix.trim_end_matches('/').into() }
+    }
+
+    /// Trusts the authorities in a file for `https`, and shows a certificate if one is given with its key (all PEM).
+    ///
+    /// # Errors
+    /// [`EtcdError::File`].
+    pub fn with_tls(mut self, authorities: &Path, own: Option<(&Path, &Path)>) -> Result<EtcdRoots, EtcdError> {
+        self.access.tls = Some(Arc::new(access::tls(authorities, own)?));
+        Ok(self)
+    }
+
+    /// Logs in as a user.
+    pub fn with_login(mut self, login: EtcdLogin) -> EtcdRoots {
+        self.access.login = Some(login);
+        self
     }
 
     fn key(&self, name: &str) -> String {
         base64(format!("{}/{name}", self.prefix).as_bytes())
     }
 
-    /// Asks one endpoint after the other.
-    fn call(&self, path: &str, body: &Value) -> Result<Value, EtcdError> {
-        let mut why = "no endpoints".to_string();
-        for endpoint in &self.endpoints {
-            let url = format!("{}{path}", endpoint.trim_end_matches('/'));
-            let answer = self.agent.post(url).content_type("application/json").send(body.to_string());
-            match answer.and_then(|mut answer| answer.body_mut().read_to_string()) {
-                Ok(text) => return serde_json::from_str(&text).map_err(|_| EtcdError::Answer(text)),
-                Err(error) => why = error.to_string(),
-            }
-        }
-        Err(EtcdError::Silent(why, self.endpoints.clone()))
-    }
-
     /// The value of a key, as text, and the revision that wrote it: 0 if none has.
     fn value(&self, name: &str) -> Result<(Option<String>, String), EtcdError> {
-        let answer = self.call("/v3/kv/range", &json!({ "key": self.key(name) }))?;
-        if !answer["error"].is_null() {
-            return Err(EtcdError::Answer(answer.to_string()));
-        }
+        let answer = self.access.call("/v3/kv/range", &json!({ "key": self.key(name) }))?;
         let found = &answer["kvs"][0];
         let text = found["value"].as_str().map(|value| unbase64(value).ok_or(EtcdError::Answer(answer.to_string())));
         Ok((text.transpose()?, found["mod_revision"].as_str().unwrap_or("0").into()))
@@ -104,26 +115,39 @@ impl EtcdRoots {
             return Ok(Claim::Taken);
         }
         let (last, revision) = self.value("epoch")?;
-        let last: u32 = last.and_then(|text| text.parse().ok()).unwrap_or(0);
-        let granted = self.call("/v3/lease/grant", &json!({ "TTL": ttl.div_ceil(1_000_000_000).to_string() }))?;
+        // An epoch that cannot be read is none to begin above.
+        let read = |text: String| text.parse().map_err(|_| EtcdError::Answer(format!("the epoch {text:?}")));
+        let last: u32 = last.map_or(Ok(0), read)?;
+        let granted =
+            self.access.call("/v3/lease/grant", &json!({ "TTL": ttl.div_ceil(1_000_000_000).to_string() }))?;
         let lease = granted["ID"].as_str().ok_or_else(|| EtcdError::Answer(granted.to_string()))?.to_string();
         let (key, value) = (self.key("root"), base64(root.to_string().as_bytes()));
         let is_new = json!({ "key": key, "target": "CREATE", "result": "EQUAL", "create_revision": "0" });
+        let is_last = json!({ "key": self.key("epoch"), "target": "MOD", "result": "EQUAL", "mod_revision": revision });
         // The first epochs are told with the claim: a root that dies before it renews has used them.
-        let epoch = self.key("epoch");
-        let is_last = json!({ "key": epoch, "target": "MOD", "result": "EQUAL", "mod_revision": revision });
-        let first = base64(last.saturating_add(EPOCHS).to_string().as_bytes());
-        let puts = [json!({ "key": key, "value": value, "lease": lease }), json!({ "key": epoch, "value": first })];
-        let puts = puts.map(|put| json!({ "requestPut": put }));
-        let done = self.call("/v3/kv/txn", &json!({ "compare": [is_new, is_last], "success": puts }))?;
-        Ok(if done["succeeded"] == json!(true) { Claim::Granted(lease, last) } else { Claim::Taken })
+        let first = self.put_epoch(last.saturating_add(EPOCHS));
+        let root = json!({ "requestPut": { "key": key, "value": value, "lease": lease } });
+        let is_done = self.transact(&json!([is_new, is_last]), &json!([root, first]))?;
+        Ok(if is_done { Claim::Granted(lease, last) } else { Claim::Taken })
     }
 
-    /// Renews a lease, and tells the last epoch; false if the lease is gone.
+    fn put_epoch(&self, epoch: u32) -> Value {
+        json!({ "requestPut": { "key": self.key("epoch"), "value": base64(epoch.to_string().as_bytes()) } })
+    }
+
+    /// Whether the comparisons held, and so the writes were made.
+    fn transact(&self, compare: &Value, success: &Value) -> Result<bool, EtcdError> {
+        let done = self.access.call("/v3/kv/txn", &json!({ "compare": compare, "success": success }))?;
+        Ok(done["succeeded"] == json!(true))
+    }
+
+    /// Renews a lease, and tells the last epoch; false if the lease is gone, or the first key is under another one.
     fn renew(&self, lease: &str, epoch: u32) -> Result<bool, EtcdError> {
-        let put = json!({ "key": self.key("epoch"), "value": base64(epoch.to_string().as_bytes()) });
-        self.call("/v3/kv/put", &put)?;
-        let answer = self.call("/v3/lease/keepalive", &json!({ "ID": lease }))?;
+        let is_own = json!({ "key": self.key("root"), "target": "LEASE", "result": "EQUAL", "lease": lease });
+        if !self.transact(&json!([is_own]), &json!([self.put_epoch(epoch)]))? {
+            return Ok(false);
+        }
+        let answer = self.access.call("/v3/lease/keepalive", &json!({ "ID": lease }))?;
         let left = answer["result"]["TTL"].as_str().and_then(|left| left.parse::<i64>().ok()).unwrap_or(0);
         Ok(left > 0)
     }
@@ -131,7 +155,7 @@ impl EtcdRoots {
     /// Gives a lease back.
     fn resign(&self, lease: &str) {
         // If etcd does not hear it, the lease ends by itself.
-        drop(self.call("/v3/lease/revoke", &json!({ "ID": lease })));
+        drop(self.access.call("/v3/lease/revoke", &json!({ "ID": lease })));
     }
 
     /// Stands for root until `stop`: `lead` is called with the first epoch whenever it leads, and must return a number
@@ -225,7 +249,80 @@ fn value_of(digit: u8) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use super::fake::FakeEtcd;
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(600);
+    const TTL: Nanos = 2_000_000_000;
+
+    fn roots(etcd: &FakeEtcd) -> EtcdRoots {
+        EtcdRoots::new(vec![etcd.url.clone()], "/walras/edge", PATIENCE)
+    }
+
+    fn place(number: u16) -> SocketAddr {
+        ([127, 0, 0, 1], number).into()
+    }
+
+    fn claimed(roots: &EtcdRoots, number: u16) -> (String, u32) {
+        match roots.claim(place(number), TTL).expect("an answer") {
+            Claim::Granted(lease, last) => (lease, last),
+            Claim::Taken => panic!("{number} gets no lease"),
+        }
+    }
+
+    /// The second root takes the place of a first one that hangs; then the first one goes on for a moment.
+    #[test]
+    fn two_roots_never_lead_with_one_epoch_whatever_is_written_late() {
+        let etcd = FakeEtcd::start(None, None);
+        let roots = roots(&etcd);
+        let (first, begins) = claimed(&roots, 1);
+        assert_eq!(begins, 0);
+        assert!(roots.renew(&first, EPOCHS + 5).expect("an answer"));
+        etcd.expire(&first);
+        let (second, begins) = claimed(&roots, 2);
+        assert_eq!(begins, EPOCHS + 5);
+        // The second one has used epochs up to here, and told them with its claim.
+        let used = begins + EPOCHS;
+        assert!(!roots.renew(&first, EPOCHS + 6).expect("an answer"), "its lease is gone");
+        assert!(matches!(roots.claim(place(1), TTL).expect("an answer"), Claim::Taken));
+        etcd.expire(&second);
+        let (_, begins) = claimed(&roots, 3);
+        assert!(begins >= used, "the third root leads from {begins} + {EPOCHS}, and the second one had {used}");
+    }
+
+    #[test]
+    fn an_epoch_that_cannot_be_read_is_not_taken_for_none() {
+        let etcd = FakeEtcd::start(None, None);
+        let roots = roots(&etcd);
+        roots
+            .transact(&json!([]), &json!([{"requestPut": {"key": roots.key("epoch"), "value": base64(b"many")}}]))
+            .expect("put");
+        assert!(matches!(roots.claim(place(1), TTL), Err(EtcdError::Answer(what)) if what.contains("many")));
+    }
+
+    #[test]
+    fn etcd_is_reached_by_tls_and_with_a_login_that_it_forgets() {
+        let fixture = |name: &str| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../doors/tests/tls").join(name);
+        let files = [fixture("certificate.pem"), fixture("key.pem")];
+        let login = EtcdLogin { user: "edge".into(), password: "horse".into() };
+        let etcd = FakeEtcd::start(Some(&files), Some(&login));
+        let roots = roots(&etcd);
+        let untrusting = roots.clone().with_login(login.clone());
+        assert!(matches!(untrusting.root(), Err(EtcdError::Silent(why, _)) if why.contains("--etcd-ca")));
+        let trusting = roots.with_tls(&files[0], None).expect("an authority");
+        assert!(matches!(trusting.root(), Err(EtcdError::Answer(_))), "it wants a login");
+        let false_one = EtcdLogin { password: "cow".into(), ..login.clone() };
+        assert!(matches!(trusting.clone().with_login(false_one).root(), Err(EtcdError::Answer(_))));
+        let roots = trusting.with_login(login);
+        let (lease, _) = claimed(&roots, 1);
+        etcd.forget_logins();
+        assert!(roots.renew(&lease, EPOCHS).expect("a new token"));
+        assert_eq!(roots.root().expect("an answer"), Some(place(1)));
+        let missing = EtcdRoots::new(vec![], "", PATIENCE).with_tls(&fixture("none.pem"), None);
+        assert!(matches!(missing, Err(EtcdError::File(path, _)) if path.contains("none.pem")));
+    }
 
     #[test]
     fn base64_is_that_of_the_standard() {

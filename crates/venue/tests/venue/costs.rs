@@ -1,0 +1,73 @@
+//! What entries cost the operator, and what traders pay for them.
+
+use primitives::Amount;
+use primitives::venue::{OrderLife, VenueOrder, VenueSide};
+use store::FaultDisk;
+use venue::{MarketSettings, OrderRefusal, VenueLimits};
+
+use crate::world::*;
+
+const TICK_PRICE: u32 = 100;
+
+/// A market whose least order covers entries; the chain's fee is a unit of the quote asset.
+fn covering() -> (World, Amount, u32) {
+    let limits = VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() };
+    let quote_min = World::new(None).settings(limits).covering(&market_settings(), 1).expect("there are fees");
+    let market = MarketSettings { quote_min, ..market_settings() };
+    let lots = quote_min.div_ceil(u64::from(TICK_PRICE) * TICK);
+    (World::run(FaultDisk::new(1), None, mandate(), (limits, market)), quote_min, lots as u32)
+}
+
+/// Units of the fee asset that the venue has: its operator pays the ledger, traders pay its owner's deposit.
+fn purse(world: &World) -> i128 {
+    let operator = world.ledger.accounts().get(&address(OPERATOR)).map_or(0, |of| of.balance(USD));
+    let owner = world.ledger.venues().map_or(0, |venues| venues.deposit(VENUE, &address(OWNER), USD).free);
+    i128::from(operator) + i128::from(owner)
+}
+
+#[test]
+fn orders_too_small_to_pay_for_their_entries_are_refused_on_both_sides() {
+    let (mut world, least, lots) = covering();
+    let (one, few) = (world.sell(TICK_PRICE, 1), world.sell(TICK_PRICE, lots - 1));
+    for small in [one, few] {
+        assert_eq!(refusal(&world.place(ANN, small)), Some(OrderRefusal::TooSmall(least)));
+    }
+    // A buy is worth what the sales are that it meets, however much it offers.
+    let cheap = world.sell(TICK_PRICE / 10, 10 * lots);
+    assert_eq!(refusal(&world.place(ANN, cheap)), None);
+    let dear = world.buy(TICK_PRICE, lots);
+    assert_eq!(refusal(&world.place(BEN, dear)), Some(OrderRefusal::TooSmall(least)));
+    let enough = world.buy(TICK_PRICE / 5, 10 * lots);
+    assert_eq!(executed(&world.place(BEN, enough)), 10 * lots);
+    world.settle_all().expect("holds");
+}
+
+/// Two accounts trade what they can, and a third takes remainders and goes: each order is new.
+#[test]
+fn a_thousand_trades_of_least_orders_pay_the_venue_what_their_entries_cost() {
+    let (mut world, _, lots) = covering();
+    let before = purse(&world);
+    let mut trades = 0;
+    while trades < 1_000 {
+        let people = if trades % 4 == 0 { [ANN, BEN] } else { [BEN, ANN] };
+        trades += meet(&mut world, people, lots);
+        world.settle_all().expect("holds");
+        world.pass(DELAY.heights + 4);
+    }
+    assert!(purse(&world) >= before, "{before} became {}", purse(&world));
+    assert!(world.busts.is_empty());
+}
+
+/// A sale of one lot more than a buy takes; the last lot goes to another least order, whose rest is cancelled.
+fn meet(world: &mut World, [seller, buyer]: [u8; 2], lots: u32) -> u64 {
+    let short = |order: VenueOrder, world: &World| VenueOrder { expiry: world.height() + 6, ..order };
+    let sell = world.order(VenueSide::Sell, TICK_PRICE, lots + 1);
+    let buys = [world.order(VenueSide::Buy, TICK_PRICE, lots), world.order(VenueSide::Buy, TICK_PRICE, lots)];
+    let sell = short(sell, world);
+    assert_eq!(refusal(&world.place(seller, sell)), None);
+    let first = short(buys[0], world);
+    assert_eq!(executed(&world.place(buyer, first)), lots);
+    let last = VenueOrder { life: OrderLife::ImmediateOrCancel, ..short(buys[1], world) };
+    assert_eq!(executed(&world.place(buyer, last)), 1);
+    2
+}
