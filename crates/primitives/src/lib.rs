@@ -47,7 +47,7 @@ pub use session::{
 };
 pub use signing::verify_transactions;
 pub use statement::{
-    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
+    Committed, Contradiction, Evidence, Presence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
     SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{

@@ -142,6 +142,12 @@ pub enum Operation {
     },
     /// Authorises a session key, ends one, or keeps its offers alive.
     Session(Box<SessionOperation>),
+    /// Says that the sender's validator is present and may be drawn for an epoch. The validator's key signs it, and not
+    /// the account's; it is free and has the number 0.
+    Present {
+        /// The epoch: the next one that is drawn.
+        epoch: u64,
+    },
 }
 
 /// A transaction before it is signed.
@@ -217,6 +223,8 @@ pub enum Malformed {
     SessionTerms,
     /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
     VenueBounds,
+    /// A presence has another number than 0.
+    PresenceNumber,
 }
 
 impl Malformed {
@@ -242,6 +250,7 @@ impl Malformed {
             Malformed::VenueBounds => {
                 "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
             }
+            Malformed::PresenceNumber => "a validator's presence takes no sequence number: give 0",
         }
     }
 }
@@ -327,6 +336,7 @@ impl Operation {
             | Operation::Accuse(_)
             | Operation::Lane(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -349,6 +359,7 @@ impl Operation {
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -370,6 +381,7 @@ impl Operation {
             | Operation::Accuse(_)
             | Operation::Lane(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -377,10 +389,10 @@ impl Operation {
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
     /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
     /// a new pool; [`EXACT_WEIGHT`] for an exact order; [`crate::SESSION_WEIGHT`] for a session key; none for a
-    /// member's duty in the lane ([`LANE_DUTY`]).
+    /// duty ([`Operation::is_duty`]).
     pub fn weight(&self) -> u64 {
         match self {
-            Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
+            duty if duty.is_duty() => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
@@ -398,7 +410,18 @@ impl Operation {
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Pool(_)
+            | Operation::Present { .. }
             | Operation::Withdraw { .. } => 1,
+        }
+    }
+
+    /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), or a validator's presence. A duty is free, and the
+    /// ledger admits it only from whoever owes it, and only if it changes the state.
+    pub fn is_duty(&self) -> bool {
+        match self {
+            Operation::Lane(post) => is_lane_duty(post),
+            Operation::Present { .. } => true,
+            _ => false,
         }
     }
 
@@ -421,6 +444,7 @@ impl Operation {
             Operation::Pool(operation) => operation.name(),
             Operation::Exact { .. } => "exact",
             Operation::Session(operation) => operation.name(),
+            Operation::Present { .. } => "present",
         }
     }
 }
@@ -474,6 +498,7 @@ impl Transaction {
             Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
             Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
             Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
+            Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }

@@ -36,6 +36,9 @@
 
 mod custody;
 mod draw;
+mod seats;
+#[cfg(test)]
+mod seats_tests;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -44,6 +47,7 @@ use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, P
 use proofs::{Member, Refusal, Terms, Validator, Validators};
 
 use crate::sums::Credit;
+use seats::{Candidate, Standing, next_seats};
 
 /// The asset that is staked.
 pub const STAKED: AssetId = AssetId(0);
@@ -62,6 +66,8 @@ pub(crate) enum RegistryEdit<'a> {
     Stake(&'a Stake),
     /// The sender withdraws units from its stake.
     Unstake(Amount),
+    /// The sender's validator is present, and may be drawn for this epoch.
+    Present(u64),
     /// A validator is convicted.
     Convict(&'a Evidence),
 }
@@ -88,16 +94,50 @@ pub(crate) struct Moved {
 impl Stakes {
     /// The registry of founders, who are the first committee in this order.
     pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Stakes {
-        let entry = |member: &Member| Validator { member: member.clone(), unbonding: Vec::new(), excluded: false };
+        // A founder is present until the first draw.
+        let entry = |member: &Member| Validator { present_for: 1, ..newcomer(member.clone()) };
         let mut registry: Vec<Validator> = founders.iter().map(entry).collect();
         registry.sort_unstable_by_key(|one| one.member.account);
         let committees = vec![founders.to_vec()];
         Stakes { registered: Validators { terms, pool, registry, first_epoch: 0, committees } }
     }
 
-    /// Continues as the registry of another network: statements signed for the previous one convict no one.
-    pub(crate) fn rename(&mut self, network: Digest) {
-        self.registered.terms.network = network;
+    /// Continues as the registry of another network after this height: statements signed for the previous one convict
+    /// no one. The accounts that are named take the seats; without any, the drawn committees keep them. Who holds a
+    /// seat of the last committee counts as present in the next draw, and nobody else does.
+    ///
+    /// # Errors
+    /// The account that cannot take a seat, and why.
+    pub(crate) fn begin_again(
+        &mut self,
+        network: Digest,
+        height: Height,
+        named: &[Address],
+    ) -> Result<(), (Address, &'static str)> {
+        let seats: Vec<Member> =
+            named.iter().enumerate().map(|(at, account)| self.seat(account, &named[..at])).collect::<Result<_, _>>()?;
+        let registered = &mut self.registered;
+        registered.terms.network = network;
+        let acting = registered.terms.schedule.epoch_of(height + 1).saturating_sub(registered.first_epoch);
+        let next = registered.last_epoch() + 1;
+        let acting = &mut registered.committees[usize::try_from(acting).expect("fewer than were drawn")..];
+        if !seats.is_empty() {
+            acting.iter_mut().for_each(|committee| committee.clone_from(&seats));
+        }
+        let seated: BTreeSet<Address> = acting.iter().flatten().map(|member| member.account).collect();
+        for one in &mut registered.registry {
+            one.present_for = if seated.contains(&one.member.account) { next } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// The seat of an account that is named for a committee, beside those named before.
+    fn seat(&self, account: &Address, before: &[Address]) -> Result<Member, (Address, &'static str)> {
+        match self.registered.get(account).filter(|one| one.is_staked()) {
+            _ if before.contains(account) => Err((*account, "is named twice")),
+            None => Err((*account, "has no stake, or was convicted")),
+            Some(one) => Ok(one.member.clone()),
+        }
     }
 
     /// The fault of a decoded registry of this height, if there is one.
@@ -114,6 +154,9 @@ impl Stakes {
             _ if self.registered.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
             _ if !self.registered.registry.iter().all(is_ordered) => Some("repayments out of order"),
             _ if self.registered.committees.is_empty() => Some("no committee"),
+            _ if !self.seated().all(|member| self.registered.get(&member.account).is_some()) => {
+                Some("a member of the last committee is not registered")
+            }
             _ if self.registered.last_epoch() != self.registered.terms.schedule.last_drawn(height) => {
                 Some("committees of other epochs")
             }
@@ -133,6 +176,7 @@ impl Stakes {
         match edit {
             RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake, validators_max),
             RegistryEdit::Unstake(units) => self.check_unstake(sender, units),
+            RegistryEdit::Present(epoch) => self.check_present(sender, epoch, height),
             RegistryEdit::Convict(evidence) => self.convicted(evidence, height).map(|_| ()),
         }
     }
@@ -166,6 +210,19 @@ impl Stakes {
             None => Err(Refusal::UNSTAKE_TOO_MUCH),
             Some(rest) if rest > 0 && rest < self.registered.terms.minimum_stake => Err(Refusal::STAKE_TOO_SMALL),
             Some(_) => Ok(()),
+        }
+    }
+
+    /// Only what changes the registry passes: a presence is free.
+    fn check_present(&self, sender: &Address, epoch: u64, height: Height) -> Result<(), Refusal> {
+        self.check_open(sender)?;
+        let own = self.registered.get(sender).filter(|own| own.is_staked()).ok_or(Refusal::NOT_A_VALIDATOR)?;
+        match () {
+            _ if epoch != self.registered.terms.schedule.last_drawn(height).saturating_add(1) => {
+                Err(Refusal::PRESENCE_OF_OTHER_EPOCH)
+            }
+            _ if own.is_present_for(epoch) => Err(Refusal::PRESENT_ALREADY),
+            _ => Ok(()),
         }
     }
 
@@ -238,18 +295,20 @@ impl Stakes {
         Moved { credits, bonded: self.registered.bonded() as i128 - before as i128 }
     }
 
+    /// The members of the last committee that is drawn.
+    fn seated(&self) -> impl Iterator<Item = &Member> {
+        self.registered.committees.last().into_iter().flatten()
+    }
+
     /// Draws the committee of the next epoch.
     fn draw(&mut self, seed: &Digest) {
+        let Validators { terms, registry, .. } = &self.registered;
         let epoch = self.registered.last_epoch() + 1;
-        // A convicted validator has no stake left.
-        let candidates: Vec<&Member> =
-            self.registered.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
-        let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
-        let drawn = draw::draw(seed, epoch, &stakes, self.registered.terms.committee as usize);
-        let committee = match drawn.is_empty() {
-            true => self.registered.committees.last().expect("there always is one").clone(),
-            false => drawn.into_iter().map(|at| candidates[at].clone()).collect(),
-        };
+        let candidates: Vec<Candidate> = registry.iter().map(|one| candidate(one, epoch)).collect();
+        let held: Vec<usize> =
+            self.seated().map(|member| self.registered.find(&member.account).expect("it is bonded")).collect();
+        let seats = next_seats(seed, epoch, &candidates, &held, terms.committee as usize);
+        let committee = seats.into_iter().map(|at| registry[at].member.clone()).collect();
         self.registered.committees.push(committee);
     }
 
@@ -269,7 +328,8 @@ impl Stakes {
         if amount == 0 { Vec::new() } else { proposers.into_iter().map(pay).collect() }
     }
 
-    /// Applies operations: first those of owners, then convictions.
+    /// Applies operations: first presences, whose keys were those before the block, then those of owners, then
+    /// convictions.
     fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], by_lane: &[Address], height: Height) {
         // The filter found the convicted validators in the registry before the block.
         let accused = edits.iter().filter_map(|(_, edit)| match edit {
@@ -282,10 +342,15 @@ impl Stakes {
         let accused: Vec<Address> = accused.collect();
         let free = self.free(height);
         for (sender, edit) in edits {
+            if let RegistryEdit::Present(epoch) = edit {
+                self.entry(sender).present_for = *epoch;
+            }
+        }
+        for (sender, edit) in edits {
             match edit {
                 RegistryEdit::Stake(stake) => self.stake(*sender, stake),
                 RegistryEdit::Unstake(units) => self.unstake(sender, *units, free),
-                RegistryEdit::Convict(_) => {}
+                RegistryEdit::Present(_) | RegistryEdit::Convict(_) => {}
             }
         }
         accused.iter().chain(by_lane).for_each(|account| self.convict(account, free));
@@ -294,18 +359,25 @@ impl Stakes {
     fn stake(&mut self, account: Address, stake: &Stake) {
         let at = self.registered.find(&account).unwrap_or_else(|at| {
             let member = Member { account, key: stake.key, address: String::new(), stake: 0 };
-            self.registered.registry.insert(at, Validator { member, unbonding: Vec::new(), excluded: false });
+            self.registered.registry.insert(at, newcomer(member));
             at
         });
-        let member = &mut self.registered.registry[at].member;
+        let own = &mut self.registered.registry[at];
+        // That the node with the old key is up says nothing about the one with the new key.
+        own.present_for *= u64::from(own.member.key == stake.key);
+        let member = &mut own.member;
         member.stake += stake.units;
         member.key = stake.key;
         member.address.clone_from(&stake.address);
     }
 
-    fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
+    fn entry(&mut self, account: &Address) -> &mut Validator {
         let at = self.registered.find(account).expect("the filter has checked the stake");
-        let own = &mut self.registered.registry[at];
+        &mut self.registered.registry[at]
+    }
+
+    fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
+        let own = self.entry(account);
         own.member.stake = own.member.stake.checked_sub(units).expect("the filter has checked the amount");
         unbond(own, units, free);
     }
@@ -351,9 +423,14 @@ impl Stakes {
     }
 
     /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
-    /// member of the payment lane are paid later, and at the latest when they have waited as long as they must.
+    /// member of the payment lane are paid later, and at the latest when they have waited as long as they must. Who
+    /// has unstaked everything and still sits in a committee is paid when that one can be punished no more.
     fn release(&mut self, height: Height, lane: &LaneStakes<'_>, credits: &mut Vec<Credit>) {
+        let sitting = self.sitting(height);
         for one in &mut self.registered.registry {
+            if one.member.stake == 0 && !one.excluded && sitting.contains(&one.member.account) {
+                continue;
+            }
             let waits = if lane.answering.contains(&one.member.account) { lane.heights_max } else { 0 };
             let is_free = |free: Height| free.saturating_add(waits) <= height;
             let amount = one.unbonding.iter().filter(|(free, _)| is_free(*free)).map(|(_, units)| units).sum();
@@ -365,6 +442,13 @@ impl Stakes {
         self.registered.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
+    /// The accounts of the committees that can be punished after this height.
+    fn sitting(&self, height: Height) -> BTreeSet<Address> {
+        let oldest = self.oldest_punishable(height + 1).saturating_sub(self.registered.first_epoch);
+        let committees = self.registered.committees.iter().skip(usize::try_from(oldest).unwrap_or(usize::MAX));
+        committees.flatten().map(|member| member.account).collect()
+    }
+
     /// Drops committees that neither act nor can be punished any more. A committee that decided this block is kept:
     /// it may have to decide it again, for a validator that lost its newest certificates in a power failure.
     fn forget(&mut self, height: Height) {
@@ -374,6 +458,21 @@ impl Stakes {
         self.registered.committees.drain(..old);
         self.registered.first_epoch += old as u64;
     }
+}
+
+/// An entry of the registry that has said nothing yet.
+fn newcomer(member: Member) -> Validator {
+    Validator { member, unbonding: Vec::new(), excluded: false, present_for: 0 }
+}
+
+fn candidate(one: &Validator, epoch: u64) -> Candidate {
+    let standing = match () {
+        _ if one.excluded => Standing::Convicted,
+        _ if one.member.stake == 0 => Standing::Left,
+        _ if one.is_present_for(epoch) => Standing::Present,
+        _ => Standing::Absent,
+    };
+    Candidate { stake: one.member.stake, standing }
 }
 
 /// Starts the payback of units.
@@ -405,7 +504,7 @@ mod tests {
             address: "a.example:1".into(),
             stake: 5,
         };
-        Validator { member, unbonding: vec![(10, 1), (20, 1)], excluded: false }
+        Validator { unbonding: vec![(10, 1), (20, 1)], ..newcomer(member) }
     }
 
     /// A sound registry after height 23 with epochs of ten.
