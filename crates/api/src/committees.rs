@@ -103,6 +103,9 @@ pub struct ValidatorBody {
     pub unbonding: Vec<UnbondingBody>,
     /// Whether it was convicted of contradicting itself.
     pub excluded: bool,
+    /// The last epoch for whose draw its node has said that it is present; 0 if there is none. Who is not present for
+    /// an epoch is not drawn.
+    pub present_for: u64,
 }
 
 /// Units being paid back.

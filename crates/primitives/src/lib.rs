@@ -47,8 +47,8 @@ pub use session::{
 };
 pub use signing::verify_transactions;
 pub use statement::{
-    Committed, Contradiction, Evidence, Presence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
-    SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
+    Committed, Contradiction, Evidence, Presence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable,
+    Signer, SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
     Body, EXACT_WEIGHT, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction,

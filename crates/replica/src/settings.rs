@@ -62,11 +62,13 @@ pub enum Defect {
     GenerationsMixed,
     /// Validators that lag get no answer.
     LaggardsUnanswered,
+    /// No validator posts that it is present.
+    NeverPresent,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 12] = [
+    pub const ALL: [Defect; 13] = [
         Defect::VotesUnlogged,
         Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
@@ -79,5 +81,6 @@ impl Defect {
         Defect::CertificatesUnsynced,
         Defect::GenerationsMixed,
         Defect::LaggardsUnanswered,
+        Defect::NeverPresent,
     ];
 }

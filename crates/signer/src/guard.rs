@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, Height, PublicKey, SecretKey, Signature, SigningRequest};
+use primitives::{Digest, Height, Presence, PublicKey, SecretKey, Signature, SigningRequest};
 use store::{Disk, StoreError, VoteLog, VoteOptions};
 
-/// Heights below the highest signed one whose statements are kept. A validator works on a few dozen at a time.
+/// Heights below the highest signed one of a network whose statements are kept. A validator works on a few dozen at a
+/// time.
 pub const HEIGHTS_KEPT: u64 = 1_024;
 /// The most statements that are kept. Above this number, the lowest heights are dropped.
 pub const PLACES_MAX: usize = 200_000;
@@ -114,6 +115,11 @@ impl<D: Disk> Guard<D> {
             }
         }
         Ok(self.key.sign(&digest.0))
+    }
+
+    /// Signs that the validator is present. Two presences never contradict each other, so nothing is recorded.
+    pub fn sign_presence(&self, presence: &Presence) -> Signature {
+        self.key.sign(&presence.body().signing_bytes(&presence.network))
     }
 
     /// Drops the lowest heights.

@@ -179,6 +179,7 @@ const VALIDATORS: [Row; 14] = [
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
     of_replica(Defect::GenerationsMixed, 0, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
+    of_replica(Defect::NeverPresent, 0, "the run does not end"),
 ];
 
 const LANE: [Row; 19] = [
@@ -276,6 +277,10 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         }
         Defect::ReceiptsUnsigned => {}
         Defect::LaggardsUnanswered => network.late = Some(1),
+        Defect::NeverPresent => {
+            network = SimNetwork::new(5, 3_300 + seed);
+            (network.epoch_heights, each) = (Some(10), 40);
+        }
     }
     (network, each)
 }

@@ -213,6 +213,7 @@ impl SimNetwork {
                 && process.pool.is_empty()
                 && !process.pool.ethereum.is_busy()
                 && process.proposals.is_content()
+                && process.proposals.is_present(&process.ledger)
                 && host.given.is_empty()
         };
         // Checked last, because there may be very many events.

@@ -1,11 +1,55 @@
 //! The registry of validators: stakes, committees drawn by stake, rewards and convictions (Smart Red Belly §3.5).
 //!
+//! # The attack
+//!
+//! A stake is money, and a validator is a machine. Four accounts staked a thousand times what the founders had, became
+//! the whole committee at the next draw, and three of them had never run a node: nothing was decided any more. A draw
+//! that asks only for stakes hands a network to whoever is rich and absent, on purpose or by mistake.
+//!
+//! # The rules
+//!
 //! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to
-//! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`Schedule`]). While the
-//! block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from
-//! the registry before that block; the seed is the state root that the block names. So the certified state is all
-//! that is needed to draw the committee again. The committee begins `delay` heights later, when every validator has
-//! applied the boundary.
+//! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`proofs::Schedule`]). While
+//! the block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn from the registry before that
+//! block; the seed is the state root that the block names. So the certified state is all that is needed to draw the
+//! committee again. It begins `delay` heights later, when every validator has applied the boundary.
+//!
+//! 1. *Presence.* A validator is present for `e` if its node has said so since the boundary of `e − 1`, by the
+//!    operation `Present` under the validator's key. It is free, has no number, and only the first one of an account
+//!    and epoch is admitted: copies and others' change nothing, so they cost nothing and flood nothing. A new key has
+//!    said nothing. Founders are present for epoch 1.
+//! 2. *Draw.* All who have staked are drawn in an order, by stake and without replacement. The first of them who are
+//!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one.
+//! 3. *Change.* At most f seats change, or one where f is zero: those who come are chosen by lot from the drawn that
+//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those who have unstaked; then
+//!    the committee grows; then by lot from those that were not drawn. Others keep their seats.
+//! 4. *No committee shrinks.* If nobody comes, who is absent, has left or was convicted keeps the seat. Otherwise a
+//!    committee of seven with two liars and one absent would become six, which bear one liar. Only a genesis with
+//!    more founders than seats lets seats go, f at a time.
+//! 5. *When a committee is gone.* If more than f members are absent nothing is decided, no boundary comes, and no rule
+//!    in the state can help. There is no rule for it: one that replaced a whole committee whose members look absent
+//!    would hand the network to whoever makes them look so. Operators restart the network and may name its committee
+//!    ([`crate::Restart`]); who has a seat then counts as present for the next draw, and nobody else.
+//!
+//! # Properties
+//!
+//! (`seats_tests` is a model of 4 to 30 seats with liars, absent ones and newcomers of any stakes.)
+//!
+//! * *Absence.* A stake without a node takes no seat, however large. If all founders are honest and everybody else
+//!   falls silent as soon as it has a seat, at most f seats are silent at any time: the silent ones go first.
+//! * *No favour.* Among the drawn are at most as many liars as liars and absent ones in a draw from all stakes with
+//!   the same lots. Changing f at a time by lot gives everybody the seats that fresh draws would give it in the long
+//!   run, in one account or in many: an account comes and goes in proportion to its chance of being drawn.
+//! * *No lock-out.* Rotation goes on, f seats an epoch, whoever has the seats. f proposers cannot keep out a presence
+//!   for an epoch, since every member proposes its own, and others post to one member after the other.
+//! * *Never empty.* There is a committee, and its members are registered. Who keeps a seat without a stake is paid
+//!   back when it can no longer be punished for that seat.
+//!
+//! A presence is talk: it says that a machine with the key is up, not that it will vote. Whoever stakes, posts and does
+//! not vote is a liar, and the committee bears f of these. So the least stake has to be a real part of all stakes.
+//! The liars of the present stakes must be fewer than a third: who is absent has no say about blocks, nor about draws.
+//!
+//! # Rewards, convictions, payback
 //!
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
 //! unless the sub-block contains an invalid transaction. Two contradictory signed statements ([`Evidence`]) *convict*
@@ -18,8 +62,7 @@
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
 //! transactions. Only one validator at a time has a given key. Staked units, units being paid back and the pool are a
-//! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block. Once
-//! there is a committee it is never empty: if no one can be drawn, the last committee stays.
+//! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block.
 //!
 //! **The seed's bias.** A root covers every transaction of the blocks below it, so no one can foresee it before the
 //! last of their sub-blocks is published, and a superblock contains sub-blocks of at least n−f proposers. The last
@@ -424,13 +467,11 @@ impl Stakes {
 
     /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
     /// member of the payment lane are paid later, and at the latest when they have waited as long as they must. Who
-    /// has unstaked everything and still sits in a committee is paid when that one can be punished no more.
+    /// keeps a seat without a stake is paid when it can be punished for that seat no more.
     fn release(&mut self, height: Height, lane: &LaneStakes<'_>, credits: &mut Vec<Credit>) {
-        let sitting = self.sitting(height);
-        for one in &mut self.registered.registry {
-            if one.member.stake == 0 && !one.excluded && sitting.contains(&one.member.account) {
-                continue;
-            }
+        let serving = self.serving(height);
+        let is_serving = |one: &Validator| !one.excluded && serving.contains(&one.member.account);
+        for one in self.registered.registry.iter_mut().filter(|one| !is_serving(one)) {
             let waits = if lane.answering.contains(&one.member.account) { lane.heights_max } else { 0 };
             let is_free = |free: Height| free.saturating_add(waits) <= height;
             let amount = one.unbonding.iter().filter(|(free, _)| is_free(*free)).map(|(_, units)| units).sum();
@@ -442,11 +483,11 @@ impl Stakes {
         self.registered.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
-    /// The accounts of the committees that can be punished after this height.
-    fn sitting(&self, height: Height) -> BTreeSet<Address> {
+    /// The accounts that keep a seat without a stake, in committees that can be punished after this height.
+    fn serving(&self, height: Height) -> BTreeSet<Address> {
         let oldest = self.oldest_punishable(height + 1).saturating_sub(self.registered.first_epoch);
         let committees = self.registered.committees.iter().skip(usize::try_from(oldest).unwrap_or(usize::MAX));
-        committees.flatten().map(|member| member.account).collect()
+        committees.flatten().filter(|member| member.stake == 0).map(|member| member.account).collect()
     }
 
     /// Drops committees that neither act nor can be punished any more. A committee that decided this block is kept:
