@@ -164,7 +164,7 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::TimersForgotten, 0, "its key, scope and heights are"),
 ];
 
-const VALIDATORS: [Row; 14] = [
+const VALIDATORS: [Row; 15] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 1, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),

@@ -108,7 +108,7 @@ impl Shadow {
             self.credit(transaction, outcome, receipts)?;
         }
         let operations: Vec<&Transaction> = effective.iter().map(|(transaction, _)| *transaction).collect();
-        for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
+        for (account, units) in self.bonds.apply(block, receipts, &operations, (before, after))? {
             self.add(account, AssetId(0), units);
         }
         for (account, asset, units) in self.pools.apply(&effective, batch)? {
