@@ -5,6 +5,10 @@
 //! first identity, the number of the restart, and the snapshot that it begins with. Everything that validators sign
 //! names the identity, so earlier statements mean nothing in the restarted network and contradict nothing in it.
 //!
+//! A committee that is gone for good decides nothing, and draws no other one. So a restart may name the accounts that
+//! take its seats; the list is part of the identity. Who has a seat counts as present for the next draw, and nobody
+//! else does: absent stakes that counted would take f seats at once.
+//!
 //! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
 //! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.

@@ -17,9 +17,15 @@ use primitives::{Presence, Signer, Transaction, UNTIL_USUAL};
 use crate::Mempool;
 use crate::mempool::PoolEntry;
 
+/// Ticks to wait before a key that could not be reached is asked again: asking may take seconds, and sub-blocks wait
+/// for it.
+const PAUSE_TICKS: u32 = 300;
+
 /// What a node posts about itself; see the module text.
 pub struct Attendance {
     signer: Arc<dyn Signer>,
+    /// Ticks for which the key is not asked.
+    pause: u32,
     /// The last one that was signed.
     signed: Option<(Presence, Transaction)>,
 }
@@ -27,7 +33,7 @@ pub struct Attendance {
 impl Attendance {
     /// For the validator with this key.
     pub fn new(signer: Arc<dyn Signer>) -> Attendance {
-        Attendance { signer, signed: None }
+        Attendance { signer, pause: 0, signed: None }
     }
 
     /// The presence to be signed now, if the ledger lacks it and none is signed that could still count.
@@ -36,7 +42,7 @@ impl Attendance {
         let counts = |(signed, _): &(Presence, Transaction)| {
             Presence { until: due.until, ..*signed } == due && signed.until > ledger.height()
         };
-        (!self.signed.as_ref().is_some_and(counts)).then_some(due)
+        (self.pause == 0 && !self.signed.as_ref().is_some_and(counts)).then_some(due)
     }
 
     /// What the ledger lacks: the presence of the account whose stake names this key, for the next draw.
@@ -54,17 +60,25 @@ impl Attendance {
         Some(Presence { network, chain, account, epoch, until })
     }
 
-    /// Signs a presence. If its key cannot be reached, the next tick tries again.
+    /// Signs a presence. If its key cannot be reached, a later tick tries again.
     pub fn sign(&mut self, presence: Presence) {
         match presence.sign(&*self.signer) {
             Ok(transaction) => self.signed = Some((presence, transaction)),
-            Err(error) => tracing::warn!(%error, epoch = presence.epoch, "this validator's presence is not signed"),
+            Err(error) => {
+                self.pause = PAUSE_TICKS;
+                tracing::warn!(%error, epoch = presence.epoch, "this validator's presence is not signed");
+            }
         }
     }
 
     /// Whether a signed presence may have to be posted.
     pub fn is_signed(&self) -> bool {
         self.signed.is_some()
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self) {
+        self.pause = self.pause.saturating_sub(1);
     }
 
     /// Posts what is signed, unless it is pending or the ledger has it.
@@ -202,6 +216,8 @@ mod tests {
         to_height(&mut ledger, 10);
         let mut attendance = Attendance::new(Arc::new(Away));
         assert!(tick(&mut attendance, &ledger, &mut pool).is_empty());
+        assert_eq!(attendance.due(&ledger), None, "not at once");
+        (0..PAUSE_TICKS).for_each(|_| attendance.tick());
         assert!(attendance.due(&ledger).is_some_and(|due| due.epoch == 2));
     }
 }

@@ -150,8 +150,9 @@ impl Proposals {
                 None
             }
             PoolJob::Attend => {
-                let (attendance, now_ms) = (self.attendance.iter_mut(), now.milliseconds());
-                attendance.zip(ledger).for_each(|(attendance, ledger)| attendance.post(ledger, pool, now_ms));
+                let Some(attendance) = &mut self.attendance else { return None };
+                attendance.tick();
+                ledger.into_iter().for_each(|ledger| attendance.post(ledger, pool, now.milliseconds()));
                 None
             }
         }

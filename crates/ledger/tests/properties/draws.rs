@@ -288,7 +288,7 @@ fn draw_presence(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
 
 /// Draws a transaction: usually valid, sometimes invalid in one of the ways that the filter knows.
 pub fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
-    if rng.random_ratio(1, 9) {
+    if rng.random_ratio(1, 14) {
         return draw_presence(rng, model);
     }
     let person = rng.random_range(0..PEOPLE + 2);
