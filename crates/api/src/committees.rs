@@ -51,7 +51,7 @@ pub struct ValidatorsBody {
     pub last_height: Option<u64>,
     /// The next height at which a committee is drawn; null if there is none.
     pub next_boundary: Option<u64>,
-    /// Size of a drawn committee, if enough have staked.
+    /// Seats of a committee, to which it grows as validators come.
     pub committee_size: u32,
     /// Minimum stake of a validator, in units.
     pub minimum_stake: String,

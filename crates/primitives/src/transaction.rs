@@ -37,10 +37,6 @@ pub const POOL_WEIGHT: u64 = 1_000;
 /// What an order for an exact amount costs, in fees: amounts are sought for it beside those of all offers.
 pub const EXACT_WEIGHT: u64 = 4;
 
-/// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
-/// from an account of the member that signed it, and only if it changes the state.
-pub const LANE_DUTY: u8 = 0x80;
-
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Operation {
@@ -292,11 +288,6 @@ impl Body {
     }
 }
 
-/// Whether a lane post is marked as a member's duty.
-pub fn is_lane_duty(post: &[u8]) -> bool {
-    post.first().is_some_and(|first| first & LANE_DUTY != 0)
-}
-
 impl Operation {
     /// An offer that rests until it is sold or cancelled, and that its client does not name.
     pub fn offer(sell: AssetId, buy: AssetId, amount: Amount, limit: Price) -> Operation {
@@ -412,16 +403,6 @@ impl Operation {
             | Operation::Pool(_)
             | Operation::Present { .. }
             | Operation::Withdraw { .. } => 1,
-        }
-    }
-
-    /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), or a validator's presence. A duty is free, and the
-    /// ledger admits it only from whoever owes it, and only if it changes the state.
-    pub fn is_duty(&self) -> bool {
-        match self {
-            Operation::Lane(post) => is_lane_duty(post),
-            Operation::Present { .. } => true,
-            _ => false,
         }
     }
 

@@ -24,6 +24,8 @@ const PAUSE_TICKS: u32 = 300;
 /// What a node posts about itself; see the module text.
 pub struct Attendance {
     signer: Arc<dyn Signer>,
+    /// Whether the log has said why the last one was not accepted.
+    told: bool,
     /// Ticks for which the key is not asked.
     pause: u32,
     /// The last one that was signed.
@@ -33,7 +35,7 @@ pub struct Attendance {
 impl Attendance {
     /// For the validator with this key.
     pub fn new(signer: Arc<dyn Signer>) -> Attendance {
-        Attendance { signer, pause: 0, signed: None }
+        Attendance { signer, told: false, pause: 0, signed: None }
     }
 
     /// The presence to be signed now, if the ledger lacks it and none is signed that could still count.
@@ -63,7 +65,7 @@ impl Attendance {
     /// Signs a presence. If its key cannot be reached, a later tick tries again.
     pub fn sign(&mut self, presence: Presence) {
         match presence.sign(&*self.signer) {
-            Ok(transaction) => self.signed = Some((presence, transaction)),
+            Ok(transaction) => (self.signed, self.told) = (Some((presence, transaction)), false),
             Err(error) => {
                 self.pause = PAUSE_TICKS;
                 tracing::warn!(%error, epoch = presence.epoch, "this validator's presence is not signed");
@@ -96,6 +98,7 @@ impl Attendance {
         let entry = PoolEntry { id, arrived_ms, transaction: transaction.clone() };
         match pool.admit(entry, ledger) {
             Ok(()) => tracing::info!(epoch = presence.epoch, "this validator posts that it is present"),
+            Err(_) if std::mem::replace(&mut self.told, true) => {}
             Err(why) => tracing::warn!(?why, epoch = presence.epoch, "this validator's presence is not accepted"),
         }
     }

@@ -115,6 +115,8 @@ pub struct Guard<D: Disk> {
     next: u64,
     /// The number of the first record after the last time that the log was written again.
     rewritten: u64,
+    /// See [`REWRITE_AFTER`].
+    rewrite_after: u64,
 }
 
 impl<D: Disk> Guard<D> {
@@ -124,7 +126,7 @@ impl<D: Disk> Guard<D> {
     /// [`StoreError::VotesExist`] if there is one; or a disk error.
     pub fn create(disk: D) -> Result<(), StoreError> {
         let mut log = VoteLog::create(disk, VoteOptions::default())?;
-        log.append(0, &bytes_of(&Floor { network: EVERYWHERE, height: 0 }))?;
+        log.append(log.floor(), &bytes_of(&Floor { network: EVERYWHERE, height: 0 }))?;
         log.sync()
     }
 
@@ -135,7 +137,8 @@ impl<D: Disk> Guard<D> {
     pub fn open(disk: D, key: SecretKey) -> Result<Guard<D>, GuardError> {
         let (log, found) = VoteLog::open(disk, VoteOptions::default())?;
         let next = found.records.last_key_value().map_or(found.floor, |(last, _)| last.saturating_add(1));
-        let mut guard = Guard { key, log, networks: BTreeMap::new(), floor: 0, next, rewritten: found.floor };
+        let (networks, rewritten, rewrite_after) = (BTreeMap::new(), found.floor, REWRITE_AFTER);
+        let mut guard = Guard { key, log, networks, floor: 0, next, rewritten, rewrite_after };
         let mut has_floors = false;
         for (number, bytes) in found.records.iter().flat_map(|(number, all)| all.iter().map(move |one| (*number, one)))
         {
@@ -210,7 +213,7 @@ impl<D: Disk> Guard<D> {
 
     /// Keeps the log short: writes all that is kept at its end, durably, and drops what is before.
     fn rewrite(&mut self) -> Result<(), StoreError> {
-        if self.next - self.rewritten < REWRITE_AFTER {
+        if self.next - self.rewritten < self.rewrite_after {
             return Ok(());
         }
         let first = self.next;
@@ -231,4 +234,41 @@ impl<D: Disk> Guard<D> {
 
 fn bytes_of(record: &impl BorshSerialize) -> Vec<u8> {
     borsh::to_vec(record).expect("writing to memory cannot fail")
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::{Scope, Signable};
+    use store::FaultDisk;
+
+    use super::*;
+
+    fn commit(network: u8, height: u64, root: u8) -> SigningRequest {
+        let statement = Signable::Commit { superblock: Digest([1; 32]), root: Digest([root; 32]) };
+        SigningRequest { scope: Scope { network: Digest([network; 32]), epoch: 0 }, height, statement }
+    }
+
+    /// The log is written again many times, with two networks in it, and reopened each time.
+    #[test]
+    fn a_log_that_is_written_again_forgets_nothing() {
+        let disk = FaultDisk::new(1);
+        Guard::<FaultDisk>::create(disk.clone()).expect("none is there");
+        let opened = || Guard::open(disk.clone(), SecretKey::from_seed([7; 32])).expect("opens");
+        let mut guard = opened();
+        guard.sign(&commit(9, 4, 1)).expect("signed");
+        for height in 1..60 {
+            guard.rewrite_after = 5;
+            guard.sign(&commit(8, height, 1)).expect("signed");
+            if height % 7 == 0 {
+                drop(guard);
+                guard = opened();
+            }
+        }
+        assert!(guard.rewritten > 60, "{}", guard.rewritten);
+        for height in 1..60 {
+            assert!(matches!(guard.sign(&commit(8, height, 2)), Err(GuardError::Contradiction { .. })), "{height}");
+        }
+        assert!(matches!(guard.sign(&commit(9, 4, 2)), Err(GuardError::Contradiction { height: 4 })));
+        guard.sign(&commit(9, 3, 2)).expect("nothing was signed there");
+    }
 }

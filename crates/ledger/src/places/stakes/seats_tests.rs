@@ -197,6 +197,24 @@ fn a_draw_never_favours_liars() {
     }
 }
 
+/// In the long run a stake has a seat as often as fresh draws give it one, within three parts in a hundred. Choosing
+/// those who come in the order of the draw would give a large stake five to eight parts more.
+#[test]
+fn a_large_stake_has_the_seats_that_fresh_draws_give_it() {
+    for (size, weight, others) in [(4, 4, 12), (7, 4, 30), (10, 4, 40)] {
+        let mut stakers = vec![Staker { stake: 10, conduct: Conduct::Honest }; others];
+        stakers.push(Staker { stake: 10 * weight, conduct: Conduct::Lies });
+        let mut world = World { stakers, held: (0..size).collect(), size, epoch: 0 };
+        let (mut seats, mut fresh) = (0, 0);
+        for number in 0..20_000 {
+            world.draw(&seed(number));
+            seats += world.seats(lies);
+            fresh += world.fresh(&seed(number), lies);
+        }
+        assert!(seats.abs_diff(fresh) * 100 < 3 * fresh, "{size} seats: {seats}, and {fresh} in fresh draws");
+    }
+}
+
 /// Rotation goes on: nobody who is present is kept out, whoever holds the seats.
 #[test]
 fn who_is_present_gets_a_seat_sooner_or_later() {
