@@ -155,6 +155,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Stake";
     case "unstake":
       return "Unstake";
+    case "present":
+      return `Validator present, for epoch ${operation.epoch}`;
     case "accuse":
       return `Accuse validator ${operation.validator}`;
     case "withdraw":

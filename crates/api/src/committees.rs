@@ -51,7 +51,7 @@ pub struct ValidatorsBody {
     pub last_height: Option<u64>,
     /// The next height at which a committee is drawn; null if there is none.
     pub next_boundary: Option<u64>,
-    /// Size of a drawn committee, if enough have staked.
+    /// Seats of a committee, to which it grows as validators come.
     pub committee_size: u32,
     /// Minimum stake of a validator, in units.
     pub minimum_stake: String,
@@ -103,6 +103,9 @@ pub struct ValidatorBody {
     pub unbonding: Vec<UnbondingBody>,
     /// Whether it was convicted of contradicting itself.
     pub excluded: bool,
+    /// The last epoch for whose draw its node has said that it is present; 0 if there is none. Who is not present for
+    /// an epoch is not drawn.
+    pub present_for: u64,
 }
 
 /// Units being paid back.

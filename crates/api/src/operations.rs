@@ -133,6 +133,11 @@ pub enum OperationBody {
         /// `proposals` or `commits`; in rounds, `round_votes` or `round_proposals`.
         statements: Cow<'static, str>,
     },
+    /// Says that the account's validator is present. Its node posts it by itself; it is only shown in this form.
+    Present {
+        /// The epoch that it may be drawn for.
+        epoch: String,
+    },
     /// Moves units into the payment lane.
     Withdraw {
         /// The key that may spend them there.
@@ -455,6 +460,7 @@ impl OperationBody {
             OperationBody::Stake { .. } => "stake",
             OperationBody::Unstake { .. } => "unstake",
             OperationBody::Accuse { .. } => "accuse",
+            OperationBody::Present { .. } => "present",
             OperationBody::Withdraw { .. } => "withdraw",
             OperationBody::OpenPool { .. } => "open_pool",
             OperationBody::Provide { .. } => "provide",

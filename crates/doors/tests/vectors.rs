@@ -218,6 +218,7 @@ fn bodies() -> Vec<(u8, Body)> {
         session(SessionOperation::Revoke { slot: 3 }),
         session(SessionOperation::Alive { slot: SESSION_SLOTS_MAX, through: 0 }),
         session(SessionOperation::Alive { slot: 1, through: 1 << 40 }),
+        Operation::Present { epoch: 1 << 40 },
     ]);
     while operations.len() < 56 {
         let at = operations.len() as u64;
@@ -225,7 +226,9 @@ fn bodies() -> Vec<(u8, Body)> {
     }
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
-        let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5];
+        // A presence takes no number.
+        let is_numbered = !matches!(operation, Operation::Present { .. });
+        let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5] * u64::from(is_numbered);
         (number, Body { chain: 7 + at as u64, account: own(number), sequence, until: 50_000, operation })
     };
     operations.into_iter().enumerate().map(body).collect()
@@ -276,6 +279,7 @@ fn operation(operation: &Operation) -> Value {
             "possession": hex(&stake.possession.0),
         }),
         Operation::Unstake { units } => json!({"units": units.to_string()}),
+        Operation::Present { epoch } => json!({"epoch": epoch.to_string()}),
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
@@ -436,13 +440,13 @@ fn the_vectors_are_those_of_the_code() {
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
-    for name in native.into_iter().chain(later).chain(sessions) {
+    for name in native.into_iter().chain(later).chain(sessions).chain(["present"]) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 34);
+    assert_eq!(typed.len(), 35);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});

@@ -122,6 +122,9 @@ struct RestartEntry {
     snapshot: String,
     height: u64,
     keys: Vec<String>,
+    /// The accounts that took the seats, if they were named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    committee: Vec<String>,
     /// What the payment lane begins with, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<RestartLaneEntry>,
@@ -169,7 +172,7 @@ pub(crate) struct Part {
     /// By default the number of founders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     committee: Option<u32>,
-    /// By default a 1024th of the founders' total stake.
+    /// By default a quarter of the smallest founder's stake, and at least a 1024th of all of theirs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     minimum_stake: Option<String>,
     #[serde(default = "defaults::unbonding_epochs")]
@@ -390,6 +393,7 @@ impl Founding {
             restart: self.restarted.as_ref().map(|Restarted { restart, height, keys }| RestartEntry {
                 number: restart.number,
                 snapshot: restart.snapshot.to_string(),
+                committee: restart.committee.iter().map(Address::to_string).collect(),
                 height: *height,
                 keys: keys.iter().map(PublicKey::to_string).collect(),
                 lane: restart.lane.as_ref().map(|lane| RestartLaneEntry {
@@ -475,10 +479,12 @@ fn restarted(entry: RestartEntry) -> Result<Restarted, Fault> {
             "0: restarts are counted from 1; take the genesis that `walras restart` wrote".into(),
         ));
     }
+    let account = |text: &String| text.parse().map_err(|_| wrong("committee", format!("{text:?} is not an account")));
+    let committee: Vec<Address> = entry.committee.iter().map(account).collect::<Result<_, _>>()?;
     let lane = entry.lane.as_ref().map(restarted_lane).transpose()?;
     within("restart.height", entry.height, 1..=consensus::HEIGHT_MAX)?;
     within("restart.keys", keys.len(), 1..=MEMBERS_MAX)?;
-    Ok(Restarted { restart: Restart { number: entry.number, snapshot, lane }, height: entry.height, keys })
+    Ok(Restarted { restart: Restart { number: entry.number, snapshot, committee, lane }, height: entry.height, keys })
 }
 
 fn restarted_lane(entry: &RestartLaneEntry) -> Result<RestartedLane, Fault> {
@@ -526,10 +532,12 @@ fn check_sizes(sub_block_bytes: u64, members: u64, window: u64) -> Result<(), Fa
     Err(("consensus.sub_block_bytes".into(), why))
 }
 
-/// A 1024th of the founders' total stake, and at least one unit.
+/// A quarter of the smallest founder's stake, so that no stranger's pocket money makes a validator, and at least a
+/// 1024th of all founders' stakes and one unit.
 fn usual_minimum_stake(founders: &[Founder]) -> Amount {
     let staked: u128 = founders.iter().map(|founder| u128::from(founder.stake)).sum();
-    u64::try_from(staked / 1_024).unwrap_or(Amount::MAX).max(1)
+    let smallest = founders.iter().map(|founder| founder.stake).min().unwrap_or(0);
+    u64::try_from(staked / 1_024).unwrap_or(Amount::MAX).max(smallest / 4).max(1)
 }
 
 fn number<T: std::str::FromStr<Err: std::fmt::Display>>(field: &str, text: &str) -> Result<T, Fault> {

@@ -399,7 +399,7 @@ mod tests {
             ("\"committee\": 4", "\"committee\": 257", "consensus.committee: 257: choose from 1 to 256"),
             ("\"slash\": \"2^-4\"", "\"slash\": \"2\"", "consensus.slash"),
             ("\"reward_pool\": \"12\"", "\"reward_pool\": \"-1\"", "consensus.reward_pool"),
-            ("\"minimum_stake\": \"3\"", "\"minimum_stake\": \"1001\"", "validator 0: its stake is below the least"),
+            ("\"minimum_stake\": \"250\"", "\"minimum_stake\": \"1001\"", "validator 0: its stake is below the least"),
             ("\"account\": \"0x01", "\"account\": \"0xzz", "consensus.validators[1].account"),
         ] {
             assert!(text.contains(from), "{from}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use primitives::{Address, AssetId, PublicKey, Transaction};
+use primitives::{Address, AssetId, Operation, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use crate::contracts::{SeenBefore, seen};
@@ -148,7 +148,11 @@ impl<'a> ShardEffects<'a> {
         self.effects
     }
 
+    /// A presence changes nothing of its account, and so it is not told to be modified.
     fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
+        if let Operation::Present { .. } = transaction.body.operation {
+            return;
+        }
         self.touch(admitted.position);
         let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
         let mut sender = Sender { account, effects: &mut self.effects };

@@ -360,6 +360,7 @@ impl Ledger {
         let position = shard.find(&body.account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
         let account = shard.at(position);
         match slot_of(body.sequence) {
+            _ if matches!(body.operation, Operation::Present { .. }) => self.check_present(transaction)?,
             0 if !account.is_signed_for_by(&transaction.signed_by) => return Err(Refusal::WRONG_SIGNER),
             0 => account.window().check(body.sequence)?,
             _ => self.check_session(account, transaction)?,
@@ -368,6 +369,15 @@ impl Ledger {
         let mut check = Check { ledger: self, sender: body.account, found: 0 };
         body.emit(self.fee, &mut check)?;
         Ok((position, check.found))
+    }
+
+    /// Whether the validator's key signed a presence: it speaks for the account in this alone.
+    fn check_present(&self, transaction: &Transaction) -> Result<(), Refusal> {
+        let own = self.places.validators.registered.get(&transaction.body.account).ok_or(Refusal::NOT_A_VALIDATOR)?;
+        match transaction.signed_by {
+            SignedBy::Key { signer, .. } if signer == own.member.key => Ok(()),
+            _ => Err(Refusal::NOT_VALIDATORS_KEY),
+        }
     }
 
     /// Checks the last height of a transaction for the next block.

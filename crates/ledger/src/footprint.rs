@@ -91,6 +91,8 @@ pub(crate) enum Once {
     Key,
     /// The sender's stake changes.
     Stake,
+    /// The sender's validator is present.
+    Present,
     /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
     /// An account is created.
@@ -113,6 +115,7 @@ impl Once {
             Once::Replace(..) | Once::Session => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
+            Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
@@ -282,6 +285,7 @@ impl Footprint for Body {
                 edit(PlaceEdit::Stakes(RegistryEdit::Unstake(units)), visitor)?;
                 visitor.once(Once::Stake);
             }
+            &Operation::Present { epoch } => edit(PlaceEdit::Stakes(RegistryEdit::Present(epoch)), visitor)?,
             Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -339,9 +343,13 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
     if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
 }
 
-/// What every transaction uses up, whatever its operation: fee and sequence number.
+/// What every transaction uses up, whatever its operation: fee and sequence number. A presence has no number: the
+/// validator's key must not use up those of the account.
 pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
-    visitor.once(Once::Sequence(body.sequence));
+    visitor.once(match body.operation {
+        Operation::Present { .. } => Once::Present,
+        _ => Once::Sequence(body.sequence),
+    });
     spend(body.sequence, AssetId(0), body.cost(fee), visitor);
 }
 

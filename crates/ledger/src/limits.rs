@@ -14,6 +14,7 @@
 //! | stops and revocations of session keys of a sub-block | [`SESSION_ENDS_PER_SUB_BLOCK`] | rules |
 //! | checks of signatures of a sub-block's posts about the lane | [`LANE_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | the same for members' duties | [`LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
+//! | presences of a sub-block | [`Limits::validators`], once an epoch each | follows: each has one form and one sender |
 //! | recoveries of a sub-block's native transactions | [`TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | signatures of a sub-block's settles of venues | [`VENUE_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | bytes of a settle, entries and number of venues | `VenueTerms` | genesis, `venues` |

@@ -5,6 +5,10 @@
 //! first identity, the number of the restart, and the snapshot that it begins with. Everything that validators sign
 //! names the identity, so earlier statements mean nothing in the restarted network and contradict nothing in it.
 //!
+//! A committee that is gone for good decides nothing, and draws no other one. So a restart may name the accounts that
+//! take its seats; the list is part of the identity. Who has a seat counts as present for the next draw, and nobody
+//! else does: absent stakes that counted would take f seats at once.
+//!
 //! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
 //! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
@@ -12,13 +16,14 @@
 use std::sync::Arc;
 
 use payments::{CarryRefusal, LaneCarryOver, LaneRefusal};
-use primitives::{Digest, PublicKey};
+use primitives::{Address, Digest, PublicKey};
 
 use crate::places::bridge::{DEPOSITED, LaneBridge};
 use crate::{Ledger, Snapshot};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
 const IDENTITY_CONTEXT: &str = "walras 2026 restart of a network v1";
+const COMMITTEE_CONTEXT: &str = "walras 2026 restart of a network with a committee v1";
 const LANE_CONTEXT: &str = "walras 2026 restart of a network with a lane v1";
 
 /// Which restart of a network this is, and the snapshot it begins with.
@@ -28,6 +33,8 @@ pub struct Restart {
     pub number: u32,
     /// The digest of the state ([`Snapshot::digest`]) that the previous network ended with.
     pub snapshot: Digest,
+    /// The accounts that take the seats of the first committee, in this order; empty if the drawn committees stay.
+    pub committee: Vec<Address>,
     /// What its payment lane begins with, if it has one.
     pub lane: Option<RestartedLane>,
 }
@@ -55,6 +62,12 @@ pub enum RestartError {
         /// The digest agreed on.
         agreed: Digest,
     },
+    /// An account cannot take a seat.
+    #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
+    Seat(Address, &'static str),
+    /// More accounts are named than a committee has seats.
+    #[error("{0} accounts are named for the committee, and this network's has {1} seats: name fewer")]
+    Seats(usize, u32),
     /// The state has a payment lane and no list was agreed on, or the other way around.
     #[error("the state has a payment lane exactly if a list is carried over: name the lane's logs")]
     Lane,
@@ -90,7 +103,12 @@ impl Restart {
     /// the identity itself follows from these keys.
     pub fn base(&self, first: &Digest) -> Digest {
         let bytes = borsh::to_vec(&(first, self.number, self.snapshot)).expect("writing to memory cannot fail");
-        Digest::of(IDENTITY_CONTEXT, &bytes)
+        let base = Digest::of(IDENTITY_CONTEXT, &bytes);
+        if self.committee.is_empty() {
+            return base;
+        }
+        let bytes = borsh::to_vec(&(base, &self.committee)).expect("writing to memory cannot fail");
+        Digest::of(COMMITTEE_CONTEXT, &bytes)
     }
 }
 
@@ -106,7 +124,8 @@ impl Snapshot<'_> {
 }
 
 impl Ledger {
-    /// Starts the restarted network with this state and returns its identity. The state root changes with it. If the
+    /// Starts the restarted network with this state and returns its identity. The state root changes with it. The
+    /// accounts that the restart names take the seats of the committee. If the
     /// state has a payment lane, `carried` is the list that its lane begins with; open cases end, and their deposits
     /// are returned.
     ///
@@ -119,18 +138,25 @@ impl Ledger {
         carried: Option<&LaneCarryOver>,
     ) -> Result<Digest, RestartError> {
         let (found, agreed) = (Snapshot::digest(self), restart.snapshot);
+        let seats = self.validators().terms.committee;
         match () {
             _ if restart.number == 0 => return Err(RestartError::Number),
             _ if found != agreed => return Err(RestartError::OtherSnapshot { found, agreed }),
+            _ if restart.committee.len() > seats as usize => {
+                return Err(RestartError::Seats(restart.committee.len(), seats));
+            }
             _ => {}
         }
         let identity = restart.identity(first);
+        let mut validators = self.places.validators.clone();
+        let seats = Arc::make_mut(&mut validators).begin_again(identity, self.height, &restart.committee);
+        seats.map_err(|(account, why)| RestartError::Seat(account, why))?;
         match (self.places.lane.clone(), &restart.lane, carried) {
             (None, None, None) => {}
             (Some(before), Some(lane), Some(carried)) => self.restart_lane(&before, identity, lane, carried)?,
             _ => return Err(RestartError::Lane),
         }
-        Arc::make_mut(&mut self.places.validators).rename(identity);
+        self.places.validators = validators;
         if let Some(venues) = &mut self.places.venues {
             Arc::make_mut(venues).begin_again(identity);
         }

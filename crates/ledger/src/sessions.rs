@@ -312,10 +312,10 @@ impl Standing {
     }
 }
 
-/// Whether a transaction stands when others of its account or slot do not: it only gives units back.
+/// Whether a transaction stands when others of its account or slot do not: it only gives units back, or costs nothing.
 pub(crate) fn is_relief(operation: &Operation) -> bool {
     match operation {
-        Operation::Cancel(_) => true,
+        Operation::Cancel(_) | Operation::Present { .. } => true,
         Operation::Session(operation) => !matches!(**operation, SessionOperation::Authorize { .. }),
         _ => false,
     }

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use consensus::{Index, Payload, payload_digest};
 use ledger::Ledger;
-use primitives::{Digest, Height, PublicKey, SecretKey, SubBlock, Transaction};
+use primitives::{Digest, Height, PublicKey, SubBlock};
 use replica::{
     Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
     Proposals, Replica, ReplicaSettings, StateEffect, StateSync,
@@ -134,11 +134,11 @@ pub(crate) fn start(
     let start = LifeStart { height, handover: due_handover(shared, &handovers)?, certified: certified_durably };
     let Started { executor: jobs, mut threads } = start_workers(shared, start, Some(&consensus))?;
     let execution = Execution { past, handovers, jobs, consensus };
-    let key = genesis.own.account.clone();
+    let proposals = Proposals::new(genesis.own.account.clone()).attending(genesis.own.votes.clone());
     let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
     threads.extend([
         spawn("executor", shared, move |shared| execute(shared, execution))?,
-        spawn("pool", shared, move |shared| work_on_pool(shared, key, &pool_jobs, &results))?,
+        spawn("pool", shared, move |shared| work_on_pool(shared, proposals, &pool_jobs, &results))?,
         spawn("archive", shared, move |shared| answer_laggards(shared, &answered, answer_bytes, &archive))?,
         spawn("states", shared, move |shared| transfer_states(shared, transfer, &state_messages))?,
         spawn("verifier", shared, move |shared| verify_ahead(&shared.seat.verified, unverified))?,
@@ -275,9 +275,12 @@ fn count(observed: Observation, shared: &Shared) {
 }
 
 /// The pool's worker.
-fn work_on_pool(shared: &Arc<Shared>, key: Option<SecretKey>, jobs: &Receiver<PoolJob>, results: &InboxSender) {
-    let mut proposals = Proposals::new(key);
+fn work_on_pool(shared: &Arc<Shared>, mut proposals: Proposals, jobs: &Receiver<PoolJob>, results: &InboxSender) {
     for job in jobs {
+        if let PoolJob::Attend = job {
+            let due = shared.ledger.try_read().and_then(|ledger| proposals.presence_due(&ledger));
+            due.into_iter().for_each(|presence| proposals.sign_presence(presence));
+        }
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
         // Does not wait for a block that is being applied: a later tick tries again.
         let ledger = proposals.needs_ledger(&job).then(|| shared.ledger.try_read()).flatten();

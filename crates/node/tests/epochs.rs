@@ -47,7 +47,7 @@ struct Net {
 }
 
 impl Net {
-    /// Each epoch of a dozen heights has four validators, drawn from those who have staked.
+    /// Each epoch of sixty heights has four validators, drawn from those who have staked.
     fn start() -> Net {
         let addresses: Vec<SocketAddr> = (0..SIZE).map(|_| free_address().expect("a port")).collect();
         let founder = |index: usize| Founder {
@@ -58,7 +58,8 @@ impl Net {
         };
         let mut founding = Founding::new(FoundingEngine::Dbft, (0..FOUNDERS).map(founder).collect());
         founding.interval = Duration::from_millis(20);
-        founding.succession.epoch_heights = 12;
+        // Long enough for one that follows, some heights behind, to say in time that it is present.
+        founding.succession.epoch_heights = 60;
         founding.succession.reward = 1;
         founding.succession.reward_pool = 10_000;
         founding.heartbeat = Duration::from_millis(40);

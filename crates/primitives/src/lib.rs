@@ -9,6 +9,7 @@
 
 mod amount;
 mod block;
+mod duty;
 mod exact;
 mod format;
 mod hash;
@@ -21,6 +22,7 @@ mod price;
 mod scientific;
 mod sequence;
 mod session;
+mod signer;
 mod signing;
 mod statement;
 mod transaction;
@@ -30,6 +32,7 @@ mod wallet;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
+pub use duty::{LANE_DUTY, is_lane_duty};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
@@ -45,14 +48,15 @@ pub use session::{
     SESSION_CAPS_MAX, SESSION_NUMBER_BITS, SESSION_SLOTS_MAX, SESSION_WEIGHT, SessionCap, SessionOperation,
     SessionScope, SessionSlot, SessionTerms, number_in_slot, session_possession_bytes, slot_of, slot_sequence,
 };
+pub use signer::{Presence, Signer, SigningError};
 pub use signing::verify_transactions;
 pub use statement::{
-    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable, Signer,
-    SigningError, SigningRequest, Stake, VoteKind, is_network_address, link_key,
+    Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable,
+    SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, EXACT_WEIGHT, LANE_DUTY, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction,
-    TransactionId, UNTIL_USUAL, WEIGHT_BYTES, is_lane_duty,
+    Body, EXACT_WEIGHT, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction, TransactionId,
+    UNTIL_USUAL, WEIGHT_BYTES,
 };
 pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
 pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

@@ -150,34 +150,6 @@ impl SigningRequest {
     }
 }
 
-/// Why a statement was not signed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SigningError(pub String);
-
-/// The holder of a validator's key.
-pub trait Signer: Send + Sync {
-    /// The key.
-    fn public(&self) -> PublicKey;
-
-    /// Signs [`SigningRequest::digest`].
-    ///
-    /// # Errors
-    /// If the key is not reachable, or its holder has signed another statement of this kind and round.
-    fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError>;
-}
-
-/// Signs any request: the caller's vote log prevents contradictions.
-impl Signer for SecretKey {
-    fn public(&self) -> PublicKey {
-        SecretKey::public(self)
-    }
-
-    fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError> {
-        Ok(self.sign(&request.digest().0))
-    }
-}
-
 /// One of two sub-blocks that were proposed for one slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Proposed {

@@ -37,10 +37,6 @@ pub const POOL_WEIGHT: u64 = 1_000;
 /// What an order for an exact amount costs, in fees: amounts are sought for it beside those of all offers.
 pub const EXACT_WEIGHT: u64 = 4;
 
-/// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
-/// from an account of the member that signed it, and only if it changes the state.
-pub const LANE_DUTY: u8 = 0x80;
-
 /// What one transaction does.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum Operation {
@@ -142,6 +138,12 @@ pub enum Operation {
     },
     /// Authorises a session key, ends one, or keeps its offers alive.
     Session(Box<SessionOperation>),
+    /// Says that the sender's validator is present and may be drawn for an epoch. The validator's key signs it, and not
+    /// the account's; it is free and has the number 0.
+    Present {
+        /// The epoch: the next one that is drawn.
+        epoch: u64,
+    },
 }
 
 /// A transaction before it is signed.
@@ -217,6 +219,8 @@ pub enum Malformed {
     SessionTerms,
     /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
     VenueBounds,
+    /// A presence has another number than 0.
+    PresenceNumber,
 }
 
 impl Malformed {
@@ -242,6 +246,7 @@ impl Malformed {
             Malformed::VenueBounds => {
                 "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
             }
+            Malformed::PresenceNumber => "a validator's presence takes no sequence number: give 0",
         }
     }
 }
@@ -283,11 +288,6 @@ impl Body {
     }
 }
 
-/// Whether a lane post is marked as a member's duty.
-pub fn is_lane_duty(post: &[u8]) -> bool {
-    post.first().is_some_and(|first| first & LANE_DUTY != 0)
-}
-
 impl Operation {
     /// An offer that rests until it is sold or cancelled, and that its client does not name.
     pub fn offer(sell: AssetId, buy: AssetId, amount: Amount, limit: Price) -> Operation {
@@ -327,6 +327,7 @@ impl Operation {
             | Operation::Accuse(_)
             | Operation::Lane(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -349,6 +350,7 @@ impl Operation {
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -370,6 +372,7 @@ impl Operation {
             | Operation::Accuse(_)
             | Operation::Lane(_)
             | Operation::Session(_)
+            | Operation::Present { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -377,10 +380,10 @@ impl Operation {
     /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
     /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
     /// a new pool; [`EXACT_WEIGHT`] for an exact order; [`crate::SESSION_WEIGHT`] for a session key; none for a
-    /// member's duty in the lane ([`LANE_DUTY`]).
+    /// duty ([`Operation::is_duty`]).
     pub fn weight(&self) -> u64 {
         match self {
-            Operation::Lane(bytes) if is_lane_duty(bytes) => 0,
+            duty if duty.is_duty() => 0,
             Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
             Operation::Venue(operation) => operation.weight(0),
             Operation::Cancel(places) => 1 + places.len() as u64 / 8,
@@ -398,6 +401,7 @@ impl Operation {
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Pool(_)
+            | Operation::Present { .. }
             | Operation::Withdraw { .. } => 1,
         }
     }
@@ -421,6 +425,7 @@ impl Operation {
             Operation::Pool(operation) => operation.name(),
             Operation::Exact { .. } => "exact",
             Operation::Session(operation) => operation.name(),
+            Operation::Present { .. } => "present",
         }
     }
 }
@@ -474,6 +479,7 @@ impl Transaction {
             Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
             Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
             Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
+            Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             _ => Ok(()),
         }

@@ -26,6 +26,7 @@
 //! | revoke a session key | `RevokeSession(address account,uint64 sequence,uint64 until,uint32 slot)` |
 //! | keep a session alive | `SessionAlive(address account,uint64 sequence,uint64 until,uint32 slot,uint64 through)` |
 //! | lane | `Lane(address account,uint64 sequence,uint64 until,bytes post)` |
+//! | present | `Present(address account,uint64 sequence,uint64 until,uint64 epoch)` |
 //!
 //! What is done at a venue has structures of its own, see [`venues`]. A limit is the decimal text of its price, which
 //! has one form; a life is the text of [`crate::Life`]. Evidence is in its wire encoding.
@@ -259,6 +260,7 @@ impl TypedData {
             Operation::Withdraw { to, asset, amount } => {
                 ("Withdraw", vec![("to", Bytes32(to.0)), ("asset", Uint32(asset.0)), ("amount", Uint64(*amount))])
             }
+            Operation::Present { epoch } => ("Present", vec![("epoch", Uint64(*epoch))]),
             Operation::Lane(post) => ("Lane", vec![("post", Bytes(post.to_vec()))]),
             Operation::Venue(operation) => venues::structure(operation),
             Operation::Pool(operation) => pool_structure(operation),

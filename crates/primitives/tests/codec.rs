@@ -85,6 +85,8 @@ fn golden<T: borsh::BorshSerialize>(value: &T) -> String {
 fn the_wire_format_stands_still() {
     let mut lines: Vec<String> =
         operations().into_iter().map(|op| format!("{} {}", op.name(), golden(&signed(op)))).collect();
+    let present = Operation::Present { epoch: 7 };
+    lines.push(format!("{} {}", present.name(), golden(&signed(present))));
     let block = Superblock {
         height: 3,
         parent: Digest([1; 32]),

@@ -126,6 +126,7 @@ impl From<Malformed> for Refusal {
             Malformed::PoolAssets => Refusal::POOL_ASSETS,
             Malformed::LanePostTooLong => Refusal::LANE_POST_TOO_LONG,
             Malformed::VenueBounds => Refusal::VENUE_BOUNDS,
+            Malformed::PresenceNumber => Refusal::PRESENCE_NUMBER,
             Malformed::SessionTerms => Refusal::SESSION_TERMS,
         }
     }

@@ -6,7 +6,7 @@ use primitives::{Address, Amount, Digest, Fraction, Height, PublicKey};
 use crate::root_parts::{ProofFault, RootPart, RootParts};
 use crate::schedule::Schedule;
 
-const CONTEXT: &str = "walras 2026 validators v1";
+const CONTEXT: &str = "walras 2026 validators v2";
 
 /// The terms for all validators of a chain, from its genesis on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -49,9 +49,22 @@ pub struct Validator {
     pub unbonding: Vec<(Height, Amount)>,
     /// Whether it was convicted.
     pub excluded: bool,
+    /// The last epoch for whose draw its node has said that it is present, under the key that the entry names now; 0
+    /// if there is none.
+    pub present_for: u64,
 }
 
 impl Validator {
+    /// Whether it may be drawn for an epoch: it has a stake, was not convicted, and is present.
+    pub fn is_present_for(&self, epoch: u64) -> bool {
+        self.is_staked() && self.present_for >= epoch
+    }
+
+    /// Whether it has a stake and was not convicted.
+    pub fn is_staked(&self) -> bool {
+        self.member.stake > 0 && !self.excluded
+    }
+
     /// Units that it has staked and that are not paid back yet.
     pub fn bonded(&self) -> Amount {
         self.member.stake + self.unbonding.iter().map(|(_, units)| units).sum::<Amount>()

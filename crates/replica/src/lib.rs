@@ -52,6 +52,7 @@
 //! messages, not for its slot.
 
 pub mod accusations;
+mod attendance;
 mod effect;
 mod error;
 pub mod ethereum_index;

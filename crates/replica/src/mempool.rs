@@ -6,9 +6,10 @@
 //! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
-//! Members' duties in the payment lane ([`primitives::is_lane_duty`]) wait in a queue of their own, with room of its
-//! own, and are taken first: a flood of paid transactions stops no vote and no registration, whether it fills the
-//! pool or the block. The ledger admits only what a member owes, once, so that nobody else fills this queue.
+//! Duties ([`primitives::Operation::is_duty`]), those of members of the payment lane and validators' presences, wait in
+//! a queue of their own, with room of its own, and are taken first: a flood of paid transactions stops no vote, no
+//! registration and no presence, whether it fills the pool or the block. The ledger admits only what somebody owes,
+//! once, so that nobody else fills this queue.
 //!
 //! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
 //! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota holds
@@ -33,7 +34,7 @@ use bounded::{Bounded, BoundedPlace, QuotaSet};
 use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError, Standing};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
-    TransactionId, is_lane_duty, slot_of,
+    TransactionId, slot_of,
 };
 use rayon::prelude::*;
 use settles::{PendingSettles, settling};
@@ -86,7 +87,7 @@ impl PoolEntry {
 }
 
 fn is_duty(transaction: &Transaction) -> bool {
-    matches!(&transaction.body.operation, Operation::Lane(post) if is_lane_duty(post))
+    transaction.body.operation.is_duty()
 }
 
 impl Spot {

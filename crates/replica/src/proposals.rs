@@ -1,12 +1,14 @@
-//! Work on the pool: proposing, forwarding, taking back, and accusing others.
+//! Work on the pool: proposing, forwarding, taking back, accusing others, and saying that this validator is present.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use consensus::{Index, Payload};
 use ledger::{Ledger, Quota};
-use primitives::{Address, Evidence, Height, SecretKey, SubBlock};
+use primitives::{Address, Evidence, Height, Presence, SecretKey, Signer, SubBlock};
 
 use crate::accusations::Accusations;
+use crate::attendance::Attendance;
 use crate::mempool::PoolEntry;
 use crate::{Input, Mempool, Now, ProposedSection, encode};
 
@@ -53,6 +55,9 @@ pub enum PoolJob {
     Note(Box<Evidence>),
     /// Submit the accusations that are due.
     Accuse,
+    /// Post that this validator is present, if the ledger lacks it. Before, [`Proposals::presence_due`] says what is to
+    /// be signed.
+    Attend,
 }
 
 /// The contents of a sub-block assembled here.
@@ -69,12 +74,34 @@ pub struct Proposals {
     /// What was assembled for heights that are not decided yet.
     assembled: BTreeMap<Height, Assembled>,
     accusations: Accusations,
+    /// What it posts about itself; `None` if it never does.
+    attendance: Option<Attendance>,
 }
 
 impl Proposals {
     /// A worker for the validator whose account has this key. Without a key it accuses nobody.
     pub fn new(key: Option<SecretKey>) -> Proposals {
-        Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default() }
+        Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default(), attendance: None }
+    }
+
+    /// The same for a node that posts the presence of the validator with this key.
+    pub fn attending(self, signer: Arc<dyn Signer>) -> Proposals {
+        Proposals { attendance: Some(Attendance::new(signer)), ..self }
+    }
+
+    /// The presence that is to be signed ([`Proposals::sign_presence`]) before [`PoolJob::Attend`].
+    pub fn presence_due(&self, ledger: &Ledger) -> Option<Presence> {
+        self.attendance.as_ref()?.due(ledger)
+    }
+
+    /// Whether the ledger lacks nothing that this node says about itself.
+    pub fn is_present(&self, ledger: &Ledger) -> bool {
+        self.attendance.as_ref().is_none_or(|attendance| attendance.lacking(ledger).is_none())
+    }
+
+    /// Signs a presence that is due. This may take as long as the holder of the key needs: hold no lock.
+    pub fn sign_presence(&mut self, presence: Presence) {
+        self.attendance.iter_mut().for_each(|attendance| attendance.sign(presence));
     }
 
     /// Performs a job; returns the input for the replica, if any. Some jobs read the ledger
@@ -123,6 +150,12 @@ impl Proposals {
                 ledger.into_iter().for_each(|ledger| self.accuse(pool, ledger, now));
                 None
             }
+            PoolJob::Attend => {
+                let Some(attendance) = &mut self.attendance else { return None };
+                attendance.tick();
+                ledger.into_iter().for_each(|ledger| attendance.post(ledger, pool, now.milliseconds()));
+                None
+            }
         }
     }
 
@@ -135,6 +168,7 @@ impl Proposals {
     pub fn needs_ledger(&self, job: &PoolJob) -> bool {
         match job {
             PoolJob::Accuse => !self.accusations.is_empty(),
+            PoolJob::Attend => self.attendance.as_ref().is_some_and(Attendance::is_signed),
             PoolJob::Reclaim { .. } => true,
             _ => false,
         }

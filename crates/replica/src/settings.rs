@@ -59,11 +59,13 @@ pub enum Defect {
     QuotaHoldsAll,
     /// In the pool: what session keys have reserved keeps their owners out.
     KeysKeepOwnersOut,
+    /// No validator posts that it is present.
+    NeverPresent,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 15] = [
+    pub const ALL: [Defect; 16] = [
         Defect::VotesUnlogged,
         Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
@@ -79,5 +81,6 @@ impl Defect {
         Defect::PaceIgnored,
         Defect::QuotaHoldsAll,
         Defect::KeysKeepOwnersOut,
+        Defect::NeverPresent,
     ];
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use primitives::{PublicKey, Signature, Signer, SigningError, SigningRequest};
+use primitives::{Presence, PublicKey, Signature, Signer, SigningError, SigningRequest};
 
 use crate::wire::{SignerAnswer, SignerQuestion, read, write};
 
@@ -44,9 +44,21 @@ impl Signer for RemoteSigner {
     }
 
     fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError> {
+        self.ask(&SignerQuestion::Sign(*request), &request.digest().0)
+    }
+
+    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError> {
+        let bytes = presence.body().signing_bytes(&presence.network);
+        self.ask(&SignerQuestion::SignPresence(*presence), &bytes)
+    }
+}
+
+impl RemoteSigner {
+    /// The signature on these bytes that a question asks for.
+    fn ask(&self, question: &SignerQuestion, signed: &[u8]) -> Result<Signature, SigningError> {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        match ask(&mut stream, &self.socket, &SignerQuestion::Sign(*request))? {
-            SignerAnswer::Signed(signature) if self.key.verify(&request.digest().0, &signature) => Ok(signature),
+        match ask(&mut stream, &self.socket, question)? {
+            SignerAnswer::Signed(signature) if self.key.verify(signed, &signature) => Ok(signature),
             SignerAnswer::Refused(why) => Err(SigningError(format!("the signer refuses: {why}"))),
             _ => Err(SigningError(format!("the signer at {} has another key than before", self.socket.display()))),
         }

@@ -4,7 +4,7 @@
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{PublicKey, Signature, SigningRequest};
+use primitives::{Presence, PublicKey, Signature, SigningRequest};
 
 /// Bytes of the longest message: a refusal as text.
 const MESSAGE_BYTES_MAX: usize = 1_024;
@@ -16,6 +16,8 @@ pub enum SignerQuestion {
     Key,
     /// Asks for a signature.
     Sign(SigningRequest),
+    /// Asks for the signature of a presence: it contradicts nothing, and so it is not recorded.
+    SignPresence(Presence),
 }
 
 /// An answer of the signer.

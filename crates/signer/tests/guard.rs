@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use primitives::{Digest, RoundValue, Scope, SecretKey, Signable, Signer, SigningRequest, VoteKind};
+use primitives::{
+    Digest, Presence, RoundValue, Scope, SecretKey, Signable, Signer, SigningRequest, Transaction, VoteKind,
+};
 use proptest::prelude::*;
-use signer::{Guard, GuardError, HEIGHTS_KEPT, RemoteSigner, serve};
-use store::{DiskFault, FaultDisk, RealDisk, StoreError, Surviving};
+use signer::{Guard, GuardError, HEIGHTS_KEPT, NETWORKS_MAX, RemoteSigner, serve};
+use store::{DiskFault, FaultDisk, RealDisk, StoreError, Surviving, VoteLog, VoteOptions};
 
 fn key() -> SecretKey {
     SecretKey::from_seed([7; 32])
@@ -51,13 +53,90 @@ fn one_statement_stands_in_a_place_and_is_signed_again_alike() {
 fn what_is_forgotten_is_not_signed_again() {
     let disk = FaultDisk::new(2);
     let mut guard = made(&disk);
-    guard.sign(&commit(3, 1)).expect("signed");
-    guard.sign(&commit(4 + HEIGHTS_KEPT, 1)).expect("signed");
+    for height in 3..4 + HEIGHTS_KEPT as u64 {
+        guard.sign(&commit(height, 1)).expect("signed");
+    }
     assert!(matches!(guard.sign(&commit(3, 2)), Err(GuardError::Below { height: 3, floor: 4 })));
-    guard.sign(&commit(4, 1)).expect("it was never signed there");
+    assert!(matches!(guard.sign(&commit(4, 2)), Err(GuardError::Contradiction { height: 4 })));
     drop(guard);
     let mut guard = Guard::open(disk, key()).expect("opens");
     assert!(guard.sign(&commit(3, 2)).is_err(), "it knows that, or that it is below");
+}
+
+/// A node asked for the highest height of all, or another network's: the next ones are signed all the same.
+#[test]
+fn one_request_far_ahead_refuses_nothing_that_comes() {
+    let disk = FaultDisk::new(4);
+    let mut guard = made(&disk);
+    guard.sign(&commit(900, 1)).expect("signed");
+    guard.sign(&commit(u64::MAX, 1)).expect("signed");
+    guard.sign(&commit(901, 1)).expect("the network goes on");
+    drop(guard);
+    let mut guard = Guard::open(disk, key()).expect("opens");
+    guard.sign(&commit(902, 1)).expect("after a restart of the signer, too");
+    assert!(matches!(guard.sign(&commit(900, 2)), Err(GuardError::Contradiction { height: 900 })));
+    assert!(matches!(guard.sign(&commit(u64::MAX, 2)), Err(GuardError::Contradiction { .. })));
+}
+
+/// A network that restarts goes back by some heights under another identity: its floor is its own.
+#[test]
+fn a_restarted_network_begins_below_the_floor_of_the_one_before() {
+    let (disk, scope) = (FaultDisk::new(5), Scope { network: Digest([8; 32]), epoch: 0 });
+    let mut guard = made(&disk);
+    for height in 1..=2 * HEIGHTS_KEPT as u64 {
+        guard.sign(&commit(height, 1)).expect("signed");
+    }
+    let again = |height, root| SigningRequest { scope, ..commit(height, root) };
+    guard.sign(&again(700, 3)).expect("another network");
+    drop(guard);
+    let mut guard = Guard::open(disk, key()).expect("opens");
+    guard.sign(&again(701, 3)).expect("it goes on");
+    assert!(matches!(guard.sign(&again(700, 4)), Err(GuardError::Contradiction { .. })));
+    assert!(matches!(guard.sign(&commit(700, 2)), Err(GuardError::Below { .. })), "the one before keeps its floor");
+}
+
+/// The log of a version that numbered its records by height and had one floor for all networks.
+#[test]
+fn a_log_of_the_earlier_version_forgets_nothing() {
+    let disk = FaultDisk::new(6);
+    let (mut log, request) = (VoteLog::create(disk.clone(), VoteOptions::default()).expect("new"), commit(50, 1));
+    let place = (request.height, request.scope.network, request.place());
+    log.append(50, &borsh::to_vec(&(place, request.digest())).expect("in memory")).expect("appended");
+    log.sync().expect("durable");
+    drop(log);
+    for _ in 0..2 {
+        let mut guard = Guard::open(disk.clone(), key()).expect("opens");
+        guard.sign(&commit(50, 1)).expect("the same");
+        assert!(matches!(guard.sign(&commit(50, 2)), Err(GuardError::Contradiction { height: 50 })));
+        guard.sign(&commit(49, 1)).expect("nothing was forgotten");
+    }
+}
+
+#[test]
+fn a_presence_is_signed_and_recorded_nowhere() {
+    let disk = FaultDisk::new(7);
+    let guard = made(&disk);
+    let account = key().public().address();
+    let presence = Presence { network: Digest([9; 32]), chain: 7, account, epoch: 3, until: 40 };
+    let signature = guard.sign_presence(&presence);
+    let transaction = presence.sign(&key()).expect("the key is here");
+    assert_eq!(transaction, Transaction::by_key(presence.body(), key().public(), signature));
+    assert!(transaction.is_signed(&presence.network) && !transaction.is_signed(&Digest([8; 32])));
+}
+
+#[test]
+fn networks_are_bounded_and_the_known_ones_go_on() {
+    let mut guard = made(&FaultDisk::new(8));
+    guard.sign(&commit(1, 1)).expect("signed");
+    let of = |number: u8| {
+        let scope = Scope { network: Digest([100 + number; 32]), epoch: 0 };
+        SigningRequest { scope, ..commit(1, 1) }
+    };
+    for number in 1..NETWORKS_MAX as u8 {
+        guard.sign(&of(number)).expect("another network");
+    }
+    assert!(matches!(guard.sign(&of(NETWORKS_MAX as u8)), Err(GuardError::Networks)));
+    guard.sign(&commit(2, 1)).expect("the known ones go on");
 }
 
 #[test]
@@ -145,6 +224,9 @@ fn a_node_signs_through_the_socket_and_hears_why_not() {
     let why = remote.sign_statement(&commit(1, 2)).expect_err("another statement").to_string();
     assert!(why.contains("the signer refuses") && why.contains("height 1"), "{why}");
     remote.sign_statement(&commit(2, 2)).expect("it goes on");
+    let account = key().public().address();
+    let presence = Presence { network: Digest([9; 32]), chain: 7, account, epoch: 3, until: 40 };
+    assert_eq!(remote.sign_presence(&presence), key().sign_presence(&presence), "a presence, too");
     // Garbage ends only its own connection.
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;

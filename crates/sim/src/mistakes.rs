@@ -164,7 +164,7 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::TimersForgotten, 0, "its key, scope and heights are"),
 ];
 
-const VALIDATORS: [Row; 17] = [
+const VALIDATORS: [Row; 18] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
@@ -182,6 +182,7 @@ const VALIDATORS: [Row; 17] = [
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
     of_replica(Defect::QuotaHoldsAll, 0, "has waited for"),
     of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
+    of_replica(Defect::NeverPresent, 0, "the run does not end"),
 ];
 
 const LANE: [Row; 19] = [
@@ -281,6 +282,10 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         Defect::LaggardsUnanswered => network.late = Some(1),
         Defect::PaceIgnored => (network.interval, each) = (50_000, 100),
         Defect::QuotaHoldsAll | Defect::KeysKeepOwnersOut => (network.interval, network.prompt) = (50_000, Some(4)),
+        Defect::NeverPresent => {
+            network = SimNetwork::new(5, 3_300 + seed);
+            (network.epoch_heights, each) = (Some(10), 40);
+        }
     }
     (network, each)
 }

@@ -8,7 +8,7 @@ use ::founding::{Founding, Restarted};
 use anyhow::{Context, ensure};
 use consensus::Finality;
 use ledger::{BlockReceipts, Genesis, Ledger, ReceiptsTrie, Restart, Roots, Snapshot, outcome_root};
-use primitives::{Digest, PublicKey};
+use primitives::{Address, Digest, PublicKey};
 use serde_json::{Value, json};
 use store::{Options, RealDisk, Store};
 
@@ -35,8 +35,13 @@ Every validator does this with the same snapshot and number, and compares the pr
 it starts the new home. The identity is a digest of the founded network's identity, the number, the snapshot, and what
 the payment lane begins with. Settled payments stand; of payments from deposits after the snapshot nothing is carried
 over, because the depositors have that money again. Signatures from before are not valid under it, so vote logs
-start empty and no old one is ever edited. Blocks above the snapshot are lost; their transactions can be sent again
-by anybody who has them. Keep the old home, and never run it again.")]
+start empty and no old one is ever edited. Blocks above the snapshot are lost, and so are their transactions: they are
+signed for the old identity, so their senders have to sign them again. Keep the old home, and never run it again.
+
+If the committee is absent, so that nothing is decided, name the accounts of the validators that are there, and all
+operators give the same list in the same order:
+  walras restart --from ./validator-0 --snapshot walras-1200.snapshot --home ./validator-0-again \\
+    --committee 0x11…,0x22…,0x33…")]
 pub struct RestartCommand {
     /// The home in the old network; its node is stopped.
     #[arg(long, value_name = "HOME")]
@@ -53,6 +58,10 @@ pub struct RestartCommand {
     /// The number of this restart, counted from 1; by default one more than the home's.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
+    /// Accounts that take the seats of the committee, in this order; each has a stake. By default the drawn committee
+    /// stays. With a payment lane, both steps name them.
+    #[arg(long, value_name = "ACCOUNT", value_delimiter = ',')]
+    committee: Vec<Address>,
     /// Start from a state for which the home has no certificate: all operators have compared its root by other means.
     #[arg(long, requires = "root")]
     uncertified: bool,
@@ -84,7 +93,8 @@ impl RestartCommand {
         ensure!(number > before, "--number {number}: this home is already of restart {before}: give a higher number");
         let first = founding.first_digest(&genesis);
         let state = ledger.clone();
-        let lane = LaneRestart { from: &self.from, home: &self.home, snapshot: &state, first, number };
+        let committee = self.committee.clone();
+        let lane = LaneRestart { from: &self.from, home: &self.home, snapshot: &state, first, number, committee };
         if let Some(to) = &self.close {
             ensure!(!self.home.join("genesis.json").exists(), "{} is a home already", self.home.display());
             make_home(&self.home)?;
@@ -92,7 +102,8 @@ impl RestartCommand {
         }
         let carried = state.lane().map(|_| lane.carry(&self.part, &self.receipt)).transpose()?;
         let (carried, begun) = carried.unzip();
-        let restart = Restart { number, snapshot: Snapshot::digest(&ledger), lane: begun };
+        let committee = self.committee.clone();
+        let restart = Restart { number, snapshot: Snapshot::digest(&ledger), committee, lane: begun };
         let identity = ledger.begin_again(&first, &restart, carried.as_ref())?;
         if carried.is_some() {
             remember(&self.from.join("data"), number, &identity)?;

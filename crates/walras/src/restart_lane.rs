@@ -10,7 +10,7 @@ use payments::{
     BridgeOperation, CertifiedPayment, LaneCarryOver, LaneRegistration, PostedCertificates, Quorums, RestartPart,
     ShownPayment,
 };
-use primitives::{Digest, Operation, SecretKey, Superblock};
+use primitives::{Address, Digest, Operation, SecretKey, Superblock};
 use serde_json::{Value, json};
 use store::{RealDisk, View};
 
@@ -28,6 +28,8 @@ pub struct LaneRestart<'a> {
     /// The identity of the network when it was founded.
     pub first: Digest,
     pub number: u32,
+    /// The accounts that take the seats of the committee; empty if the drawn one stays.
+    pub committee: Vec<Address>,
 }
 
 /// The member that the operator of a home answers for, and the key that signs for it.
@@ -44,7 +46,8 @@ impl LaneRestart<'_> {
     }
 
     fn base(&self) -> Digest {
-        Restart { number: self.number, snapshot: Snapshot::digest(self.snapshot), lane: None }.base(&self.first)
+        let (snapshot, committee) = (Snapshot::digest(self.snapshot), self.committee.clone());
+        Restart { number: self.number, snapshot, committee, lane: None }.base(&self.first)
     }
 
     fn operator(&self, passphrase: &Passphrase) -> anyhow::Result<Operator> {
@@ -165,7 +168,8 @@ pub fn restore_solo(
         Some(before) => node::lane_closed_for(&before.join("data"))?.map_or(1, |last| last.saturating_add(1)),
         None => 1,
     };
-    let restart = LaneRestart { from: before.unwrap_or(home), home, snapshot: &snapshot, first, number };
+    let (from, committee) = (before.unwrap_or(home), Vec::new());
+    let restart = LaneRestart { from, home, snapshot: &snapshot, first, number, committee: committee.clone() };
     let (carried, lane) = match before {
         Some(_) => {
             let part = home.join("lane-part");
@@ -174,7 +178,7 @@ pub fn restore_solo(
         }
         None => restart.lane()?.carry(&restart.base(), &[])?,
     };
-    let begun = Restart { number, snapshot: Snapshot::digest(&snapshot), lane: Some(lane.clone()) };
+    let begun = Restart { number, snapshot: Snapshot::digest(&snapshot), committee, lane: Some(lane.clone()) };
     let mut ledger = snapshot.clone();
     let network = ledger.begin_again(&first, &begun, Some(&carried))?;
     if before.is_some() {

@@ -305,7 +305,8 @@ fn the_chart_works_under_any_release_name_and_with_every_part() {
     let values = deploy("helm/walras/values.yaml").replace("enabled: false", "enabled: true");
     let values = values
         .replace("  host: \"\"", "  host: \"x.example\"")
-        .replace("ethereumHost: \"\"", "ethereumHost: \"eth.example\"");
+        .replace("ethereumHost: \"\"", "ethereumHost: \"eth.example\"")
+        .replace("trustedProxies: \"\"", "trustedProxies: \"10.42.0.0/16,192.0.2.7\"");
     let all = rendered("other", &values);
     let of = |kind: &str| {
         let found: Vec<&Yaml> = all.iter().filter(|one| one["kind"].as_str() == Some(kind)).collect();
@@ -319,6 +320,8 @@ fn the_chart_works_under_any_release_name_and_with_every_part() {
     let variables = container["env"].as_vec().expect("variables");
     let hosts = variables.iter().find(|one| one["name"].as_str() == Some("WALRAS_HTTP__HOSTS")).expect("hosts");
     let hosts: Vec<&str> = hosts["value"].as_str().expect("text").split(',').collect();
+    let proxies = variables.iter().find(|one| one["name"].as_str() == Some("WALRAS_HTTP__TRUSTED_PROXIES"));
+    assert_eq!(proxies.and_then(|one| one["value"].as_str()), Some("10.42.0.0/16,192.0.2.7"));
     let services = of("Service");
     for host in ["other-http", "other-http.markets.svc.cluster.local", "x.example", "eth.example"] {
         assert!(hosts.contains(&host), "{host} would be answered 421: {hosts:?}");

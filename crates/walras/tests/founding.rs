@@ -143,7 +143,7 @@ fn addresses_are_taken_in_order_and_mistakes_are_named() {
     assert!(read(&home.join("validator-0/walras.toml")).contains("listen = \"0.0.0.0:9100\""));
     assert!(read(&home.join("validator-1/walras.toml")).contains("listen = \"192.0.2.7:9200\""));
     let parsed: Value = serde_json::from_str(&read(&home.join("genesis.json"))).expect("JSON");
-    assert_eq!(parsed["consensus"]["validators"][1]["stake"], "5");
+    assert_eq!(parsed["consensus"]["validators"][1]["stake"], "5000000");
     let fresh = folder.path().join("fresh");
     for (arguments, words) in [
         (&["init", "--validators", "0"][..], "0"),

@@ -32,7 +32,7 @@ fn refused(output: &Output) -> String {
 fn network(folder: &Path, epoch_heights: u64, unbonding_epochs: u64) -> PathBuf {
     let network = folder.join("network");
     let init = format!(
-        "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 --reward 5 --reward-pool 1000000 \
+        "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 --reward 0.05 --reward-pool 10000 \
          --epoch-heights {epoch_heights} --unbonding-epochs {unbonding_epochs} --home"
     );
     let output = walras().args(init.split_whitespace()).arg(&network).output().expect("walras runs");

@@ -136,3 +136,61 @@ fn a_network_is_rolled_back_to_a_snapshot() {
     let other = walras().args(["node", "--listen", "127.0.0.1:0", "--home"]).arg(&again[0]).output().expect("runs");
     assert!(bad(&other).contains("walras restart"), "{}", text(&other.stderr));
 }
+
+/// Two of four validators are gone for good: nothing is decided, and no boundary comes. The two that are left restart
+/// the network from its last state and name themselves as its committee.
+#[test]
+fn a_network_whose_committee_is_absent_restarts_with_a_named_one() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let network = folder.path().join("network");
+    let init = "init --json --validators 4 --asset USD:2 --supply 1000 --fee 0 --epoch-heights 40 --home";
+    let mut command = walras();
+    command.args(init.split_whitespace()).arg(&network);
+    for _ in 0..4 {
+        command.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
+    }
+    let founded = good(&command.output().expect("walras runs"));
+    let account = |index: usize| founded["validators"][index]["account"].as_str().expect("an account").to_string();
+    let homes: Vec<PathBuf> = (0..4).map(|index| network.join(format!("validator-{index}"))).collect();
+    let mut nodes: Vec<Process> = homes.iter().map(|home| start(home)).collect();
+    pay(&network, &nodes[0].server, "1");
+    wait_for_height(&nodes[0], 3);
+    nodes.truncate(2);
+    std::thread::sleep(Duration::from_secs(2));
+    let stood = height(&nodes[0]);
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(height(&nodes[0]), stood, "two of four decide nothing");
+    for node in nodes {
+        assert_eq!(node.terminate().code(), Some(0));
+    }
+
+    let snapshot = folder.path().join("last.snapshot");
+    let taken = good(&run(&["snapshot", "create", "--json"], &[("--home", &homes[0]), ("--out", &snapshot)]));
+    let (at, root) =
+        (taken["height"].as_u64().expect("a height"), taken["state_root"].as_str().expect("a root").to_string());
+    let again: Vec<PathBuf> = (0..2).map(|index| folder.path().join(format!("again-{index}"))).collect();
+    let restart = |from: &Path, home: &Path, named: &str| {
+        let options = ["restart", "--json", "--root", &root, "--uncertified", "--committee", named];
+        run(&options, &[("--from", from), ("--snapshot", &snapshot), ("--home", home)])
+    };
+    let nobody = bad(&restart(&homes[0], &again[0], ALICE));
+    assert!(nobody.contains(ALICE) && nobody.contains("has no stake"), "{nobody}");
+    let twice = bad(&restart(&homes[0], &again[0], &format!("{0},{0}", account(0))));
+    assert!(twice.contains("named twice"), "{twice}");
+    let named = format!("{},{}", account(0), account(1));
+    let made: Vec<Value> = homes.iter().zip(&again).map(|(from, home)| good(&restart(from, home, &named))).collect();
+    assert_eq!(made[0]["network"], made[1]["network"]);
+    let others = folder.path().join("others");
+    let other = good(&restart(&homes[2], &others, &format!("{},{}", account(1), account(0))));
+    assert_ne!(made[0]["network"], other["network"], "the list is part of the identity");
+
+    let nodes: Vec<Process> = again.iter().map(|home| start(home)).collect();
+    pay_in_another_network(&network, &nodes[1].server, "2", made[0]["network"].as_str().expect("an identity"));
+    // Past the next boundary: who is absent comes back into no seat.
+    wait_for_height(&nodes[1], at.max(40) + 50);
+    let seen = get(&agent(), &nodes[1].server, "/v1/validators").1;
+    let newest = seen["committees"].as_array().and_then(|all| all.last()).expect("a committee");
+    let members: Vec<&Value> =
+        newest["members"].as_array().expect("members").iter().map(|one| &one["account"]).collect();
+    assert_eq!(members, [&json!(account(0)), &json!(account(1))], "{seen}");
+}

@@ -75,7 +75,7 @@ fn an_account_stakes_and_rotates_and_unstakes() {
     let network = folder.path().join("network");
     let init = "init --json --validators 1 --asset USD:2 --supply 1000 --stake 500 --fee 0 \
         --epoch-heights 1000000 --committee 3 \
-                --minimum-stake 100 --reward 5 --reward-pool 1000000 --home";
+                --minimum-stake 1 --reward 0.05 --reward-pool 10000 --home";
     good(walras().args(init.split_whitespace()).arg(&network).output());
     let home = network.join("validator-0");
     let node = start(&home);
@@ -154,4 +154,53 @@ fn a_chain_of_one_node_has_nobody_to_stake_for() {
     let node = start(&home);
     let issuer = file(&home, "issuer-key.json");
     refused(&issuer, &node.server, &["stake", "--amount", "1", "--address", "a:1"], "committee_fixed");
+}
+
+/// The attack on a network of four processes: four accounts stake a thousand times what the founders have, and none of
+/// them runs a node. The network goes on past several boundaries with its founders.
+#[test]
+fn absent_stakers_do_not_stop_a_network() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let network = folder.path().join("network");
+    let init = "init --json --validators 4 --asset USD:2 --supply 1000000 --stake 1 --minimum-stake 1 --fee 0 \
+        --epoch-heights 40 --home";
+    let mut command = walras();
+    command.args(init.split_whitespace()).arg(&network);
+    for _ in 0..4 {
+        command.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
+    }
+    let founded = good(command.output());
+    let homes = (0..4).map(|index| network.join(format!("validator-{index}")));
+    let nodes: Vec<Process> =
+        homes.map(|home| Process::start(&home, &[("WALRAS_BLOCKS__INTERVAL_MS", "10")])).collect();
+    let (server, issuer) = (&nodes[0].server, file(&network, "issuer-key.json"));
+    for number in 0..4 {
+        let key = file(folder.path(), &format!("rich-{number}.json"));
+        let made = good(wallet(&key, server, &["new"]));
+        let account = made["address"].as_str().expect("an address").to_string();
+        applied(&issuer, server, &["pay", "--asset", "USD", "--to", &account, "--amount", "1000"]);
+        let own = key.to_str().expect("a name");
+        let address = format!("absent-{number}.example:9100");
+        applied(&key, server, &["stake", "--amount", "1000", "--validator-key", own, "--address", &address]);
+    }
+    let founders: Vec<&Value> =
+        founded["validators"].as_array().expect("validators").iter().map(|one| &one["account"]).collect();
+    let begun = validators(server)["epoch"].as_u64().expect("an epoch");
+    let begun_at = std::time::Instant::now();
+    loop {
+        let seen = validators(&nodes[1].server);
+        for committee in seen["committees"].as_array().expect("committees") {
+            let members = committee["members"].as_array().expect("members").iter().map(|one| &one["account"]);
+            assert_eq!(members.collect::<Vec<_>>(), founders, "{seen}");
+        }
+        if seen["epoch"].as_u64() >= Some(begun + 3) {
+            break;
+        }
+        assert!(begun_at.elapsed().as_secs() < 600, "it stands still: {}", nodes[0].log());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    let seen = validators(&nodes[1].server);
+    assert_eq!(entry(&seen, founders[0].as_str().expect("one"))["stake"], "100");
+    assert_eq!(seen["validators"].as_array().map(Vec::len), Some(8), "their stakes stay");
+    applied(&issuer, &nodes[2].server, &["burn", "--asset", "USD", "--amount", "1"]);
 }

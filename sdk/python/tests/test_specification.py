@@ -100,6 +100,8 @@ def operation(asked: dict) -> bytes:
         case "accuse":
             about = u64(asked["epoch"]) + u8(asked["member"]) + u64(asked["height"])
             return u8(8) + about + contradiction(asked["contradiction"])
+        case "present":
+            return u8(16) + u64(asked["epoch"])
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

@@ -250,6 +250,7 @@ export type Operation =
   | { type: "burn"; asset: string; amount: Units }
   | { type: "stake"; units: Units; key: string; address: string }
   | { type: "unstake"; units: Units }
+  | { type: "present"; epoch: string }
   | { type: "withdraw"; to: string; asset: string; amount: Units }
   | { type: "open_pool"; a: string; b: string; class: number; x: Units; y: Units }
   | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: Units; most_b: Units }

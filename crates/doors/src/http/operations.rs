@@ -127,6 +127,10 @@ impl Api {
             }
             OperationBody::Unstake { units: text } => Operation::Unstake { units: units("units", &text)? },
             OperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
+            OperationBody::Present { .. } => {
+                let why = "operation: a validator's node posts its presence by itself, signed by the validator's key";
+                return Err(Failure::malformed(why));
+            }
             OperationBody::Withdraw { to, asset: of, amount: text } => {
                 Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
             }

@@ -90,6 +90,7 @@ impl Symbols {
                 height: evidence.height.to_string(),
                 statements: evidence.contradiction.name().into(),
             },
+            Operation::Present { epoch } => OperationBody::Present { epoch: epoch.to_string() },
             &Operation::Withdraw { to, asset, amount } => {
                 OperationBody::Withdraw { to: to.to_string(), asset: self.name(asset), amount: amount.to_string() }
             }

@@ -274,8 +274,23 @@ pub fn key_of_nobody() -> SecretKey {
     SecretKey::from_seed([255; 32])
 }
 
+/// The presence of an account's validator, sometimes invalid in one of the ways that the filter knows.
+fn draw_presence(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
+    let account = address(rng.random_range(0..PEOPLE));
+    let own = model.validators.registry.get(&account).map(|own| own.key);
+    let own = (0..20).map(node_key).find(|node| Some(node.public()) == own);
+    let secret = own.filter(|_| !rng.random_ratio(1, 12)).unwrap_or_else(|| node_key(rng.random_range(0..20)));
+    let epoch = model.validators.next_drawn() + [0, 0, 0, 0, 1][rng.random_range(0..5)];
+    let sequence = u64::from(rng.random_ratio(1, 20));
+    let until = model.validators.height + [0, 1, 2, 3][rng.random_range(0..4)];
+    Body { chain: 7, account, sequence, until, operation: Operation::Present { epoch } }.sign(&model.network, &secret)
+}
+
 /// Draws a transaction: usually valid, sometimes invalid in one of the ways that the filter knows.
 pub fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
+    if rng.random_ratio(1, 14) {
+        return draw_presence(rng, model);
+    }
     let person = rng.random_range(0..PEOPLE + 2);
     let account = address(person);
     let asset = |rng: &mut ChaCha8Rng| {

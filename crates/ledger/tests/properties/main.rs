@@ -289,7 +289,7 @@ proptest! {
 
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
-    let Met { refusals: met, returned, filled, keyed, lapsed } = run(3, 110, 110, 1, Fraction::power_of_two(15));
+    let Met { refusals: met, returned, filled, keyed, lapsed } = run(8, 110, 110, 1, Fraction::power_of_two(15));
     assert!(filled > 5, "{filled} exact orders were filled");
     assert!(returned > 0, "{returned} remainders were returned");
     assert!(keyed > 0 && lapsed > 2, "{keyed} offers of session keys traded, {lapsed} ended with their keys");
@@ -327,6 +327,10 @@ fn a_longer_history_equals_the_model_and_meets_every_refusal() {
         Refusal::BAD_EVIDENCE,
         Refusal::EVIDENCE_TOO_OLD,
         Refusal::STAKE_CONFLICT,
+        Refusal::PRESENCE_NUMBER,
+        Refusal::NOT_VALIDATORS_KEY,
+        Refusal::PRESENCE_OF_OTHER_EPOCH,
+        Refusal::PRESENT_ALREADY,
         Refusal::VALIDATOR_KEY_CONFLICT,
         Refusal::SELLS_TOO_LITTLE,
         Refusal::ASKS_TOO_LITTLE,

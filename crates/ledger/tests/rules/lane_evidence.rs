@@ -9,7 +9,7 @@ use payments::{
     BridgeEvent, BridgeOperation, EvidenceFinder, LaneAnswer, LaneEvidence, LaneRegistration, Payment, PaymentBody,
     PaymentCertificate, StatementKind, view_digest,
 };
-use primitives::{Address, Digest, Fraction, Operation};
+use primitives::{Address, Digest, Fraction, Operation, Presence, Stake};
 
 const STAKE: u64 = 1_000;
 const POOL: u64 = 100;
@@ -59,6 +59,20 @@ fn accusation(world: &World, payments: [&Payment; 2], members: [usize; 2]) -> Op
 fn staked(world: &World) -> Vec<u64> {
     let one = |person| world.ledger.validators().get(&address(person)).map_or(0, |one| one.bonded());
     (1..=4).map(one).collect()
+}
+
+/// Person 4 unstakes, and person 5 takes its seat: who has left is paid back when somebody else serves.
+fn replace_person_four(world: &mut World) {
+    let stake = Stake::new(100, "v.example:1".into(), 1, &address(5), &key(105));
+    let applied = world.block(vec![(4, Operation::Unstake { units: STAKE }), (5, Operation::Stake(Box::new(stake)))]);
+    assert_eq!(applied.outcomes, [Outcome::Applied; 2]);
+    let presence = |person: u8| {
+        let (network, account) = (world.ledger.network(), address(person));
+        let presence = Presence { network, chain: 1, account, epoch: 2, until: 50_000 };
+        presence.sign(&key(100 + person)).expect("the key is here")
+    };
+    let applied = world.run(vec![[1, 2, 3, 5].map(presence).to_vec()]);
+    assert_eq!(applied.outcomes, [Outcome::Applied; 4]);
 }
 
 /// Two payments of one output.
@@ -178,8 +192,7 @@ fn nothing_is_paid_back_while_evidence_may_come() {
     let lane = LaneTerms { registrars: registrars.iter().map(|key| key.public()).collect(), ..answering() };
     let mut world = World::of(&with_stakes(lane));
     // Person 4 unstakes; its member registers no keys after the first epoch.
-    let applied = world.block(vec![(4, Operation::Unstake { units: STAKE })]);
-    assert_eq!(applied.outcomes, [Outcome::Applied]);
+    replace_person_four(&mut world);
     let mut paid_back = None;
     for _ in 0..6 * HEIGHTS {
         let next = world.epoch() + 1;
@@ -207,7 +220,7 @@ fn nothing_is_paid_back_while_evidence_may_come() {
 fn a_stake_does_not_wait_for_a_lane_that_stands_still() {
     let registrars = (0..4).map(|member| key(150 + member).public()).collect();
     let mut world = World::of(&with_stakes(LaneTerms { registrars, ..answering() }));
-    world.block(vec![(4, Operation::Unstake { units: STAKE })]);
+    replace_person_four(&mut world);
     let mut heights = 0;
     while staked(&world)[3] > 0 {
         world.empty_blocks(1);

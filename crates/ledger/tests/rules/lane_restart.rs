@@ -79,7 +79,8 @@ impl Old {
             list: carried.digest(),
             members: (0..4).map(|member| vec![fresh_key(member).public()]).collect(),
         };
-        let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger), lane: Some(lane) };
+        let restart =
+            Restart { number: 1, snapshot: Snapshot::digest(&ledger), committee: Vec::new(), lane: Some(lane) };
         let first = ledger.network();
         let identity = ledger.begin_again(&first, &restart, Some(carried)).expect("the agreed state");
         ledger.audit().expect("conserved");
@@ -249,7 +250,7 @@ fn another_list_makes_another_network() {
     let snapshot = Snapshot::digest(&old.snapshot);
     let restart = |list: &LaneCarryOver, members: Vec<_>| {
         let lane = Some(RestartedLane { list: list.digest(), members });
-        Restart { number: 1, snapshot, lane }
+        Restart { number: 1, snapshot, committee: Vec::new(), lane }
     };
     let first = old.snapshot.network();
     let agreed = restart(&all, members.clone());

@@ -57,7 +57,7 @@ fn evidence(networks: [Digest; 2]) -> Evidence {
 fn statements_of_before_the_restart_mean_nothing() {
     let mut ledger = ledger();
     assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Ok(()));
-    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger), lane: None };
+    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger), committee: Vec::new(), lane: None };
     let before = ledger.clone();
     let network = ledger.begin_again(&FIRST, &restart, None).expect("the agreed state");
     // A validator that decided height 5 before, and now decides it differently, contradicts nothing.
@@ -74,11 +74,45 @@ fn statements_of_before_the_restart_mean_nothing() {
     assert_eq!(Snapshot::digest(&restore.finish().expect("whole")), Snapshot::digest(&ledger));
 }
 
+/// Accounts that are named take the seats, and count as present for the next draw; nobody else does.
+#[test]
+fn a_restart_names_its_committee() {
+    let before = ledger();
+    let (first, second) = (key(0).public().address(), key(1).public().address());
+    let named = |committee: &[Address]| {
+        let restart =
+            Restart { number: 1, snapshot: Snapshot::digest(&before), committee: committee.to_vec(), lane: None };
+        let mut ledger = before.clone();
+        let identity = ledger.begin_again(&FIRST, &restart, None);
+        (ledger, identity)
+    };
+    let (ledger, identity) = named(&[second]);
+    let members = |ledger: &Ledger| {
+        ledger.committee(0).expect("known").iter().map(|member| member.account).collect::<Vec<Address>>()
+    };
+    assert_eq!(members(&ledger), [second]);
+    let is_present = |account: &Address| ledger.validators().get(account).expect("staked").is_present_for(1);
+    assert_eq!((is_present(&first), is_present(&second)), (false, true));
+    ledger.audit().expect("sound");
+    assert_ne!(identity, named(&[]).1, "the list is part of the identity");
+    assert_ne!(named(&[first, second]).1, named(&[second, first]).1, "in its order");
+    assert_eq!(members(&named(&[]).0), [first, second], "without a list the drawn committee stays");
+    let nobody = Address([9; 20]);
+    for (committee, fault) in [
+        (&[nobody][..], RestartError::Seat(nobody, "has no stake, or was convicted")),
+        (&[first, first], RestartError::Seat(first, "is named twice")),
+        (&[first, second, nobody], RestartError::Seats(3, 2)),
+    ] {
+        let (ledger, refused) = named(committee);
+        assert_eq!((refused, Snapshot::digest(&ledger)), (Err(fault), Snapshot::digest(&before)));
+    }
+}
+
 #[test]
 fn a_network_begins_again_only_with_what_was_agreed_on() {
     let mut ledger = ledger();
     let agreed = Snapshot::digest(&ledger);
-    let found = Restart { number: 1, snapshot: agreed, lane: None };
+    let found = Restart { number: 1, snapshot: agreed, committee: Vec::new(), lane: None };
     let identities = [
         FIRST,
         found.identity(&FIRST),

@@ -5,8 +5,8 @@ use ledger::{
     Snapshot, Terms,
 };
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Scope, SecretKey,
-    Sequence, Stake, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Presence, Scope,
+    SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
 };
 
 const NETWORK: Digest = Digest([42; 32]);
@@ -74,6 +74,23 @@ impl World {
     /// Applies a block in which these validators propose; returns the refusals.
     fn block(&mut self, proposers: &[u32], operations: Vec<(u8, Operation)>) -> Vec<Option<Refusal>> {
         let native: Vec<Transaction> = operations.into_iter().map(|(who, what)| self.sign(who, what)).collect();
+        self.block_of(proposers, native)
+    }
+
+    /// The presence of a person for the next draw, signed by the key of a node.
+    fn presence(&self, person: u8, number: u8) -> Transaction {
+        let epoch = self.ledger.schedule().last_drawn(self.ledger.height() + 1) + 1;
+        let presence = Presence { network: NETWORK, chain: 1, account: account(person), epoch, until: 50_000 };
+        presence.sign(&node(number)).expect("the key is here")
+    }
+
+    /// Applies a block in which these people's nodes, of the same numbers, say that they are present.
+    fn present(&mut self, people: &[u8]) -> Vec<Option<Refusal>> {
+        let native = people.iter().map(|person| self.presence(*person, *person)).collect();
+        self.block_of(&[], native)
+    }
+
+    fn block_of(&mut self, proposers: &[u32], native: Vec<Transaction>) -> Vec<Option<Refusal>> {
         let sub = |proposer: &u32| SubBlock { proposer: *proposer, ..SubBlock::default() };
         let mut sub_blocks: Vec<SubBlock> = proposers.iter().map(sub).collect();
         // The sub-block of no member: its index is beyond the committee.
@@ -131,6 +148,7 @@ fn a_committee_is_drawn_at_the_boundary_and_begins_behind_it() {
     let mut world = World::new(terms());
     assert_eq!(world.block(&[], vec![stake(2, 2, 5_000), stake(3, 3, 9_000)]), [None, None]);
     assert_eq!((world.units(2), world.stake_of(2)), (5_000, Some(5_000)));
+    assert_eq!(world.present(&[1, 2, 3]), [Some(Refusal::PRESENT_ALREADY), None, None], "founders are, at first");
     world.until(9);
     assert!(world.ledger.committee(1).is_none(), "not drawn yet");
     // Operations in the boundary's block are too late for its draw.
@@ -159,6 +177,7 @@ fn a_committee_is_drawn_at_the_boundary_and_begins_behind_it() {
 fn whoever_holds_the_state_below_draws_the_same() {
     let mut world = World::new(terms());
     world.block(&[], vec![stake(2, 2, 5_000), stake(3, 3, 9_000), stake(4, 4, 400)]);
+    assert_eq!(world.present(&[2, 3, 4]), [None; 3]);
     world.until(9);
     let chunks: Vec<Vec<u8>> = Snapshot::of(&world.ledger).collect();
     let mut restore = Restore::default();
@@ -182,6 +201,10 @@ fn what_is_unstaked_comes_back_when_it_cannot_be_punished_any_more() {
     world.block(&[], vec![unstake(0, 700)]);
     assert!(world.ledger.committee(1).expect("drawn").iter().any(|member| member.stake == 700));
     assert_eq!(world.ledger.validators().get(&account(0)).expect("there").unbonding, [(30, 300), (40, 700)]);
+    world.block(&[], vec![stake(2, 2, 500)]);
+    world.present(&[1, 2]);
+    world.until(20);
+    assert_eq!(world.accounts(2), [account(2), account(1)], "who is present takes the seat of who has left");
     world.until(29);
     assert_eq!(world.units(0), 10_000);
     world.until(30);
@@ -217,8 +240,10 @@ fn a_conviction_takes_its_part_of_all_that_was_staked() {
     assert_eq!((convicted.member.stake, convicted.unbonding.clone()), (0, vec![(30, 300 + 449)]));
     assert_eq!(world.ledger.validators().pool, 1_000 + 101 + 150 - 7, "the convicted is not paid");
     assert_eq!(world.block(&[], vec![stake(0, 0, 500), unstake(0, 1)]), [Some(Refusal::EXCLUDED); 2]);
+    world.block(&[], vec![stake(5, 5, 100)]);
+    world.present(&[5]);
     world.until(10);
-    assert_eq!(world.accounts(1), [account(1)]);
+    assert_eq!(world.accounts(1), [account(5), account(1)], "the convicted is the first to go");
     world.until(30);
     assert_eq!(world.units(0), 10_000 + 749);
     assert!(world.stake_of(0).is_some(), "the convicted are remembered");
@@ -239,15 +264,95 @@ fn old_and_false_evidence_is_refused() {
 }
 
 #[test]
-fn the_last_committee_stays_if_nobody_can_be_drawn() {
+fn who_has_left_keeps_the_seat_until_somebody_comes() {
     let mut world = World::new(terms());
     world.block(&[], vec![unstake(0, 1_000), unstake(1, 1_000)]);
     world.until(40);
     assert_eq!(world.accounts(4), [account(0), account(1)]);
-    assert!(world.ledger.validators().registry.is_empty());
-    world.block(&[], vec![stake(5, 5, 100)]);
-    world.until(50);
-    assert_eq!(world.accounts(5), [account(5)]);
+    assert_eq!((world.units(0), world.units(1)), (10_000, 10_000), "they can be punished for these seats");
+    for (boundary, person) in [(50, 5), (60, 4)] {
+        world.block(&[], vec![stake(person, person, 100)]);
+        world.present(if person == 5 { &[5] } else { &[5, 4] });
+        world.until(boundary);
+    }
+    let last: Vec<Address> = world.accounts(6);
+    assert!(last.contains(&account(5)) && last.contains(&account(4)), "one seat at a time");
+    world.until(90);
+    assert_eq!((world.units(0), world.units(1)), (11_000, 11_000));
+    assert_eq!((world.stake_of(0), world.stake_of(1)), (None, None));
+}
+
+/// The attack: four accounts stake nearly all there is, and none of them has a node.
+#[test]
+fn stakes_without_nodes_take_no_seat() {
+    let mut world = World::new(terms());
+    let absent = (2..6).map(|person| stake(person, person, 10_000)).collect();
+    assert_eq!(world.block(&[], absent), [None; 4]);
+    for epoch in 1..6 {
+        world.until(epoch * 10);
+        assert_eq!(world.accounts(epoch), [account(0), account(1)], "epoch {epoch}");
+    }
+    // Absent founders keep their seats, too, until somebody comes: no committee shrinks.
+    assert!(!world.ledger.validators().get(&account(0)).expect("there").is_present_for(6));
+}
+
+#[test]
+fn a_newcomer_counts_when_it_has_posted_and_one_seat_changes_at_a_time() {
+    let mut world = World::new(terms());
+    world.block(&[], vec![stake(2, 2, 10_000), stake(3, 3, 10_000)]);
+    world.until(10);
+    assert_eq!(world.accounts(1), [account(0), account(1)], "nobody new has posted");
+    world.present(&[2, 3]);
+    world.until(20);
+    let second = world.accounts(2);
+    let came = second.iter().filter(|one| [account(2), account(3)].contains(one)).count();
+    assert_eq!(came, 1, "{second:?}");
+    world.present(&[2, 3]);
+    world.until(30);
+    let third: Vec<Address> = world.accounts(3);
+    assert!(third.contains(&account(2)) && third.contains(&account(3)), "the absent founders have gone");
+    // Who falls silent stays only until another one is present.
+    world.present(&[3, 0]);
+    world.until(40);
+    assert_eq!(world.accounts(4).iter().filter(|one| **one == account(2)).count(), 0);
+}
+
+#[test]
+fn a_presence_is_signed_by_the_validators_key_once_an_epoch_and_is_free() {
+    let mut world = World::new(terms());
+    world.block(&[], vec![stake(2, 2, 9_995)]);
+    let alone = |world: &mut World, transaction: Transaction| world.block_of(&[], vec![transaction])[0];
+    let of = |body: Body, number: u8| body.sign(&NETWORK, &node(number));
+    let body = world.presence(2, 2).body;
+    let by_account = body.clone().sign(&NETWORK, &key(2));
+    let numbered = of(Body { sequence: 7, ..body.clone() }, 2);
+    let nobodys = of(Body { account: account(5), ..body.clone() }, 5);
+    let [past, coming] = [0, 2].map(|epoch| of(Body { operation: Operation::Present { epoch }, ..body.clone() }, 2));
+    let elsewhere = body.clone().sign(&Digest([43; 32]), &node(2));
+    let another = of(body.clone(), 3);
+    let refused = world.block_of(&[], vec![by_account, another, numbered, nobodys, past, coming, elsewhere]);
+    let expected = [
+        Refusal::NOT_VALIDATORS_KEY,
+        Refusal::NOT_VALIDATORS_KEY,
+        Refusal::PRESENCE_NUMBER,
+        Refusal::NOT_A_VALIDATOR,
+        Refusal::PRESENCE_OF_OTHER_EPOCH,
+        Refusal::PRESENCE_OF_OTHER_EPOCH,
+        Refusal::BAD_SIGNATURE,
+    ];
+    assert_eq!(refused, expected.map(Some));
+    // Copies are one transaction; of two that end at different heights one counts.
+    let (good, later) = (of(body.clone(), 2), of(Body { until: 50_001, ..body.clone() }, 2));
+    let both = world.block_of(&[], vec![good.clone(), good.clone(), later.clone()]);
+    assert_eq!(both, [Some(Refusal::SEQUENCE_CONFLICT), Some(Refusal::SEQUENCE_CONFLICT), None]);
+    assert_eq!(world.ledger.admit(&good), Err(Refusal::PRESENT_ALREADY));
+    assert_eq!(world.units(2), 5, "it is free");
+    let used = world.ledger.accounts().get(&account(2)).expect("there").window().highest();
+    assert_eq!(used, 1, "it uses no number");
+    // A new key has said nothing yet, and the old one speaks for nobody.
+    assert_eq!(world.block(&[], vec![stake(2, 7, 0)]), [None]);
+    assert_eq!(alone(&mut world, later), Some(Refusal::NOT_VALIDATORS_KEY));
+    assert_eq!(alone(&mut world, of(body, 7)), None);
 }
 
 #[test]

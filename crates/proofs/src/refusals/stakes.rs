@@ -46,4 +46,16 @@ refusals! {
     /// The registry is full, and all validators have staked at least as much.
     REGISTRY_FULL: refused, "registry_full",
         "the registry is full: stake more than the validator with the lowest stake";
+    /// A presence takes no sequence number.
+    PRESENCE_NUMBER: invalid, "presence_number",
+        Malformed::PresenceNumber.text();
+    /// The presence is not signed by the key of the account's validator.
+    NOT_VALIDATORS_KEY: refused, "not_validators_key",
+        "the presence is not signed by the key that the account's stake names; see /v1/validators";
+    /// The presence is for an epoch that is drawn already, or not the next one.
+    PRESENCE_OF_OTHER_EPOCH: refused, "presence_of_other_epoch",
+        "the presence is not for the next epoch that is drawn; see /v1/validators";
+    /// The validator has posted its presence for this epoch.
+    PRESENT_ALREADY: refused, "present_already",
+        "the validator has posted its presence for this epoch already";
 }

@@ -302,6 +302,9 @@ impl<D: Disk + Clone> Replica<D> {
         if !self.engine.follows() {
             self.job(Job::Pool(PoolJob::Accuse));
         }
+        if !self.has(Defect::NeverPresent) {
+            self.job(Job::Pool(PoolJob::Attend));
+        }
         if !self.has(Defect::ForwardedLost) {
             let before_ms = self.now.since.saturating_sub(RETRY).as_millis() as u64;
             self.job(Job::Pool(PoolJob::Reclaim { before_ms }));

@@ -13,16 +13,25 @@ struct Bond {
     /// By the height at which they are paid back.
     unbonding: BTreeMap<Height, i128>,
     excluded: bool,
+    /// The last epoch for which its node said that it is present.
+    present_for: u64,
 }
 
 impl Bond {
     fn of(key: PublicKey, network_address: String) -> Bond {
-        Bond { key, network_address, stake: 0, unbonding: BTreeMap::new(), excluded: false }
+        Bond { key, network_address, stake: 0, unbonding: BTreeMap::new(), excluded: false, present_for: 0 }
     }
 }
 
+/// How an account stood when a committee was drawn.
+#[derive(Clone, Copy)]
+struct Stood {
+    stake: i128,
+    is_present: bool,
+}
+
 /// Refusals that every proposer could have foreseen: a sub-block with one of them earns nothing.
-const FALSE: [Refusal; 16] = [
+const FALSE: [Refusal; 17] = [
     Refusal::BAD_SIGNATURE,
     Refusal::WRONG_CHAIN,
     Refusal::UNKNOWN_ASSET,
@@ -39,6 +48,7 @@ const FALSE: [Refusal; 16] = [
     Refusal::COMMITTEE_FIXED,
     Refusal::NOT_POSSESSED,
     Refusal::BAD_EVIDENCE,
+    Refusal::PRESENCE_NUMBER,
 ];
 
 /// See the module text.
@@ -47,21 +57,24 @@ pub(crate) struct Bonds {
     terms: Terms,
     pool: i128,
     bonds: BTreeMap<Address, Bond>,
-    /// The accounts that could be drawn at the last boundary, with their stakes.
-    candidates: BTreeMap<Address, i128>,
+    /// How the accounts stood at the last boundary.
+    stood: BTreeMap<Address, Stood>,
+    /// The seats before the last boundary.
+    seats: Vec<Address>,
 }
 
 impl Bonds {
     pub fn new(membership: &Membership) -> Bonds {
         let bond = |one: &Member| {
             let stake = i128::from(one.stake);
-            (one.account, Bond { stake, ..Bond::of(one.key, one.address.clone()) })
+            (one.account, Bond { stake, present_for: 1, ..Bond::of(one.key, one.address.clone()) })
         };
         Bonds {
             terms: membership.terms,
             pool: membership.reward_pool.into(),
             bonds: membership.founders.iter().map(bond).collect(),
-            candidates: BTreeMap::new(),
+            stood: BTreeMap::new(),
+            seats: Vec::new(),
         }
     }
 
@@ -70,21 +83,28 @@ impl Bonds {
         self.pool + self.bonds.values().map(of).sum::<i128>()
     }
 
-    /// Processes a block on top of `before`; returns the payments to accounts.
+    /// Processes a block between two ledgers; returns the payments to accounts.
     pub fn apply(
         &mut self,
         block: &Superblock,
         receipts: &BlockReceipts,
         effective: &[&Transaction],
-        before: &Ledger,
+        (before, after): (&Ledger, &Ledger),
     ) -> Result<Vec<(Address, i128)>, String> {
         if self.is_boundary(block.height) {
-            let open = self.bonds.iter().filter(|(_, bond)| bond.stake > 0 && !bond.excluded);
-            self.candidates = open.map(|(account, bond)| (*account, bond.stake)).collect();
+            let epoch = block.height / self.terms.schedule.epoch_heights;
+            let is_present = |bond: &Bond| bond.stake > 0 && !bond.excluded && bond.present_for == epoch;
+            let stood = |bond: &Bond| Stood { stake: bond.stake, is_present: is_present(bond) };
+            self.stood = self.bonds.iter().map(|(account, bond)| (*account, stood(bond))).collect();
+            let seats = before.committee(epoch - 1).ok_or("the last committee is missing")?;
+            self.seats = seats.iter().map(|member| member.account).collect();
         }
         let mut paid = self.reward(block, receipts, before)?;
         let free = self.free(block.height);
-        for transaction in effective {
+        // A stake that changes the key voids a presence of the same block.
+        let (presences, others): (Vec<&&Transaction>, Vec<&&Transaction>) =
+            effective.iter().partition(|one| matches!(one.body.operation, Operation::Present { .. }));
+        for transaction in presences.into_iter().chain(others) {
             self.act(transaction, free);
         }
         let accused = effective.iter().filter_map(|transaction| match &transaction.body.operation {
@@ -97,7 +117,7 @@ impl Bonds {
             .ok_or("a conviction of an unknown validator")?;
         accounts.iter().for_each(|account| self.convict(account, free));
         if self.is_boundary(block.height) {
-            self.pay_back(block.height, &mut paid);
+            self.pay_back(block.height, after, &mut paid);
         }
         Ok(paid)
     }
@@ -141,9 +161,15 @@ impl Bonds {
             Operation::Stake(stake) => {
                 let new = || Bond::of(stake.key, stake.address.clone());
                 let bond = self.bonds.entry(account).or_insert_with(new);
+                if bond.key != stake.key {
+                    bond.present_for = 0;
+                }
                 bond.stake += i128::from(stake.units);
                 bond.key = stake.key;
                 bond.network_address.clone_from(&stake.address);
+            }
+            Operation::Present { epoch } => {
+                self.bonds.get_mut(&account).expect("compared with the registry before").present_for = *epoch;
             }
             Operation::Unstake { units } => {
                 let bond = self.bonds.get_mut(&account).expect("compared with the registry before");
@@ -167,8 +193,15 @@ impl Bonds {
         bond.unbonding.retain(|_, units| *units > 0);
     }
 
-    fn pay_back(&mut self, height: Height, paid: &mut Vec<(Address, i128)>) {
-        for (account, bond) in &mut self.bonds {
+    /// Pays back, but not who keeps a seat without a stake that can still be punished.
+    fn pay_back(&mut self, height: Height, after: &Ledger, paid: &mut Vec<(Address, i128)>) {
+        let oldest = self.terms.schedule.epoch_of(height + 1).saturating_sub(self.terms.unbonding_epochs);
+        let seats = (oldest..=height / self.terms.schedule.epoch_heights).filter_map(|epoch| after.committee(epoch));
+        let serving: BTreeSet<Address> =
+            seats.flatten().filter(|seat| seat.stake == 0).map(|seat| seat.account).collect();
+        for (account, bond) in
+            self.bonds.iter_mut().filter(|(account, bond)| bond.excluded || !serving.contains(account))
+        {
             let later = bond.unbonding.split_off(&(height + 1));
             let due = std::mem::replace(&mut bond.unbonding, later);
             paid.extend(due.into_values().map(|units| (*account, units)));
@@ -184,30 +217,44 @@ impl Bonds {
         }
         let entry = |one: &ledger::Validator| {
             let unbonding = one.unbonding.iter().map(|(height, units)| (*height, i128::from(*units))).collect();
-            let (stake, excluded) = (i128::from(one.member.stake), one.excluded);
-            (
-                one.member.account,
-                Bond { stake, unbonding, excluded, ..Bond::of(one.member.key, one.member.address.clone()) },
-            )
+            let (stake, excluded, present_for) = (i128::from(one.member.stake), one.excluded, one.present_for);
+            let bond = Bond::of(one.member.key, one.member.address.clone());
+            (one.member.account, Bond { stake, unbonding, excluded, present_for, ..bond })
         };
         let theirs: BTreeMap<Address, Bond> = validators.registry.iter().map(entry).collect();
         if theirs != self.bonds {
             return Err(format!("the registry is {theirs:?}, but by the receipts {:?}", self.bonds));
         }
-        if ledger.height() < self.terms.schedule.epoch_heights || self.candidates.is_empty() {
+        if ledger.height() < self.terms.schedule.epoch_heights {
             return Ok(());
         }
         self.hold_committee(ledger.committee(validators.last_epoch()).ok_or("the newest committee is missing")?)
     }
 
-    /// As many as possible are drawn, each once, each with its stake.
+    /// Nobody has two seats; who came was present, at most f came or went, and nobody is missing while one could come.
     fn hold_committee(&self, committee: &[Member]) -> Result<(), String> {
-        let drawn: BTreeMap<Address, i128> = committee.iter().map(|one| (one.account, i128::from(one.stake))).collect();
-        let size = self.candidates.len().min(self.terms.committee as usize);
-        let is_open = |(account, stake): (&Address, &i128)| self.candidates.get(account) == Some(stake);
-        if drawn.len() != size || committee.len() != size || !drawn.iter().all(is_open) {
-            return Err(format!("{committee:?} were drawn from {:?}", self.candidates));
-        }
-        Ok(())
+        let after: BTreeSet<Address> = committee.iter().map(|one| one.account).collect();
+        let before: BTreeSet<Address> = self.seats.iter().copied().collect();
+        let stood = |account: &Address| self.stood.get(account).copied();
+        let is_present = |account: &Address| stood(account).is_some_and(|stood| stood.is_present);
+        let came: Vec<&Address> = after.difference(&before).collect();
+        let (most, size) = (((before.len() - 1) / 3).max(1), self.terms.committee as usize);
+        let could_come = self.stood.keys().any(|account| is_present(account) && !before.contains(account));
+        let should_come = before.len() < size || before.iter().any(|account| !is_present(account));
+        let fault = match () {
+            _ if after.len() != committee.len() => "somebody has two seats",
+            _ if came.iter().any(|account| !is_present(account)) => "an absent account took a seat",
+            _ if came.len() > most || before.difference(&after).count() > most => "too many seats changed",
+            _ if after.len() < before.len().min(size) || after.len() > before.len().max(size) => "of another size",
+            _ if could_come && should_come && came.is_empty() && before.len() <= size => "nobody came",
+            _ if !committee
+                .iter()
+                .all(|one| stood(&one.account).is_some_and(|stood| stood.stake == i128::from(one.stake))) =>
+            {
+                "another stake"
+            }
+            _ => return Ok(()),
+        };
+        Err(format!("{fault}: {committee:?} after {:?}", self.seats))
     }
 }

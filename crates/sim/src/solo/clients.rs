@@ -3,7 +3,8 @@
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
-    OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
+    OfferPlace, Operation, PoolKey, PoolOperation, Presence, Price, Scope, SecretKey, Sequence, SignedBy, Stake,
+    Transaction,
 };
 
 use crate::ethereum::EthereumClients;
@@ -126,6 +127,7 @@ impl Clients {
             self.look(ledger);
         }
         let drawn = match dice.below(12) {
+            _ if dice.once_in(6) => self.present(ledger, dice),
             0..4 => {
                 let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
@@ -198,6 +200,16 @@ impl Clients {
         let node = person.nodes.last().expect("a node");
         let (units, place) = ([0, 900, 5_000, 20_000][dice.index(4)], format!("10.0.0.{who}:{}", 1 + dice.below(2)));
         Operation::Stake(Box::new(Stake::new(units, place, CHAIN, &person.address, node)))
+    }
+
+    /// The presence of somebody's node for the next draw, which may be signed by an earlier node.
+    fn present(&self, ledger: &Ledger, dice: &mut Dice) -> Drawn {
+        let person = &self.people[dice.index(self.people.len())];
+        let node = &person.nodes[if dice.once_in(8) { 0 } else { person.nodes.len() - 1 }];
+        let epoch = ledger.schedule().last_drawn(ledger.height() + 1) + 1;
+        let account = person.address;
+        let presence = Presence { network: NETWORK, chain: CHAIN, account, epoch, until: 50_000 };
+        Drawn { transaction: presence.sign(node).expect("the key is here"), must_refuse: false }
     }
 
     /// Makes evidence of a validator that contradicts itself, and accuses it.

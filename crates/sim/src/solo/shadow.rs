@@ -108,7 +108,7 @@ impl Shadow {
             self.credit(transaction, outcome, receipts)?;
         }
         let operations: Vec<&Transaction> = effective.iter().map(|(transaction, _)| *transaction).collect();
-        for (account, units) in self.bonds.apply(block, receipts, &operations, before)? {
+        for (account, units) in self.bonds.apply(block, receipts, &operations, (before, after))? {
             self.add(account, AssetId(0), units);
         }
         for (account, asset, units) in self.pools.apply(&effective, batch)? {
@@ -336,6 +336,7 @@ impl Shadow {
             }
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
+            Operation::Present { .. } => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

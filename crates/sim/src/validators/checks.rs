@@ -215,16 +215,21 @@ impl SimNetwork {
             let Some(process) = &host.process else { return false };
             let engine = process.replica.engine();
             let quiet = engine.opening().is_none_or(|opening| !opening.urgent && !opening.nudged);
-            let votes = !engine.is_silent() || engine.follows();
+            let follows = engine.follows();
+            let votes = !engine.is_silent() || follows;
+            // In epochs of a few heights who follows may always be too late to say that it is present.
+            let pending = process.pool.len() - usize::from(follows && process.pool.len() == 1);
+            let is_present = follows || process.proposals.is_present(&process.ledger);
             process.ledger.height() == last
                 && engine.decided() == last
                 && engine.certified() == last
                 && quiet
                 && votes
                 && process.is_idle()
-                && process.pool.is_empty()
+                && pending == 0
                 && !process.pool.ethereum.is_busy()
                 && process.proposals.is_content()
+                && is_present
                 && host.given.is_empty()
         };
         // Checked last, because there may be very many events.

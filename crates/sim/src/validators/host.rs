@@ -102,7 +102,7 @@ impl Process {
             newest,
             store: restored.store,
             pool: pool_of(network, settings.defect),
-            proposals: Proposals::new(network.own.account.clone()),
+            proposals: Proposals::new(network.own.account.clone()).attending(network.own.votes.clone()),
             past,
             handovers,
             states,

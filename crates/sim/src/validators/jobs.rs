@@ -178,6 +178,10 @@ impl SimNetwork {
         let now = self.time(of);
         let process = self.process(of).expect("it runs");
         let job = process.pool_jobs.pop_front().expect("one for each event");
+        if let replica::PoolJob::Attend = job {
+            let due = process.proposals.presence_due(&process.ledger);
+            due.into_iter().for_each(|presence| process.proposals.sign_presence(presence));
+        }
         let result = process.proposals.perform(job, &mut process.pool, Some(&process.ledger), now);
         process.inbox.extend(result);
         self.nudge(of);

@@ -85,7 +85,8 @@ pub(super) fn transaction(network: &Digest, number: u64, trades: bool) -> Transa
 /// The number of a client's transaction; `None` for a validator's.
 pub(super) fn number_of(transaction: &Transaction) -> Option<u64> {
     let body = &transaction.body;
-    Some((body.sequence - 1) * TRADERS + NUMBERS.get(&body.account)?)
+    // A presence has the number 0.
+    Some(body.sequence.checked_sub(1)? * TRADERS + NUMBERS.get(&body.account)?)
 }
 
 /// A sub-block of these transactions.

@@ -563,7 +563,7 @@ impl SimNetwork {
     pub fn restarted(&self, seed: u64) -> SimNetwork {
         let mut state = self.kept_state.clone().expect("a state was kept");
         let mut network = SimNetwork::of(self.rules.protocol, self.committee.size, seed);
-        let restart = Restart { number: 1, snapshot: Snapshot::digest(&state), lane: None };
+        let restart = Restart { number: 1, snapshot: Snapshot::digest(&state), committee: Vec::new(), lane: None };
         network.identity = state.begin_again(&self.identity, &restart, None).expect("the agreed state");
         network.rules = Rules { begins: state.height(), ..self.rules };
         network.transactions = self.transactions;

@@ -50,6 +50,8 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
     let mut genesis = init.make(issuer)?;
     genesis.issued_assets()?;
+    let decimals = genesis.assets[0].decimals;
+    let stake = init.founders_stake(decimals)?;
     let lanes = if init.lane { lane::addresses(&init.addresses, usize::from(size))? } else { Vec::new() };
     let made = (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
     // A validator pays for the accusations that it makes automatically.
@@ -58,14 +60,14 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let founder = |one: &Made| {
         let (key, account) = (one.keys.votes, one.keys.account.address());
         let address = validator_keys::address_of(&one.keys.links, &one.address);
-        Founder { key, address, account, stake: init.stake }
+        Founder { key, address, account, stake }
     };
     if init.lane {
         let members: Vec<lane::FoundingMember> = made.iter().filter_map(|one| one.lane).collect();
         genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, init.lane_bls.into(), &members));
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
-    let succession = init.succession.over(founding.succession);
+    let succession = init.succession.over(founding.succession, decimals)?;
     let founding = Founding { succession, ..founding };
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
 use ledger::{Genesis, Limits, Listing, PoolTerms};
-use primitives::{AssetId, Fraction};
+use primitives::{Amount, AssetId, Fraction};
 
 use self::founding::EngineName;
 use crate::decimal::to_units;
@@ -77,10 +77,10 @@ pub struct Init {
     /// Where the others reach a validator (UDP), host and port: given once for each validator, in order.
     #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
     pub addresses: Vec<String>,
-    /// Stake of each validator, in units of the first asset.
-    #[arg(long, default_value_t = 1_000_000, requires = "validators",
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub stake: u64,
+    /// Stake of each validator, in decimals of the first asset, such as 25000; the default is a tenth of the supply, so
+    /// that nobody has a large part of all stakes by accident.
+    #[arg(long, value_name = "AMOUNT", requires = "validators")]
+    stake: Option<String>,
     /// Found a chain with a payment lane, whose committee is the validators (or this node alone); their lane keys are
     /// made.
     #[arg(long, conflicts_with = "genesis")]
@@ -112,37 +112,53 @@ pub struct SuccessionOptions {
     /// Number of validators drawn by stake; by default as many as at the start.
     #[arg(long, requires = "validators", value_parser = clap::value_parser!(u32).range(1..=256))]
     committee: Option<u32>,
-    /// Minimum units of the first asset that a validator stakes; by default a 1024th of the first validators' total
-    /// stake.
-    #[arg(long, requires = "validators", value_parser = clap::value_parser!(u64).range(1..))]
-    minimum_stake: Option<u64>,
+    /// Minimum that a validator stakes, in decimals of the first asset; by default a quarter of the first validators'
+    /// stake, and at least a 1024th of all of theirs.
+    #[arg(long, value_name = "AMOUNT", requires = "validators")]
+    minimum_stake: Option<String>,
     /// Epochs for which a stake can be punished after the last epoch in which it counted; then it is paid back.
     #[arg(long, default_value_t = 2, requires = "validators")]
     unbonding_epochs: u64,
-    /// Units of the first asset that the proposer of a sub-block is paid.
-    #[arg(long, default_value_t = 0, requires = "validators")]
-    reward: u64,
-    /// Units of the first asset that rewards are paid from.
-    #[arg(long, default_value_t = 0, requires = "validators")]
-    reward_pool: u64,
+    /// What the proposer of a sub-block is paid, in decimals of the first asset.
+    #[arg(long, value_name = "AMOUNT", default_value = "0", requires = "validators")]
+    reward: String,
+    /// What rewards are paid from, in decimals of the first asset.
+    #[arg(long, value_name = "AMOUNT", default_value = "0", requires = "validators")]
+    reward_pool: String,
     /// The part of its stake that a validator loses if it contradicts itself.
     #[arg(long, default_value = "2^-4", requires = "validators")]
     slash: Fraction,
 }
 
 impl SuccessionOptions {
-    /// The given options, with the size of the founders' committee where none was given.
-    pub fn over(&self, founders: Succession) -> Succession {
-        Succession {
+    /// The given options, with what follows from the founders where nothing was given. Amounts have the decimals of
+    /// the first asset.
+    pub fn over(&self, founders: Succession, decimals: u8) -> anyhow::Result<Succession> {
+        let minimum_stake = match &self.minimum_stake {
+            Some(minimum) => positive(minimum, decimals).context("--minimum-stake")?,
+            None => founders.minimum_stake,
+        };
+        Ok(Succession {
             epoch_heights: self.epoch_heights,
             committee: self.committee.unwrap_or(founders.committee),
-            minimum_stake: self.minimum_stake.unwrap_or(founders.minimum_stake),
+            minimum_stake,
             unbonding_epochs: self.unbonding_epochs,
-            reward: self.reward,
-            reward_pool: self.reward_pool,
+            reward: to_units(&self.reward, decimals).context("--reward")?,
+            reward_pool: to_units(&self.reward_pool, decimals).context("--reward-pool")?,
             slash: self.slash,
-        }
+        })
     }
+}
+
+/// The part of the supply that each founder stakes if nothing is said: with four of them, two tenths of the supply
+/// are needed for a third of all stakes.
+const STAKE_OF_SUPPLY: Amount = 10;
+
+/// An amount above zero, in units.
+fn positive(text: &str, decimals: u8) -> anyhow::Result<Amount> {
+    let units = to_units(text, decimals)?;
+    ensure!(units > 0, "{text:?} is nothing: give a positive amount");
+    Ok(units)
 }
 
 impl Init {
@@ -220,6 +236,14 @@ impl Init {
         let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES).max(1);
         genesis.balances.push((key.address(), AssetId(0), fees));
         Ok((genesis, config))
+    }
+
+    /// What each founder stakes, in units of the first asset.
+    pub fn founders_stake(&self, decimals: u8) -> anyhow::Result<Amount> {
+        match &self.stake {
+            Some(stake) => positive(stake, decimals).context("--stake"),
+            None => Ok((to_units(&self.supply, decimals).context("--supply")? / STAKE_OF_SUPPLY).max(1)),
+        }
     }
 
     /// The genesis of the ledger that the arguments describe.

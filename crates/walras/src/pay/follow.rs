@@ -12,7 +12,7 @@ use client::durable::write_durable;
 use client::purse::LaneNetwork;
 use ledger::{Restart, RestartedLane};
 use payments::LaneCarryOver;
-use primitives::{Digest, PublicKey, to_hex};
+use primitives::{Address, Digest, PublicKey, to_hex};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -30,6 +30,8 @@ pub struct ListFile {
     first: String,
     number: u32,
     snapshot: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    committee: Vec<String>,
     members: Vec<Vec<String>>,
     /// The list in hexadecimal.
     list: String,
@@ -43,6 +45,7 @@ impl ListFile {
             first: first.to_string(),
             number: restart.number,
             snapshot: restart.snapshot.to_string(),
+            committee: restart.committee.iter().map(Address::to_string).collect(),
             members: members.map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
             list: to_hex(&carried.encode()),
         }
@@ -59,7 +62,8 @@ impl ListFile {
         let carried =
             LaneCarryOver::parse(&client::hexadecimal::hex_bytes(&self.list).context("the list is not hexadecimal")?)?;
         let lane = RestartedLane { list: carried.digest(), members: network.members.clone() };
-        let restart = Restart { number: self.number, snapshot: self.snapshot.parse()?, lane: Some(lane) };
+        let committee = self.committee.iter().map(|account| account.parse()).collect::<Result<_, _>>()?;
+        let restart = Restart { number: self.number, snapshot: self.snapshot.parse()?, committee, lane: Some(lane) };
         ensure!(restart.identity(&self.first.parse()?) == network.id, "the list is not that of network {}", network.id);
         Ok(carried)
     }

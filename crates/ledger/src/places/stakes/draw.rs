@@ -5,22 +5,6 @@ use primitives::{Amount, Digest};
 
 const CONTEXT: &str = "walras 2026 committee draw v1";
 
-/// Draws up to `size` holders of `stakes`, whose sum is below 2^64: in each turn every remaining holder is drawn with
-/// a probability of its part in the remaining stakes. Returns positions in the order in which they are drawn.
-pub(crate) fn draw(seed: &Digest, epoch: u64, stakes: &[Amount], size: usize) -> Vec<usize> {
-    let mut lots = Lots::new(seed, epoch);
-    let mut left: Vec<usize> = (0..stakes.len()).filter(|at| stakes[*at] > 0).collect();
-    let mut sum: Amount = stakes.iter().sum();
-    let mut drawn = Vec::with_capacity(size.min(left.len()));
-    while drawn.len() < size && !left.is_empty() {
-        let at = holder(stakes, &left, lots.below(sum));
-        let one = left.remove(at);
-        sum -= stakes[one];
-        drawn.push(one);
-    }
-    drawn
-}
-
 /// The holder whose part of the stakes contains the lot.
 fn holder(stakes: &[Amount], left: &[usize], mut lot: Amount) -> usize {
     for (at, one) in left.iter().enumerate() {
@@ -33,12 +17,32 @@ fn holder(stakes: &[Amount], left: &[usize], mut lot: Amount) -> usize {
 }
 
 /// Numbers that no one can choose without choosing the seed.
-struct Lots(OutputReader);
+pub(crate) struct Lots(OutputReader);
 
 impl Lots {
-    fn new(seed: &Digest, epoch: u64) -> Lots {
+    pub(crate) fn new(seed: &Digest, epoch: u64) -> Lots {
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
         Lots(hasher.update(&seed.0).update(&epoch.to_le_bytes()).finalize_xof())
+    }
+
+    /// Draws up to `size` holders of `stakes`, whose sum is below 2^64: in each turn every remaining holder is drawn
+    /// with a probability of its part in the remaining stakes. Returns positions in the order in which they are drawn.
+    pub(crate) fn draw(&mut self, stakes: &[Amount], size: usize) -> Vec<usize> {
+        let mut left: Vec<usize> = (0..stakes.len()).filter(|at| stakes[*at] > 0).collect();
+        let mut sum: Amount = stakes.iter().sum();
+        let mut drawn = Vec::with_capacity(size.min(left.len()));
+        while drawn.len() < size && !left.is_empty() {
+            let at = holder(stakes, &left, self.below(sum));
+            let one = left.remove(at);
+            sum -= stakes[one];
+            drawn.push(one);
+        }
+        drawn
+    }
+
+    /// All of these in an order in which each has the same chance at each place.
+    pub(crate) fn shuffle(&mut self, all: &[usize]) -> Vec<usize> {
+        self.draw(&vec![1; all.len()], all.len()).into_iter().map(|at| all[at]).collect()
     }
 
     /// A number below `bound`, each with the same probability: numbers above the last multiple of it are discarded.
@@ -62,6 +66,10 @@ mod tests {
 
     fn seed(number: u64) -> Digest {
         Digest::of("walras test seeds v1", &number.to_le_bytes())
+    }
+
+    fn draw(seed: &Digest, epoch: u64, stakes: &[Amount], size: usize) -> Vec<usize> {
+        Lots::new(seed, epoch).draw(stakes, size)
     }
 
     #[test]

@@ -1,11 +1,55 @@
 //! The registry of validators: stakes, committees drawn by stake, rewards and convictions (Smart Red Belly §3.5).
 //!
+//! # The attack
+//!
+//! A stake is money, and a validator is a machine. Four accounts staked a thousand times what the founders had, became
+//! the whole committee at the next draw, and three of them had never run a node: nothing was decided any more. A draw
+//! that asks only for stakes hands a network to whoever is rich and absent, on purpose or by mistake.
+//!
+//! # The rules
+//!
 //! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to
-//! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`Schedule`]). While the
-//! block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn by stake, without replacement, from
-//! the registry before that block; the seed is the state root that the block names. So the certified state is all
-//! that is needed to draw the committee again. The committee begins `delay` heights later, when every validator has
-//! applied the boundary.
+//! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`proofs::Schedule`]). While
+//! the block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn from the registry before that
+//! block; the seed is the state root that the block names. So the certified state is all that is needed to draw the
+//! committee again. It begins `delay` heights later, when every validator has applied the boundary.
+//!
+//! 1. *Presence.* A validator is present for `e` if its node has said so since the boundary of `e − 1`, by the
+//!    operation `Present` under the validator's key. It is free, has no number, and only the first one of an account
+//!    and epoch is admitted: copies and others' change nothing, so they cost nothing and flood nothing. A new key has
+//!    said nothing. Founders are present for epoch 1.
+//! 2. *Draw.* All who have staked are drawn in an order, by stake and without replacement. The first of them who are
+//!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one.
+//! 3. *Change.* At most f seats change, or one where f is zero: those who come are chosen by lot from the drawn that
+//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those who have unstaked; then
+//!    the committee grows; then by lot from those that were not drawn. Others keep their seats.
+//! 4. *No committee shrinks.* If nobody comes, who is absent, has left or was convicted keeps the seat. Otherwise a
+//!    committee of seven with two liars and one absent would become six, which bear one liar. Only a genesis with
+//!    more founders than seats lets seats go, f at a time.
+//! 5. *When a committee is gone.* If more than f members are absent nothing is decided, no boundary comes, and no rule
+//!    in the state can help. There is no rule for it: one that replaced a whole committee whose members look absent
+//!    would hand the network to whoever makes them look so. Operators restart the network and may name its committee
+//!    ([`crate::Restart`]); who has a seat then counts as present for the next draw, and nobody else.
+//!
+//! # Properties
+//!
+//! (`seats_tests` is a model of 4 to 30 seats with liars, absent ones and newcomers of any stakes.)
+//!
+//! * *Absence.* A stake without a node takes no seat, however large. If all founders are honest and everybody else
+//!   falls silent as soon as it has a seat, at most f seats are silent at any time: the silent ones go first.
+//! * *No favour.* Among the drawn are at most as many liars as liars and absent ones in a draw from all stakes with
+//!   the same lots. Changing f at a time by lot gives everybody the seats that fresh draws would give it in the long
+//!   run, in one account or in many: an account comes and goes in proportion to its chance of being drawn.
+//! * *No lock-out.* Rotation goes on, f seats an epoch, whoever has the seats. f proposers cannot keep out a presence
+//!   for an epoch, since every member proposes its own, and others post to one member after the other.
+//! * *Never empty.* There is a committee, and its members are registered. Who keeps a seat without a stake is paid
+//!   back when it can no longer be punished for that seat.
+//!
+//! A presence is talk: it says that a machine with the key is up, not that it will vote. Whoever stakes, posts and does
+//! not vote is a liar, and the committee bears f of these. So the least stake has to be a real part of all stakes.
+//! The liars of the present stakes must be fewer than a third: who is absent has no say about blocks, nor about draws.
+//!
+//! # Rewards, convictions, payback
 //!
 //! For each sub-block in a block its proposer's account is paid a *reward* out of a pool that the genesis filled,
 //! unless the sub-block contains an invalid transaction. Two contradictory signed statements ([`Evidence`]) *convict*
@@ -18,8 +62,7 @@
 //!
 //! **Properties.** All effects of a block are visible from the next one on, and none depends on the order of its
 //! transactions. Only one validator at a time has a given key. Staked units, units being paid back and the pool are a
-//! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block. Once
-//! there is a committee it is never empty: if no one can be drawn, the last committee stays.
+//! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block.
 //!
 //! **The seed's bias.** A root covers every transaction of the blocks below it, so no one can foresee it before the
 //! last of their sub-blocks is published, and a superblock contains sub-blocks of at least n−f proposers. The last
@@ -36,6 +79,9 @@
 
 mod custody;
 mod draw;
+mod seats;
+#[cfg(test)]
+mod seats_tests;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -44,6 +90,7 @@ use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, P
 use proofs::{Member, Refusal, Terms, Validator, Validators};
 
 use crate::sums::Credit;
+use seats::{Candidate, Standing, next_seats};
 
 /// The asset that is staked.
 pub const STAKED: AssetId = AssetId(0);
@@ -62,6 +109,8 @@ pub(crate) enum RegistryEdit<'a> {
     Stake(&'a Stake),
     /// The sender withdraws units from its stake.
     Unstake(Amount),
+    /// The sender's validator is present, and may be drawn for this epoch.
+    Present(u64),
     /// A validator is convicted.
     Convict(&'a Evidence),
 }
@@ -88,16 +137,50 @@ pub(crate) struct Moved {
 impl Stakes {
     /// The registry of founders, who are the first committee in this order.
     pub(crate) fn found(terms: Terms, pool: Amount, founders: &[Member]) -> Stakes {
-        let entry = |member: &Member| Validator { member: member.clone(), unbonding: Vec::new(), excluded: false };
+        // A founder is present until the first draw.
+        let entry = |member: &Member| Validator { present_for: 1, ..newcomer(member.clone()) };
         let mut registry: Vec<Validator> = founders.iter().map(entry).collect();
         registry.sort_unstable_by_key(|one| one.member.account);
         let committees = vec![founders.to_vec()];
         Stakes { registered: Validators { terms, pool, registry, first_epoch: 0, committees } }
     }
 
-    /// Continues as the registry of another network: statements signed for the previous one convict no one.
-    pub(crate) fn rename(&mut self, network: Digest) {
-        self.registered.terms.network = network;
+    /// Continues as the registry of another network after this height: statements signed for the previous one convict
+    /// no one. The accounts that are named take the seats; without any, the drawn committees keep them. Who holds a
+    /// seat of the last committee counts as present in the next draw, and nobody else does.
+    ///
+    /// # Errors
+    /// The account that cannot take a seat, and why.
+    pub(crate) fn begin_again(
+        &mut self,
+        network: Digest,
+        height: Height,
+        named: &[Address],
+    ) -> Result<(), (Address, &'static str)> {
+        let seats: Vec<Member> =
+            named.iter().enumerate().map(|(at, account)| self.seat(account, &named[..at])).collect::<Result<_, _>>()?;
+        let registered = &mut self.registered;
+        registered.terms.network = network;
+        let acting = registered.terms.schedule.epoch_of(height + 1).saturating_sub(registered.first_epoch);
+        let next = registered.last_epoch() + 1;
+        let acting = &mut registered.committees[usize::try_from(acting).expect("fewer than were drawn")..];
+        if !seats.is_empty() {
+            acting.iter_mut().for_each(|committee| committee.clone_from(&seats));
+        }
+        let seated: BTreeSet<Address> = acting.iter().flatten().map(|member| member.account).collect();
+        for one in &mut registered.registry {
+            one.present_for = if seated.contains(&one.member.account) { next } else { 0 };
+        }
+        Ok(())
+    }
+
+    /// The seat of an account that is named for a committee, beside those named before.
+    fn seat(&self, account: &Address, before: &[Address]) -> Result<Member, (Address, &'static str)> {
+        match self.registered.get(account).filter(|one| one.is_staked()) {
+            _ if before.contains(account) => Err((*account, "is named twice")),
+            None => Err((*account, "has no stake, or was convicted")),
+            Some(one) => Ok(one.member.clone()),
+        }
     }
 
     /// The fault of a decoded registry of this height, if there is one.
@@ -114,6 +197,9 @@ impl Stakes {
             _ if self.registered.registry.iter().any(is_empty) => Some("a validator has staked nothing"),
             _ if !self.registered.registry.iter().all(is_ordered) => Some("repayments out of order"),
             _ if self.registered.committees.is_empty() => Some("no committee"),
+            _ if !self.seated().all(|member| self.registered.get(&member.account).is_some()) => {
+                Some("a member of the last committee is not registered")
+            }
             _ if self.registered.last_epoch() != self.registered.terms.schedule.last_drawn(height) => {
                 Some("committees of other epochs")
             }
@@ -133,6 +219,7 @@ impl Stakes {
         match edit {
             RegistryEdit::Stake(stake) => self.check_stake(chain, sender, stake, validators_max),
             RegistryEdit::Unstake(units) => self.check_unstake(sender, units),
+            RegistryEdit::Present(epoch) => self.check_present(sender, epoch, height),
             RegistryEdit::Convict(evidence) => self.convicted(evidence, height).map(|_| ()),
         }
     }
@@ -166,6 +253,19 @@ impl Stakes {
             None => Err(Refusal::UNSTAKE_TOO_MUCH),
             Some(rest) if rest > 0 && rest < self.registered.terms.minimum_stake => Err(Refusal::STAKE_TOO_SMALL),
             Some(_) => Ok(()),
+        }
+    }
+
+    /// Only what changes the registry passes: a presence is free.
+    fn check_present(&self, sender: &Address, epoch: u64, height: Height) -> Result<(), Refusal> {
+        self.check_open(sender)?;
+        let own = self.registered.get(sender).filter(|own| own.is_staked()).ok_or(Refusal::NOT_A_VALIDATOR)?;
+        match () {
+            _ if epoch != self.registered.terms.schedule.last_drawn(height).saturating_add(1) => {
+                Err(Refusal::PRESENCE_OF_OTHER_EPOCH)
+            }
+            _ if own.is_present_for(epoch) => Err(Refusal::PRESENT_ALREADY),
+            _ => Ok(()),
         }
     }
 
@@ -238,18 +338,20 @@ impl Stakes {
         Moved { credits, bonded: self.registered.bonded() as i128 - before as i128 }
     }
 
+    /// The members of the last committee that is drawn.
+    fn seated(&self) -> impl Iterator<Item = &Member> {
+        self.registered.committees.last().into_iter().flatten()
+    }
+
     /// Draws the committee of the next epoch.
     fn draw(&mut self, seed: &Digest) {
+        let Validators { terms, registry, .. } = &self.registered;
         let epoch = self.registered.last_epoch() + 1;
-        // A convicted validator has no stake left.
-        let candidates: Vec<&Member> =
-            self.registered.registry.iter().map(|one| &one.member).filter(|member| member.stake > 0).collect();
-        let stakes: Vec<Amount> = candidates.iter().map(|member| member.stake).collect();
-        let drawn = draw::draw(seed, epoch, &stakes, self.registered.terms.committee as usize);
-        let committee = match drawn.is_empty() {
-            true => self.registered.committees.last().expect("there always is one").clone(),
-            false => drawn.into_iter().map(|at| candidates[at].clone()).collect(),
-        };
+        let candidates: Vec<Candidate> = registry.iter().map(|one| candidate(one, epoch)).collect();
+        let held: Vec<usize> =
+            self.seated().map(|member| self.registered.find(&member.account).expect("it is bonded")).collect();
+        let seats = next_seats(seed, epoch, &candidates, &held, terms.committee as usize);
+        let committee = seats.into_iter().map(|at| registry[at].member.clone()).collect();
         self.registered.committees.push(committee);
     }
 
@@ -269,7 +371,8 @@ impl Stakes {
         if amount == 0 { Vec::new() } else { proposers.into_iter().map(pay).collect() }
     }
 
-    /// Applies operations: first those of owners, then convictions.
+    /// Applies operations: first presences, whose keys were those before the block, then those of owners, then
+    /// convictions.
     fn convict_and_move(&mut self, edits: &[(Address, RegistryEdit<'_>)], by_lane: &[Address], height: Height) {
         // The filter found the convicted validators in the registry before the block.
         let accused = edits.iter().filter_map(|(_, edit)| match edit {
@@ -282,10 +385,15 @@ impl Stakes {
         let accused: Vec<Address> = accused.collect();
         let free = self.free(height);
         for (sender, edit) in edits {
+            if let RegistryEdit::Present(epoch) = edit {
+                self.entry(sender).present_for = *epoch;
+            }
+        }
+        for (sender, edit) in edits {
             match edit {
                 RegistryEdit::Stake(stake) => self.stake(*sender, stake),
                 RegistryEdit::Unstake(units) => self.unstake(sender, *units, free),
-                RegistryEdit::Convict(_) => {}
+                RegistryEdit::Present(_) | RegistryEdit::Convict(_) => {}
             }
         }
         accused.iter().chain(by_lane).for_each(|account| self.convict(account, free));
@@ -294,18 +402,25 @@ impl Stakes {
     fn stake(&mut self, account: Address, stake: &Stake) {
         let at = self.registered.find(&account).unwrap_or_else(|at| {
             let member = Member { account, key: stake.key, address: String::new(), stake: 0 };
-            self.registered.registry.insert(at, Validator { member, unbonding: Vec::new(), excluded: false });
+            self.registered.registry.insert(at, newcomer(member));
             at
         });
-        let member = &mut self.registered.registry[at].member;
+        let own = &mut self.registered.registry[at];
+        // That the node with the old key is up says nothing about the one with the new key.
+        own.present_for *= u64::from(own.member.key == stake.key);
+        let member = &mut own.member;
         member.stake += stake.units;
         member.key = stake.key;
         member.address.clone_from(&stake.address);
     }
 
-    fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
+    fn entry(&mut self, account: &Address) -> &mut Validator {
         let at = self.registered.find(account).expect("the filter has checked the stake");
-        let own = &mut self.registered.registry[at];
+        &mut self.registered.registry[at]
+    }
+
+    fn unstake(&mut self, account: &Address, units: Amount, free: Height) {
+        let own = self.entry(account);
         own.member.stake = own.member.stake.checked_sub(units).expect("the filter has checked the amount");
         unbond(own, units, free);
     }
@@ -351,9 +466,12 @@ impl Stakes {
     }
 
     /// Pays back units that are free, and removes validators that have nothing left. Accounts that answer for a
-    /// member of the payment lane are paid later, and at the latest when they have waited as long as they must.
+    /// member of the payment lane are paid later, and at the latest when they have waited as long as they must. Who
+    /// keeps a seat without a stake is paid when it can be punished for that seat no more.
     fn release(&mut self, height: Height, lane: &LaneStakes<'_>, credits: &mut Vec<Credit>) {
-        for one in &mut self.registered.registry {
+        let serving = self.serving(height);
+        let is_serving = |one: &Validator| !one.excluded && serving.contains(&one.member.account);
+        for one in self.registered.registry.iter_mut().filter(|one| !is_serving(one)) {
             let waits = if lane.answering.contains(&one.member.account) { lane.heights_max } else { 0 };
             let is_free = |free: Height| free.saturating_add(waits) <= height;
             let amount = one.unbonding.iter().filter(|(free, _)| is_free(*free)).map(|(_, units)| units).sum();
@@ -365,6 +483,13 @@ impl Stakes {
         self.registered.registry.retain(|one| one.bonded() > 0 || one.excluded);
     }
 
+    /// The accounts that keep a seat without a stake, in committees that can be punished after this height.
+    fn serving(&self, height: Height) -> BTreeSet<Address> {
+        let oldest = self.oldest_punishable(height + 1).saturating_sub(self.registered.first_epoch);
+        let committees = self.registered.committees.iter().skip(usize::try_from(oldest).unwrap_or(usize::MAX));
+        committees.flatten().filter(|member| member.stake == 0).map(|member| member.account).collect()
+    }
+
     /// Drops committees that neither act nor can be punished any more. A committee that decided this block is kept:
     /// it may have to decide it again, for a validator that lost its newest certificates in a power failure.
     fn forget(&mut self, height: Height) {
@@ -374,6 +499,21 @@ impl Stakes {
         self.registered.committees.drain(..old);
         self.registered.first_epoch += old as u64;
     }
+}
+
+/// An entry of the registry that has said nothing yet.
+fn newcomer(member: Member) -> Validator {
+    Validator { member, unbonding: Vec::new(), excluded: false, present_for: 0 }
+}
+
+fn candidate(one: &Validator, epoch: u64) -> Candidate {
+    let standing = match () {
+        _ if one.excluded => Standing::Convicted,
+        _ if one.member.stake == 0 => Standing::Left,
+        _ if one.is_present_for(epoch) => Standing::Present,
+        _ => Standing::Absent,
+    };
+    Candidate { stake: one.member.stake, standing }
 }
 
 /// Starts the payback of units.
@@ -405,7 +545,7 @@ mod tests {
             address: "a.example:1".into(),
             stake: 5,
         };
-        Validator { member, unbonding: vec![(10, 1), (20, 1)], excluded: false }
+        Validator { unbonding: vec![(10, 1), (20, 1)], ..newcomer(member) }
     }
 
     /// A sound registry after height 23 with epochs of ten.

@@ -111,7 +111,9 @@ impl Model {
             return Err(Refusal::BAD_SIGNATURE);
         }
         let held = self.accounts.get(account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
-        if slot(*sequence) > 0 {
+        if matches!(operation, Operation::Present { .. }) {
+            self.validators.speaks_for(account, &t.signed_by)?;
+        } else if slot(*sequence) > 0 {
             self.session_alone(t)?;
         } else {
             self.signed_by_owner(t, held)?;
@@ -308,6 +310,7 @@ impl Model {
     fn cost(&self, body: &Body) -> Amount {
         let is_keyed = slot(body.sequence) > 0;
         match &body.operation {
+            Operation::Present { .. } => 0,
             Operation::Session(operation) if matches!(**operation, SessionOperation::Authorize { .. }) => {
                 100 * self.fee
             }
@@ -451,6 +454,7 @@ impl Model {
     fn act(&mut self, t: &Transaction) {
         let Body { account, sequence, operation, .. } = &t.body;
         match slot(*sequence) {
+            0 if matches!(operation, Operation::Present { .. }) => {}
             0 => drop(self.accounts.get_mut(account).expect("known").used.insert(*sequence)),
             _ => self.use_session(&t.body),
         }
@@ -459,7 +463,7 @@ impl Model {
         self.assets[0].issued -= cost;
         match operation {
             Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
-            Operation::Unstake { .. } | Operation::Accuse(_) => {}
+            Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Present { .. } => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             // They acted before, and act in the batch.

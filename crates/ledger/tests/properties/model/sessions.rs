@@ -68,7 +68,7 @@ impl ModelSession {
 /// Whether it stands when others of its account do not.
 pub fn is_relief(transaction: &Transaction) -> bool {
     match &transaction.body.operation {
-        Operation::Cancel(_) => true,
+        Operation::Cancel(_) | Operation::Present { .. } => true,
         Operation::Session(operation) => {
             matches!(**operation, SessionOperation::Revoke { .. } | SessionOperation::Alive { .. })
         }

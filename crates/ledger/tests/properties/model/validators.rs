@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Ledger, Member, Membership, Refusal, Terms};
-use primitives::{Address, Amount, Body, Contradiction, Digest, Evidence, Operation, PublicKey, Scope, Transaction};
+use primitives::{
+    Address, Amount, Body, Contradiction, Digest, Evidence, Operation, PublicKey, Scope, SignedBy, Transaction,
+};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelValidator {
@@ -12,6 +14,7 @@ pub struct ModelValidator {
     pub stake: Amount,
     pub unbonding: BTreeMap<u64, Amount>,
     pub excluded: bool,
+    pub present_for: u64,
 }
 
 #[derive(Clone)]
@@ -27,11 +30,19 @@ pub struct ModelValidators {
     pub committees: Vec<Vec<Member>>,
 }
 
+impl ModelValidator {
+    fn new(key: PublicKey) -> ModelValidator {
+        let (address, unbonding) = (String::new(), BTreeMap::new());
+        ModelValidator { key, address, stake: 0, unbonding, excluded: false, present_for: 0 }
+    }
+}
+
 impl ModelValidators {
     pub fn new(chain: u64, membership: &Membership, most: usize) -> ModelValidators {
         let entry = |one: &Member| {
             let (key, address, stake) = (one.key, one.address.clone(), one.stake);
-            (one.account, ModelValidator { key, address, stake, unbonding: BTreeMap::new(), excluded: false })
+            let entry = ModelValidator { key, address, stake, ..ModelValidator::new(key) };
+            (one.account, ModelValidator { present_for: 1, ..entry })
         };
         ModelValidators {
             chain,
@@ -62,9 +73,30 @@ impl ModelValidators {
         heights > 0 && height.is_multiple_of(heights)
     }
 
+    /// Whether the validator's key signed a presence.
+    pub fn speaks_for(&self, account: &Address, signed_by: &SignedBy) -> Result<(), Refusal> {
+        let own = self.registry.get(account).ok_or(Refusal::NOT_A_VALIDATOR)?;
+        match signed_by {
+            SignedBy::Key { signer, .. } if *signer == own.key => Ok(()),
+            _ => Err(Refusal::NOT_VALIDATORS_KEY),
+        }
+    }
+
+    /// The epoch that is drawn next, for operations of the next block.
+    pub fn next_drawn(&self) -> u64 {
+        (self.height + 1) / self.terms.schedule.epoch_heights + 1
+    }
+
     pub fn alone(&self, account: &Address, operation: &Operation) -> Result<(), Refusal> {
         let own = self.registry.get(account);
         match operation {
+            Operation::Present { .. } if own.is_some_and(|own| own.excluded) => Err(Refusal::EXCLUDED),
+            Operation::Present { epoch } => match own.filter(|own| own.stake > 0) {
+                None => Err(Refusal::NOT_A_VALIDATOR),
+                Some(_) if *epoch != self.next_drawn() => Err(Refusal::PRESENCE_OF_OTHER_EPOCH),
+                Some(own) if own.present_for >= *epoch => Err(Refusal::PRESENT_ALREADY),
+                Some(_) => Ok(()),
+            },
             Operation::Stake(_) | Operation::Unstake { .. } if self.terms.schedule.epoch_heights == 0 => {
                 Err(Refusal::COMMITTEE_FIXED)
             }
@@ -151,16 +183,18 @@ impl ModelValidators {
         let last_epoch = self.committees.len() as u64 - 1 + self.terms.unbonding_epochs;
         let free = (self.last_height(last_epoch)..).find(|at| self.is_boundary(*at)).expect("boundaries never end");
         for t in standing {
+            if let Operation::Present { epoch } = t.body.operation {
+                self.registry.get_mut(&t.body.account).expect("staked").present_for = epoch;
+            }
+        }
+        for t in standing {
             let Body { account, operation, .. } = &t.body;
             match operation {
                 Operation::Stake(stake) => {
-                    let entry = self.registry.entry(*account).or_insert_with(|| ModelValidator {
-                        key: stake.key,
-                        address: stake.address.clone(),
-                        stake: 0,
-                        unbonding: BTreeMap::new(),
-                        excluded: false,
-                    });
+                    let entry = self.registry.entry(*account).or_insert_with(|| ModelValidator::new(stake.key));
+                    if entry.key != stake.key {
+                        entry.present_for = 0;
+                    }
                     entry.key = stake.key;
                     entry.address = stake.address.clone();
                     entry.stake += stake.units;
@@ -181,7 +215,13 @@ impl ModelValidators {
             *least.unbonding.entry(free).or_default() += std::mem::take(&mut least.stake);
         }
         if self.is_boundary(height) {
+            let punishable = self.epoch_at(height + 1).saturating_sub(self.terms.unbonding_epochs) as usize;
+            let seats = self.committees.iter().skip(punishable).flatten();
+            let serving: BTreeSet<Address> = seats.filter(|seat| seat.stake == 0).map(|seat| seat.account).collect();
             for (account, entry) in &mut self.registry {
+                if serving.contains(account) && !entry.excluded {
+                    continue;
+                }
                 let kept = entry.unbonding.split_off(&(height + 1));
                 let due: Amount = std::mem::replace(&mut entry.unbonding, kept).values().sum();
                 if due > 0 {
@@ -227,45 +267,55 @@ impl ModelValidators {
         }
     }
 
-    /// Lots from one stream of eight-byte numbers; numbers above the last whole multiple of the sum are skipped.
+    /// Draws all who have staked, keeps the first ones who are present, and gives them at most f seats, or one.
     fn draw(&mut self, seed: &Digest) {
         let epoch = self.committees.len() as u64;
-        let mut left: Vec<Member> = self
-            .registry
-            .iter()
-            .filter(|(_, one)| one.stake > 0 && !one.excluded)
-            .map(|(account, one)| Member {
-                account: *account,
-                key: one.key,
-                address: one.address.clone(),
-                stake: one.stake,
-            })
-            .collect();
-        let mut hasher = blake3::Hasher::new_derive_key("walras 2026 committee draw v1");
-        hasher.update(&seed.0).update(&epoch.to_le_bytes());
-        let mut stream = hasher.finalize_xof();
-        let mut committee = Vec::new();
-        while committee.len() < self.terms.committee as usize && !left.is_empty() {
-            let sum: u128 = left.iter().map(|one| u128::from(one.stake)).sum();
-            let lot = loop {
-                let mut bytes = [0; 8];
-                stream.fill(&mut bytes);
-                let number = u128::from(u64::from_le_bytes(bytes));
-                if number < (1u128 << 64) / sum * sum {
-                    break number % sum;
-                }
-            };
-            let mut below = 0;
-            let at = left.iter().position(|one| {
-                below += u128::from(one.stake);
-                lot < below
-            });
-            committee.push(left.remove(at.expect("a lot is below the sum")));
+        let mut lots = ModelLots::new(seed, epoch);
+        let staked = self.registry.iter().filter(|(_, one)| one.stake > 0);
+        let order = lots.order(staked.map(|(account, one)| (*account, u128::from(one.stake))).collect());
+        let is_present =
+            |account: &Address| self.registry[account].present_for >= epoch && !self.registry[account].excluded;
+        let size = self.terms.committee as usize;
+        let drawn: Vec<Address> = order.into_iter().filter(is_present).take(size).collect();
+        let mut seats: Vec<Address> = self.committees.last().expect("founders").iter().map(|one| one.account).collect();
+        let changes = std::cmp::max(1, (seats.len() - 1) / 3);
+        let even = |some: Vec<Address>| some.into_iter().map(|account| (account, 1)).collect();
+        let mut comes = lots.order(even(drawn.iter().filter(|one| !seats.contains(one)).copied().collect()));
+        let mut goes = lots.order(even(seats.iter().filter(|one| !drawn.contains(one)).copied().collect()));
+        // Convicted, absent, left, and those who only were not drawn.
+        goes.sort_by_key(|account| {
+            let own = &self.registry[account];
+            match () {
+                _ if own.excluded => 0,
+                _ if own.stake > 0 && own.present_for < epoch => 1,
+                _ if own.stake == 0 => 2,
+                _ => 3,
+            }
+        });
+        comes.truncate(changes);
+        goes.truncate(changes);
+        while seats.len() > size && !goes.is_empty() {
+            let gone = goes.remove(0);
+            seats.retain(|seat| *seat != gone);
         }
-        if committee.is_empty() {
-            committee = self.committees.last().expect("the founders").clone();
+        let faulty = goes.iter().filter(|account| !is_present(account)).count();
+        let (faulty, others) = goes.split_at(faulty);
+        let mut comes = comes.into_iter();
+        let swap = |seats: &mut Vec<Address>, gone: &Address, comes: Address| {
+            let seat = seats.iter().position(|seat| seat == gone).expect("it has a seat");
+            seats[seat] = comes;
+        };
+        for (gone, new) in faulty.iter().zip(comes.by_ref().take(faulty.len()).collect::<Vec<_>>()) {
+            swap(&mut seats, gone, new);
         }
-        self.committees.push(committee);
+        let free = size.saturating_sub(seats.len());
+        seats.extend(comes.by_ref().take(free));
+        others.iter().zip(comes).for_each(|(gone, new)| swap(&mut seats, gone, new));
+        let member = |account: Address| {
+            let own = &self.registry[&account];
+            Member { account, key: own.key, address: own.address.clone(), stake: own.stake }
+        };
+        self.committees.push(seats.into_iter().map(member).collect());
     }
 
     pub fn bonded(&self) -> Amount {
@@ -280,7 +330,8 @@ impl ModelValidators {
         let theirs = validators.registry.iter().map(|one| {
             let (key, address, stake) = (one.member.key, one.member.address.clone(), one.member.stake);
             let unbonding = one.unbonding.iter().copied().collect();
-            (one.member.account, ModelValidator { key, address, stake, unbonding, excluded: one.excluded })
+            let (excluded, present_for) = (one.excluded, one.present_for);
+            (one.member.account, ModelValidator { key, address, stake, unbonding, excluded, present_for })
         });
         assert_eq!(theirs.collect::<Vec<_>>(), ours.collect::<Vec<_>>());
         // The committees that may still act, decided the last block or can be punished are known, no older ones are,
@@ -293,5 +344,38 @@ impl ModelValidators {
         }
         assert_eq!(real.committee(self.committees.len() as u64), None);
         assert_eq!(validators.bonded(), u128::from(self.bonded()));
+    }
+}
+
+/// Lots from one stream of eight-byte numbers; numbers above the last whole multiple of the sum are skipped.
+struct ModelLots(blake3::OutputReader);
+
+impl ModelLots {
+    fn new(seed: &Digest, epoch: u64) -> ModelLots {
+        let mut hasher = blake3::Hasher::new_derive_key("walras 2026 committee draw v1");
+        ModelLots(hasher.update(&seed.0).update(&epoch.to_le_bytes()).finalize_xof())
+    }
+
+    /// All of these, each by a lot among the weights of those left.
+    fn order(&mut self, mut left: Vec<(Address, u128)>) -> Vec<Address> {
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let sum: u128 = left.iter().map(|(_, weight)| weight).sum();
+            let lot = loop {
+                let mut bytes = [0; 8];
+                self.0.fill(&mut bytes);
+                let number = u128::from(u64::from_le_bytes(bytes));
+                if number < (1u128 << 64) / sum * sum {
+                    break number % sum;
+                }
+            };
+            let mut below = 0;
+            let at = left.iter().position(|(_, weight)| {
+                below += weight;
+                lot < below
+            });
+            order.push(left.remove(at.expect("a lot is below the sum")).0);
+        }
+        order
     }
 }

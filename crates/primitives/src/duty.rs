@@ -1,0 +1,24 @@
+//! Duties: transactions that members of the payment lane and validators owe, and that are free.
+
+use crate::transaction::Operation;
+
+/// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
+/// from an account of the member that signed it, and only if it changes the state.
+pub const LANE_DUTY: u8 = 0x80;
+
+/// Whether a lane post is marked as a member's duty.
+pub fn is_lane_duty(post: &[u8]) -> bool {
+    post.first().is_some_and(|first| first & LANE_DUTY != 0)
+}
+
+impl Operation {
+    /// Whether it is a duty: a member's in the lane ([`LANE_DUTY`]), or a validator's presence. A duty is free, and the
+    /// ledger admits it only from whoever owes it, and only if it changes the state.
+    pub fn is_duty(&self) -> bool {
+        match self {
+            Operation::Lane(post) => is_lane_duty(post),
+            Operation::Present { .. } => true,
+            _ => false,
+        }
+    }
+}
