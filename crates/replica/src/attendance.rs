@@ -30,12 +30,14 @@ pub struct Attendance {
     pause: u32,
     /// The last one that was signed.
     signed: Option<(Presence, Transaction)>,
+    /// One before it, which counts no more and may still be on its way: it makes room in the pool.
+    outdated: Option<Transaction>,
 }
 
 impl Attendance {
     /// For the validator with this key.
     pub fn new(signer: Arc<dyn Signer>) -> Attendance {
-        Attendance { signer, told: false, pause: 0, signed: None }
+        Attendance { signer, told: false, pause: 0, signed: None, outdated: None }
     }
 
     /// The presence to be signed now, if the ledger lacks it and none is signed that could still count.
@@ -65,7 +67,11 @@ impl Attendance {
     /// Signs a presence. If its key cannot be reached, a later tick tries again.
     pub fn sign(&mut self, presence: Presence) {
         match presence.sign(&*self.signer) {
-            Ok(transaction) => (self.signed, self.told) = (Some((presence, transaction)), false),
+            Ok(transaction) => {
+                let before = self.signed.replace((presence, transaction));
+                self.outdated = before.map(|(_, outdated)| outdated).or(self.outdated.take());
+                self.told = false;
+            }
             Err(error) => {
                 self.pause = PAUSE_TICKS;
                 tracing::warn!(%error, epoch = presence.epoch, "this validator's presence is not signed");
@@ -85,10 +91,13 @@ impl Attendance {
 
     /// Posts what is signed, unless it is pending or the ledger has it.
     pub fn post(&mut self, ledger: &Ledger, pool: &mut Mempool, arrived_ms: u64) {
+        if let Some(outdated) = self.outdated.take() {
+            pool.settle([(outdated.id(), &outdated)].into_iter(), ledger.fee());
+        }
         let Some((presence, transaction)) = &self.signed else { return };
         let is_lacking = self.lacking(ledger).is_some_and(|due| due.epoch == presence.epoch);
         if !is_lacking || presence.until <= ledger.height() {
-            self.signed = None;
+            self.outdated = self.signed.take().map(|(_, transaction)| transaction);
             return;
         }
         let id = transaction.id();
@@ -187,8 +196,8 @@ mod tests {
         let (mut ledger, mut pool) = (founded(), Mempool::new(100));
         let mut attendance = Attendance::new(Arc::new(key(0)));
         to_height(&mut ledger, 10);
+        // It is forwarded and never heard of again: it does not stand in the way of the next one.
         let first = tick(&mut attendance, &ledger, &mut pool);
-        pool.settle(first.iter().map(|one| (one.id(), one)), 0);
         to_height(&mut ledger, 20);
         let second = tick(&mut attendance, &ledger, &mut pool);
         assert!(second.len() == 1 && second[0].id() != first[0].id(), "for the next epoch");
