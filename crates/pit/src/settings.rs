@@ -157,3 +157,46 @@ pub struct PitSettings {
     /// Its market edge, if it has one.
     pub edge: Option<EdgeSettings>,
 }
+
+#[cfg(test)]
+mod tests {
+    use primitives::venue::{Delay, VenueOperator};
+    use primitives::{Address, Digest, PublicKey};
+    use venue::SettlingTerms;
+
+    use super::*;
+
+    fn root(fee: u64) -> VenueSettings {
+        let terms = SettlingTerms {
+            chain: 1,
+            fee,
+            delay: Delay { heights: 32, ms: 10_000 },
+            bond_min: 0,
+            settle_bytes: 1 << 16,
+            entries_max: 1,
+            life_max: u64::MAX,
+        };
+        let operator = VenueOperator { account: Address([0; 20]), report_key: PublicKey([0; 32]) };
+        let (network, limits) = (Digest::default(), VenueLimits::default());
+        VenueSettings { network, venue: 0, incarnation: 0, operator, terms, limits }
+    }
+
+    #[test]
+    fn a_market_whose_entries_nobody_pays_for_stays_closed() {
+        let least =
+            |config: &VenueConfig, quote, fee| config.market(AssetId(quote), &root(fee)).map(|market| market.quote_min);
+        let usual = VenueConfig::default();
+        assert_eq!((least(&usual, 0, 1), least(&usual, 0, 0)), (Ok(188_000), Ok(0)));
+        assert!(least(&usual, 1, 1).is_err_and(|error| error.contains("fee_worth")));
+        let valued = VenueConfig { fee_worth: [("1".to_string(), 2)].into(), ..usual.clone() };
+        assert_eq!(least(&valued, 1, 1), Ok(368_000));
+        let free = VenueConfig { taker_ppm: 0, ..usual.clone() };
+        assert!(least(&free, 0, 1).is_err_and(|error| error.contains("covers_entries = false")));
+        assert_eq!(least(&VenueConfig { covers_entries: false, ..free }, 0, 1), Ok(0));
+        let short = VenueConfig { life_heights: 4_096, ..usual };
+        assert_eq!(
+            short.market(AssetId(0), &VenueSettings { limits: short.limits(), ..root(1) }).map(|of| of.quote_min),
+            Ok(28_000)
+        );
+    }
+}
