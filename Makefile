@@ -224,7 +224,7 @@ bench: build ## Run every measurement
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
 	./$(WALRAS) bench onyx --all --size full
-	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc doors diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc doors floods diablo; do ./$(WALRAS) bench $$suite || exit 1; done
 
 # Where a machine has many cores, all figures with as many threads: make bench-papers SIZE=full THREADS=1,2,4,8,16
 SIZE ?= small

@@ -81,7 +81,8 @@ fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed(std::array::from_fn(|at| if at == 0 { index as u8 } else { 0x77 }))
 }
 
-fn trader(index: u64) -> SecretKey {
+/// The key of an account that trades.
+pub(crate) fn trader(index: u64) -> SecretKey {
     let mut seed = [0x55; 32];
     seed[..8].copy_from_slice(&index.to_le_bytes());
     SecretKey::from_seed(seed)
@@ -201,6 +202,12 @@ fn genesis(settings: &ClusterSettings) -> Genesis {
         lane: settings.lane.clone(),
         ..Genesis::default()
     }
+}
+
+/// A transaction of an account that trades.
+pub(crate) fn signed(network: &Digest, index: u64, sequence: u64, until: u64, operation: Operation) -> Transaction {
+    let key = trader(index);
+    Body { chain: CHAIN, account: key.public().address(), sequence, until, operation }.sign(network, &key)
 }
 
 /// Offers signed for a network, with the accounts in turn, that ask for one and a half times what is usual or more,

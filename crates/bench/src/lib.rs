@@ -10,6 +10,7 @@ pub mod evm;
 pub mod evm_rpc;
 pub mod exchange;
 pub mod filter;
+pub mod floods;
 pub mod flow;
 pub mod hashes;
 pub mod hostile;

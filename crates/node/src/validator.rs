@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use consensus::{Index, Payload, payload_digest};
 use ledger::Ledger;
-use primitives::{Digest, Height, PublicKey, SubBlock};
+use primitives::{Digest, Height, PublicKey, SubBlock, Transaction};
 use replica::{
     Effect, FrameBytes, Home, Input, Job, LifeInput, LifeStart, Network, Observation, Opened, Own, Past, PoolJob,
     Proposals, Replica, ReplicaSettings, StateEffect, StateSync,

@@ -199,6 +199,13 @@ pub enum Bench {
         #[arg(long)]
         directory: Option<PathBuf>,
     },
+    /// Honest payments beside floods of what quotas, turns and pace bound, at four validators.
+    #[command(after_help = "Example:\n  walras bench floods --seconds 20 --json")]
+    Floods {
+        /// Seconds of each flood.
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+        seconds: u64,
+    },
     /// Blocks of payments only, between two accounts and between millions.
     #[command(
         after_help = "Examples:\n  walras bench payments --json\n  walras bench payments --accounts 2,10000 --transactions 100000"
@@ -657,6 +664,10 @@ impl Bench {
                 let figures =
                     bench::recovery::run(&options, &directory, &mut say).map_err(anyhow::Error::from_boxed)?;
                 print_figures(&figures, json);
+            }
+            Bench::Floods { seconds } => {
+                let directory = tempfile::tempdir()?;
+                print_figures(&bench::floods::run(directory.path(), seconds, &mut say)?, json);
             }
             Bench::Payments { accounts, transactions, blocks, assets, threads } => {
                 let (blocks, threads) = (blocks as usize, ascending(&threads)?);
