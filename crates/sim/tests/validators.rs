@@ -178,7 +178,7 @@ fn a_ledger_that_differs_stops_its_validator() {
 fn validators_change_and_nothing_is_lost() {
     for seed in 0..6 {
         let mut network = SimNetwork::new([4, 5, 7][seed as usize % 3], 900 + seed);
-        network.epoch_heights = Some(5 + seed);
+        network.epoch_heights = Some(10 + seed);
         network.cuts = 6;
         network.submit_everywhere(60);
         network.run_until_settled();
