@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ::founding::{Founder, Founding, FoundingEngine};
 use anyhow::{Context, ensure};
@@ -68,7 +69,7 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
     let succession = init.succession.over(founding.succession, decimals)?;
-    let founding = Founding { succession, ..founding };
+    let founding = Founding { succession, interval: Duration::from_millis(init.interval_ms), ..founding };
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;
     for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
