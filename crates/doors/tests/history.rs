@@ -254,13 +254,15 @@ fn an_order_is_pending_until_it_is_in_a_block_or_its_last_height_has_passed() {
         let pending = of_client(server, 1);
         assert_eq!((&pending["status"], &pending["until"]), (&json!("pending"), &json!("2")));
         assert_eq!((&pending["order"], &pending["known_from"]), (&json!(null), &json!(1)));
-        // Another body of the number takes its place, and counts.
+        // Another body of the number takes its place in the pool, and counts; until then either may.
         assert_eq!(submit(server, &other).0, 202);
-        assert_eq!(refused(server, &format!("clients/{}", client(1))).1, "order_unknown", "another has it");
+        assert_eq!(of_client(server, 1)["status"], "pending");
         assert_eq!(of_client(server, 2)["status"], "pending");
         assert_eq!(submit(server, &lost).0, 202);
         late.commit(&[other]);
         assert_eq!(of_client(server, 2)["status"], "resting");
+        let replaced = of_client(server, 1);
+        assert_eq!((&replaced["status"], &replaced["why"]), (&json!("void"), &json!("number_used")), "{replaced}");
         (0..8).for_each(|_| late.commit(&[]));
         let void = of_client(server, 3);
         assert_eq!((&void["status"], &void["why"]), (&json!("void"), &json!("ended")), "above its last height");

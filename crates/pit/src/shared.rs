@@ -447,7 +447,7 @@ pub(crate) mod tests {
         let stated = VenueOperator { account, report_key: report.public() };
         let (network, limits) = (Digest([1; 32]), VenueLimits::default());
         let settings = VenueSettings { network, venue: 0, incarnation: 0, operator: stated, terms, limits };
-        let disk = RealDisk::new(folder).expect("a folder");
+        let disk = RealDisk::new(folder.join("root")).expect("a folder");
         VenueRoot::create(disk, settings, VenueKeys { account, operator, report }, VenueOptions::default())
             .expect("sound")
     }
