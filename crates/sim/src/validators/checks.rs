@@ -123,7 +123,11 @@ impl SimNetwork {
     }
 
     /// Block time rises by an interval a height, so it is ahead of all clocks where heights follow each other too fast.
+    /// The clocks of a network that goes on from a state of another one begin anew.
     fn check_pace(&self, block: &Superblock) {
+        if self.rules.begins > 0 {
+            return;
+        }
         let clock_ms = self.committee.members().map(|index| self.time(index).wall_ms).max().expect("not empty");
         let heights = self.rules.window + if self.rules.enough.is_some() { 64 } else { 8 };
         let latest = clock_ms + heights * self.interval / 1_000;
