@@ -280,7 +280,11 @@ const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        self.shared.stopped.store(true, Ordering::SeqCst);
+        {
+            // Not between the look of the sending thread and its wait: it would sleep for ever.
+            let _waiting = lock(&self.shared.waiting);
+            self.shared.stopped.store(true, Ordering::SeqCst);
+        }
         self.shared.changed.notify_all();
         // A receiver sees the change when the next datagram arrives.
         for (socket, address) in self.shared.sockets.iter().zip(&self.addresses) {
