@@ -499,7 +499,8 @@ impl Mempool {
 
     /// Takes transactions that quotas bound, those of each quota while they `fit`, at most `count`.
     pub fn take_bounded(&mut self, count: usize, now_ms: u64, fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
-        self.bounded.take(count, now_ms, fits)
+        let taken = self.bounded.take(count, now_ms, fits);
+        taken.into_iter().filter(|entry| self.ids.contains(&entry.id)).collect()
     }
 
     fn take_others(&mut self, count: usize) -> Vec<PoolEntry> {
