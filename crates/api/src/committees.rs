@@ -105,7 +105,7 @@ pub struct ValidatorBody {
     pub excluded: bool,
     /// The last epoch for whose draw its node has said that it is present; 0 if there is none. Who is not present for
     /// an epoch is not drawn.
-    pub present_for: u64,
+    pub present_epoch: u64,
 }
 
 /// Units being paid back.

@@ -48,6 +48,6 @@ fn validator(one: &Validator) -> ValidatorBody {
         member: member(&one.member),
         unbonding: one.unbonding.iter().map(unbonding).collect(),
         excluded: one.excluded,
-        present_for: one.present_for,
+        present_epoch: one.present_for,
     }
 }
