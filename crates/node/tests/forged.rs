@@ -110,6 +110,9 @@ fn forged_copies_erase_no_pending_order_and_free_no_client_id() {
         assert_eq!((&found["status"], &found["id"]), (&json!("pending"), &json!(own.id().to_string())), "{found}");
         let (status, second) = send(server, HONEST, &signed(order(2, 500, 7)));
         assert_eq!((status, &second["error"]["code"]), (409, &json!("client_id_used")), "{second}");
+        // Nothing that was forged is shown, and its client ids are free.
+        assert_eq!(order_of_client(server, 8)["error"]["code"], "order_unknown");
+        assert_eq!(send(server, HONEST, &signed(order(2, 500, 8))).0, 202);
     });
 }
 
