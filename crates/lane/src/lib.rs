@@ -31,9 +31,9 @@
 //!   network path can read who pays whom (`tls.rs`). A shard uses either TLS or plain TCP.
 //! * **A shard waits for an address that is in use.** If another process has its port, the shard tries again with
 //!   growing delays, and meanwhile it follows the ledger and votes (`door.rs`).
-//! * **Addresses are served in turn** ([`sockets::Turns`]). A connection has one batch of requests in the queue at a time, or
-//!   eight once a payment was signed on it.
-//!   A connection on which a payment was signed has a queue of its own.
+//! * **Addresses are served in turn** ([`sockets::Turns`]). A connection has one batch of requests in the queue at a
+//!   time, or eight once a payment that it brought was signed on it. Such a connection has a
+//!   queue of its own.
 //! * **Every queue is bounded.** So are connections, in total and by address, bytes of a request, replies that a
 //!   client does not read, and the idle time of a connection.
 

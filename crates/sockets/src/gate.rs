@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::{BudgetLimits, Client, NoTurn, TurnLimits, Turns};
 
-type Waiter = oneshot::Sender<Result<Turn, NoTurn>>;
+type Waiter = oneshot::Sender<Result<Pass, NoTurn>>;
 
 /// See the module text.
 pub struct Gate {
@@ -26,7 +26,7 @@ struct Entered {
 }
 
 /// A turn; it ends when this is dropped.
-pub struct Turn(Option<(Arc<Gate>, Client)>);
+pub struct Pass(Option<(Arc<Gate>, Client)>);
 
 impl Gate {
     /// A gate for so many requests at once, and so many waiting ones of each client. With a budget, what proves false
@@ -49,13 +49,13 @@ impl Gate {
     ///
     /// # Errors
     /// [`NoTurn`] says why there is none.
-    pub async fn take(self: &Arc<Self>, client: Client) -> Result<Turn, NoTurn> {
+    pub async fn take(self: &Arc<Self>, client: Client) -> Result<Pass, NoTurn> {
         let receiver = {
             let (now_ms, mut entered) = (self.now_ms(), self.entered());
             if entered.held < self.at_once {
                 entered.turns.check_budget(now_ms, &client)?;
                 entered.held += 1;
-                return Ok(Turn(Some((self.clone(), client))));
+                return Ok(Pass(Some((self.clone(), client))));
             }
             entered.turns.retain(client, |waiter| !waiter.is_closed());
             let (sender, receiver) = oneshot::channel();
@@ -82,7 +82,7 @@ impl Gate {
             };
             let Some(slice) = slice else { return };
             for ((), waiter) in slice.requests {
-                let turn = slice.units.map(|_| Turn(Some((self.clone(), slice.client))));
+                let turn = slice.units.map(|_| Pass(Some((self.clone(), slice.client))));
                 match waiter.send(turn) {
                     Ok(()) if slice.units.is_ok() => return,
                     // It has no budget left, and the turn passes on.
@@ -95,7 +95,7 @@ impl Gate {
     }
 }
 
-impl Turn {
+impl Pass {
     /// Charges what proved false in this turn to its client.
     pub fn charge(&self, units: u64) {
         if let Some((gate, client)) = &self.0 {
@@ -104,7 +104,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Pass {
     fn drop(&mut self) {
         if let Some((gate, _)) = self.0.take() {
             gate.pass_on();

@@ -8,8 +8,9 @@
 //!   it leaves free, so k greedy addresses leave 1/(k+1) of everything to the next one.
 //!
 //! A worker behind sockets, which checks signatures or scans, has a third kind: *turns* ([`Turns`]). Clients are served
-//! one after another, a slice each, and what proves false is charged to its client ([`Budgets`]). All doors use this one
-//! scheduler: the intake of transactions, questions that execute, the venue's orders and questions, the payment lane.
+//! one after another, a slice each, and what proves false is charged to its client ([`Budgets`]). All doors use this
+//! one scheduler: the intake of transactions, questions that execute, the venue's orders and questions, the payment
+//! lane.
 //! [`Gate`] is the form in which a door awaits a turn.
 //!
 //! All ask who is at the other end. Behind a proxy that the operator trusts, this is not the proxy ([`Networks`]).
@@ -36,7 +37,7 @@ mod visitors;
 
 pub use budgets::{BudgetLimits, Budgets};
 pub use client::Client;
-pub use gate::{Gate, Turn};
+pub use gate::{Gate, Pass};
 pub use places::{Acquaintance, Entry, PlaceId, PlaceLimits, Places, Prefix};
 pub use ports::{free_address, free_ports, reserve_door};
 pub use proxies::{Networks, ProxyError, read_proxy_header};

@@ -114,7 +114,7 @@ fn what_nobody_wants_any_more_gives_its_room_back() {
 }
 
 proptest! {
-    /// Whoever waits is served after at most one slice of each other client; nothing is lost; each client's order stays.
+    /// Whoever waits is served after at most one slice of each other client. Nothing is lost, and order stays.
     #[test]
     fn nobody_waits_for_more_than_one_slice_of_each_other(
         pushed in proptest::collection::vec((0..5u32, 0..3u32, 1..50u64), 1..200), most in 1..40u64,
