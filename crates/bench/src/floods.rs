@@ -1,9 +1,9 @@
 //! Honest payments beside floods of what quotas, turns and pace bound: four validators on loopback, and one flood after
 //! another at one of them.
 //!
-//! Eight clients of addresses of their own pay one after the other, two at each validator, and wait until each payment is
-//! committed. A flood comes from one other address. What is measured is how long an honest payment takes, and how many
-//! heights there are in an interval: neither may depend on what others send.
+//! Eight clients of addresses of their own pay one after the other, two at each validator, and wait until each payment
+//! is committed. A flood comes from one other address. What is measured is how long an honest payment takes, and how
+//! many heights there are in an interval: neither may depend on what others send.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

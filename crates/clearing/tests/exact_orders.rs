@@ -47,8 +47,8 @@ fn orders_that_cannot_fit_starve_nobody() {
     assert!(tries <= 4, "{tries}");
 }
 
-/// A book at even prices, in which asset 1 is sold for asset 2 alone, as much as anybody wants, and asset 2 for asset 0,
-/// but little of it.
+/// A book at even prices, in which asset 1 is sold for asset 2 alone, as much as anybody wants, and asset 2 for asset
+/// 0, but little of it.
 fn short_of_a_third_asset() -> SortedOffers {
     let offer = |sell, buy, amount, limit: &str| Offer {
         sell: AssetId(sell),

@@ -4,8 +4,8 @@
 //! at most [`NONCES_AHEAD`] above the account's, it offers the base fee, and the account can pay for all its pending
 //! transactions at their maximum prices. There is one transaction per nonce: a later one replaces it if it offers a
 //! tenth more, until the earlier one has been proposed. A sub-block takes the transactions of a sender in nonce
-//! order, without gaps, and of different senders those first that are expected to pay most for the gas that they declare
-//! (`worth.rs`).
+//! order, without gaps, and of different senders those first that are expected to pay most for the gas that they
+//! declare (`worth.rs`).
 //!
 //! *A transaction that cannot be proposed costs its sender nothing*, so it has limits of its own. A transaction above
 //! a nonce gap is accepted while less than half of the pool is full, dropped after [`GAP_MS`], and yields to one that
@@ -298,8 +298,8 @@ impl EthereumPool {
     }
 
     /// Takes transactions for a sub-block: by what they are expected to pay for the gas that they declare, and then by
-    /// arrival, as far as nonces permit, within `room` bytes and the gas of a sub-block. They stay in the pool, marked as
-    /// proposed.
+    /// arrival, as far as nonces permit, within `room` bytes and the gas of a sub-block. They stay in the pool, marked
+    /// as proposed.
     pub fn take(&mut self, mut room: usize, now_ms: u64) -> ProposedSection {
         self.forget_late(now_ms);
         let (mut gas, base_fee) = (self.quota, self.base_fee);

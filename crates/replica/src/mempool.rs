@@ -12,14 +12,14 @@
 //! once, so that nobody else fills this queue.
 //!
 //! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
-//! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota holds
-//! back keeps nothing else waiting. No kind of transaction can fill more than half of a sub-block or of the pool before
-//! the others.
+//! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota
+//! holds back keeps nothing else waiting. No kind of transaction can fill more than half of a sub-block or of the pool
+//! before the others.
 //!
 //! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void: it
 //! has used the number, stopped the session key or changed the account's key. One that is queued gives way to a
-//! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay, so
-//! an account may do this once for each block.
+//! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay,
+//! so an account may do this once for each block.
 //!
 //! Transactions of session keys give way to those of the account's own key, in the filter's order
 //! ([`ledger::Standing`]): what a key has reserved keeps no transaction of the owner out.
@@ -475,8 +475,8 @@ impl Mempool {
         self.ends_first = pending.map(|entry| entry.transaction.body.until).min().unwrap_or(Height::MAX);
     }
 
-    /// Takes duties, settles, what quotas bound, and then the oldest of the other pending transactions, at most `count`.
-    /// Their reservations stay until they are settled.
+    /// Takes duties, settles, what quotas bound, and then the oldest of the other pending transactions, at most
+    /// `count`. Their reservations stay until they are settled.
     pub fn take(&mut self, count: usize) -> Vec<PoolEntry> {
         let mut taken = self.take_duties(count, |_| true);
         taken.extend(self.take_settles(count - taken.len(), |_| true));
@@ -598,8 +598,9 @@ impl Mempool {
         }
     }
 
-    /// Removes what a block has made void: pending transactions of accounts that have used a number otherwise, or changed
-    /// their keys or sessions. `ledger` has applied the block, and [`Mempool::settle`] has removed what was in it.
+    /// Removes what a block has made void: pending transactions of accounts that have used a number otherwise, or
+    /// changed their keys or sessions. `ledger` has applied the block, and [`Mempool::settle`] has removed what was in
+    /// it.
     pub fn drop_void<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, ledger: &Ledger) {
         for (id, Body { account, sequence, operation, .. }) in block.map(|(id, one)| (id, &one.body)) {
             let Some(pending) = self.sequences.get(account) else { continue };

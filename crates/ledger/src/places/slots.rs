@@ -144,8 +144,8 @@ mod tests {
         Place { limit: Price::ONE, account: Address([account; 20]), id: slot_sequence(slot, number) }
     }
 
-    /// Others fill a height with offers that lapse there: a victim's offers still end at it, no later, and a raise to the
-    /// next height saves them.
+    /// Others fill a height with offers that lapse there: a victim's offers still end at it, no later, and a raise to
+    /// the next height saves them.
     #[test]
     fn a_timer_keeps_its_promise_at_a_height_that_others_have_filled() {
         let (mut all, victim) = (SlotOffers::default(), (Address([1; 20]), 1));

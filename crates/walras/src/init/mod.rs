@@ -97,9 +97,10 @@ pub struct Init {
     /// BLS keys of the payment lane, from its second epoch on, for certificates of constant size.
     #[arg(long, value_enum, default_value_t = lane::BlsKeys::None, requires = "lane")]
     pub lane_bls: lane::BlsKeys,
-    /// Least milliseconds between two blocks of the validators, by their clocks and by the time of blocks: what lasts for
-    /// a number of heights lasts for as many of these.
-    #[arg(long, default_value_t = 500, requires = "validators", value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    /// Least milliseconds between two blocks of the validators, by their clocks and by the time of blocks: what lasts
+    /// for a number of heights lasts for as many of these.
+    #[arg(long, default_value_t = 500, requires = "validators",
+        value_parser = clap::value_parser!(u64).range(1..=60_000))]
     pub interval_ms: u64,
     #[command(flatten)]
     pub succession: SuccessionOptions,
