@@ -43,7 +43,7 @@ use crate::places::accounts::{SHARDS, Shard, shard_of};
 use crate::places::offers::{EndFault, OrderBook, check_end, too_small};
 use crate::places::pools::opens_with;
 use crate::scope::Scope;
-use crate::sessions::{Standing, is_relief};
+use crate::sessions::{Precedence, is_relief};
 use crate::{Account, Ledger};
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
@@ -94,8 +94,8 @@ impl Candidate<'_> {
         is_relief(&self.transaction.body.operation)
     }
 
-    fn standing(&self) -> Standing {
-        Standing::of(&self.transaction.body)
+    fn precedence(&self) -> Precedence {
+        Precedence::of(&self.transaction.body)
     }
 
     /// The slot of its session key; 0 if the account's own key signs.
@@ -415,9 +415,9 @@ impl Ledger {
         }
         counting.iter().for_each(|one| claims.read(one, self.fee));
         let Some(conflict) = claims.conflict(self, account) else { return idle.extend(claims.repeated()) };
-        let is_own = |one: &Candidate| one.standing() == Standing::Owner;
+        let is_own = |one: &Candidate| one.precedence() == Precedence::Owner;
         let sets: [&dyn Fn(&Candidate) -> bool; 4] =
-            [&|one| one.standing() < Standing::Key, &is_own, &|one| one.is_relief(), &|one| {
+            [&|one| one.precedence() < Precedence::Key, &is_own, &|one| one.is_relief(), &|one| {
                 is_own(one) && one.is_relief()
             }];
         let sets = if has_sessions { &sets[..] } else { &sets[2..3] };

@@ -72,7 +72,7 @@ pub use proofs::{
 pub use reservations::{Reservations, ReserveError};
 pub use restart::{Restart, RestartError, RestartedLane};
 pub use roots::Roots;
-pub use sessions::Standing;
+pub use sessions::Precedence;
 pub use snapshot::{Restore, Snapshot, SnapshotError};
 pub use spending::spending;
 pub use time::{BlockClock, TIME_MAX_MS};

@@ -8,7 +8,7 @@
 //!
 //! *Session keys* reserve units of the balance in words of their own, as far as those of the account's own key leave
 //! room. The owner's do not count them: where both exceed the balance, the filter removes those of the keys
-//! ([`Standing`](crate::Standing)), and [`Reservations::is_overdrawn`] tells the pool to do the same.
+//! ([`Precedence`](crate::Precedence)), and [`Reservations::is_overdrawn`] tells the pool to do the same.
 //!
 //! Words are found by the hash of the thing they represent, in an open-addressing table. Slots are claimed by
 //! compare-and-swap and never freed while other threads use the table. [`Reservations::make_room`] needs exclusive

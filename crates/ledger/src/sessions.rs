@@ -292,7 +292,7 @@ pub(crate) fn released(batch: &Batch, exacts: impl Iterator<Item = (Sequence, Cr
 /// In which order transactions of an account stand if its balance does not suffice for all: those of a session key are
 /// removed before those of the account's own key, and of the former first what is no relief. Filter and pool follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum Precedence {
     /// The account's own key signs.
     Owner,
     /// A session key cancels offers, or moves a timer.
@@ -301,13 +301,13 @@ pub enum Standing {
     Key,
 }
 
-impl Standing {
+impl Precedence {
     /// That of a transaction.
-    pub fn of(body: &Body) -> Standing {
+    pub fn of(body: &Body) -> Precedence {
         match slot_of(body.sequence) {
-            0 => Standing::Owner,
-            _ if is_relief(&body.operation) => Standing::KeyRelief,
-            _ => Standing::Key,
+            0 => Precedence::Owner,
+            _ if is_relief(&body.operation) => Precedence::KeyRelief,
+            _ => Precedence::Key,
         }
     }
 }

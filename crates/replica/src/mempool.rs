@@ -22,16 +22,18 @@
 //! so an account may do this once for each block.
 //!
 //! Transactions of session keys give way to those of the account's own key, in the filter's order
-//! ([`ledger::Standing`]): what a key has reserved keeps no transaction of the owner out.
+//! ([`ledger::Precedence`]): what a key has reserved keeps no transaction of the owner out.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounded;
+mod displaced;
 mod settles;
 
 use crate::{Defect, EthereumPool};
-use bounded::{Bounded, BoundedPlace, QuotaSet};
-use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError, Standing};
+use bounded::{Bounded, QuotaSet};
+use displaced::Spot;
+use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
     TransactionId, slot_of,
@@ -45,17 +47,6 @@ const PARALLEL_LEN: usize = 64;
 pub const DUTIES_MAX: usize = 4_096;
 /// No transaction has more bytes: a post about the lane is the longest one.
 const TRANSACTION_BYTES_MAX: usize = LANE_POST_BYTES_MAX + (1 << 10);
-
-/// Where a pending transaction waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Spot {
-    /// In the queue of those that no quota bounds, at this place.
-    Queue(i64),
-    /// In the queue of a quota.
-    Bounded(BoundedPlace),
-    /// Where no substitute finds it: a duty, a settle.
-    Apart,
-}
 
 /// A pending transaction.
 #[derive(Clone, Debug)]
@@ -88,17 +79,6 @@ impl PoolEntry {
 
 fn is_duty(transaction: &Transaction) -> bool {
     transaction.body.operation.is_duty()
-}
-
-impl Spot {
-    /// Rises with arrival.
-    fn order(self) -> u64 {
-        match self {
-            Spot::Queue(place) => place.saturating_sub(i64::MIN) as u64,
-            Spot::Bounded((_, turn)) => turn.1,
-            Spot::Apart => 0,
-        }
-    }
 }
 
 impl From<ReserveError> for Reject {
@@ -319,61 +299,6 @@ impl Mempool {
         if self.defect == Some(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(transaction) }
     }
 
-    /// Removes queued transactions of session keys, the weakest and latest first, until the account's balance suffices
-    /// for one that stands before them. Those that were taken stay: the filter removes them.
-    fn make_way(&mut self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Refusal> {
-        let Body { account, sequence, .. } = entry.transaction.body;
-        let has_keys = |pending: &Vec<(Sequence, Spot)>| pending.iter().any(|(number, _)| slot_of(*number) > 0);
-        if slot_of(sequence) == 0 && !self.sequences.get(&account).is_some_and(has_keys) {
-            return Ok(());
-        }
-        let keeps_out = self.defect == Some(Defect::KeysKeepOwnersOut);
-        let standing = if keeps_out { Standing::Key } else { Standing::of(&entry.transaction.body) };
-        while self.reserved.is_overdrawn(&entry.transaction, ledger) {
-            let weaker = self.pending_of(&account).map(|(spot, one)| (Standing::of(&one.transaction.body), spot));
-            let weakest = weaker.filter(|(of, _)| *of > standing).max_by_key(|(of, spot)| (*of, spot.order()));
-            match weakest {
-                Some((_, spot)) => self.drop_for(spot, entry.id, ledger.fee()),
-                None if standing == Standing::Owner => break,
-                None => return Err(Refusal::OVERDRAFT),
-            }
-        }
-        Ok(())
-    }
-
-    /// The queued transactions of an account that a substitute can find, and where they wait.
-    fn pending_of(&self, account: &Address) -> impl Iterator<Item = (Spot, &PoolEntry)> {
-        let spots = self.sequences.get(account).into_iter().flatten();
-        let waits = |(number, spot): &(Sequence, Spot)| self.at(*spot, account, *number).map(|entry| (*spot, entry));
-        spots.filter_map(waits)
-    }
-
-    /// The transaction of an account with this number, if it waits at this spot.
-    fn at(&self, spot: Spot, account: &Address, sequence: Sequence) -> Option<&PoolEntry> {
-        let entry = match spot {
-            Spot::Queue(place) => self.queue.get(usize::try_from(place - self.front).ok()?)?,
-            Spot::Bounded(place) => self.bounded.get(&place)?,
-            Spot::Apart => return None,
-        };
-        let body = &entry.transaction.body;
-        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains(&entry.id);
-        is_it.then_some(entry)
-    }
-
-    /// Removes what waits at a spot, because of another transaction.
-    fn drop_for(&mut self, spot: Spot, by: TransactionId, fee: Amount) {
-        let entry = match spot {
-            // What is not pending any more is passed over when its turn comes.
-            Spot::Queue(place) => usize::try_from(place - self.front).ok().and_then(|at| self.queue.get(at)).cloned(),
-            Spot::Bounded(place) => self.bounded.remove(&place),
-            Spot::Apart => None,
-        };
-        if let Some(entry) = entry {
-            self.remove(&entry, fee);
-            self.displaced.push((entry.id, by));
-        }
-    }
-
     /// Queues a transaction that has reserved what it may spend.
     fn insert(&mut self, entry: PoolEntry) {
         if entry.is_duty() {
@@ -399,52 +324,6 @@ impl Mempool {
         self.sequences.entry(body.account).or_default().push((body.sequence, spot));
         self.ends_first = self.ends_first.min(body.until);
         self.ids.insert(entry.id);
-    }
-
-    /// Puts a transaction into the place of a queued one with its number that ends earlier. If it is refused, the other
-    /// one stays.
-    fn substitute(&mut self, entry: PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
-        let conflict = Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT));
-        let body = &entry.transaction.body;
-        let mut pending = self.pending_of(&body.account);
-        let Some((spot, before)) = pending.find(|(_, one)| one.transaction.body.sequence == body.sequence) else {
-            return conflict;
-        };
-        let ends_later = body.until > before.transaction.body.until;
-        let is_alike = QuotaSet::of(&entry.transaction) == QuotaSet::of(&before.transaction);
-        if !ends_later || !is_alike || entry.is_duty() || self.substituted.contains(&body.account) {
-            return conflict;
-        }
-        let before = before.clone();
-        drop(pending);
-        self.remove(&before, ledger.fee());
-        let admitted = self.reserved.admit(&entry.transaction, ledger);
-        let stays = match admitted {
-            Ok(()) => {
-                self.substituted.insert(body.account);
-                self.displaced.push((before.id, entry.id));
-                entry
-            }
-            // What stood before stands again, unless the ledger has changed under it.
-            Err(_) if self.reserved.admit(&before.transaction, ledger).is_ok() => before,
-            Err(error) => return Err(error.into()),
-        };
-        self.note(&stays, spot);
-        match spot {
-            Spot::Queue(place) => self.queue[(place - self.front) as usize] = stays,
-            Spot::Bounded(place) => {
-                self.bounded.remove(&place);
-                self.bounded.replace(place, stays);
-            }
-            Spot::Apart => unreachable!("no substitute finds it"),
-        }
-        admitted.map_err(Reject::from)
-    }
-
-    /// Takes the transactions that were displaced since this was last called, or since the last block, each with the
-    /// one that has its place now.
-    pub fn take_displaced(&mut self) -> Vec<(TransactionId, TransactionId)> {
-        std::mem::take(&mut self.displaced)
     }
 
     fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
@@ -584,36 +463,6 @@ impl Mempool {
         }
         let ids = &self.ids;
         self.duties.retain(|entry| ids.contains(&entry.id));
-    }
-
-    /// Removes a transaction of a block from the queue of its quota, where another validator has proposed it.
-    fn leave_queue(&mut self, transaction: &Transaction) {
-        if QuotaSet::of(transaction).is_none() {
-            return;
-        }
-        let Body { account, sequence, .. } = &transaction.body;
-        let spots = self.sequences.get(account).into_iter().flatten();
-        if let Some((_, Spot::Bounded(place))) = spots.copied().find(|(number, _)| number == sequence) {
-            self.bounded.remove(&place);
-        }
-    }
-
-    /// Removes what a block has made void: pending transactions of accounts that have used a number otherwise, or
-    /// changed their keys or sessions. `ledger` has applied the block, and [`Mempool::settle`] has removed what was in
-    /// it.
-    pub fn drop_void<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, ledger: &Ledger) {
-        for (id, Body { account, sequence, operation, .. }) in block.map(|(id, one)| (id, &one.body)) {
-            let Some(pending) = self.sequences.get(account) else { continue };
-            let changes_keys = matches!(operation, Operation::Session(_))
-                || matches!(operation, Operation::CreateAccount { account: of, .. } if of == account);
-            let is_concerned = changes_keys || pending.iter().any(|(number, _)| number == sequence);
-            if !is_concerned || self.defect == Some(Defect::QuotaHoldsAll) {
-                continue;
-            }
-            let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();
-            let void: Vec<Spot> = self.pending_of(account).filter(is_void).map(|(spot, _)| spot).collect();
-            void.into_iter().for_each(|spot| self.drop_for(spot, id, ledger.fee()));
-        }
     }
 
     /// Notes the place of a queued transaction that has moved.
