@@ -138,15 +138,15 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
 }
 
 const SOLO: [Row; 24] = [
-    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 2, "acknowledged and are lost"),
-    of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 3, "the root after block"),
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 0, "acknowledged and are lost"),
+    of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 20, "the store refused: receipts"),
-    of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 13, "the receipts end at height"),
-    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 34, "cannot be recovered"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 9, "the store refused: receipts"),
+    of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 8, "the receipts end at height"),
+    of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 2, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
-    solo(EngineMistake::DiskErrorIgnored, 6, "were acknowledged and are lost"),
-    solo(EngineMistake::ReceiptsSkipped, 0, "the store refused: receipts"),
+    solo(EngineMistake::DiskErrorIgnored, 1, "were acknowledged and are lost"),
+    solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
     solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
     solo(EngineMistake::CheckpointOfLaterState, 2, "holds the state of height"),
     solo(EngineMistake::CheckpointInPlace, 70, "cannot be recovered"),
@@ -158,8 +158,8 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::RoundedUp, 0, "clearing"),
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
-    solo(EngineMistake::OfferOfARevertedCall, 111, "clearing"),
-    solo(EngineMistake::ReplaceNotCharged, 28, "its caps and uses are"),
+    solo(EngineMistake::OfferOfARevertedCall, 54, "clearing"),
+    solo(EngineMistake::ReplaceNotCharged, 9, "its caps and uses are"),
     solo(EngineMistake::SessionNumberNotMarked, 0, "used but still free"),
     solo(EngineMistake::TimersForgotten, 1, "its key, scope and heights are"),
 ];
