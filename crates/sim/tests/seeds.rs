@@ -5,7 +5,7 @@ use sim::{SessionCounts, SimOptions, crash_points, run};
 #[test]
 fn seeds_hold() {
     let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
-    for seed in 0..50 {
+    for seed in 0..64 {
         let report = run(seed, SimOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.acknowledged > 0 && report.blocks >= SimOptions::default().blocks);
         crashes += report.crashes + report.crashes_in_recovery;
