@@ -111,7 +111,8 @@ pub struct Init {
 /// How other validators can replace the founders.
 #[derive(clap::Args)]
 pub struct SuccessionOptions {
-    /// Blocks from one drawing of a committee to the next; 0 keeps the first validators for ever.
+    /// Blocks from one drawing of a committee to the next; 0 keeps the first validators for ever. Who follows
+    /// reconnects at each: make it an hour or more, never less than a minute.
     #[arg(long, default_value_t = 0, requires = "validators")]
     epoch_heights: u64,
     /// Number of validators drawn by stake; by default as many as at the start.
