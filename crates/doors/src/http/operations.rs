@@ -12,9 +12,9 @@ use primitives::{
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::failure::Failure;
 use super::unsigned::{SIGNATURE, bytes_of_hex};
 use super::{Api, number, parse};
+use crate::kit::Failure;
 
 /// Reads an operation, and refuses fields that it does not have: whoever misspells one would sign something else.
 pub(super) fn operation<'de, D: Deserializer<'de>>(from: D) -> Result<OperationBody, D::Error> {

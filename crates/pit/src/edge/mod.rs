@@ -36,7 +36,6 @@
 
 mod desk;
 mod fairness;
-mod input;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,10 +49,9 @@ use edge::{
 use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, QueuePolicy, ROOT_MEMBER, RootNode};
 
 pub use fairness::fairness_body;
-pub(crate) use input::{DeskInput, DeskSender};
 
 use crate::clock::clock_ms;
-use crate::shared::PitShared;
+use crate::shared::{DeskInput, DeskSender, PitShared};
 use desk::EdgeDesk;
 
 /// Orders that the tree may send ahead of what the engine has finished.

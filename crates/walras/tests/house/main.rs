@@ -273,3 +273,57 @@ fn there_is_no_circle_of_files() {
         built().keys().map(|name| (name.clone(), read(name))).filter(|(_, all)| !all.is_empty()).collect();
     assert!(found.is_empty(), "files that need each other: {found:#?}");
 }
+
+/// The crates whose modules stand on storeys, from the lowest on. A module needs those below, and none beside it.
+const STOREYS: [(&str, &str); 4] = [
+    ("ledger", "terms < places < contracts < sessions < state < block"),
+    (
+        "doors",
+        "settings client taken unnumbered < roles door < tls backend < listen json < page markets < \
+         book_feed < kit < http ethereum side_door",
+    ),
+    (
+        "pit",
+        "words clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+         < host < door",
+    ),
+    (
+        "node",
+        "locks room < inbox desk chain_clock intake_queue verified < lane < config < pool < history \
+         < recovery < venue < shared < snapshot < links candles executor intake < publisher < \
+         pipeline < execution producer < developer validator < exchange < reads",
+    ),
+];
+/// Arrows back up that a crate may have, each from a file to a module.
+const ARROWS_UP: usize = 3;
+
+#[test]
+fn modules_stand_on_storeys() {
+    for (name, storeys) in STOREYS {
+        let read = circles::Crate::read(&root().join("crates").join(name).join("src"));
+        let storeys = circles::storeys_of(storeys);
+        let named: BTreeSet<&str> = storeys.iter().flatten().copied().collect();
+        assert_eq!(read.tops(), named, "{name}: left, the modules that there are; right, those on storeys");
+        let up = read.arrows(&storeys);
+        assert!(up.len() <= ARROWS_UP, "{name}: {} arrows back up: {up:#?}", up.len());
+    }
+}
+
+/// Files that may have `impl` blocks of one type: who reads it has them all before him.
+const FILES_OF_TYPE: usize = 6;
+/// Types that have fewer.
+const FEWER_FILES: [(&str, &str, usize); 1] = [("ledger", "state::ledger::Ledger", 4)];
+
+#[test]
+fn a_type_is_implemented_in_few_files() {
+    let mut many = Vec::new();
+    for name in built().keys() {
+        let impls = circles::Crate::read(&root().join("crates").join(name).join("src")).impls();
+        for (known, of, most) in FEWER_FILES.iter().filter(|(known, ..)| known == name) {
+            let files = impls.get(*of).map_or(0, BTreeSet::len);
+            assert!((1..=*most).contains(&files), "{known}: {files} files implement {of}");
+        }
+        many.extend(impls.into_iter().filter(|(_, files)| files.len() > FILES_OF_TYPE));
+    }
+    assert!(many.is_empty(), "types implemented in more than {FILES_OF_TYPE} files: {many:#?}");
+}

@@ -6,12 +6,10 @@ use std::sync::{Arc, Weak};
 use consensus::Frame;
 use pit::{ArchivedBlock, ChainHeights, ChainState, ChainTerms, Pit, VenueChain};
 use primitives::{Address, Height, SubBlock, Superblock, Transaction};
-use transport::LinkStream;
 
+use super::line::VenueLine;
 use crate::exchange::Exchange;
 use crate::room::Room;
-use crate::shared::Shared;
-use crate::venue_line::VenueLine;
 
 /// Why a pipeline serves no venue.
 #[derive(Debug, thiserror::Error)]
@@ -79,9 +77,8 @@ impl VenueChain for Pipeline {
 
     fn archived(&self, height: Height) -> Result<Option<ArchivedBlock>, String> {
         let Some(exchange) = self.exchange.upgrade() else { return Err("the node is stopping".into()) };
-        let text = |error: crate::ExchangeError| error.to_string();
-        let block: Option<Arc<Superblock>> = exchange.body(height).map_err(text)?;
-        let receipts = exchange.receipts(height).map_err(text)?;
+        let block: Option<Arc<Superblock>> = exchange.body(height).map_err(|error| error.to_string())?;
+        let receipts = exchange.receipts(height).map_err(|error| error.to_string())?;
         Ok(block.zip(receipts).map(|(block, receipts)| ArchivedBlock {
             time_ms: block.time_ms,
             settles: receipts.receipts.venues.clone(),
@@ -93,7 +90,13 @@ impl VenueChain for Pipeline {
         if let Err(why) = exchange.submit(vec![settle.clone()], false) {
             tracing::warn!(%why, "the pool does not take a settle now; it is sent again with the next block");
         }
-        send_to_validators(&exchange.shared, settle);
+        let seat = &exchange.shared.seat;
+        let Some(status) = seat.status() else { return };
+        let native = vec![settle.clone()];
+        let sub_block = SubBlock { proposer: u32::from(status.me), native, ..SubBlock::default() };
+        // One whose proposer leaves it out would otherwise hold it for as long as that proposer likes; a superblock
+        // omits at most f sub-blocks.
+        seat.tell_validators(&status, &Frame::Transactions(sub_block.to_payload().into()).to_bytes().into());
     }
 
     fn is_disk_full(&self) -> bool {
@@ -112,16 +115,4 @@ fn claimed(status: &replica::ValidatorStatus) -> Height {
     heights.sort_unstable();
     let faulty = status.validators.saturating_sub(1) / 3;
     heights.iter().rev().nth(faulty).copied().unwrap_or(0)
-}
-
-/// Gives a settle to the pools of all validators that are connected. One whose proposer leaves it out would otherwise
-/// hold it for as long as that proposer likes; a superblock omits at most f sub-blocks.
-fn send_to_validators(shared: &Shared, settle: &Transaction) {
-    let Some(status) = shared.seat.status() else { return };
-    let Some(transport) = shared.seat.links().1 else { return };
-    let sub_block = SubBlock { proposer: u32::from(status.me), native: vec![settle.clone()], ..SubBlock::default() };
-    let frame = Frame::Transactions(sub_block.to_payload().into()).to_bytes();
-    let others = status.peers.iter().map(|peer| peer.validator);
-    let members = others.filter(|peer| *peer != status.me && usize::from(*peer) < status.validators);
-    members.for_each(|peer| transport.send(peer, LinkStream::Bulk, frame.clone().into()));
 }

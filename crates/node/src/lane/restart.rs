@@ -11,8 +11,8 @@ use payments::{ClosedLog, HomeEpoch, LogOwner};
 use primitives::Digest;
 use store::{Disk, RealDisk};
 
-use crate::lane_keys;
-use crate::lane_seat::LaneStartError;
+use super::keys;
+use super::seat::LaneStartError;
 
 /// Marks a lane whose logs are closed: no node of this home takes part in it any more, not in later epochs either.
 const CLOSED: &str = "closed";
@@ -32,9 +32,9 @@ pub fn close_lane(
     let failed = |error| LaneStartError::Directory(folder.display().to_string(), error);
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let mut logs = Vec::new();
-    for home in lane_keys::homes(&folder) {
-        for shard in lane_keys::shards(&folder, home).map_err(failed)? {
-            let disk = RealDisk::new(lane_keys::directory(&folder, home, shard)).map_err(failed)?;
+    for home in keys::homes(&folder) {
+        for shard in keys::shards(&folder, home).map_err(failed)? {
+            let disk = RealDisk::new(keys::directory(&folder, home, shard)).map_err(failed)?;
             // A shard that runs would go on signing after its log was read.
             let lock = disk.lock().map_err(failed)?.ok_or_else(|| ShardError::InUse(disk.place()))?;
             logs.push((LogOwner { network, home, validator: member, shard }, disk, lock));
@@ -81,7 +81,7 @@ pub fn lane_closed_for(data: &Path) -> io::Result<Option<u32>> {
 pub fn make_first_lane_logs(data: &Path, network: Digest, member: u8, shards: u16) -> Result<(), LaneStartError> {
     const FIRST: HomeEpoch = 0;
     for shard in 0..shards {
-        let directory = lane_keys::directory(&data.join("lane"), FIRST, shard);
+        let directory = keys::directory(&data.join("lane"), FIRST, shard);
         let failed = |error| LaneStartError::Directory(directory.display().to_string(), error);
         let disk = RealDisk::new(&directory).map_err(failed)?;
         match FileLog::create(&disk, &LogOwner { network, home: FIRST, validator: member, shard }) {
@@ -101,7 +101,7 @@ mod tests {
         let data = tempfile::tempdir().expect("a directory");
         let (data, network) = (data.path(), Digest([7; 32]));
         make_first_lane_logs(data, network, 2, 2).expect("made");
-        let shard = lane_keys::directory(&data.join("lane"), 0, 1);
+        let shard = keys::directory(&data.join("lane"), 0, 1);
         let running = RealDisk::new(&shard).expect("a directory").lock().expect("a lock").expect("free");
         let refused = close_lane(data, network, 2, 1);
         assert!(matches!(refused, Err(LaneStartError::Shard(ShardError::InUse(_)))), "{refused:?}");

@@ -31,8 +31,8 @@ use payments::{HomeEpoch, LaneEffect, LaneSettings, LogOwner};
 use primitives::{Height, Operation, SecretKey};
 use store::RealDisk;
 
-use crate::lane_keys;
-use crate::lane_seat::{LaneKeys, LaneSeat, LaneStartError, check, home_address};
+use super::keys;
+use super::seat::{LaneKeys, LaneSeat, LaneStartError, check, home_address};
 use crate::shared::{LaneHeard, Shared};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
@@ -67,7 +67,7 @@ impl LaneHost {
             recovered: shared.recovered,
             mistake: None,
         };
-        let (member, first) = LaneMember::new(settings, &shared.read_ledger(), lane_keys::homes(&directory));
+        let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&directory));
         let mut host = LaneHost { shared, seat, directory, told, heard, member, shards: BTreeMap::new() };
         for effect in first {
             if let MemberEffect::Prepare { home, makes_keys } = effect {
@@ -172,7 +172,7 @@ impl LaneHost {
         let keys = if makes_keys { 0..self.seat.shards() } else { 0..0 };
         let safe = self.seat.safe.as_ref();
         keys.into_iter()
-            .try_for_each(|shard| lane_keys::make(&self.directory, home, shard, safe).map(drop))
+            .try_for_each(|shard| keys::make(&self.directory, home, shard, safe).map(drop))
             .map_err(|error| self.unusable(error))
     }
 
@@ -181,7 +181,7 @@ impl LaneHost {
     }
 
     fn disk(&self, home: HomeEpoch, shard: u16) -> Result<RealDisk, LaneStartError> {
-        let directory = lane_keys::directory(&self.directory, home, shard);
+        let directory = keys::directory(&self.directory, home, shard);
         RealDisk::new(&directory).map_err(|error| LaneStartError::Directory(directory.display().to_string(), error))
     }
 
@@ -196,7 +196,7 @@ impl LaneHost {
             LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
             LaneKeys::Registrar(_) => {
                 let safe = self.seat.safe.as_ref();
-                lane_keys::load(&self.directory, home, shard, safe).map_err(|error| self.unusable(error))
+                keys::load(&self.directory, home, shard, safe).map_err(|error| self.unusable(error))
             }
         }
     }
@@ -277,7 +277,7 @@ impl LaneHost {
     }
 
     fn remove(&self, home: HomeEpoch) -> bool {
-        let removed = lane_keys::destroy(&self.directory, home);
+        let removed = keys::destroy(&self.directory, home);
         if let Err(error) = &removed {
             let directory = self.directory.join(home.to_string());
             tracing::error!(
@@ -289,7 +289,7 @@ impl LaneHost {
     }
 
     fn forget(&self, home: HomeEpoch) -> bool {
-        let removed = lane_keys::forget(&self.directory, home);
+        let removed = keys::forget(&self.directory, home);
         if let Err(error) = &removed {
             let directory = self.directory.join(home.to_string());
             tracing::warn!(%error, directory = %directory.display(), "cannot remove the logs of an epoch long past");

@@ -10,8 +10,8 @@ use primitives::{AssetId, Height, Superblock};
 use readers::history::{BalanceRow, HeldUnits, HistoryRow, balance_row, rows_of, touched};
 use replica::ReplicaError;
 
-use crate::history::History;
-use crate::history_index::HistoryIndex;
+use super::History;
+use super::index::HistoryIndex;
 use crate::locks::poisoned;
 use crate::shared::{ExchangeError, Shared};
 

@@ -8,7 +8,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
-use crate::http::Failure;
+use super::failure::Failure;
 use crate::settings::Http;
 
 /// The host names of a door, and the origins of its pages.

@@ -8,7 +8,7 @@ use payments::HomeEpoch;
 use primitives::{PublicKey, SecretKey};
 use sockets::Acquaintances;
 
-use crate::lane_keys::LaneKeySafe;
+use super::keys::LaneKeySafe;
 
 /// A shard of home epoch h listens on the port of its address plus h modulo this.
 pub const HOME_PORTS: u16 = api::HOME_PORTS;

@@ -5,6 +5,9 @@
 //! those, so after a crash the index is made complete from them. Where the blocks above the index are gone (a state was
 //! fetched, a home was restored), it begins again at the first block that the node has, and says so.
 
+pub(crate) mod index;
+pub(crate) mod thread;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -16,8 +19,8 @@ use primitives::{Digest, Height};
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 
 use crate::config::HistoryConfig;
-use crate::history_index::{HistoryIndex, HistoryIndexError};
 use crate::locks::poisoned;
+use index::{HistoryIndex, HistoryIndexError};
 
 /// A question waits for an index that is at most so many heights behind, and for so long.
 const FOLLOWS_WITHIN: u64 = 16;

@@ -18,7 +18,7 @@ use crate::door::DoorLimits;
 use crate::settings::Http;
 
 /// The fields that pages of listed origins may read, besides the usual ones.
-pub(super) const EXPOSED: &str = "ratelimit, ratelimit-policy, retry-after";
+pub(crate) const EXPOSED: &str = "ratelimit, ratelimit-policy, retry-after";
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const LEFT: HeaderName = HeaderName::from_static("ratelimit");
@@ -27,27 +27,27 @@ const LEFT: HeaderName = HeaderName::from_static("ratelimit");
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
 /// The most of a resource that one address can hold: it never takes the last half of more than one unit.
-pub(super) fn most_of_one(units: u64) -> u64 {
+pub(crate) fn most_of_one(units: u64) -> u64 {
     (units / 2).max(units.min(1))
 }
 
 /// What is shared by the requests of a door.
 #[derive(Clone)]
-pub(super) struct RateLimits {
+pub(crate) struct RateLimits {
     /// Requests being served.
-    pub(super) requests: Shares,
+    pub(crate) requests: Shares,
     /// Bytes of bodies.
-    pub(super) bytes: Shares,
+    pub(crate) bytes: Shares,
     /// Requests that one address can have under way.
-    pub(super) requests_of_one: u64,
+    pub(crate) requests_of_one: u64,
     /// Bytes of bodies that one address can have under way.
-    pub(super) bytes_of_one: u64,
+    pub(crate) bytes_of_one: u64,
     policy: HeaderValue,
 }
 
 impl RateLimits {
     /// The configured limits, with nothing under way.
-    pub(super) fn new(settings: &Http) -> RateLimits {
+    pub(crate) fn new(settings: &Http) -> RateLimits {
         let (requests, bytes) = (settings.concurrent_requests, DoorLimits::new(settings).body_bytes_waiting);
         let (requests, bytes) = (requests as u64, bytes as u64);
         let (requests_of_one, bytes_of_one) = (most_of_one(requests), most_of_one(bytes));
@@ -63,7 +63,7 @@ impl RateLimits {
     }
 
     /// Tells the limits of the address that asked.
-    pub(super) fn tell(&self, address: IpAddr, answer: &mut Response) {
+    pub(crate) fn tell(&self, address: IpAddr, answer: &mut Response) {
         let requests = self.requests.left_for(address).min(self.requests_of_one).min(INTEGER_MAX);
         let bytes = self.bytes.left_for(address).min(self.bytes_of_one).min(INTEGER_MAX);
         let headers = answer.headers_mut();

@@ -23,14 +23,14 @@ impl From<NoTurn> for Failure {
 }
 
 /// An error for a client.
-pub(crate) struct Failure(pub(super) StatusCode, pub(super) ErrorText);
+pub(crate) struct Failure(pub(crate) StatusCode, pub(crate) ErrorText);
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Failure {
         Failure(status, ErrorText { code: code.into(), message: message.into() })
     }
 
-    pub(super) fn malformed(message: impl Into<String>) -> Failure {
+    pub(crate) fn malformed(message: impl Into<String>) -> Failure {
         Failure::new(StatusCode::BAD_REQUEST, "malformed", message)
     }
 
@@ -38,27 +38,27 @@ impl Failure {
         Failure::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    pub(super) fn stopping() -> Failure {
+    pub(crate) fn stopping() -> Failure {
         let message = "the node is recovering or stopping; try another node, or try again shortly";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_ready", message)
     }
 
-    pub(super) fn not_certified(message: impl Into<String>) -> Failure {
+    pub(crate) fn not_certified(message: impl Into<String>) -> Failure {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "not_certified", message)
     }
 
-    pub(super) fn draining() -> Failure {
+    pub(crate) fn draining() -> Failure {
         let message = "the operator has stopped the intake of this node; submit to another node";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "draining", message)
     }
 
-    pub(super) fn disk_full() -> Failure {
+    pub(crate) fn disk_full() -> Failure {
         let message = "the disk of this node is almost full, and it accepts no transactions; submit to another node, \
                        and tell its operator: space must be freed, see [store] free_bytes and keep_blocks";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "disk_full", message)
     }
 
-    pub(super) fn unauthorized(role: Role) -> Failure {
+    pub(crate) fn unauthorized(role: Role) -> Failure {
         let setting = match role {
             Role::Submit => "submit_token_file",
             _ => "operator_token_file",
@@ -67,7 +67,7 @@ impl Failure {
         Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
-    pub(super) fn follows() -> Failure {
+    pub(crate) fn follows() -> Failure {
         let message = "this node is a follower and not a validator now; submit to a validator, see /v1/validators";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
     }
@@ -77,7 +77,7 @@ impl Failure {
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    pub(super) fn slow(seconds: u64) -> Failure {
+    pub(crate) fn slow(seconds: u64) -> Failure {
         let message = format!("the body did not arrive within {seconds} s; send it at once, or in smaller batches");
         Failure::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
     }
@@ -138,4 +138,4 @@ impl IntoResponse for Failure {
 }
 
 /// The answer to a call.
-pub(super) type Answered<T> = Result<Json<T>, Failure>;
+pub(crate) type Answered<T> = Result<Json<T>, Failure>;

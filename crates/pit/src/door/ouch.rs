@@ -4,25 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocols::soup::server::SoupServerInput;
-use protocols::soup::{SoupPacket, SoupReject};
 use sockets::Client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use venue::TraderRequest;
 
-use super::HELLO;
-use super::link::{Attaching, OuchLink, OuchTurn};
 use crate::clock::clock_ms;
 use crate::listening::serve_each;
-use crate::shared::{PitRefusal, PitShared};
+use crate::ouch::{OuchLink, OuchTurn, read_hello};
+use crate::shared::{Attaching, PitRefusal, PitShared, refusal_of};
 
 /// The most connections, of which one address has at most what it leaves.
 const CONNECTIONS: u64 = 1_024;
 /// How long the packet before the login may take.
 const HELLO_TIME: Duration = Duration::from_secs(15);
 /// The most bytes of that packet.
-pub(crate) const HELLO_BYTES: usize = 1_024;
+const HELLO_BYTES: usize = 1_024;
 
 /// Serves OUCH until told to stop.
 pub(crate) async fn serve(listener: TcpListener, shared: Arc<PitShared>, stopped: watch::Receiver<bool>) {
@@ -40,7 +38,7 @@ async fn welcome(mut stream: TcpStream, client: Client, shared: &PitShared) {
     match attach(shared, client, &request).await {
         Ok(mut link) => {
             talk(stream, shared, client, &mut link).await;
-            link.leave(shared);
+            shared.detach(&link);
         }
         Err(why) => drop(stream.write_all(&refusal_of(&why)).await),
     }
@@ -56,15 +54,6 @@ async fn attach(shared: &PitShared, client: Client, request: &TraderRequest) -> 
     Ok(attaching.link(shared))
 }
 
-/// What a participant is sent whose session cannot be attached.
-pub(crate) fn refusal_of(why: &PitRefusal) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // The reason is short.
-    SoupPacket::Debug(why.to_string().as_bytes()).encode(&mut bytes).ok();
-    SoupPacket::LoginRejected(SoupReject::NotAuthorized).encode(&mut bytes).ok();
-    bytes
-}
-
 /// The request in the packet before the login.
 async fn hello(stream: &mut TcpStream) -> Option<TraderRequest> {
     let length = usize::from(stream.read_u16().await.ok()?);
@@ -74,12 +63,6 @@ async fn hello(stream: &mut TcpStream) -> Option<TraderRequest> {
     let mut packet = vec![0; length];
     stream.read_exact(&mut packet).await.ok()?;
     read_hello(&packet)
-}
-
-/// The request that a debug packet has; `None` if it has none.
-pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
-    let Ok(SoupPacket::Debug(text)) = SoupPacket::decode(packet) else { return None };
-    borsh::from_slice(text.strip_prefix(HELLO)?).ok()
 }
 
 /// Runs the session's machine until its connection ends.

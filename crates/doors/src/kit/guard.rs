@@ -9,18 +9,17 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 use sockets::{Share, Shares};
 
-use super::Api;
 use super::failure::Failure;
-use super::rate_limits;
+use super::{Kit, rate_limits};
 use crate::door::Visitor;
 use crate::roles::{Role, role_of};
 
 /// Rejects callers without the required role.
-pub(super) async fn check_role(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(crate) async fn check_role(State(kit): State<Kit>, request: Request, next: Next) -> Response {
     // A request that matches no route is for a file of the page.
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let role = route.map_or(Role::Read, |route| role_of(request.method().as_str(), route));
-    if api.access.admits(role, request.headers()) {
+    if kit.access.admits(role, request.headers()) {
         next.run(request).await
     } else {
         Failure::unauthorized(role).into_response()
@@ -28,8 +27,8 @@ pub(super) async fn check_role(State(api): State<Api>, request: Request, next: N
 }
 
 /// Tells browsers which pages of other origins may read the answers, and answers their preflights.
-pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -> Response {
-    let origin = request.headers().get(header::ORIGIN).filter(|origin| api.pages.is_listed(origin));
+pub(crate) async fn cors(State(kit): State<Kit>, request: Request, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN).filter(|origin| kit.pages.is_listed(origin));
     let Some(origin) = origin.cloned() else { return next.run(request).await };
     let asks = request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response = match request.method() == Method::OPTIONS && asks {
@@ -53,25 +52,25 @@ pub(crate) async fn cors(State(api): State<Api>, request: Request, next: Next) -
 /// Rejects foreign host names and origins, and limits concurrent requests, fairly by address. The body is read first,
 /// so that a slow sender blocks nobody.
 pub(crate) async fn guard(
-    State(api): State<Api>,
+    State(kit): State<Kit>,
     Extension(visitor): Extension<Visitor>,
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = guarded(&api, &visitor, request, next).await;
-    api.rates.tell(visitor.address, &mut response);
+    let mut response = guarded(&kit, &visitor, request, next).await;
+    kit.rates.tell(visitor.address, &mut response);
     response
 }
 
-async fn guarded(api: &Api, visitor: &Visitor, request: Request, next: Next) -> Response {
-    if let Err(failure) = api.pages.check(request.headers()) {
+async fn guarded(kit: &Kit, visitor: &Visitor, request: Request, next: Next) -> Response {
+    if let Err(failure) = kit.pages.check(request.headers()) {
         return failure.into_response();
     }
-    let (request, _room) = match read_body(api, visitor, request).await {
+    let (request, _room) = match read_body(kit, visitor, request).await {
         Ok(read) => read,
         Err(failure) => return failure.into_response(),
     };
-    let Some(_share) = api.rates.requests.take(visitor.address, 1) else {
+    let Some(_share) = kit.rates.requests.take(visitor.address, 1) else {
         let message = "too many requests at once, of all or of this address; try again shortly";
         return Failure::busy("too_many_requests", message).into_response();
     };
@@ -81,8 +80,8 @@ async fn guarded(api: &Api, visitor: &Visitor, request: Request, next: Next) -> 
 }
 
 /// Reads the body of a request. Its bytes count towards the limit of all bodies as they arrive.
-async fn read_body(api: &Api, visitor: &Visitor, request: Request) -> Result<(Request, Option<Share>), Failure> {
-    let http = &api.settings;
+async fn read_body(kit: &Kit, visitor: &Visitor, request: Request) -> Result<(Request, Option<Share>), Failure> {
+    let http = &kit.settings;
     let (head, body) = request.into_parts();
     let (mut body, mut bytes, mut room) = (body.into_data_stream(), Vec::new(), None);
     let read = async {
@@ -91,7 +90,7 @@ async fn read_body(api: &Api, visitor: &Visitor, request: Request) -> Result<(Re
             if bytes.len() + part.len() > http.body_bytes {
                 return Err(Failure::too_large());
             }
-            if !take_more(&api.rates.bytes, visitor, &mut room, part.len() as u64) {
+            if !take_more(&kit.rates.bytes, visitor, &mut room, part.len() as u64) {
                 let message = "too many bytes at once, of all or of this address; try again shortly";
                 return Err(Failure::busy("too_many_bytes", message));
             }

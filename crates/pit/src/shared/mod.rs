@@ -1,5 +1,8 @@
 //! What the thread of the root shares with the doors.
 
+mod desk;
+mod sessions;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,10 +20,11 @@ use venue::{
 
 use crate::chain::{ChainTerms, HeardBlock, VenueChain};
 use crate::clock::clock_ms;
-use crate::edge::{DeskInput, DeskSender};
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
+pub(crate) use desk::{DeskInput, DeskSender};
+pub(crate) use sessions::{Attaching, refusal_of};
 
 /// Inputs that wait for the root's thread; further ones are refused.
 pub(crate) const INPUTS: usize = 16_384;

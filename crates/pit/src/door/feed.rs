@@ -8,8 +8,8 @@ use protocols::mold::HEADER;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-use super::state::NextPacket;
 use crate::clock::clock_ms;
+use crate::feed::NextPacket;
 use crate::shared::PitShared;
 
 /// A heartbeat comes so often.
