@@ -1,5 +1,5 @@
-//! What both interfaces, HTTP and Ethereum's JSON-RPC, have: the node behind them, turns and limits of their clients, the
-//! checks of every request, and failures.
+//! What both interfaces, HTTP and Ethereum's JSON-RPC, have: the node behind them, turns and limits of their clients,
+//! the checks of every request, and failures.
 
 mod ending;
 mod failure;
