@@ -1,10 +1,10 @@
 //! Edits of accounts, which blocks of a developers' chain may contain.
 //!
 //! An edit is in the section of Ethereum transactions, as bytes that begin with a type that Ethereum does not use
-//! ([`EDIT_TYPE`](crate::contracts::EDIT_TYPE)). So blocks stay the only source of state; replays, roots and proofs need no
-//! knowledge of edits, and no format changes. A chain whose genesis does not set `developers` treats such bytes as an
-//! invalid transaction: no validator votes for a sub-block that contains them, and a block that contains them skips
-//! them.
+//! ([`EDIT_TYPE`](crate::contracts::EDIT_TYPE)). So blocks stay the only source of state; replays, roots and proofs
+//! need no knowledge of edits, and no format changes. A chain whose genesis does not set `developers` treats such
+//! bytes as an invalid transaction: no validator votes for a sub-block that contains them, and a block that contains
+//! them skips them.
 //!
 //! Edits are applied before the transactions of their block. They have no receipt and cost nothing. An edit that
 //! cannot be made changes nothing and is listed as skipped.
