@@ -94,7 +94,7 @@ impl Crate {
             for of in &module.impls {
                 let imports = module.used.iter().filter(|path| path.last() == Some(of));
                 let globs = module.used.iter().filter(|path| self.0.contains_key(*path));
-                let whole = globs.map(|path| [path.as_slice(), &[of.clone()]].concat());
+                let whole = globs.map(|path| [path.as_slice(), std::slice::from_ref(of)].concat());
                 let paths: Vec<Names> = imports.cloned().chain(whole).collect();
                 let is_its = |file: &&Names| self.0[*file].defined.contains(of);
                 let found = paths.iter().filter_map(|path| self.file_of(path, 8)).find(is_its);
