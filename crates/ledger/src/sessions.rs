@@ -84,6 +84,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use primitives::operations::Signers;
 use primitives::{
     Address, Amount, AssetId, Body, Height, Operation, SESSION_SLOTS_MAX, Sequence, SessionOperation, SessionScope,
     SessionSlot, SessionTerms, SignedBy, Transaction, number_in_slot, slot_of,
@@ -334,8 +335,12 @@ impl Ledger {
             _ => {}
         }
         session.window.check(number_in_slot(body.sequence))?;
+        match body.operation.row().signer {
+            Signers::Owner | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
+            Signers::Trading => self.check_trader(session)?,
+            Signers::Cancelling => {}
+        }
         match &body.operation {
-            Operation::Cancel(_) => Ok(()),
             Operation::Session(operation) => match **operation {
                 SessionOperation::Alive { through: 0, .. } => Ok(()),
                 SessionOperation::Alive { slot: of, .. } if of == slot && session.scope == SessionScope::Trade => {
@@ -343,12 +348,8 @@ impl Ledger {
                 }
                 _ => Err(Refusal::SESSION_SCOPE),
             },
-            Operation::CreateOffer { .. } | Operation::Exact { .. } => self.check_trader(session),
-            Operation::Replace(replace) => {
-                self.check_trader(session)?;
-                if slot_of(replace.old.offer) == slot { Ok(()) } else { Err(Refusal::SESSION_REPLACES) }
-            }
-            _ => Err(Refusal::SESSION_SCOPE),
+            Operation::Replace(replace) if slot_of(replace.old.offer) != slot => Err(Refusal::SESSION_REPLACES),
+            _ => Ok(()),
         }
     }
 
