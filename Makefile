@@ -13,7 +13,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy api-reference bench bench-papers soak clean
+.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy operations api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -210,6 +210,9 @@ tidy:
 	  $(CARGO) deny --log-level error check licenses bans sources && \
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
 	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
+
+operations: ## Renew what follows from the table of operations: in docs/specification.md and in the clients
+	WALRAS_WRITE_OPERATIONS=1 $(CARGO) test --quiet --locked -p primitives --test generated
 
 api-reference: ## Renew the reference in docs/api.md from the handlers and bodies
 	$(CARGO) test --quiet --locked -p doors --lib write_reference -- --ignored

@@ -38,7 +38,7 @@ enum Flood {
     Quiet,
     /// Stops of session keys, by the hundred.
     Stops,
-    /// Exact orders that nothing meets.
+    /// Orders for an exact amount that nothing meets.
     Exacts,
     /// Offers, and cancels of each.
     Cancels,
@@ -191,15 +191,17 @@ fn wave(flood: Flood, network: &Digest, height: u64, sequences: &mut [Sequence])
 }
 
 fn operation_of(flood: Flood, sequence: Sequence) -> Operation {
-    let (sell, buy, client) = (AssetId(2), AssetId(3), ClientId::NONE);
+    let (sell, buy) = (AssetId(2), AssetId(3));
     match flood {
         Flood::Stops => Operation::Session(Box::new(SessionOperation::Alive { slot: 1, through: 0 })),
-        Flood::Exacts => Operation::Exact { sell, buy, side: ExactSide::Sell, units: 5_000, bound: 1 << 40, client },
+        Flood::Exacts => Operation::exact(sell, buy, ExactSide::Sell, 5_000, 1 << 40),
         _ if sequence.is_multiple_of(2) => {
             let offer = OfferPlace { sell, buy, limit: far(), offer: sequence - 1 };
             Operation::Cancel(vec![offer].into())
         }
-        _ => Operation::CreateOffer { sell, buy, amount: 5_000, limit: far(), life: Life::Rests, client },
+        _ => {
+            Operation::CreateOffer { sell, buy, amount: 5_000, limit: far(), life: Life::Rests, client: ClientId::NONE }
+        }
     }
 }
 

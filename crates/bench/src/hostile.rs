@@ -330,7 +330,7 @@ impl Maker<'_> {
         };
         let (units, bound) = (units.min(1e11) as u64, bound.clamp(1.0, 1e11) as u64);
         let account = self.account(sell);
-        let exact = Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE };
+        let exact = Operation::exact(sell, buy, side, units, bound);
         block.push(self.trading.population.act(account, exact));
     }
 

@@ -9,7 +9,6 @@ use primitives::{
 };
 use serde::Deserialize;
 
-use super::operations::operation;
 use super::unsigned::{SIGNATURE, unsigned, whole};
 use super::{Api, number, parse};
 use crate::json::{self, ErrorBody, OperationBody, TypedDataBody};
@@ -29,7 +28,6 @@ pub(super) struct Wanted {
     sequence: Option<Number>,
     /// The last height at which it may count.
     until: Option<Number>,
-    #[serde(deserialize_with = "operation")]
     operation: OperationBody,
 }
 
@@ -60,7 +58,7 @@ pub(super) fn wanted_body(
     let account: Address = parse("account", &wanted.account)?;
     let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
     let sequence = sequence.unwrap_or_else(|| next_sequence(api, &account, key));
-    let operation = api.operation(wanted.operation)?;
+    let operation = api.operation(&wanted.operation)?;
     let views = api.published().views();
     let (chain, network) = (views.outline().chain, views.outline().validators.terms.network);
     let until = wanted.until.map(|asked| asked.read("until")).transpose()?;

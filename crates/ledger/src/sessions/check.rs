@@ -1,5 +1,6 @@
 //! Which transactions of session keys count, and in which order those of an account stand.
 
+use primitives::operations::Signers;
 use primitives::{
     Body, Height, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy, Transaction,
     number_in_slot, slot_of,
@@ -63,8 +64,12 @@ impl SessionRules<'_> {
             _ => {}
         }
         session.window.check(number_in_slot(body.sequence))?;
+        match body.operation.row().signer {
+            Signers::Owner | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
+            Signers::Trading => self.check_trader(session)?,
+            Signers::Cancelling => {}
+        }
         match &body.operation {
-            Operation::Cancel(_) => Ok(()),
             Operation::Session(operation) => match **operation {
                 SessionOperation::Alive { through: 0, .. } => Ok(()),
                 SessionOperation::Alive { slot: of, .. } if of == slot && session.scope == SessionScope::Trade => {
@@ -72,12 +77,8 @@ impl SessionRules<'_> {
                 }
                 _ => Err(Refusal::SESSION_SCOPE),
             },
-            Operation::CreateOffer { .. } | Operation::Exact { .. } => self.check_trader(session),
-            Operation::Replace(replace) => {
-                self.check_trader(session)?;
-                if slot_of(replace.old.offer) == slot { Ok(()) } else { Err(Refusal::SESSION_REPLACES) }
-            }
-            _ => Err(Refusal::SESSION_SCOPE),
+            Operation::Replace(replace) if slot_of(replace.old.offer) != slot => Err(Refusal::SESSION_REPLACES),
+            _ => Ok(()),
         }
     }
 

@@ -106,22 +106,25 @@ fn the_architecture_names_every_dependency() {
     assert!(unnamed.is_empty(), "not named in ARCHITECTURE.md: {unnamed:?}");
 }
 
-/// Every source file of the workspace, by its path from the root.
-fn sources() -> Vec<(String, String)> {
-    fn walk(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                if path.file_name().is_some_and(|name| name != "target" && name != ".venv") {
-                    walk(&path, found);
-                }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
+/// The files of a kind in a folder and the folders in it.
+fn files(folder: &Path, kind: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target" && name != ".venv" && name != "node_modules") {
+                found.extend(files(&path, kind));
             }
+        } else if path.extension().is_some_and(|extension| extension == kind) {
+            found.push(path);
         }
     }
-    let mut found = Vec::new();
-    ["crates", "sdk"].iter().for_each(|folder| walk(&root().join(folder), &mut found));
+    found
+}
+
+/// Every source file of the workspace, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let mut found: Vec<_> = ["crates", "sdk"].iter().flat_map(|folder| files(&root().join(folder), "rs")).collect();
     found.sort();
     let read = |path: std::path::PathBuf| {
         let name = path.strip_prefix(root()).expect("below the root").display().to_string();
@@ -264,6 +267,36 @@ fn no_public_type_has_the_name_of_another() {
     let shared = |name: &str| SHARED_NAMES.iter().any(|(known, _)| *known == name);
     let twice: Vec<_> = names.into_iter().filter(|(name, files)| files.len() > 1 && !shared(name)).collect();
     assert!(twice.is_empty(), "{twice:#?}");
+}
+
+/// The most files that name one operation: where it is declared and described, what it does, its words, its command,
+/// and the sources that are generated for clients.
+const FILES_OF_AN_OPERATION: usize = 12;
+
+/// A new operation touches as many files as a plain one stands in; the laboratory and tests aside.
+#[test]
+fn an_operation_stands_in_few_files() {
+    let tree = |folder: &str| ["rs", "py", "ts"].iter().flat_map(|kind| files(&root().join(folder), kind)).collect();
+    let all: Vec<std::path::PathBuf> = ["crates", "sdk/python/python", "sdk/typescript/src", "web/src"]
+        .into_iter()
+        .flat_map(|folder| -> Vec<_> { tree(folder) })
+        .filter(|path| {
+            !["bench", "sim", "lab", "tests"].iter().any(|part| path.components().any(|c| c.as_os_str() == *part))
+        })
+        .collect();
+    for words in [["Burn", "burn"], ["Unstake", "unstake"]] {
+        let naming = |path: &&std::path::PathBuf| {
+            let text = std::fs::read_to_string(path).expect("text");
+            let has = |word: &str| {
+                [format!("Operation::{word} "), format!("\"{word}\""), format!("class {word}(")]
+                    .iter()
+                    .any(|form| text.contains(form.as_str()))
+            };
+            words.iter().any(|word| has(word))
+        };
+        let named: Vec<_> = all.iter().filter(naming).collect();
+        assert!(named.len() <= FILES_OF_AN_OPERATION, "{words:?}: {} files: {named:#?}", named.len());
+    }
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl World {
         let refusal: Option<Refusal> = self.venues.check(sender, operation).err();
         match refusal.is_none() == permits {
             true => Ok(permits),
-            false => Err(format!("{}: the model says {permits}, the place {refusal:?}", operation.name())),
+            false => Err(format!("{operation:?}: the model says {permits}, the place {refusal:?}")),
         }
     }
 
