@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CometBFT with its key-value store under its own load generator, and `walras bench consensus`, in turn: four validators on
+# CometBFT with its key-value store under its own load generator, and `walras-lab bench consensus`, in turn: four validators on
 # this machine, blocks at least 50 ms apart, transactions of 250 bytes there and signed payments here, offered to all four.
 # Medians of several runs for each rate, with the processor time of the validators. Their store checks no signatures and
 # its transactions do nothing but set a key; ours are verified and applied, and the client's part counts for neither.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# exchange-core's whole pipeline (risk, matching, journal) and `walras bench venue --pipeline` on the same commands, in turn.
+# exchange-core's whole pipeline (risk, matching, journal) and `walras-lab bench venue --pipeline` on the same commands, in turn.
 # Theirs waits by yielding and by blocking in turn, and the better one counts. Both journal to one file system, WORK.
 # usage: peers/exchange-core/pipeline.sh [COMMANDS [RUNS]]
 set -euo pipefail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# FastPay's own benchmark and `walras bench payments-lane` in turn: four validators of one shard each and a load generator
+# FastPay's own benchmark and `walras-lab bench payments-lane` in turn: four validators of one shard each and a load generator
 # that signed everything beforehand, all on this machine. Medians of several runs, with the processor time of both sides.
 # Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
 # usage: peers/fastpay/run.sh FOLDER [PAYMENTS [RUNS [IN_FLIGHT]]]      (FOLDER: with the programs `server` and `client` of FastPay db39bb0)

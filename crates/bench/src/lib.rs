@@ -1,4 +1,4 @@
-//! Every measured claim of Walras, by one command each.
+//! Every measured claim of Walras, by one command each: the rows of [`registry`], and the exhibits of [`paper`].
 
 pub mod clearing;
 pub mod cluster;
@@ -26,6 +26,7 @@ pub mod payments;
 pub mod payments_lane;
 pub mod population;
 pub mod recovery;
+pub mod registry;
 pub mod scaling;
 pub mod settle;
 pub mod stm;

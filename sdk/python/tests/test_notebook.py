@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom: small, with the package alone, and on what `walras bench` has measured."""
+"""The notebook runs from top to bottom: small, with the package alone, and on what `walras-lab bench` has measured."""
 
 import json
 import os

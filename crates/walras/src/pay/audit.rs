@@ -1,4 +1,4 @@
-//! `walras audit`: proves from stores that the payment lane neither lost nor created money.
+//! `walras pay audit`: proves from stores that the payment lane neither lost nor created money.
 //!
 //! From the ledger: escrow = genesis backing + deposits − redemptions − verdicts, for each asset, where escrow is the
 //! issue minus what all accounts, offers, stakes and remainders hold. From validators' lane logs: every payment
@@ -23,8 +23,8 @@ use super::show::money;
 /// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or created.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  walras audit --home ./exchange
-  walras audit --home network/validator-0 --home network/validator-1 --home network/validator-2
+  walras pay audit --home ./exchange
+  walras pay audit --home network/validator-0 --home network/validator-1 --home network/validator-2
 
 The ledger is read from the first home, the lane's logs from all; 2f+1 of 3f+1 validators are needed. Nodes may be
 running. For homes of others, copies of `data/lane` suffice.")]
