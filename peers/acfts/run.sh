@@ -12,7 +12,7 @@ ip link set lo up
 acfts=$(realpath "${1:?a folder with acfts and its programs; see peers/README.md}")
 shift
 payments=${1:-20000} runs=${2:-3} clients=${3:-1200} seconds=${4:-30}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d)
 servers=() agents=
 end() { kill "${servers[@]}" $agents 2>/dev/null || true; }

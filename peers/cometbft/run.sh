@@ -8,7 +8,7 @@ set -euo pipefail
 version=v0.38.26
 here=$(cd "$(dirname "$0")" && pwd)
 rates=${1:-1000,2000,4000} seconds=${2:-10} runs=${3:-3}
-walras=$(realpath "${WALRAS:-$here/../../target/release/walras}")
+walras=$(realpath "${WALRAS_LAB:-$here/../../target/release/walras-lab}")
 work=$(mktemp -d)
 nodes=()
 end() { [[ ${#nodes[@]} -eq 0 ]] || { kill "${nodes[@]}" && wait "${nodes[@]}"; } 2>/dev/null || true; nodes=(); }

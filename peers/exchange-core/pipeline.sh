@@ -5,7 +5,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 commands=${1:-300000} runs=${2:-5}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d "${WORK:-/tmp}/pipeline.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 

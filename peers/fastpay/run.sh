@@ -10,7 +10,7 @@ ip link set lo up
 bin=$(realpath "${1:?a folder with the programs server and client of FastPay; see peers/README.md}")
 shift
 payments=${1:-3000} runs=${2:-3} window=${3:-200}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d)
 servers=()
 end() { kill "${servers[@]}" 2>/dev/null || true; }

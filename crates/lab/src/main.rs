@@ -76,4 +76,13 @@ mod tests {
         }
         check(&command);
     }
+
+    #[test]
+    fn every_laboratory_command_of_the_readme_is_one() {
+        let lines = include_str!("../../../README.md").lines().filter_map(|line| line.strip_prefix("    "));
+        let asked =
+            lines.filter(|line| line.starts_with("walras-lab ")).map(|line| line.split(" #").next().unwrap_or(line));
+        let found: Vec<_> = asked.map(|line| Cli::try_parse_from(line.split_whitespace()).map(drop)).collect();
+        assert!(found.len() > 5 && found.iter().all(Result::is_ok), "{found:?}");
+    }
 }

@@ -43,6 +43,13 @@ fn a_seed_is_replayed_to_the_same_trace() {
 }
 
 #[test]
+fn sim_edge_runs_seeds_and_counts_what_happened() {
+    let report = json(&good(lab().args(["sim", "--edge", "--seeds", "2", "--json"]).output()));
+    assert_eq!((&report["seeds"], &report["failures"]), (&2.into(), &serde_json::json!([])));
+    assert!(report["shown"].as_u64() > Some(1_000), "{report}");
+}
+
+#[test]
 fn tables_of_papers_are_listed_written_and_put_into_documents() {
     let list = json(&good(lab().args(["bench", "--list", "--json"]).output()));
     let rows = list["rows"].as_array().expect("rows");

@@ -32,8 +32,8 @@ pub enum EdgeMember {
     Proxy(ProxyCommand),
     /// Run gateways of a venue's market edge.
     Gateway(GatewayCommand),
-    /// The sample market maker as a remote strategy: reads what `walras edge gateway --feed` prints, and writes the orders
-    /// that `walras edge gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
+    /// The sample market maker as a remote strategy: reads what `walras edge gateway --feed` prints, and writes the
+    /// orders that `walras edge gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
     #[command(after_help = "Example:
   mkfifo orders
   walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed --orders < orders \\

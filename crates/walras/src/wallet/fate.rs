@@ -126,56 +126,6 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
         (OperationBody::Pay { to, asset, amount }, _) => format!("paid {} to {to}", assets.money(amount, asset)),
         (OperationBody::Issue { to, asset, amount }, _) => format!("issued {} to {to}", assets.money(amount, asset)),
         (OperationBody::Burn { asset, amount }, _) => format!("burnt {}", assets.money(amount, asset)),
-        (
-            OperationBody::CreateOffer { sell, buy, .. },
-            Some(OutcomeBody::Offered { sold, bought, left, returned, why }),
-        ) => {
-            format!(
-                "sold {} for {}; {} rests, {} returned ({})",
-                assets.money(sold, sell),
-                assets.money(bought, buy),
-                assets.money(left, sell),
-                assets.money(returned, sell),
-                why.replace('_', " ")
-            )
-        }
-        (
-            OperationBody::Replace { sell, buy, offer, .. },
-            Some(OutcomeBody::Replaced { remained, sold, bought, left, returned, why }),
-        ) => {
-            format!(
-                "replaced offer {offer}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
-                assets.money(remained, sell),
-                assets.money(sold, sell),
-                assets.money(bought, buy),
-                assets.money(left, sell),
-                assets.money(returned, sell),
-                why.replace('_', " ")
-            )
-        }
-        (OperationBody::Exact { sell, buy, .. }, Some(OutcomeBody::Exact { sold, bought, returned, why })) => {
-            let returned = assets.money(returned, sell);
-            match why.as_ref() {
-                "filled" => {
-                    let (sold, bought) = (assets.money(sold, sell), assets.money(bought, buy));
-                    format!("sold {sold} for {bought}; {returned} returned")
-                }
-                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
-            }
-        }
-        (
-            OperationBody::OpenPool { a, b, .. } | OperationBody::Provide { a, b, .. },
-            Some(OutcomeBody::Pooled { a: paid_a, b: paid_b, shares }),
-        ) => {
-            format!("paid {} and {} for {shares} shares of the pool", assets.money(paid_a, a), assets.money(paid_b, b))
-        }
-        (OperationBody::Leave { a, b, .. }, Some(OutcomeBody::Pooled { a: got_a, b: got_b, shares })) => {
-            format!(
-                "received {} and {} for {shares} shares of the pool",
-                assets.money(got_a, a),
-                assets.money(got_b, b)
-            )
-        }
         (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
@@ -187,8 +137,67 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 .into()
         }
         (OperationBody::Venue(operation), _) => at_venue(operation, assets),
-        (other, _) => format!("{} applied", other.name().replace('_', " ")),
+        (operation, Some(outcome)) => traded(operation, outcome, assets).unwrap_or_else(|| applied(operation)),
+        (operation, None) => applied(operation),
     }
+}
+
+fn applied(operation: &OperationBody) -> String {
+    format!("{} applied", operation.name().replace('_', " "))
+}
+
+/// What an order or a pool brought; nothing is said of other operations.
+fn traded(operation: &OperationBody, outcome: &OutcomeBody, assets: &Assets) -> Option<String> {
+    Some(match (operation, outcome) {
+        (OperationBody::CreateOffer { sell, buy, .. }, OutcomeBody::Offered { sold, bought, left, returned, why }) => {
+            format!(
+                "sold {} for {}; {} rests, {} returned ({})",
+                assets.money(sold, sell),
+                assets.money(bought, buy),
+                assets.money(left, sell),
+                assets.money(returned, sell),
+                why.replace('_', " ")
+            )
+        }
+        (
+            OperationBody::Replace { sell, buy, offer, .. },
+            OutcomeBody::Replaced { remained, sold, bought, left, returned, why },
+        ) => {
+            format!(
+                "replaced offer {offer}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
+                assets.money(remained, sell),
+                assets.money(sold, sell),
+                assets.money(bought, buy),
+                assets.money(left, sell),
+                assets.money(returned, sell),
+                why.replace('_', " ")
+            )
+        }
+        (OperationBody::Exact { sell, buy, .. }, OutcomeBody::Exact { sold, bought, returned, why }) => {
+            let returned = assets.money(returned, sell);
+            match why.as_ref() {
+                "filled" => {
+                    let (sold, bought) = (assets.money(sold, sell), assets.money(bought, buy));
+                    format!("sold {sold} for {bought}; {returned} returned")
+                }
+                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
+            }
+        }
+        (
+            OperationBody::OpenPool { a, b, .. } | OperationBody::Provide { a, b, .. },
+            OutcomeBody::Pooled { a: paid_a, b: paid_b, shares },
+        ) => {
+            format!("paid {} and {} for {shares} shares of the pool", assets.money(paid_a, a), assets.money(paid_b, b))
+        }
+        (OperationBody::Leave { a, b, .. }, OutcomeBody::Pooled { a: got_a, b: got_b, shares }) => {
+            format!(
+                "received {} and {} for {shares} shares of the pool",
+                assets.money(got_a, a),
+                assets.money(got_b, b)
+            )
+        }
+        _ => return None,
+    })
 }
 
 fn at_venue(operation: &VenueOperationBody, assets: &Assets) -> String {

@@ -49,7 +49,7 @@ use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
 use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
-use ledger::{BlockReceipts, Genesis, Ledger};
+use ledger::{Batch, BlockReceipts, Genesis, Ledger};
 use node::{Replay, restore};
 use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
@@ -201,6 +201,35 @@ struct History<'a> {
     rows: BTreeMap<&'static str, u64>,
 }
 
+/// Writes a row per fill of an offer.
+fn write_trades(
+    (height, time_ms): (u64, u64),
+    batch: &Batch,
+    (symbols, assets): (&Symbols, &AssetCells),
+    table: &mut Table,
+) -> anyhow::Result<()> {
+    let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
+    for fill in &batch.fills {
+        table.push([
+            height.into(),
+            time_ms.into(),
+            Cell::Text(symbols.get(fill.pair.sell).into()),
+            Cell::Text(symbols.get(fill.pair.buy).into()),
+            fill.sold.into(),
+            fill.bought.into(),
+            fill.left.into(),
+            fill.returned.into(),
+            Cell::Real(value(fill.pair.sell) / value(fill.pair.buy)),
+            Cell::Text(fill.place.limit.to_string()),
+            Cell::Text(fill.place.account.to_string()),
+            fill.place.id.into(),
+            assets.decimals(fill.pair.sell),
+            assets.decimals(fill.pair.buy),
+        ])?;
+    }
+    Ok(())
+}
+
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
         let assets = AssetCells(Ledger::new(genesis)?.assets().to_vec());
@@ -282,36 +311,19 @@ impl<'a> History<'a> {
         let exacts = batch.exacts.iter().flat_map(|trade| [trade.pair.sell, trade.pair.buy]);
         let pools = batch.pools.iter().flat_map(|fill| [fill.pool.a, fill.pool.b]);
         let traded: BTreeSet<AssetId> = offers.chain(exacts).chain(pools).collect();
-        for (number, valuation) in batch.valuations.iter().enumerate() {
+        let valuations = batch.valuations.iter().zip((0..).map(AssetId));
+        for (valuation, asset) in valuations {
             files.prices.push([
                 height.into(),
                 time(),
-                Cell::Text(self.symbols.get(AssetId(number as u32)).into()),
+                Cell::Text(self.symbols.get(asset).into()),
                 Cell::Text(valuation.to_string()),
                 Cell::Real(valuation.to_f64()),
-                self.assets.decimals(AssetId(number as u32)),
-                Cell::Flag(traded.contains(&AssetId(number as u32))),
+                self.assets.decimals(asset),
+                Cell::Flag(traded.contains(&asset)),
             ])?;
         }
-        let value = |asset: AssetId| batch.valuations[asset.0 as usize].to_f64();
-        for fill in &batch.fills {
-            files.trades.push([
-                height.into(),
-                time(),
-                Cell::Text(self.symbols.get(fill.pair.sell).into()),
-                Cell::Text(self.symbols.get(fill.pair.buy).into()),
-                fill.sold.into(),
-                fill.bought.into(),
-                fill.left.into(),
-                fill.returned.into(),
-                Cell::Real(value(fill.pair.sell) / value(fill.pair.buy)),
-                Cell::Text(fill.place.limit.to_string()),
-                Cell::Text(fill.place.account.to_string()),
-                fill.place.id.into(),
-                self.assets.decimals(fill.pair.sell),
-                self.assets.decimals(fill.pair.buy),
-            ])?;
-        }
+        write_trades((height, block.time_ms), batch, (&self.symbols, &self.assets), &mut files.trades)?;
         files.orders.write(block, &receipts, &self.assets)?;
         if let Some(pools) = &mut files.pools {
             write_pool_trades((height, block.time_ms), batch, &self.assets, pools)?;
