@@ -34,7 +34,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
 use crate::daily::{HistoryError, history};
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
 
 /// A set of books.
 #[derive(Clone, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterSettings, resting, transactions};
 use crate::impostor::Impostor;
-use crate::registry::{BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement, validators};
+use crate::measurement::{BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement, validators};
 use crate::switch::{SwitchLink, between_regions};
 
 /// What to measure.

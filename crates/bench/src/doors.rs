@@ -23,7 +23,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::exchange::Error;
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 
 /// A node's doors as users meet them: orders until their fill, replacements beside new orders, readers of a book that
 /// changes all the time, the page.

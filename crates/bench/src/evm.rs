@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use stm::{Tuning, Workers};
 
 use crate::consensus::processor;
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file, threads};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file, threads};
 use crate::scaling::median;
 use ::clearing::workload::Seeded;
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use crate::consensus::percentiles;
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::scaling::median;
 
 /// A node's Ethereum interfaces: transfers through JSON-RPC and the binary intake, calls under load, logs.

@@ -24,8 +24,8 @@ use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
 use self::samples::{Clock, Kind, Sample, Samples, milliseconds};
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
-use crate::registry::{BenchFolder, BenchResult, BenchSteps, Measurement, ascending, count, threads};
 use crate::scaling::{ByThreads, amdahl, pools, resident_json};
 use crate::trading::Trading;
 

@@ -8,8 +8,8 @@ use ledger::{Ledger, Signatures};
 use primitives::{AssetId, Operation};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, ascending, count, threads};
 use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use sockets::Client;
 
 use crate::cluster::{Cluster, ClusterSettings, signed, trader};
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement};
 
 /// Honest clients.
 const CLIENTS: u64 = 8;

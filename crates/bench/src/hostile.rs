@@ -23,8 +23,8 @@ use ledger::{LEAST_UNITS, Ledger, Roots, Signatures};
 use primitives::{AssetId, ClientId, ExactSide, Life, Operation, Price, Transaction};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::population::{Population, Unsigned, block};
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;
 

@@ -10,7 +10,7 @@ use ::clearing::workload::Seeded;
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
 use serde_json::{Value, json};
 
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
 use crate::scaling::median;
 
 /// Where resting orders are.

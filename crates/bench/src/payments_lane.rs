@@ -37,7 +37,7 @@ use crate::consensus::processor;
 use crate::exchange::Error;
 use crate::lane_attacks::{LaneAttack, LaneAttackOptions};
 use crate::lane_rows::{self, Item, LaneRowsOptions, cpu};
-use crate::registry::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]

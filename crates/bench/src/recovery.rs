@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
 use crate::exchange::Error;
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 use crate::population::{Population, block};
-use crate::registry::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 use crate::scaling::{median, resident_json};
 use crate::trading::Trading;
 

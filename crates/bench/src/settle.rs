@@ -12,7 +12,7 @@ use primitives::venue::{
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use serde_json::{Value, json};
 
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::scaling::median;
 
 /// Settles of continuous markets on the ledger, against their signatures, payments, checkpoints, and no venue.

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use stm::{Blocked, TransactionView, Tuning, Vm, Workers};
 
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
 use crate::scaling::median;
 use ::clearing::workload::Seeded;
 

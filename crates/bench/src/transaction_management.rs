@@ -25,7 +25,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::cluster::{Cluster, ClusterSettings, transactions};
 use crate::consensus::{percentiles, wait_until, wire};
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 
 /// Transaction management with each of its measures switched off in turn: one validator validates, sub-block by
 /// sub-block, bodies and receipts are cached when written.

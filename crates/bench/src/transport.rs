@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-use crate::registry::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
 use sockets::free_address;

@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use bench::measurement::BenchShown;
 use bench::paper::exhibit::Paper;
-use bench::registry::{BENCHES, BenchRow, BenchShown};
+use bench::registry::{BENCHES, BenchRow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use bench::measurement::{ascending, threads};
 use bench::paper::document;
 use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
-use bench::registry::{ascending, threads};
 use clap::{Args, Command};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use ::sim::{
     Failure, FoundMistake, LaneOptions, LaneReport, MarketOptions, MarketReport, SimOptions, SimReport, crash_points,
     found, run, run_lane, run_market,
 };
-use bench::registry::BenchEngine;
+use bench::measurement::BenchEngine;
 use consensus::Protocol;
 use fairnet::sim::{EdgeReport, EdgeSetup, run_edge};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
   walras-lab sim --seeds 200           # seeds 0 to 199
   walras-lab sim --seed 17             # that one again
   walras-lab sim --seeds 200 --json
-  walras-lab sim --consensus --seeds 200   # a network of validators: broken links, kills, lost logs, Byzantine validators
+  walras-lab sim --consensus --seeds 200   # a network of validators: broken links, kills, lost logs, Byzantine ones
   walras-lab sim --consensus --engine tendermint --seeds 200   # the same, with the other engine
   walras-lab sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
   walras-lab sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions

@@ -4,17 +4,7 @@
 //! **Invariant**: a reader that is slow or gone, and a full disk, neither delay a command's work nor make it panic.
 //! Exit codes are 0 (done), 1 (a negative answer, which has been printed, or an error) and 2 (wrong usage).
 
-mod figures;
-pub mod output;
-mod tables;
-mod usage;
-
-use std::process::ExitCode;
-
-pub use figures::print_figures;
-pub use tables::text;
-pub use usage::is_coloured;
-
+// Before the modules, which print by them, too.
 /// Prints a line of the result. The standard macro panics where its text cannot be written; this does not.
 #[macro_export]
 macro_rules! println {
@@ -33,6 +23,17 @@ macro_rules! print {
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::output::note(format_args!($($text)*)) };
 }
+
+mod figures;
+pub mod output;
+mod tables;
+mod usage;
+
+use std::process::ExitCode;
+
+pub use figures::print_figures;
+pub use tables::text;
+pub use usage::is_coloured;
 
 /// What is logged unless more is asked for: the round logic of the engine tendermint logs every vote.
 pub const WARNINGS: &str = "warn,arc_malachitebft=error";

@@ -33,7 +33,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use self::loads::{Plan, Program, program};
 use crate::cluster::{Cluster, ClusterSettings};
 use crate::consensus::wait_until;
-use crate::registry::{self, BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement};
+use crate::measurement::{self, BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement};
 use crate::transaction_management::{in_seconds, quantiles};
 
 /// All loads, by the names of their files.
@@ -60,7 +60,7 @@ pub struct DiabloOptions {
     #[arg(long, default_value = "../shared/data/diablo")]
     pub data: PathBuf,
     /// Validators.
-    #[arg(long, default_value_t = 4, value_parser = registry::validators())]
+    #[arg(long, default_value_t = 4, value_parser = measurement::validators())]
     pub validators: usize,
     /// Accounts that send.
     #[arg(long, default_value_t = 2_048, value_parser = clap::value_parser!(u64).range(1..))]

@@ -295,13 +295,9 @@ impl WalletCommand {
         match self {
             WalletCommand::New { key, passphrase } => {
                 let public = keystore::create(&key, &passphrase)?.public();
-                print_key(json, &key, &public.address(), Some(&public));
-                Ok(ExitCode::SUCCESS)
+                Ok(print_key(json, &key, &public.address(), Some(&public)))
             }
-            WalletCommand::Address { key } => {
-                print_key(json, &key, &keystore::address(&key)?, None);
-                Ok(ExitCode::SUCCESS)
-            }
+            WalletCommand::Address { key } => Ok(print_key(json, &key, &keystore::address(&key)?, None)),
             WalletCommand::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
             WalletCommand::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
             WalletCommand::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
@@ -323,8 +319,7 @@ impl WalletCommand {
                 sender.send(json, |server, account, assets| {
                     let (old, remains, decimals) = resting(server, account, assets, offer)?;
                     let amount = to_units(&amount, decimals[0])?;
-                    let limit = to_unit_price(limit, decimals[0], decimals[1])?;
-                    let client = client.unwrap_or_default();
+                    let (limit, client) = (to_unit_price(limit, decimals[0], decimals[1])?, client.unwrap_or_default());
                     Ok(Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client })))
                 })
             }
@@ -348,12 +343,8 @@ impl WalletCommand {
                 let passphrase = passphrase.unwrap_or_else(|| sender.passphrase.clone());
                 let key = validator_key.unwrap_or_else(|| sender.key_file().to_path_buf());
                 sender.send(json, |server, account, assets| {
-                    let units = staked_units(&amount, assets)?;
                     let address = address.map_or_else(|| network_address(server, account), Ok)?;
-                    let chain = server.node().terms()?.chain;
-                    let address = with_link_key(&address, &key, &passphrase)?;
-                    let validator = keystore::open(&key, &passphrase)?;
-                    Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
+                    stake(server, account, staked_units(&amount, assets)?, &address, (&key, &passphrase))
                 })
             }
             WalletCommand::Unstake { amount, sender } => {
@@ -367,6 +358,20 @@ impl WalletCommand {
             WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| accusation(&evidence)),
         }
     }
+}
+
+/// Stakes units for the validator of a key at a network address.
+fn stake(
+    server: &Server,
+    account: &Address,
+    units: Amount,
+    address: &str,
+    (key, passphrase): (&Path, &Passphrase),
+) -> anyhow::Result<Operation> {
+    let chain = server.node().terms()?.chain;
+    let address = with_link_key(address, key, passphrase)?;
+    let validator = keystore::open(key, passphrase)?;
+    Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
 }
 
 /// The units and the limit of an offer that is large enough.
@@ -426,13 +431,12 @@ fn network_address(server: &Server, account: &Address) -> anyhow::Result<String>
     address.context("the registry has no address of this account's validator: give --address HOST:PORT")
 }
 
-fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) {
-    if json {
-        let public = public.map(ToString::to_string);
-        println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
-        return;
-    }
+fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) -> ExitCode {
     match public {
+        _ if json => {
+            let public = public.map(ToString::to_string);
+            println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
+        }
         // Only the address, for use by other commands.
         None => println!("{}", address.checked()),
         Some(public) => {
@@ -441,6 +445,7 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
             println!("Key file    {}", path.display());
         }
     }
+    ExitCode::SUCCESS
 }
 
 /// The account to look at. Its key's network is compared with the node's.

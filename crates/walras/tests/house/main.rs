@@ -66,18 +66,23 @@ fn locked() -> BTreeMap<String, Vec<String>> {
     packages
 }
 
-/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
-fn linked(name: &str) -> BTreeSet<String> {
+/// Dependencies that the manifest of a crate of the workspace names.
+fn named(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect("a manifest");
     let manifest: toml::Table = text.parse().expect("TOML");
-    let own = manifest["dependencies"].as_table().expect("a table").keys().cloned();
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    dependencies.into_iter().flat_map(toml::Table::keys).cloned().collect()
+}
+
+/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
+fn linked(name: &str) -> BTreeSet<String> {
     let (locked, workspace, mut found) = (locked(), built(), BTreeSet::new());
-    let mut next: Vec<String> = own.collect();
+    let mut next = named(name);
     while let Some(package) = next.pop() {
         if found.insert(package.clone()) {
             match workspace.contains_key(&package) {
                 // The lock file lists what tests of a crate need, too.
-                true => next.extend(linked(&package)),
+                true => next.extend(named(&package)),
                 false => next.extend(locked.get(&package).cloned().unwrap_or_default()),
             }
         }

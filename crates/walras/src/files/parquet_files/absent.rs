@@ -10,7 +10,7 @@ use crate::files::rows::{Columns, Problem, RowError};
 const ABSENT: &str = "this binary was built for a demo, without Parquet files: `make build` adds them";
 
 /// A table that is never made.
-pub struct Table {
+pub(crate) struct Table {
     pub count: u64,
     never: Infallible,
 }
@@ -32,7 +32,7 @@ impl Table {
 /// # Errors
 ///
 /// Always: this build has no reader.
-pub fn read<T>(
+pub(crate) fn read<T>(
     _file: File,
     path: &Path,
     _columns: Columns,

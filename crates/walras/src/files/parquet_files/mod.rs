@@ -9,7 +9,7 @@ mod read;
 mod write;
 
 #[cfg(not(feature = "parquet"))]
-pub use absent::{Table, read};
+pub(crate) use absent::{Table, read};
 #[cfg(feature = "parquet")]
 pub use {read::read, write::Table};
 
