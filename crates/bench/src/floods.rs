@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use sockets::Client;
 
 use crate::cluster::{Cluster, ClusterSettings, signed, trader};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement};
 
 /// Honest clients.
 const CLIENTS: u64 = 8;
@@ -59,6 +60,22 @@ impl Flood {
             Flood::Cancels => "offers and cancels",
             Flood::Forged => "forged copies",
         }
+    }
+}
+
+/// Honest payments beside floods of what quotas, turns and pace bound, at four validators.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  walras-lab bench floods --seconds 20 --json")]
+pub struct FloodsOptions {
+    /// Seconds of each flood.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+}
+
+impl Measurement for FloodsOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let directory = tempfile::tempdir()?;
+        Ok(BenchShown::Figures(run(directory.path(), self.seconds, say)?))
     }
 }
 

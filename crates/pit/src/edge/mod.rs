@@ -83,7 +83,7 @@ pub enum EdgeStartError {
     #[error("[venue] edge_listen: cannot listen on {0:?}: {1}; choose another address")]
     Listen([SocketAddr; 2], std::io::Error),
     /// The secret cannot be read.
-    #[error("[venue] edge_secret: {0:?}: {1}; make one with `walras fairnet secret`")]
+    #[error("[venue] edge_secret: {0:?}: {1}; make one with `walras edge secret`")]
     Secret(PathBuf, String),
     /// TLS cannot be used.
     #[error("[venue] edge_tls: {0}")]

@@ -122,42 +122,11 @@ fn sentence(fate: &Fate, assets: &Assets) -> String {
 fn in_words(body: &TransactionBody, assets: &Assets) -> String {
     let Some(operation) = &body.operation else { return "applied".into() };
     let text = |name: &str| operation.text(name);
-    let money = |units: &str, asset: &str| assets.money(units, &text(asset));
-    match (operation.text("type").as_str(), &body.outcome) {
-        ("pay", _) => format!("paid {} to {}", money(&text("amount"), "asset"), text("to")),
-        ("issue", _) => format!("issued {} to {}", money(&text("amount"), "asset"), text("to")),
-        ("burn", _) => format!("burnt {}", money(&text("amount"), "asset")),
-        (_, Some(OutcomeBody::Offered { sold, bought, left, returned, why })) => format!(
-            "sold {} for {}; {} rests, {} returned ({})",
-            money(sold, "sell"),
-            money(bought, "buy"),
-            money(left, "sell"),
-            money(returned, "sell"),
-            why.replace('_', " ")
-        ),
-        (_, Some(OutcomeBody::Replaced { remained, sold, bought, left, returned, why })) => format!(
-            "replaced offer {}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
-            text("offer"),
-            money(remained, "sell"),
-            money(sold, "sell"),
-            money(bought, "buy"),
-            money(left, "sell"),
-            money(returned, "sell"),
-            why.replace('_', " ")
-        ),
-        ("exact", Some(OutcomeBody::Exact { sold, bought, returned, why })) => {
-            let returned = money(returned, "sell");
-            match why.as_ref() {
-                "filled" => format!("sold {} for {}; {returned} returned", money(sold, "sell"), money(bought, "buy")),
-                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
-            }
-        }
-        ("leave", Some(OutcomeBody::Pooled { a, b, shares })) => {
-            format!("received {} and {} for {shares} shares of the pool", money(a, "a"), money(b, "b"))
-        }
-        (_, Some(OutcomeBody::Pooled { a, b, shares })) => {
-            format!("paid {} and {} for {shares} shares of the pool", money(a, "a"), money(b, "b"))
-        }
+    let amount = || assets.money(&text("amount"), &text("asset"));
+    match (text("type").as_str(), &body.outcome) {
+        ("pay", _) => format!("paid {} to {}", amount(), text("to")),
+        ("issue", _) => format!("issued {} to {}", amount(), text("to")),
+        ("burn", _) => format!("burnt {}", amount()),
         (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
@@ -169,8 +138,49 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
                 .into()
         }
         ("venue", _) => at_venue(operation, assets),
-        (other, _) => format!("{} applied", other.replace('_', " ")),
+        (name, outcome) => outcome
+            .as_ref()
+            .and_then(|outcome| traded(operation, outcome, assets))
+            .unwrap_or_else(|| format!("{} applied", name.replace('_', " "))),
     }
+}
+
+/// What an order or a pool brought; nothing is said of other operations.
+fn traded(operation: &OperationBody, outcome: &OutcomeBody, assets: &Assets) -> Option<String> {
+    let text = |name: &str| operation.text(name);
+    let money = |units: &str, asset: &str| assets.money(units, &text(asset));
+    Some(match outcome {
+        OutcomeBody::Offered { sold, bought, left, returned, why } => format!(
+            "sold {} for {}; {} rests, {} returned ({})",
+            money(sold, "sell"),
+            money(bought, "buy"),
+            money(left, "sell"),
+            money(returned, "sell"),
+            why.replace('_', " ")
+        ),
+        OutcomeBody::Replaced { remained, sold, bought, left, returned, why } => format!(
+            "replaced offer {}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
+            text("offer"),
+            money(remained, "sell"),
+            money(sold, "sell"),
+            money(bought, "buy"),
+            money(left, "sell"),
+            money(returned, "sell"),
+            why.replace('_', " ")
+        ),
+        OutcomeBody::Exact { sold, bought, returned, why } => {
+            let returned = money(returned, "sell");
+            match why.as_ref() {
+                "filled" => format!("sold {} for {}; {returned} returned", money(sold, "sell"), money(bought, "buy")),
+                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
+            }
+        }
+        OutcomeBody::Pooled { a, b, shares } => {
+            let does = if text("type") == "leave" { "received" } else { "paid" };
+            format!("{does} {} and {} for {shares} shares of the pool", money(a, "a"), money(b, "b"))
+        }
+        _ => return None,
+    })
 }
 
 fn at_venue(operation: &OperationBody, assets: &Assets) -> String {

@@ -66,18 +66,23 @@ fn locked() -> BTreeMap<String, Vec<String>> {
     packages
 }
 
-/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
-fn linked(name: &str) -> BTreeSet<String> {
+/// Dependencies that the manifest of a crate of the workspace names.
+fn named(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect("a manifest");
     let manifest: toml::Table = text.parse().expect("TOML");
-    let own = manifest["dependencies"].as_table().expect("a table").keys().cloned();
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    dependencies.into_iter().flat_map(toml::Table::keys).cloned().collect()
+}
+
+/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
+fn linked(name: &str) -> BTreeSet<String> {
     let (locked, workspace, mut found) = (locked(), built(), BTreeSet::new());
-    let mut next: Vec<String> = own.collect();
+    let mut next = named(name);
     while let Some(package) = next.pop() {
         if found.insert(package.clone()) {
             match workspace.contains_key(&package) {
                 // The lock file lists what tests of a crate need, too.
-                true => next.extend(linked(&package)),
+                true => next.extend(named(&package)),
                 false => next.extend(locked.get(&package).cloned().unwrap_or_default()),
             }
         }
@@ -94,6 +99,19 @@ fn clients_link_neither_the_ledger_nor_an_evm() {
         assert!(found.is_empty(), "{name} links {found:?}");
     }
     assert!(linked("ledger").contains("revm"), "what is looked for is found where it is");
+}
+
+/// What measures and simulates, and what only that needs.
+const LABORATORY: [&str; 5] = ["bench", "clarabel", "lab", "plotters", "sim"];
+
+#[test]
+fn the_product_links_no_laboratory() {
+    let linked_by = |name: &str| {
+        let linked = linked(name);
+        LABORATORY.into_iter().filter(|package| linked.contains(*package)).collect::<Vec<_>>()
+    };
+    assert_eq!(linked_by("walras"), [""; 0]);
+    assert_eq!(linked_by("lab"), ["bench", "clarabel", "plotters", "sim"], "what is looked for is found where it is");
 }
 
 #[test]
@@ -238,6 +256,43 @@ fn long_files_have_a_reason() {
     let long = sources().into_iter().filter(|(_, text)| text.lines().count() > LINES);
     let unlisted: Vec<String> = long.map(|(name, _)| name).filter(|name| !section.contains(name.as_str())).collect();
     assert!(unlisted.is_empty(), "{unlisted:?}");
+}
+
+/// The longest function of a command line: what is longer is a table, or several functions.
+const FUNCTION: usize = 60;
+
+/// The first lines of functions of more than so many lines; the text is formatted.
+fn long_functions(text: &str, most: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_function = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('(')).collect();
+        words
+            .iter()
+            .position(|word| *word == "fn")
+            .is_some_and(|at| words[..at].iter().all(|word| QUALIFIERS.contains(word)))
+    };
+    let length = |at: usize| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let ends = |line: &&str| line.len() == indent + 1 && line.trim_start() == "}";
+        lines[at..].iter().position(ends).map_or(1, |more| more + 1)
+    };
+    (0..lines.len()).filter(|at| is_function(lines[*at]) && length(*at) > most).map(|at| lines[at].trim()).collect()
+}
+
+/// What stands before `fn`.
+const QUALIFIERS: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
+
+#[test]
+fn functions_of_the_command_lines_are_short() {
+    let rooms = ["crates/walras/src/", "crates/lab/src/", "crates/terminal/src/"];
+    let sources = sources();
+    let of_rooms = sources.iter().filter(|(name, _)| rooms.iter().any(|room| name.starts_with(room)));
+    let found: Vec<_> = of_rooms
+        .flat_map(|(name, text)| long_functions(text, FUNCTION).into_iter().map(move |line| format!("{name}: {line}")))
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+    let text = "impl A {\n    pub fn long(\n        &self,\n    ) {\n        one();\n    }\n}\nfn short() {\n}\n";
+    assert_eq!(long_functions(text, 4), ["pub fn long("], "what is looked for is found where it is");
 }
 
 /// Names of public types that mean the same idea in several crates, with the idea.
