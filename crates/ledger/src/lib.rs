@@ -53,7 +53,8 @@ pub use places::bridge::{
 };
 pub use places::offers::{ENDS_MAX, Edit, LEAST_UNITS, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{
-    AWAKE, POOLS_MAX, PoolTerms, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays,
+    AWAKE, POOLS_MAX, PoolTerms, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps,
+    pool_pays,
 };
 pub use places::slots::SLOT_OFFERS_MAX;
 pub use places::venues::{VenueTerms, Venues};

@@ -189,6 +189,12 @@ USD, EUR, JPY = asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0)
 ASSETS = Assets([USD, EUR, JPY])
 
 
+def test_an_opening_says_what_stays_in_its_pool_for_ever() -> None:
+    pool = PoolKey(0, 1, 0)
+    assert OpenPool(pool, 1_000_000_000, 900_000_000).stays == (3_906_250, 3_515_625)
+    assert OpenPool(pool, 257, 1).stays == (2, 1)
+
+
 def test_amounts_lose_nothing() -> None:
     assert (USD.units("12.50"), USD.units(Decimal("1e3")), JPY.units(7)) == (1250, 100_000, 7)
     assert USD.units("92233720368547758.07") == 2**63 - 1 and str(USD.amount(2**63 - 1)) == "92233720368547758.07"

@@ -31,6 +31,7 @@ export type Operation =
   | { kind: "Burn"; asset: number; amount: bigint }
   | { kind: "Unstake"; units: bigint }
   | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
+  /** A 256th of both amounts, `poolKeeps`, can never be taken out again. */
   | ({ kind: "OpenPool"; x: bigint; y: bigint } & PoolKey)
   | ({ kind: "Provide"; shares: bigint; mostA: bigint; mostB: bigint } & PoolKey)
   | ({ kind: "Leave"; shares: bigint; leastA: bigint; leastB: bigint } & PoolKey)
@@ -80,6 +81,9 @@ const OPERATIONS: Record<Operation["kind"], { byte: number; more?: number; field
   RevokeSession: { byte: 15, more: 1, fields: [field("slot", "uint32")] },
   SessionAlive: { byte: 15, more: 2, fields: [field("slot", "uint32"), field("through", "uint64")] },
 };
+/** Units of both assets that an opening with these amounts leaves in its pool for ever. */
+export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
+
 /** The structures of lists, by name. */
 const LISTED: Record<string, Field[]> = {
   Offer: [...pair, field("limit", "string"), field("offer", "uint64")],

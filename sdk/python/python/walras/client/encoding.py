@@ -368,12 +368,17 @@ def _on_pool(kind: int, pool: PoolKey, *numbers: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class OpenPool:
-    """Opens a pool with so many units of both assets."""
+    """Opens a pool with so many units of both assets. A 256th of both, `stays`, can never be taken out again."""
 
     pool: PoolKey
     x: int
     y: int
     NAME: ClassVar[str] = "OpenPool"
+
+    @property
+    def stays(self) -> tuple[int, int]:
+        """Units of both assets that stay in the pool for ever: nobody has the shares to which they belong."""
+        return -(-self.x // 256), -(-self.y // 256)
 
     def encode(self) -> bytes:
         return _on_pool(0, self.pool, self.x, self.y)
