@@ -7,17 +7,18 @@
 //! them.
 //!
 //! Edits are applied before the transactions of their block. They have no receipt and cost nothing. An edit that
-//! cannot be made changes nothing and is listed as skipped.
+//! cannot be made changes nothing and is listed as skipped. An edit of the block itself changes no state: it is part of
+//! the environment in which the block's transactions run.
 //!
 //! *Conservation.* Wei that an edit gives to an account are issued with it, and wei that it takes are no longer
 //! issued, so that Σ wei + carried wei = issued units still holds. No edit issues more than may exist.
 
-use primitives::{Address, Amount, Digest, MAX_ISSUED};
+use primitives::{Address, Amount, Digest, MAX_ISSUED, Superblock};
 use proofs::{EvmRecord, slot_key};
 use revm::primitives::{B256, U256, eip170};
 
 use super::call::is_reserved;
-use super::edit::{DeveloperEdit, EditError};
+use super::edit::{DeveloperBlock, DeveloperEdit, EditError};
 use super::evm_state::{AccountInfo, evm_code};
 use super::phase::{Books, Phase};
 use super::slots::GAS_ASSET;
@@ -40,7 +41,10 @@ impl Ledger {
                 if *nonce >= next && *nonce < u64::MAX { Ok(()) } else { Err(EditError::Nonce(next)) }
             }
             DeveloperEdit::Code { code, .. } if code.len() > eip170::MAX_CODE_SIZE => Err(EditError::Code(code.len())),
-            DeveloperEdit::Code { .. } | DeveloperEdit::Slot { .. } | DeveloperEdit::BaseFee { .. } => Ok(()),
+            DeveloperEdit::Code { .. }
+            | DeveloperEdit::Slot { .. }
+            | DeveloperEdit::BaseFee { .. }
+            | DeveloperEdit::Block(_) => Ok(()),
         }
     }
 
@@ -58,6 +62,16 @@ impl Ledger {
         let issued = (held + wei).div_ceil(unit);
         let carried = issued * unit - held - wei;
         Ok((issued as Amount, carried as u64))
+    }
+
+    /// What a developer has chosen for a block.
+    pub(super) fn chosen_block(&self, block: &Superblock) -> DeveloperBlock {
+        let sections = block.sub_blocks.iter().filter(|_| self.is_developers).flat_map(|one| &one.ethereum);
+        let mut possible =
+            sections.filter_map(|bytes| DeveloperEdit::decode(bytes)).filter(|edit| self.check_edit(edit).is_ok());
+        let chosen =
+            possible.find_map(|edit| if let DeveloperEdit::Block(chosen) = edit { Some(chosen) } else { None });
+        chosen.unwrap_or_default()
     }
 
     /// Makes the edits of a block, in order. Those that cannot be made are skipped.
@@ -89,6 +103,8 @@ impl Ledger {
                     account.set_evm(EvmRecord { is_contract, ..account.evm() });
                 }
                 DeveloperEdit::BaseFee { wei } => phase.next_base_fee = Some(wei),
+                // The environment of the block has it already.
+                DeveloperEdit::Block(_) => {}
                 DeveloperEdit::Slot { account, slot, value } => {
                     let (key, value) = (slot_key(&account, &slot), (value != [0; 32]).then_some(value));
                     let before = self.places.contracts.set_slot(key, value);
@@ -130,6 +146,7 @@ mod tests {
             DeveloperEdit::Code { account, code: vec![1, 2, 3] },
             DeveloperEdit::Slot { account, slot: [1; 32], value: [2; 32] },
             DeveloperEdit::BaseFee { wei: 7 },
+            DeveloperEdit::Block(DeveloperBlock { gas_limit: Some(7), ..DeveloperBlock::default() }),
         ] {
             let bytes = edit.encode();
             assert_eq!(DeveloperEdit::decode(&bytes), Some(edit));

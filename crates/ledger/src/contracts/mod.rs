@@ -78,7 +78,7 @@
 //! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
 //! Contracts place offers at another reserved address ([`OFFERS`]), and each genesis has a [`WETH9`].
 //!
-//! Only on a developers' chain, blocks can also contain edits of accounts: see [`DeveloperEdit`].
+//! Only on a developers' chain, blocks can also contain edits of accounts and of what they show: see [`DeveloperEdit`].
 //!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
@@ -120,7 +120,7 @@ pub use call::is_reserved;
 pub use deployer::CREATE2_DEPLOYER;
 pub(crate) use deployer::found_deployer;
 pub use dump::DumpedAccount;
-pub use edit::{DeveloperEdit, EDIT_TYPE, EditError};
+pub use edit::{DeveloperBlock, DeveloperEdit, EDIT_TYPE, EditError};
 pub use evm_state::{
     AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
 };
@@ -135,6 +135,7 @@ pub use outcome::{EvmExecution, EvmOutcome};
 pub(crate) use phase::{EvmEngine, Phase};
 /// What is proved of contracts and their receipts.
 pub use proofs::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip, SlotKey};
+pub use reserved::precompiles;
 /// Access lists of a transaction (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
@@ -146,7 +147,7 @@ pub(crate) use state::seen;
 pub use state::{BLOCK_HASHES, Contracts, ContractsHead, EthereumAccount};
 pub use stm::Workers;
 pub use tokens::{TokenFacts, token_address, token_at};
-pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
+pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
 pub use view::{EvmCalled, EvmTouched, EvmView};
 pub use wrapped::WETH9;

@@ -148,15 +148,16 @@ impl Ledger {
     /// The environment of the transactions of a sub-block. The beneficiary is zero where there is no such sub-block,
     /// or where its proposer is no longer known.
     pub fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+        let chosen = self.chosen_block(block);
         let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
         let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
         let mut env = BlockEnv {
             number: U256::from(block.height),
-            beneficiary: EvmAddress::new(proposer.0),
+            beneficiary: EvmAddress::new(chosen.coinbase.unwrap_or(proposer).0),
             timestamp: U256::from(block.time_ms / 1_000),
-            gas_limit: self.limits.block_gas,
+            gas_limit: chosen.gas_limit.unwrap_or(self.limits.block_gas),
             basefee: base_fee,
-            prevrandao: Some(B256::new(Digest::of(RANDOM_CONTEXT, &random).0)),
+            prevrandao: Some(B256::new(chosen.random.unwrap_or_else(|| Digest::of(RANDOM_CONTEXT, &random).0))),
             ..BlockEnv::default()
         };
         let mut rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
@@ -291,10 +292,11 @@ impl Ledger {
 
     /// Pays proposers after the last transaction. The tips of a proposer without an account are burnt.
     fn pay_tips(&mut self, block: &Superblock, tips: &HashMap<usize, u128>, books: &mut Books, phase: &mut Phase) {
-        let wei_per_unit = self.wei_per_unit();
+        let (wei_per_unit, chosen) = (self.wei_per_unit(), self.chosen_block(block).coinbase);
         for sub_block in 0..block.sub_blocks.len() {
             let tip = tips.get(&sub_block).copied().unwrap_or(0);
-            let Some(proposer) = self.proposer_account(block, sub_block).filter(|_| tip > 0) else { continue };
+            let proposer = chosen.or_else(|| self.proposer_account(block, sub_block));
+            let Some(proposer) = proposer.filter(|_| tip > 0) else { continue };
             let account = self.places.accounts.get_or_insert(&proposer);
             phase.undo.note(proposer, seen(account, wei_per_unit));
             let (units, remainder) = split(wei_of(account, wei_per_unit) + tip, wei_per_unit);
