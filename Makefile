@@ -102,9 +102,15 @@ $(CLIENTS)/.venv/.ready: $(CLIENTS)/requirements.txt
 	$(CLIENTS)/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-test-ethereum: ## viem, ethers and web3.py, unmodified, against a node
+$(CLIENTS)/.boa/.ready: $(CLIENTS)/requirements-boa.txt
+	$(PYTHON) -m venv $(CLIENTS)/.boa
+	$(CLIENTS)/.boa/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test-ethereum: ## viem, ethers, web3.py, titanoboa and go-ethereum's client, unmodified, against a node
 	@if [ "$(HAS_NODE)" = yes ] && [ "$(HAS_PYTHON)" = yes ]; then \
-	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready && \
+	  $(MAKE) --no-print-directory --silent $(CLIENTS)/node_modules/.ready $(CLIENTS)/.venv/.ready \
+	    $(CLIENTS)/.boa/.ready && \
 	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) node $(CLIENTS)/compile.mjs && \
 	  $(CLIENTS)/with-demo.sh target/debug/walras ./test.sh && \
 	  $(CLIENTS)/with-demo.sh --developer target/debug/walras ./test-developer.sh; \
@@ -261,5 +267,5 @@ soak: lab ## Long simulations, and a million hostile books
 
 clean: ## Remove what was built
 	$(CARGO) clean
-	rm -rf web/dist web/node_modules $(VENV) $(CLIENTS)/node_modules $(CLIENTS)/.venv $(CLIENTS)/build \
+	rm -rf web/dist web/node_modules $(VENV) $(CLIENTS)/node_modules $(CLIENTS)/.venv $(CLIENTS)/.boa $(CLIENTS)/build \
 	  $(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist

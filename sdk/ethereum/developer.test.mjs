@@ -147,3 +147,33 @@ test("ethers: the provider's own accounts, snapshots and time", async () => {
   assert.equal(await provider.getBalance(signer.address), 100n * 10n ** 18n);
   provider.destroy();
 });
+
+test("viem: simulated blocks build on each other, and a receipt is waited for", async () => {
+  const to = "0x00000000000000000000000000000000000000aa";
+  const before = await client.getBlockNumber();
+  const blocks = await client.simulateBlocks({
+    traceTransfers: true,
+    blocks: [{ calls: [{ account: account.address, to, value: 5n }] }, { calls: [{ account: to, to: account.address, value: 3n }] }],
+  });
+  assert.deepEqual(blocks.map((block) => block.number), [before + 1n, before + 2n]);
+  assert.deepEqual(blocks.flatMap((block) => block.calls.map((call) => [call.status, call.logs.length])), [["success", 1], ["success", 1]]);
+  assert.equal(await client.getBlockNumber(), before);
+  const serializedTransaction = await account.signTransaction(await client.prepareTransactionRequest({ to, value: 1n }));
+  const receipt = await client.sendRawTransactionSync({ serializedTransaction });
+  assert.deepEqual([receipt.status, receipt.blockNumber], ["success", before + 1n]);
+});
+
+// With the parameters that hardhat's network helpers send.
+test("hardhat's helpers choose parts of blocks and drop transactions", async () => {
+  const ask = (method, ...params) => client.request({ method, params });
+  const coinbase = "0x00000000000000000000000000000000000000c0";
+  await ask("hardhat_setCoinbase", coinbase);
+  await ask("hardhat_setPrevRandao", "0x" + "7".padStart(64, "0"));
+  await ask("hardhat_setBlockGasLimit", "0x1000000");
+  await client.mine({ blocks: 1 });
+  const block = await client.getBlock();
+  assert.deepEqual([block.miner, block.gasLimit, BigInt(block.mixHash)], [coinbase, 0x1000000n, 7n]);
+  assert.equal(await ask("hardhat_dropTransaction", "0x" + "11".repeat(32)), false);
+  await ask("hardhat_reset");
+  assert.equal((await client.getBlock()).miner, "0x0000000000000000000000000000000000000000");
+});

@@ -17,7 +17,8 @@ if (!folder) console.error("NOT TESTED: WALRAS_RPC_COMPAT does not name the fold
 
 /** Vectors that do not apply, and why. README.md says the same. */
 const NOT_HERE = [
-  [/^eth_(simulateV1|capabilities|config|baseFee|getStorageValues)\//, "the method is not offered"],
+  [/^eth_(capabilities|baseFee|getStorageValues)\//, "the method is not offered"],
+  [/^eth_(simulateV1|config)\//, "their blocks, accounts and forks are those of their chain"],
   [/^testing_/, "blocks are made by validators"],
   [/^txpool_|^eth_createAccessList\/|^debug_traceBlock/, "of their pool, contracts and blocks"],
   [/^debug_getRaw/, "blocks are superblocks and have no RLP"],

@@ -6,3 +6,9 @@ cd "$(dirname "$0")"
 
 node --test developer.test.mjs
 .venv/bin/python -m pytest --quiet -p no:cacheprovider web3_developer_test.py
+.boa/bin/python -m pytest --quiet -p no:cacheprovider boa_test.py
+if command -v go >/dev/null; then
+    (cd go && go test -count=1 ./...)
+else
+    echo "Go is missing: go-ethereum's client is not tested."
+fi

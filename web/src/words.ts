@@ -168,7 +168,7 @@ export function operationText(operation: Operation, decimals: Decimals): string 
     case "session_alive":
       return operation.through === "0" ? `End the offers of slot ${operation.slot}` : `Keep the offers of slot ${operation.slot} alive`;
     case "open_pool":
-      return `Open the pool of ${operation.a} and ${operation.b}`;
+      return `Open the pool of ${operation.a} and ${operation.b}; a 256th of both amounts stays in it for ever`;
     case "provide":
       return `Provide to the pool of ${operation.a} and ${operation.b}`;
     case "leave":

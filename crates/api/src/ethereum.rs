@@ -63,6 +63,8 @@ pub struct EthereumLimitsBody {
     pub answer_bytes: usize,
     /// Maximum gas of all calls of a body.
     pub calls_gas: String,
+    /// Maximum gas of one call.
+    pub call_gas: String,
     /// Maximum number of requests of an address that execute or scan and wait for their turn.
     pub waiting_of_one: usize,
     /// Maximum number of logs in an answer, or in a page of one.

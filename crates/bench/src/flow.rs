@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use ::clearing::workload::Seeded;
 use ::matching::Side;
-use protocols::frames::first_frame;
+use protocols::frames::{Frame, first_frame};
 use protocols::itch::{ItchBody, ItchMessage};
 use serde_json::{Value, json};
 
@@ -193,7 +193,14 @@ pub fn from_itch(bytes: &[u8], security: Option<[u8; 8]>, owners: u32) -> Result
     loop {
         let offset = bytes.len() - rest.len();
         let cut = |_| format!("byte {offset}: the last message is cut");
-        let Some((message, behind)) = first_frame(rest).map_err(cut)? else { return Ok(events) };
+        let (message, behind) = match first_frame(rest).map_err(cut)? {
+            Some(Frame::Message(message, behind)) => (message, behind),
+            Some(Frame::End(behind)) if !behind.is_empty() => {
+                let more = behind.len();
+                return Err(format!("byte {offset}: a length of zero ends the session, and {more} bytes follow it"));
+            }
+            Some(Frame::End(_)) | None => return Ok(events),
+        };
         rest = behind;
         let message = ItchMessage::decode(message).map_err(|error| format!("byte {offset}: {error}"))?;
         let added = match &message.body {

@@ -32,7 +32,7 @@ mod unnumbered;
 
 pub use axum::Router;
 pub use backend::{
-    Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, ReadError,
+    Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, NextBlock, ReadError,
 };
 pub use door::Visitor;
 pub use listen::ListenError;

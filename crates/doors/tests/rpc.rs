@@ -122,6 +122,8 @@ fn sound(schema: &str) -> Value {
         "string" => json!("0x1"),
         "call" => json!({"to": OWNER.address().to_string()}),
         "filter" | "object" | "overrides" => json!({}),
+        "number" => json!(7),
+        "simulation" => json!({"blockStateCalls": [{}]}),
         other => panic!("no value of {other}"),
     }
 }
@@ -139,6 +141,8 @@ fn unsound(schema: &str) -> Vec<Value> {
         "boolean" => vec![json!("yes"), json!(1), json!({})],
         "list" => vec![json!("none"), json!({}), json!(3)],
         "call" => vec![json!("0x12"), json!([]), json!({"to": "0x12"}), json!({"gas": "much"}), json!({"data": "0x0"})],
+        "number" => vec![json!("soon"), json!(-1), json!([])],
+        "simulation" => vec![json!(7), json!({}), json!({"blockStateCalls": 7}), json!({"blockStateCalls": [7]})],
         "filter" => {
             vec![json!("all"), json!({"fromBlock": "newest"}), json!({"blockHash": "0x1"}), json!({"topics": 5})]
         }

@@ -9,7 +9,7 @@ use consensus::{
     Statement, Status, Vote, Votes,
 };
 use fuzz::{Room, Target};
-use ledger::contracts::DeveloperEdit;
+use ledger::contracts::{DeveloperBlock, DeveloperEdit};
 use ledger::{
     AccountProof, BlockReceipts, Genesis, LaneAsset, LaneBls, LaneProof, LaneTerms, Ledger, Listing, Member,
     Membership, ModifiedProof, OfferProof, Pair, ReceiptProof, ReceiptsTrie, Restore, Roots, Schedule, Signatures,
@@ -202,6 +202,7 @@ fn edits() {
         DeveloperEdit::Nonce { account, nonce: 9 },
         DeveloperEdit::Code { account, code: vec![0x60; 90] },
         DeveloperEdit::Slot { account, slot: [1; 32], value: [2; 32] },
+        DeveloperEdit::Block(DeveloperBlock { coinbase: Some(account), random: Some([3; 32]), gas_limit: Some(9) }),
     ];
     let seeds = edits.iter().map(DeveloperEdit::encode).collect();
     let target = Target { room: Some(Room::default()), ..Target::new("edit", seeds) };

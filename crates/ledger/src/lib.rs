@@ -31,7 +31,7 @@ pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{
-    AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays,
+    AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps, pool_pays,
 };
 pub use places::unsound::AuditError;
 pub use places::venues::Venues;

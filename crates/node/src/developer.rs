@@ -35,8 +35,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use doors::{DeveloperCommand, DeveloperRefusal, Mining};
-use ledger::contracts::{DeveloperEdit, OfferEvent};
+use doors::{DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
+use ledger::contracts::{DeveloperBlock, DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
 use replica::{BlockJob, BlockLife, LifeInput, LifeSettings, LifeStart, Mempool, PoolEntry, ProposedSection};
@@ -77,9 +77,11 @@ impl Shared {
         }
     }
 
-    /// The time of the next block, if the developer has moved it since the newest one.
-    pub(crate) fn next_block_ms(&self) -> Option<u64> {
-        self.pool.lock().commands.moved.map(|moved| moved.at(clock_ms()))
+    /// What the developer has chosen for the next block.
+    pub(crate) fn next_block(&self) -> NextBlock {
+        let pooled = self.pool.lock();
+        let time_ms = pooled.commands.moved.map(|moved| moved.at(clock_ms()));
+        NextBlock { time_ms, chosen: pooled.commands.chosen }
     }
 
     /// Gives a command to a developers' chain, and waits until it is performed.
@@ -161,6 +163,8 @@ struct DevelopersChain<'a> {
     /// When the next block of an interval is due.
     next_block: Instant,
     clock: ChainClock,
+    /// What the developer has chosen for the next blocks; the random number for the next one only.
+    chosen: DeveloperBlock,
     snapshots: BTreeMap<u64, Kept>,
     /// The number of the last snapshot.
     snapshot: u64,
@@ -189,6 +193,7 @@ impl<'a> DevelopersChain<'a> {
             next_block: Instant::now(),
             // A chain whose time was moved into the future stays there.
             clock: ChainClock::ahead(time_ms.saturating_sub(clock_ms()) as i64),
+            chosen: DeveloperBlock::default(),
             snapshots: BTreeMap::new(),
             snapshot: 0,
             is_last_made: false,
@@ -206,7 +211,7 @@ impl<'a> DevelopersChain<'a> {
             let command = self.shared.pool.lock().commands.waiting.as_mut().and_then(VecDeque::pop_front);
             if let Some((command, reply)) = command {
                 let answer = self.perform(command)?;
-                self.share_time();
+                self.share_choices();
                 // The sender may be gone.
                 drop(reply.send(answer));
             }
@@ -253,7 +258,7 @@ impl<'a> DevelopersChain<'a> {
         if is_nothing(&native, &ethereum) {
             return Ok(());
         }
-        self.commit(Contents { native, ethereum, time_ms: None, is_synced: true })
+        self.commit_pending(native, ethereum, true)
     }
 
     /// Makes a block of the pending transactions, even if there are none. Of several empty blocks in a row only the
@@ -261,6 +266,21 @@ impl<'a> DevelopersChain<'a> {
     fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
         let (native, ethereum) = self.select_pending();
         let is_synced = is_last || !is_nothing(&native, &ethereum);
+        self.commit_pending(native, ethereum, is_synced)
+    }
+
+    /// Makes a block with the parts that the developer has chosen, which are an edit in it.
+    fn commit_pending(
+        &mut self,
+        native: Vec<PoolEntry>,
+        mut ethereum: ProposedSection,
+        is_synced: bool,
+    ) -> Result<(), ExchangeError> {
+        if self.chosen != DeveloperBlock::default() {
+            ethereum.transactions.insert(0, DeveloperEdit::Block(self.chosen).encode());
+            ethereum.senders.insert(0, None);
+            self.chosen.random = None;
+        }
         self.commit(Contents { native, ethereum, time_ms: None, is_synced })
     }
 
@@ -302,7 +322,7 @@ impl<'a> DevelopersChain<'a> {
             };
             jobs.extend(self.life.step(input));
         }
-        self.share_time();
+        self.share_choices();
         Ok(())
     }
 
@@ -325,11 +345,11 @@ impl<'a> DevelopersChain<'a> {
         Ok(milliseconds(begun.elapsed()))
     }
 
-    /// Tells calls and estimates at which time the next block would see them.
-    fn share_time(&self) {
+    /// Tells calls and estimates how the next block would see them.
+    fn share_choices(&self) {
         let parent_ms = self.shared.read_ledger().time_ms();
-        let moved = self.clock.moved(parent_ms);
-        self.shared.pool.lock().commands.moved = moved;
+        let commands = &mut self.shared.pool.lock().commands;
+        (commands.moved, commands.chosen) = (self.clock.moved(parent_ms), self.chosen);
     }
 
     fn perform(&mut self, command: DeveloperCommand) -> Result<Answered, ExchangeError> {
@@ -356,6 +376,7 @@ impl<'a> DevelopersChain<'a> {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
                     self.snapshots.clear();
+                    self.chosen = DeveloperBlock::default();
                     return self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 });
                 }
             },
@@ -368,6 +389,18 @@ impl<'a> DevelopersChain<'a> {
                 0
             }
             DeveloperCommand::Edits(edits) => return self.edit_all(&edits),
+            DeveloperCommand::Choose(block) => {
+                let chosen = DeveloperBlock {
+                    coinbase: block.coinbase.or(self.chosen.coinbase),
+                    random: block.random.or(self.chosen.random),
+                    gas_limit: block.gas_limit.or(self.chosen.gas_limit),
+                };
+                if let Err(error) = self.shared.read_ledger().check_edit(&DeveloperEdit::Block(chosen)) {
+                    return refused(error.to_string());
+                }
+                self.chosen = chosen;
+                0
+            }
             DeveloperCommand::IncreaseTime(seconds) => return Ok(self.clock.increase(seconds, clock_ms())),
             DeveloperCommand::NextTime(seconds) => {
                 let parent_ms = self.shared.read_ledger().time_ms();

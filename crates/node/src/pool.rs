@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use doors::{Awaited, DeveloperCommand, DeveloperRefusal};
+use ledger::contracts::DeveloperBlock;
 use ledger::outcomes_by_id;
 use primitives::TransactionId;
 use readers::{CommittedBlock, Found};
@@ -26,6 +27,8 @@ pub(crate) struct Commands {
     pub waiting: Option<VecDeque<(DeveloperCommand, SyncSender<Answered>)>>,
     /// The time of the next block, where the developer has moved it since the newest one.
     pub moved: Option<MovedTime>,
+    /// What else the developer has chosen for it.
+    pub chosen: DeveloperBlock,
 }
 
 /// What the pool's lock guards.

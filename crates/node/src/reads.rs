@@ -9,7 +9,7 @@ use doors::backend::{
     LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
     PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
-use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, TakenOrders};
+use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
     AccountProof, Ledger, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
@@ -350,8 +350,8 @@ impl Developed for Reads {
         self.exchange.shared.read_ledger().dump_accounts()
     }
 
-    fn next_block_ms(&self) -> Option<u64> {
-        self.exchange.shared.next_block_ms()
+    fn next_block(&self) -> NextBlock {
+        self.exchange.shared.next_block()
     }
 
     fn impersonate(

@@ -1,4 +1,5 @@
-//! Files of messages, each after its length in two bytes (NASDAQ BinaryFILE 1.00). A length of zero ends the file.
+//! Files of messages, each after its length in two bytes (NASDAQ BinaryFILE 1.00). A length of zero ends a session; a
+//! file may hold several.
 
 /// A file ends within a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -10,22 +11,29 @@ pub struct CutFrame {
     pub needs: usize,
 }
 
-/// A message, and the bytes after it.
-type FrameAndRest<'a> = (&'a [u8], &'a [u8]);
+/// What bytes begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// A message, and the bytes after it.
+    Message(&'a [u8], &'a [u8]),
+    /// The end of a session, and the bytes after it: none, or another session.
+    End(&'a [u8]),
+}
 
-/// The first message of `bytes`, and what follows it; `None` at the end.
+/// What `bytes` begin with; `None` if there are none.
 ///
 /// # Errors
-/// [`CutFrame`] if the bytes end within the message.
-pub fn first_frame(bytes: &[u8]) -> Result<Option<FrameAndRest<'_>>, CutFrame> {
+/// [`CutFrame`] if the bytes end within a message.
+pub fn first_frame(bytes: &[u8]) -> Result<Option<Frame<'_>>, CutFrame> {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
         return if bytes.is_empty() { Ok(None) } else { Err(CutFrame { has: bytes.len(), needs: 2 }) };
     };
     let length = usize::from(u16::from_be_bytes(*length));
     if length == 0 {
-        return Ok(None);
+        return Ok(Some(Frame::End(rest)));
     }
-    rest.split_at_checked(length).map(Some).ok_or(CutFrame { has: bytes.len(), needs: 2 + length })
+    let (message, rest) = rest.split_at_checked(length).ok_or(CutFrame { has: bytes.len(), needs: 2 + length })?;
+    Ok(Some(Frame::Message(message, rest)))
 }
 
 /// Appends `message` and its length; false, and nothing, if it is longer than 65,535 bytes or empty.
@@ -44,12 +52,12 @@ mod tests {
     fn frames_are_read_as_written_and_a_cut_one_is_named() {
         let mut bytes = Vec::new();
         assert!(put_frame(b"one", &mut bytes) && put_frame(b"x", &mut bytes));
-        let (one, rest) = first_frame(&bytes).expect("whole").expect("a message");
-        let (two, rest) = first_frame(rest).expect("whole").expect("a message");
-        assert_eq!((one, two, first_frame(rest)), (&b"one"[..], &b"x"[..], Ok(None)));
+        assert_eq!(first_frame(&bytes), Ok(Some(Frame::Message(b"one", &bytes[5..]))));
+        assert_eq!(first_frame(&bytes[5..]), Ok(Some(Frame::Message(b"x", &[]))));
+        assert_eq!(first_frame(&[]), Ok(None));
         assert_eq!(first_frame(&bytes[..4]), Err(CutFrame { has: 4, needs: 5 }));
         assert_eq!(first_frame(&bytes[..1]), Err(CutFrame { has: 1, needs: 2 }));
-        assert_eq!(first_frame(&[0, 0, 9]), Ok(None));
+        assert_eq!(first_frame(&[0, 0, 9]), Ok(Some(Frame::End(&[9]))));
         assert!(!put_frame(&[], &mut bytes) && !put_frame(&vec![0; 65_536], &mut bytes));
     }
 }

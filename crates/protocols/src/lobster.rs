@@ -1,6 +1,7 @@
 //! Message files of LOBSTER: lines of *time, type, order, size, price, direction*.
 //!
-//! Times are seconds after midnight with decimals, prices are ten-thousandths of a dollar, and the direction is 1 for
+//! Times are seconds after midnight with decimals, rounded here to nanoseconds: some files have the noise of a double
+//! behind them. Prices are ten-thousandths of a dollar, and the direction is 1 for
 //! buys and −1 for sells: that of the resting order, also in executions.
 
 /// What happens to an order.
@@ -58,6 +59,13 @@ pub enum LobsterError {
 }
 
 impl LobsterLine {
+    /// Whether a line names the columns instead of filling them.
+    pub fn is_header(line: &str) -> bool {
+        let columns = line.split(',').map(|column| column.trim().trim_start_matches('\u{feff}'));
+        columns.clone().count() == 6
+            && columns.clone().all(|name| name.starts_with(|first: char| first.is_alphabetic()))
+    }
+
     /// Reads one line.
     ///
     /// # Errors
@@ -68,7 +76,7 @@ impl LobsterLine {
             return Err(LobsterError::Columns(columns.len()));
         };
         Ok(LobsterLine {
-            nanoseconds: read("time", time, "seconds after midnight with at most 9 decimals", nanoseconds)?,
+            nanoseconds: read("time", time, "seconds after midnight", nanoseconds)?,
             event: read("type", event, "1 to 7", kind)?,
             order: read("order", order, "a whole number", |text| text.parse().ok())?,
             size: read("size", size, "a whole number below 2^32", |text| text.parse().ok())?,
@@ -91,11 +99,12 @@ fn nanoseconds(text: &str) -> Option<u64> {
     const DAY: u64 = 86_400;
     let (seconds, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_number(seconds) || !is_number(decimals) || decimals.len() > 9 {
+    if !is_number(seconds) || !is_number(decimals) {
         return None;
     }
     let seconds = seconds.parse::<u64>().ok().filter(|seconds| *seconds <= DAY)?;
-    Some(1_000_000_000 * seconds + format!("{decimals:0<9}").parse::<u64>().ok()?)
+    let tenths = format!("{decimals:0<10}")[..10].parse::<u64>().ok()?;
+    Some(1_000_000_000 * seconds + (tenths + 5) / 10)
 }
 
 fn kind(text: &str) -> Option<LobsterEvent> {
@@ -136,9 +145,36 @@ mod tests {
         let error = |line: &str| LobsterLine::parse(line).expect_err("bad").to_string();
         assert_eq!(error("1,1,1"), "a line has 6 columns (time, type, order, size, price, direction), not 3");
         assert_eq!(error("1.5,8,1,1,1,1"), "type: \"8\" is not 1 to 7");
-        assert_eq!(error("x,1,1,1,1,1"), "time: \"x\" is not seconds after midnight with at most 9 decimals");
+        assert_eq!(error("x,1,1,1,1,1"), "time: \"x\" is not seconds after midnight");
         assert_eq!(error("1,1,1,-1,1,1"), "size: \"-1\" is not a whole number below 2^32");
         assert_eq!(error("1,1,1,1,1,0"), "direction: \"0\" is not 1 or -1");
+    }
+
+    #[test]
+    fn times_behind_nanoseconds_are_rounded() {
+        for (text, nanoseconds) in [
+            ("35821.088778456004", 35_821_088_778_456),
+            ("1.0000000005", 1_000_000_001),
+            ("1.00000000049999", 1_000_000_000),
+            ("1.99999999999999", 2_000_000_000),
+            ("86400.000000000", 86_400_000_000_000),
+            ("7", 7_000_000_000),
+        ] {
+            let line = LobsterLine::parse(&format!("{text},3,1,18,1,1"));
+            assert_eq!(line.map(|line| line.nanoseconds), Ok(nanoseconds), "{text}");
+        }
+        for wrong in ["1.", ".5", "-1", "1.5e3", "86401", ""] {
+            assert!(LobsterLine::parse(&format!("{wrong},3,1,18,1,1")).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_told_from_a_line() {
+        assert!(LobsterLine::is_header("time,type,order_id,size,price,direction"));
+        assert!(LobsterLine::is_header("\u{feff}Time, Event Type, Order ID, Size, Price, Direction\r\n"));
+        for line in ["34200.1,1,2,3,4,1", "x,1,1,1,1,1", "time,type", ""] {
+            assert!(!LobsterLine::is_header(line), "{line}");
+        }
     }
 
     proptest! {

@@ -154,6 +154,27 @@ const BUY: [Option<&str>; 4] = [Some("USD"), Some("EUR"), Some("JPY"), Some("EUR
 const AMOUNTS: [i64; 4] = [1_000_000, 1_200_000, 500_000, 50_000_000];
 const LIMITS: [f64; 4] = [1.08, 0.9, 148.5, 0.006];
 
+/// From here on, doubles have no number for some whole ones.
+const TWO_53: f64 = 9_007_199_254_740_992.0;
+
+/// Sums of whole numbers that a program wrote as doubles may have lost a unit, and nobody can see it in the file.
+#[test]
+fn an_amount_that_floating_point_may_have_rounded_is_refused() {
+    let folder = TempDir::new().expect("a folder");
+    let said = |amount: &str| {
+        let offers = write(&folder, "offers.csv", &format!("sell,buy,amount,min_price\nEUR,USD,{amount},1\n"));
+        let output = walras(&["clear", "--offers", text(&offers)]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for rounded in ["9007199254740992.0", "9.007199254740992e15", "1e17"] {
+        let (code, words) = said(rounded);
+        assert!(code == Some(1) && words.contains("cast the column to BIGINT or text"), "{rounded}: {words}");
+    }
+    for exact in ["9007199254740993", "9007199254740991.0", "9007199254740991", "1e15"] {
+        assert_eq!(said(exact).0, Some(0), "{exact}");
+    }
+}
+
 /// The same offers, with a point in every number and exponents.
 const FRAME: &str = "sell,buy,amount,min_price\nEUR,USD,1000000.0,1.08\nUSD,EUR,1.2e6,9e-01\n\
                      USD,JPY,500000.00,1.485E2\nJPY,EUR,50000000.0,6e-03\n";
@@ -246,9 +267,19 @@ fn bad_parquet_names_row_column_and_remedy() {
     let missing = problem(&[("sell", sell), ("buy", buy), ("amount", amount), ("min_price", limit)]);
     assert!(missing.contains("bad.parquet: row 2, column sell: a value is missing"), "{missing}");
     let (a, b) = (|| Column::Text(&[Some("A"), Some("A")]), || Column::Text(&[Some("B"), Some("C")]));
-    let cases: [(Column, Column, &str); 4] = [
+    let cases: [(Column, Column, &str); 6] = [
         (Column::Int(&[1, -2]), Column::Real(&[1.0, 1.0]), "row 2, column amount: amount \"-2\" is not a whole number"),
         (Column::Real(&[1.5, 2.0]), Column::Real(&[1.0, 1.0]), "row 1, column amount: amount \"1.5\" is not a whole"),
+        (
+            Column::Real(&[TWO_53 - 1.0, TWO_53]),
+            Column::Real(&[1.0, 1.0]),
+            "row 2, column amount: amount 9007199254740992.0 is written in floating point",
+        ),
+        (
+            Column::Real(&[1.0, 1e17]),
+            Column::Real(&[1.0, 1.0]),
+            "so it may be another: cast the column to BIGINT or text",
+        ),
         (Column::Int(&[1, 2]), Column::Real(&[1.0, f64::NAN]), "row 2, column min_price: price \"NaN\" is not"),
         (Column::Int(&[1, 2]), Column::Real(&[0.0, 1.0]), "row 1, column min_price: price 0 is out of range"),
     ];

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use clearing::workload::Seeded;
 use protocols::frames::put_frame;
-use protocols::itch::{Add, Cancelled, Delete, Executed, ItchBody, ItchHeader, ItchMessage, Replaced};
+use protocols::itch::{Add, Cancelled, Delete, Executed, ItchBody, ItchHeader, ItchMessage, Replaced, SystemEvent};
 use serde_json::Value;
 
 const STOCK: [u8; 8] = *b"WALRUS  ";
@@ -167,4 +167,88 @@ fn an_order_file_that_is_none_is_refused_with_its_place() {
     std::fs::write(&csv, "34200.0,1,11,100,0,1\n").expect("written");
     let text = String::from_utf8_lossy(&run(&csv, &[]).stderr).to_string();
     assert!(text.contains("line 1: price: 0 is not 1 to 2000000000"), "{text}");
+}
+
+/// A day of a feed, with the message that begins it and the length that ends its session.
+fn day(feed: &NaiveFeed, begins: bool, ends: bool) -> Vec<u8> {
+    let mut whole = NaiveFeed::default();
+    if begins {
+        whole.tell(ItchBody::SystemEvent(SystemEvent { event: b'O' }));
+    }
+    [&whole.file[..], &feed.file, if ends { &[0, 0] } else { &[] }].concat()
+}
+
+/// Orders of one day are not open on the next one, where other orders may have their numbers.
+#[test]
+fn days_of_one_file_are_all_read_and_told_apart() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("days.itch");
+    let (one, other) = (NaiveFeed::of(400, 1), NaiveFeed::of(400, 2));
+    let mut digests = std::collections::BTreeSet::new();
+    for (begins, ends) in [(false, true), (true, true), (true, false)] {
+        std::fs::write(&file, [day(&one, begins, ends), day(&other, begins, ends)].concat()).expect("written");
+        let report = replayed(&file);
+        assert_eq!((&report["unknown"], report["days_before"].as_array().map(Vec::len)), (&Value::from(0), Some(1)));
+        let trades = [&report["days_before"][0], &report["markets"]].map(|day| day[0]["trades_in_priority"].clone());
+        assert_eq!(trades, [one.trades, other.trades].map(Value::from));
+        digests.insert(report["digest"].to_string());
+    }
+    assert_eq!(digests.len(), 1, "how days are parted is not in the digest");
+    std::fs::write(&file, day(&one, true, true)).expect("written");
+    let single = replayed(&file);
+    std::fs::write(&file, &one.file).expect("written");
+    assert_eq!(single["digest"], replayed(&file)["digest"]);
+}
+
+/// A length of zero ends a session. Bytes that follow and begin no other are named, and never an empty day.
+#[test]
+fn a_length_of_zero_before_other_bytes_is_refused_with_what_is_wrong() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("day.itch");
+    let feed = NaiveFeed::of(10, 1);
+    let mut zeros = feed.file.clone();
+    zeros[..2].fill(0);
+    for bytes in [&zeros[..], &[&feed.file[..], &[0, 0, 7]].concat(), &[&feed.file[..], &[0; 4]].concat(), &[0; 64]] {
+        std::fs::write(&file, bytes).expect("written");
+        let output = run(&file, &[]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains("is zero, which ends a session, but what follows"), "{text}");
+    }
+    std::fs::write(&file, [0, 0]).expect("written");
+    assert_eq!(replayed(&file)["messages"], 0, "an empty session");
+}
+
+#[test]
+fn a_compressed_file_is_named_with_what_unpacks_it() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("day.itch.gz");
+    for (begin, wanted) in
+        [(&b"\x1f\x8b\x08\0"[..], "gzip -dc"), (b"PK\x03\x04", "unzip -p"), (b"7z\xbc\xaf\x27\x1c", "7z x -so")]
+    {
+        std::fs::write(&file, [begin, &[0; 100]].concat()).expect("written");
+        let output = run(&file, &[]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(wanted), "{text}");
+    }
+}
+
+#[test]
+fn lobster_files_are_read_with_a_header_and_a_blank_last_line() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let file = directory.path().join("messages.csv");
+    let lines = "34200.0,1,11,100,1000000,1\n35821.088778456004,4,11,100,1000000,1\n";
+    for text in
+        [lines.to_string(), format!("time,type,order,size,price,direction\n{lines}"), format!("\u{feff}{lines}\r\n\n")]
+    {
+        std::fs::write(&file, &text).expect("written");
+        let report = replayed(&file);
+        assert_eq!(
+            (&report["messages"], &report["markets"][0]["trades_in_priority"]),
+            (&2.into(), &1.into()),
+            "{text}"
+        );
+    }
+    std::fs::write(&file, format!("\n{lines}")).expect("written");
+    let text = String::from_utf8_lossy(&run(&file, &[]).stderr).to_string();
+    assert!(text.contains("line 1: it is blank, and lines follow"), "{text}");
 }

@@ -353,7 +353,10 @@ fn a_pool_is_opened_provided_to_traded_with_and_left() {
         said
     };
     let pool = |action, more: &[&str]| done(&[&["pool", action, "--pair", "USD/EUR"], more].concat());
-    assert!(pool("open", &["--amounts", "10800,10000"]).contains("paid 10800 USD and 10000 EUR"));
+    // Before it is signed: 1/256 of both amounts never comes back, whoever leaves.
+    let open = wallet(&node.server, &["pool", "open", "--pair", "EUR/USD", "--amounts", "10000,10800"], Some(&key));
+    assert!(text(&open.stderr).contains("of these 39.0625 EUR and 42.1875 USD stay in the pool for ever"));
+    assert!(text(&open.stdout).contains("paid 10800 USD and 10000 EUR"), "{}", text(&open.stdout));
     assert!(pool("provide", &["--amounts", "108,100"]).contains("paid 106.94 USD and 99.01 EUR for 166110 shares"));
     // A hundred dollars at almost any price: the pool alone is on the other side.
     done(&["offer", "--sell", "USD", "--buy", "EUR", "--amount", "100", "--limit", "0.8", "--life", "one-batch"]);

@@ -49,6 +49,7 @@ from walras.client.encoding import (
     Structure,
     address_bytes,
     checked_address,
+    pool_keeps,
     raw,
     slot_of,
     slot_sequence,
@@ -139,6 +140,11 @@ def asset(number: int, symbol: str, decimals: int) -> Asset:
 
 USD, EUR, JPY = asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0)
 ASSETS = Assets([USD, EUR, JPY])
+
+
+def test_an_opening_says_what_stays_in_its_pool_for_ever() -> None:
+    assert pool_keeps(1_000_000_000, 900_000_000) == (3_906_250, 3_515_625)
+    assert pool_keeps(257, 1) == (2, 1)
 
 
 def test_amounts_lose_nothing() -> None:

@@ -220,6 +220,16 @@ def test_a_masked_value_is_missing() -> None:
     assert walras.clear(unmasked) == walras.clear(two())
 
 
+@pytest.mark.parametrize(("kind", "bits"), [("float64", 53), ("float32", 24), ("float16", 11)])
+def test_an_amount_that_floating_point_may_have_rounded_is_refused(kind: str, bits: int) -> None:
+    rounded, exact = 2**bits, 2**bits - 1
+    for amounts in (np.array([exact, rounded], kind), list(np.array([exact, rounded], kind)), pd.Series([exact, rounded], dtype=kind)):
+        with pytest.raises(walras.OfferError, match="row 2, column amount: .* is too large for floating point to be exact"):
+            walras.clear(two(amount=amounts))
+    assert walras.clear(two(amount=np.array([exact, exact], kind))) == walras.clear(two(amount=[exact, exact]))
+    assert walras.clear(two(amount=[exact, rounded + 1])).fills is not None
+
+
 def test_times_are_neither_amounts_nor_prices() -> None:
     for unit in ("datetime64[ns]", "timedelta64[ns]"):
         for column in ("amount", "min_price"):

@@ -18,6 +18,9 @@ export type Field = { name: string; type: string };
 export const field = (name: string, type: string): Field => ({ name, type });
 /** What every transaction has. */
 export const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
+/** Units of both assets that an opening with these amounts leaves in its pool for ever. */
+export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
+
 /** What an offer has that says nothing else. */
 const USUAL: Record<string, string> = { life: "rests", client: "0x" + "00".repeat(16) };
 /** The most offers that one cancel names. */

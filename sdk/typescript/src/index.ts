@@ -3,7 +3,7 @@ export { Assets, AssetInfo, type Amount } from "./assets.js";
 export { BookBrokenError, LocalBook, type Change } from "./book.js";
 export { checkCertificate, quorumOf, type Committee } from "./certificate.js";
 export { Client, type Options } from "./client.js";
-export { Signed, checkedAddress, type Body, type Operation } from "./encoding.js";
+export { Signed, checkedAddress, poolKeeps, type Body, type Operation } from "./encoding.js";
 export * from "./errors.js";
 export type { Event } from "./feed.js";
 export { DisconnectGuard } from "./guard.js";

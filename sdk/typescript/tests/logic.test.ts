@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { AssetInfo, Assets, inverseLimit, limitOf } from "../src/assets.js";
 import { crc32 } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
-import { checkedAddress, encodeBody, plainAddress, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
+import { checkedAddress, encodeBody, plainAddress, poolKeeps, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
 import { LISTED, OPERATIONS, type OperationField } from "../src/operations.js";
 import { fateOf, told } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
@@ -104,6 +104,11 @@ const asset = (number: number, symbol: string, decimals: number) => ({
 });
 const listed = { assets: [asset(0, "USD", 2), asset(1, "EUR", 4), asset(2, "JPY", 0)] };
 const [USD, EUR, JPY] = listed.assets.map((one) => new AssetInfo(one)) as [AssetInfo, AssetInfo, AssetInfo];
+
+test("an opening says what stays in its pool for ever", () => {
+  assert.deepEqual(poolKeeps(1_000_000_000n, 900_000_000n), [3_906_250n, 3_515_625n]);
+  assert.deepEqual(poolKeeps(257n, 1n), [2n, 1n]);
+});
 
 test("amounts lose nothing", () => {
   assert.deepEqual([USD.units("12.50"), USD.units(7n), JPY.units("7")], [1250n, 700n, 7n]);

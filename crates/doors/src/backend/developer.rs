@@ -1,6 +1,6 @@
 //! A developers' chain. Any other node answers as these defaults do.
 
-use ledger::contracts::{DeveloperEdit, DumpedAccount, EthereumFault};
+use ledger::contracts::{DeveloperBlock, DeveloperEdit, DumpedAccount, EthereumFault};
 use primitives::{Address, TransactionId};
 use replica::EthereumReject;
 
@@ -18,10 +18,9 @@ pub trait Developed {
         Vec::new()
     }
 
-    /// The time of the next block in milliseconds since 1970, where a developer has moved it away from that of the
-    /// newest block.
-    fn next_block_ms(&self) -> Option<u64> {
-        None
+    /// What a developer has chosen for the next block.
+    fn next_block(&self) -> NextBlock {
+        NextBlock::default()
     }
 
     /// Submits an Ethereum transaction of an account that did not sign it; only on a developers' chain.
@@ -41,6 +40,15 @@ pub trait Developed {
     }
 }
 
+/// What a developer has chosen for the next block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NextBlock {
+    /// Its time in milliseconds since 1970, where it was moved away from that of the newest block.
+    pub time_ms: Option<u64>,
+    /// Its other parts.
+    pub chosen: DeveloperBlock,
+}
+
 /// A command to a developers' chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeveloperCommand {
@@ -56,6 +64,8 @@ pub enum DeveloperCommand {
     Edit(DeveloperEdit),
     /// Makes edits in order, in as few blocks as their checks permit.
     Edits(Vec<DeveloperEdit>),
+    /// Chooses parts of the next blocks, and a random number for the next one; what is not named stays as it is.
+    Choose(DeveloperBlock),
     /// Moves time forward by some seconds; returns how many seconds the chain is ahead of the machine's clock.
     IncreaseTime(u64),
     /// Sets the next block's time, in seconds since 1970.

@@ -16,7 +16,7 @@ mod status;
 mod venues;
 
 pub use archived::{Archived, CertifiedOutcome, HandoverPage};
-pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining};
+pub use developer::{Developed, DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
 pub use ethereum::{EthereumReads, Moment, PooledTransaction};
 pub use history::{HistoryReads, NoHistory};
 pub use intake::{Answer, Awaited, Closed, EthereumTaken, Intake};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ledger::contracts::EthereumAccount;
 use ledger::contracts::ethereum::KECCAK_EMPTY;
+use ledger::contracts::{EthereumAccount, EthereumTransaction};
 use primitives::{Address, Digest, Height, TransactionId};
 use replica::EthereumReject;
 use serde_json::{Value, json};
@@ -87,10 +87,29 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Whether the gas limit that a developer has chosen for blocks admits a transaction with this limit.
+    pub(super) fn check_block_gas(&self, gas: u64) -> Result<(), RpcError> {
+        match self.rpc.api.backend.next_block().chosen.gas_limit.filter(|most| gas > *most) {
+            Some(most) => {
+                Err(RpcError::server(format!("exceeds block gas limit: {gas} gas, where a block has {most}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Session::check_block_gas`], of encoded transactions.
+    fn check_gas_of(&self, transactions: &[Vec<u8>]) -> Result<(), RpcError> {
+        if self.rpc.api.backend.next_block().chosen.gas_limit.is_none() {
+            return Ok(());
+        }
+        let mut decoded = transactions.iter().filter_map(|bytes| EthereumTransaction::decode(bytes).ok());
+        decoded.try_for_each(|transaction| self.check_block_gas(transaction.gas_limit()))
+    }
+
     fn submit(&self, transactions: Vec<Vec<u8>>) -> Vec<Answer> {
         let count = transactions.len();
         let refused = |error: RpcError| (0..count).map(|_| Err(error.clone())).collect();
-        if let Err(error) = self.check_intake() {
+        if let Err(error) = self.check_intake().and_then(|()| self.check_gas_of(&transactions)) {
             return refused(error);
         }
         match self.rpc.api.backend.submit_ethereum(self.caller.client, transactions) {

@@ -23,7 +23,8 @@ pub(super) struct EthereumBlock {
     /// The base fee in wei per unit of gas.
     pub base_fee: u64,
     gas_limit: u64,
-    /// The value of PREVRANDAO in contracts.
+    /// The values of COINBASE and PREVRANDAO in contracts. Without a developer's choice there is no one coinbase.
+    miner: Address,
     random: B256,
     /// `None` for the genesis, which is not a block.
     pub body: Option<Arc<Superblock>>,
@@ -74,7 +75,7 @@ impl EthereumBlock {
     }
 
     /// Seconds since 1970; zero for the genesis.
-    fn time(&self) -> u64 {
+    pub fn time(&self) -> u64 {
         self.body.as_ref().map_or(0, |body| body.time_ms / 1_000)
     }
 
@@ -96,9 +97,9 @@ impl EthereumBlock {
             "gasLimit": quantity(self.gas_limit),
             "gasUsed": quantity(self.gas_used()),
             "baseFeePerGas": quantity(self.base_fee),
-            "miner": data(Address::default().0),
+            "miner": data(self.miner.0),
             "stateRoot": data(state_root.0),
-            "transactionsRoot": data(self.digest.0),
+            "transactionsRoot": data(if self.receipts().is_empty() { NO_TRANSACTIONS } else { self.digest.0 }),
             "receiptsRoot": data(receipts_root.0),
             "logsBloom": data(bloom.0),
             "mixHash": data(self.random),
@@ -204,19 +205,33 @@ impl EthereumBlock {
 }
 
 /// Keccak of an empty list.
-const NO_UNCLES: [u8; 32] = [
+pub(super) const NO_UNCLES: [u8; 32] = [
     0x1d, 0xcc, 0x4d, 0xe8, 0xde, 0xc7, 0x5d, 0x7a, 0xab, 0x85, 0xb5, 0x67, 0xb6, 0xcc, 0xd4, 0x1a, 0xd3, 0x12, 0x45,
     0x1b, 0x94, 0x8a, 0x74, 0x13, 0xf0, 0xa1, 0x42, 0xfd, 0x40, 0xd4, 0x93, 0x47,
+];
+
+/// The root of a block without transactions: clients that compare it with the list refuse every other one.
+const NO_TRANSACTIONS: [u8; 32] = [
+    0x56, 0xe8, 0x1f, 0x17, 0x1b, 0xcc, 0x55, 0xa6, 0xff, 0x83, 0x45, 0xe6, 0x92, 0xc0, 0xf8, 0x6e, 0x5b, 0x48, 0xe0,
+    0x1b, 0x99, 0x6c, 0xad, 0xc0, 0x01, 0x62, 0x2f, 0xb5, 0xe3, 0x63, 0xb4, 0x21,
 ];
 
 fn damaged() -> RpcError {
     RpcError::internal("the block and its receipts do not match")
 }
 
+/// A transaction that is in no block, by its bytes.
+pub(super) fn unmined_json(bytes: &[u8], hash: B256, from: &Address, chain: u64) -> Answer {
+    let transaction = EthereumTransaction::decode(bytes).map_err(|_| damaged())?;
+    Ok(transaction_json(&transaction.parts(), Digest(hash.0), from, chain))
+}
+
 /// A transaction that is in no block yet.
 fn transaction_json(parts: &EthereumParts, id: TransactionId, from: &Address, chain: u64) -> Value {
-    // A legacy signature carries its chain.
+    // A legacy signature carries its chain. Nobody signed a settlement: clients take a signature that is zero as a
+    // whole, and refuse one that is zero in part.
     let v = match (parts.kind, parts.chain) {
+        _ if parts.r.is_zero() && parts.s.is_zero() => U256::ZERO,
         (0, Some(chain)) => U256::from(chain) * U256::from(2) + U256::from(35 + u64::from(parts.y_is_odd)),
         (0, None) => U256::from(27 + u64::from(parts.y_is_odd)),
         _ => U256::from(u64::from(parts.y_is_odd)),
@@ -293,18 +308,21 @@ impl Session<'_> {
         if height == 0 {
             let Some(digest) = self.genesis_digest()? else { return Ok(None) };
             let (base_fee, gas_limit) = (terms.least_base_fee, terms.block_gas);
-            let random = B256::ZERO;
-            return Ok(Some(EthereumBlock { height, digest, base_fee, gas_limit, random, body: None, receipts: None }));
+            let (miner, random) = (Address::default(), B256::ZERO);
+            let (body, receipts) = (None, None);
+            return Ok(Some(EthereumBlock { height, digest, base_fee, gas_limit, miner, random, body, receipts }));
         }
         let (Some(body), Some(receipts)) = (backend.block(height)?, backend.receipts(height)?) else {
             return Ok(None);
         };
+        let seen = backend.ethereum_context(&body, usize::MAX, 0).block;
         Ok(Some(EthereumBlock {
             height,
             digest: receipts.receipts.block,
             base_fee: receipts.receipts.contracts.base_fee,
-            gas_limit: terms.block_gas,
-            random: backend.ethereum_context(&body, usize::MAX, 0).block.prevrandao.unwrap_or_default(),
+            gas_limit: seen.gas_limit,
+            miner: Address(seen.beneficiary.0.0),
+            random: seen.prevrandao.unwrap_or_default(),
             body: Some(body),
             receipts: Some(receipts),
         }))
@@ -346,6 +364,12 @@ impl Session<'_> {
 
     pub(super) fn chain(&self) -> u64 {
         self.rpc.outline().chain
+    }
+
+    /// The receipt of a transaction; null if no published block has it.
+    pub(super) fn receipt(&self, id: &TransactionId) -> Answer {
+        let found = self.block_of(id)?;
+        found.map_or(Ok(Value::Null), |(block, at)| block.receipt_json(at))
     }
 
     fn full(&self, block: Option<EthereumBlock>, params: &Params) -> Answer {
@@ -409,6 +433,18 @@ pub(super) fn get_transaction_by_hash(session: &Session, params: &Params) -> Ans
 }
 
 pub(super) fn get_transaction_receipt(session: &Session, params: &Params) -> Answer {
-    let found = session.block_of(&params.digest(0)?)?;
-    found.map_or(Ok(Value::Null), |(block, at)| block.receipt_json(at))
+    session.receipt(&params.digest(0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Strict clients take a signature that is zero as a whole, as nobody's, and refuse one that is zero in part.
+    #[test]
+    fn a_settlement_has_a_signature_that_is_zero_as_a_whole() {
+        let at = Address([7; 20]);
+        let shown = transaction_json(&EthereumParts::unsigned(at), Digest([1; 32]), &at, 31_337);
+        assert_eq!(["v", "r", "s"].map(|part| shown[part].clone()), ["0x0"; 3].map(Value::from));
+    }
 }

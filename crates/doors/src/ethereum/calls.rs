@@ -10,13 +10,13 @@ use ledger::contracts::{
 use primitives::{Address, Height};
 use serde_json::{Map, Value};
 
-use super::Session;
 use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::past_state::PastState;
 use super::values::{data, quantity, read_address, read_data, read_quantity, read_u64, read_u128};
 use super::wire::{Answer, RpcError};
-use crate::backend::Moment;
+use super::{CALL_GAS_MAX, Session};
+use crate::backend::{Moment, NextBlock};
 
 /// Maximum number of addresses and slots that a call names.
 const NAMED_MAX: usize = 10_000;
@@ -85,6 +85,16 @@ impl CallRequest {
         }
     }
 
+    /// Who calls.
+    pub fn from(&self) -> &Address {
+        &self.from
+    }
+
+    /// Wei that it sends.
+    pub fn value(&self) -> U256 {
+        self.value
+    }
+
     /// The gas in the parameters, if given.
     pub fn gas(&self) -> Option<u64> {
         self.gas
@@ -95,10 +105,19 @@ impl CallRequest {
     /// # Errors
     /// The reason if there can be no such transaction.
     pub fn to_request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
-        self.check_chain(chain)?;
         if self.authorizations.is_some() {
             return Err("a transaction with authorizations has to be signed by its sender".into());
         }
+        self.request(chain, nonce, gas_limit, max_fee)
+    }
+
+    /// The bytes of a transaction that nobody signs or sends.
+    pub fn imagined(&self, chain: u64, nonce: u64, gas_limit: u64) -> Result<Vec<u8>, String> {
+        Ok(self.request(chain, nonce, gas_limit, 0)?.unsigned(&self.from))
+    }
+
+    fn request(&self, chain: u64, nonce: u64, gas_limit: u64, max_fee: u128) -> Result<EthereumRequest, String> {
+        self.check_chain(chain)?;
         Ok(EthereumRequest {
             chain,
             nonce: self.nonce.unwrap_or(nonce),
@@ -110,12 +129,12 @@ impl CallRequest {
             has_one_price: self.max_fee > 0 && self.max_tip.is_none(),
             access_list: self.access_list.clone().unwrap_or_default(),
             data: self.input.clone(),
-            delegations: Vec::new(),
+            delegations: self.authorizations.clone().unwrap_or_default(),
         })
     }
 
-    /// The transaction, with this gas limit.
-    fn to_transaction(&self, chain: u64, gas_limit: u64) -> TxEnv {
+    /// The transaction, with this gas limit, and with this nonce if it names none.
+    pub fn to_transaction(&self, chain: u64, nonce: u64, gas_limit: u64) -> TxEnv {
         let delegates = self.authorizations.is_some();
         let tx_type = match (delegates, self.max_tip.is_some(), self.access_list.is_some()) {
             (true, ..) => 4,
@@ -132,7 +151,7 @@ impl CallRequest {
             kind: self.to.map_or(TxKind::Create, |to| TxKind::Call(ethereum::Address::new(to.0))),
             value: self.value,
             data: Bytes::from(self.input.clone()),
-            nonce: self.nonce.unwrap_or(0),
+            nonce: self.nonce.unwrap_or(nonce),
             chain_id: Some(chain),
             access_list: self.access_list.clone().unwrap_or_default(),
             gas_priority_fee: if tx_type == 2 || tx_type == 4 { Some(self.max_tip.unwrap_or(0)) } else { None },
@@ -181,7 +200,7 @@ pub(super) struct Prepared {
     pub context: Arc<EvmContext>,
     pub request: CallRequest,
     chain: u64,
-    /// Maximum gas that it may use.
+    /// Gas that it may use.
     gas: u64,
 }
 
@@ -199,16 +218,16 @@ impl Session<'_> {
         let terms = self.terms()?;
         let backend = &self.rpc.api.backend;
         let mut context = self.context(height, request.max_fee > 0)?;
-        if let Some(time_ms) = backend.next_block_ms().filter(|_| is_newest(params.get(1))) {
-            context.block.timestamp = U256::from(time_ms / 1_000);
+        if is_newest(params.get(1)) {
+            see_next_block(&mut context, backend.next_block());
         }
         block.apply(&mut context, request.max_fee > 0);
-        let most = TRANSACTION_GAS_MAX.min(terms.block_gas);
+        context.rules.tx_gas_limit_cap = Some(u64::MAX);
         let wei = match replaced.balance(&request.from) {
             Some(wei) => wei,
             None => U256::from(backend.ethereum_account(&request.from, Moment::After(height))?.wei),
         };
-        let gas = affordable(&request, wei, request.gas.unwrap_or(most).min(most))?;
+        let gas = gas_of(&request, wei, terms.block_gas)?;
         let mut state = PastState::new(backend, Moment::After(height));
         state.cleared = replaced.cleared();
         let mut view = EvmView::new(state);
@@ -218,12 +237,17 @@ impl Session<'_> {
 
     /// The environment of calls after a block. Those without a price see no base fee.
     fn context(&self, height: Height, has_price: bool) -> Result<EvmContext, RpcError> {
-        let backend = &self.rpc.api.backend;
         let missing = || RpcError::server("header not found");
         let base_fee = if has_price { self.load(height)?.ok_or_else(missing)?.base_fee } else { 0 };
+        self.context_with(height, base_fee)
+    }
+
+    /// The environment of calls after a block, with this base fee.
+    pub(super) fn context_with(&self, height: Height, base_fee: u64) -> Result<EvmContext, RpcError> {
+        let backend = &self.rpc.api.backend;
         let block = match height {
             0 => Arc::default(),
-            _ => backend.block(height)?.ok_or_else(missing)?,
+            _ => backend.block(height)?.ok_or_else(|| RpcError::server("header not found"))?,
         };
         Ok(backend.ethereum_context(&block, usize::MAX, base_fee))
     }
@@ -231,7 +255,7 @@ impl Session<'_> {
     /// Executes a call with this gas. The inner error says that the call itself is invalid.
     fn execute(&self, prepared: &mut Prepared, gas: u64) -> Result<Result<EvmCalled, String>, RpcError> {
         self.check_gas()?;
-        let transaction = prepared.request.to_transaction(prepared.chain, gas);
+        let transaction = prepared.request.to_transaction(prepared.chain, 0, gas);
         let called = prepared.view.call(&prepared.context, transaction);
         prepared.view.state().check()?;
         self.pay_gas(called.as_ref().map_or(TRANSFER_GAS, |called| called.gas_used));
@@ -239,32 +263,43 @@ impl Session<'_> {
     }
 }
 
+/// A call over the newest state sees what a developer has chosen for the next block.
+fn see_next_block(context: &mut EvmContext, NextBlock { time_ms, chosen }: NextBlock) {
+    let block = &mut context.block;
+    block.timestamp = time_ms.map_or(block.timestamp, |time_ms| U256::from(time_ms / 1_000));
+    block.beneficiary = chosen.coinbase.map_or(block.beneficiary, |coinbase| ethereum::Address::new(coinbase.0));
+    block.prevrandao = chosen.random.map(B256::new).or(block.prevrandao);
+    block.gas_limit = chosen.gas_limit.unwrap_or(block.gas_limit);
+}
+
 /// Whether a parameter names the newest block by a tag, or names none.
 fn is_newest(block: Option<&Value>) -> bool {
     block.is_none_or(|tag| tag == "latest" || tag == "pending")
 }
 
-/// The gas that a sender with this balance can pay for, if the call offers a price; the sender must hold the value in
-/// any case.
-fn affordable(request: &CallRequest, wei: U256, gas: u64) -> Result<u64, RpcError> {
-    let short = || {
-        let (have, want) = (wei, request.value);
-        RpcError::server(format!("insufficient funds for gas * price + value: have {have} want {want}"))
+/// The gas of a call: what it names, which is never cut, or that of a block as far as its sender can pay. The sender
+/// must hold the value in any case.
+fn gas_of(request: &CallRequest, wei: U256, block_gas: u64) -> Result<u64, RpcError> {
+    let most = request.gas.unwrap_or(block_gas.min(CALL_GAS_MAX));
+    if most > CALL_GAS_MAX {
+        return Err(RpcError::limit(format!("gas {most:#x}: a call has at most {CALL_GAS_MAX:#x} here; name less")));
+    }
+    let short = |gas: u64| {
+        let want = request.value.saturating_add(U256::from(gas).saturating_mul(U256::from(request.max_fee)));
+        RpcError::server(format!("insufficient funds for gas * price + value: have {wei} want {want}"))
     };
-    let left = wei.checked_sub(request.value).ok_or_else(short)?;
+    let least = request.gas.unwrap_or(TRANSFER_GAS);
+    let left = wei.checked_sub(request.value).ok_or_else(|| short(least))?;
     if request.max_fee == 0 {
-        return Ok(gas);
+        return Ok(most);
     }
-    let paid = left / U256::from(request.max_fee);
-    if paid < U256::from(TRANSFER_GAS) {
-        return Err(short());
-    }
-    Ok(u64::try_from(paid).unwrap_or(u64::MAX).min(gas))
+    let paid = u64::try_from(left / U256::from(request.max_fee)).unwrap_or(u64::MAX);
+    if paid < least { Err(short(least)) } else { Ok(paid.min(most)) }
 }
 
 impl Prepared {
     pub fn transaction(&self) -> TxEnv {
-        self.request.to_transaction(self.chain, self.gas)
+        self.request.to_transaction(self.chain, 0, self.gas)
     }
 }
 
@@ -286,14 +321,14 @@ pub(super) fn call(session: &Session, params: &Params) -> Answer {
     Ok(data(returned(called)?.output))
 }
 
-/// The smallest gas limit with which a transaction succeeds. First it tries the gas used in an execution with all
-/// gas, then bisects the remaining range: a call keeps a 64th of its gas back from the calls that it makes, and
-/// refunds come afterwards.
+/// The smallest gas limit with which a transaction succeeds, at most the cap of transactions. First it tries the gas
+/// used in an execution with all gas, then bisects the remaining range: a call keeps a 64th of its gas back from the
+/// calls that it makes, and refunds come afterwards.
 pub(super) fn estimate_gas(session: &Session, params: &Params) -> Answer {
     let replaced = params.read_if(2, StateOverrides::read)?.unwrap_or_default();
     let block = params.read_if(3, BlockOverrides::read)?.unwrap_or_default();
     let mut prepared = session.prepare(params, &replaced, &block)?;
-    let most = prepared.gas;
+    let most = prepared.gas.min(prepared.context.block.gas_limit).min(TRANSACTION_GAS_MAX);
     let called = session.execute(&mut prepared, most)?.map_err(RpcError::server)?;
     if called.halt.as_ref().is_some_and(|why| why.starts_with("out of gas")) {
         return Err(RpcError::server(format!("gas required exceeds allowance ({most})")));
@@ -357,7 +392,7 @@ mod tests {
             let value: Value = serde_json::from_slice(bytes).map_err(|_| "no JSON".to_string())?;
             let filter = LogsAsked::read(&value);
             let call = CallRequest::read(&value)?;
-            let transaction = call.to_transaction(1, 30_000);
+            let transaction = call.to_transaction(1, 0, 30_000);
             Ok(format!("type {} {}", transaction.tx_type, filter.is_ok()))
         });
     }

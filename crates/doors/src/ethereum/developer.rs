@@ -4,15 +4,15 @@
 //! (-32601). All of them require the submit role. Each has one name in the table; `anvil_`, `hardhat_` and `evm_`
 //! before the same word mean the same, unless both exist.
 //!
-//! **Deviations from anvil.** An edit of an account is a block of its own. A chosen time applies to the next mined
-//! block, not to that of an edit. Gas is paid for as on any chain, also by impersonated accounts. There is no
-//! forking. A dumped state contains accounts without the other assets of the exchange, and is not compressed.
+//! **Deviations from anvil.** An edit of an account is a block of its own. What is chosen for the next block, its time,
+//! coinbase, random number or gas limit, applies to the next mined one, not to that of an edit. Gas is paid for as on
+//! any chain, also by impersonated accounts. There is no forking. A dumped state contains accounts without the other
+//! assets of the exchange, and is not compressed.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ledger::contracts::DeveloperEdit;
-use ledger::contracts::ethereum::U256;
+use ledger::contracts::{DeveloperBlock, DeveloperEdit};
 use primitives::Address;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use super::method::{Method, method};
 use super::params::{Param, Params, option, param};
 use super::signing::{personal_sign, sign, sign_transaction, sign_typed_data, to_send};
 use super::state_file::{dump_state, load_state};
-use super::values::{data, quantity, read_address, read_data, read_digest, read_slot};
+use super::values::{data, quantity, read_address, read_data, read_number, read_slot};
 use super::wire::{Answer, RpcError};
 use crate::backend::{DeveloperCommand, DeveloperRefusal, Mining, Moment};
 use crate::roles::Role;
@@ -89,6 +89,8 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         get_automine),
     own("evm_setIntervalMining", "Makes a block at an interval in seconds; with 0, only when asked.", &[SECONDS],
         "null", set_interval),
+    own("hardhat_dropTransaction", "Removes a transaction from the pool; returns whether it was there.",
+        &[param("hash", "hash32")], "boolean", drop_transaction_as_hardhat),
     own("anvil_dropTransaction", "Removes a transaction from the pool; returns its hash if it was there.",
         &[param("hash", "hash32")], "object", drop_transaction),
     own("anvil_dropAllTransactions", "Removes all transactions from the pool.", &[], "null", drop_all),
@@ -96,6 +98,11 @@ pub(super) const DEVELOPER_METHODS: &[Method] = &[
         remove_pool_transactions),
     own("anvil_setNextBlockBaseFeePerGas", "Sets the base fee of the next block.", &[param("wei", "number")], "null",
         set_base_fee),
+    own("anvil_setCoinbase", "Sets the coinbase of the next blocks.", &[ADDRESS], "null", set_coinbase),
+    own("anvil_setPrevRandao", "Sets the random number of the next block.", &[param("random", "uint256")], "null",
+        set_random),
+    own("anvil_setBlockGasLimit", "Sets the gas limit of the next blocks, which bounds each transaction.",
+        &[param("gas", "number")], "boolean", set_block_gas),
     own("anvil_addBalance", "Adds wei to the balance of an account.", &[ADDRESS, param("wei", "number")], "null",
         add_balance),
     own("anvil_getIntervalMining", "The seconds between blocks that are made at an interval, otherwise null.", &[],
@@ -173,21 +180,6 @@ impl From<DeveloperRefusal> for RpcError {
     fn from(refusal: DeveloperRefusal) -> RpcError {
         RpcError::server(refusal.0)
     }
-}
-
-/// A number as tools write it: hexadecimal or decimal in a string, or a JSON number.
-fn read_number(value: &Value) -> Result<U256, String> {
-    let read = match value {
-        Value::Number(number) => number.as_u64().map(U256::from),
-        Value::String(text) => match text.strip_prefix("0x") {
-            Some(digits) if !digits.is_empty() => U256::from_str_radix(digits, 16).ok(),
-            Some(_) => None,
-            None if text.is_empty() => None,
-            None => U256::from_str_radix(text, 10).ok(),
-        },
-        _ => None,
-    };
-    read.ok_or_else(|| "a whole number is expected, as 7, \"7\" or \"0x7\"".into())
 }
 
 fn read_small(value: &Value) -> Result<u64, String> {
@@ -293,9 +285,32 @@ fn set_interval(session: &Session, params: &Params) -> Answer {
 }
 
 fn drop_transaction(session: &Session, params: &Params) -> Answer {
-    let hash = params.read(0, read_digest)?;
+    let hash = params.digest(0)?;
     let was_there = session.order(DeveloperCommand::Drop(hash))? == 1;
     Ok(if was_there { data(hash.0) } else { Value::Null })
+}
+
+fn drop_transaction_as_hardhat(session: &Session, params: &Params) -> Answer {
+    Ok((session.order(DeveloperCommand::Drop(params.digest(0)?))? == 1).into())
+}
+
+fn set_coinbase(session: &Session, params: &Params) -> Answer {
+    let chosen = DeveloperBlock { coinbase: Some(params.address(0)?), ..DeveloperBlock::default() };
+    session.done(DeveloperCommand::Choose(chosen))
+}
+
+fn set_random(session: &Session, params: &Params) -> Answer {
+    let chosen = DeveloperBlock { random: Some(params.read(0, read_slot)?), ..DeveloperBlock::default() };
+    session.done(DeveloperCommand::Choose(chosen))
+}
+
+fn set_block_gas(session: &Session, params: &Params) -> Answer {
+    let (gas, most) = (params.read(0, read_small)?, session.terms()?.block_gas);
+    if gas == 0 || gas > most {
+        return Err(RpcError::invalid_params(format!("gas {gas}: a block of this chain has 1 to {most}")));
+    }
+    session.order(DeveloperCommand::Choose(DeveloperBlock { gas_limit: Some(gas), ..DeveloperBlock::default() }))?;
+    Ok(true.into())
 }
 
 fn drop_all(session: &Session, _: &Params) -> Answer {
@@ -376,6 +391,7 @@ fn send_transaction(session: &Session, params: &Params) -> Answer {
     }
     session.check_intake()?;
     let sent = to_send(session, params, &from)?;
+    session.check_block_gas(sent.gas_limit)?;
     Ok(data(session.rpc.api.backend.impersonate(&from, sent.unsigned(&from))??.0))
 }
 
@@ -413,6 +429,10 @@ mod tests {
             ("hardhat_setBalance", "anvil_setBalance"),
             ("anvil_setNextBlockTimestamp", "evm_setNextBlockTimestamp"),
             ("anvil_snapshot", "evm_snapshot"),
+            ("anvil_dropTransaction", "anvil_dropTransaction"),
+            ("hardhat_dropTransaction", "hardhat_dropTransaction"),
+            ("hardhat_setCoinbase", "anvil_setCoinbase"),
+            ("evm_setBlockGasLimit", "anvil_setBlockGasLimit"),
         ] {
             assert_eq!(name(asked), Some(found), "{asked}");
         }

@@ -6,7 +6,8 @@ use super::accounts::{SEND, SENT};
 use super::developer::DEVELOPER_METHODS;
 use super::method::{Method, heavy, method};
 use super::params::{Param, option, param};
-use super::{accounts, blocks, calls, chain, filters, logs, touched, traces, txpool};
+use super::sync::{SEND_SYNC, SENT_SYNC};
+use super::{accounts, blocks, calls, chain, filters, logs, simulate, sync, touched, traces, txpool};
 use crate::roles::Role;
 
 const ADDRESS: Param = param("address", "address");
@@ -57,6 +58,13 @@ pub(super) const METHODS: &[Method] = &[
         &[CALL, AT, STATE], "object", touched::create_access_list)),
     Method { role: Role::Submit, ..method(SEND, "Sends a signed transaction of type 0, 1, 2 or 4.",
         SENT, "hash32", accounts::send_raw_transaction) },
+    Method { role: Role::Submit, ..method(SEND_SYNC,
+        "Sends a signed transaction and returns its receipt, or an error with code 4 if no block has it in time.",
+        SENT_SYNC, "object", sync::send_raw_transaction_sync) },
+    heavy(method("eth_simulateV1", "Simulates blocks of calls, each over what those before it wrote.",
+        &[param("simulation", "simulation"), AT], "list", simulate::simulate)),
+    method("eth_config", "The rules of contracts now, before and next: those of Osaka, from the genesis on.", &[],
+        "object", chain::config),
     method("eth_getTransactionByHash", "A transaction, executed or pending here.", &[HASH], "object",
         blocks::get_transaction_by_hash),
     method("eth_getRawTransactionByHash", "The bytes of a transaction, executed or pending here.", &[HASH], "any",
@@ -155,6 +163,14 @@ pub fn openrpc() -> Value {
             "list": {"type": "array"},
             "object": {"type": ["object", "null"]},
             "overrides": {"type": "object"},
+            "simulation": {"type": "object", "properties": {
+                "blockStateCalls": {"type": "array", "items": {"type": "object", "properties": {
+                    "blockOverrides": schema("overrides"), "stateOverrides": schema("overrides"),
+                    "calls": {"type": "array", "items": schema("call")},
+                }}},
+                "traceTransfers": schema("boolean"), "validation": schema("boolean"),
+                "returnFullTransactions": schema("boolean"),
+            }},
             "syncing": {"oneOf": [{"type": "boolean"}, {"type": "object"}]},
             "blockNumberOrTag": {"oneOf": [
                 {"type": "string", "enum": ["earliest", "finalized", "safe", "latest", "pending"]},

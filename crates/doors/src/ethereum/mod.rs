@@ -15,7 +15,8 @@
 //!   balances.
 //!
 //! **Limits**, each with its own error (-32005): a body has at most `BODY_BYTES_MAX` bytes and the door's limit, a
-//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, its answers `ANSWER_BYTES_MAX`. As many requests
+//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, each has at most `CALL_GAS_MAX`, its answers share
+//! `ANSWER_BYTES_MAX`, and its waits for receipts `sync::WAIT_MAX`. As many requests
 //! that execute or scan run at a time as the machine has cores. Others wait, and the addresses that ask have their
 //! turns one after another, so none of them can crowd out the rest. Filters are bounded, in all and by address, and
 //! expire; a subscriber that does not read is disconnected.
@@ -39,8 +40,10 @@ mod overrides;
 mod params;
 mod past_state;
 mod signing;
+mod simulate;
 mod state_file;
 mod subscriptions;
+mod sync;
 mod touched;
 mod traces;
 mod txpool;
@@ -56,6 +59,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -87,9 +91,16 @@ const BODY_BYTES_MAX: usize = 5 << 20;
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Maximum gas of all calls of one body.
 const GAS_MAX: u64 = 16 * TRANSACTION_GAS_MAX;
+/// Maximum gas of one call. A call is no transaction, so neither the cap of a transaction nor the gas of a block bounds
+/// it.
+const CALL_GAS_MAX: u64 = GAS_MAX / 2;
 
 /// Maximum number of waiting bodies of one address without requests that execute or scan.
 const LIGHT_WAITING_OF_ONE: usize = 4_096;
+
+/// Content types of requests: JSON's, and those of the old proposal for JSON-RPC over HTTP. A browser asks before its
+/// page may send any of them to another site.
+const CONTENT_TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
 
 /// A request of a body, or why it is none.
 type Asked = Result<Request, Refused>;
@@ -101,6 +112,7 @@ pub(crate) fn limits(body_bytes: usize) -> EthereumLimitsBody {
         batch_requests: wire::BATCH_MAX,
         answer_bytes: ANSWER_BYTES_MAX,
         calls_gas: GAS_MAX.to_string(),
+        call_gas: CALL_GAS_MAX.to_string(),
         waiting_of_one: HEAVY_WAITING_OF_ONE,
         logs: LOG_RESULTS_MAX,
         log_heights: LOG_HEIGHTS_MAX,
@@ -139,6 +151,8 @@ struct Session<'a> {
     bytes: Cell<usize>,
     /// Whether a transaction that it sends was accepted, and nobody had sent it before.
     has_paid: Cell<bool>,
+    /// Time left to wait for blocks.
+    wait: Cell<Duration>,
 }
 
 impl Rpc {
@@ -175,6 +189,11 @@ fn is_heavy(one: &Asked) -> bool {
     one.as_ref().is_ok_and(|one| find(&one.method).is_some_and(|method| method.is_heavy))
 }
 
+/// Whether it waits for a block.
+fn is_waiting(one: &Asked) -> bool {
+    one.as_ref().is_ok_and(|one| one.method == sync::SEND_SYNC)
+}
+
 fn is_sent(one: &Asked) -> bool {
     one.as_ref().is_ok_and(|one| one.method == accounts::SEND)
 }
@@ -182,7 +201,7 @@ fn is_sent(one: &Asked) -> bool {
 impl<'a> Session<'a> {
     fn new(rpc: &'a Rpc, caller: Caller) -> Session<'a> {
         let (gas, bytes, has_paid) = (Cell::new(GAS_MAX), Cell::new(ANSWER_BYTES_MAX), Cell::new(false));
-        Session { rpc, caller, gas, bytes, has_paid }
+        Session { rpc, caller, gas, bytes, has_paid, wait: Cell::new(sync::WAIT_MAX) }
     }
 
     /// Whoever sends a transaction that counts has paid, and keeps the connection.
@@ -198,6 +217,11 @@ impl<'a> Session<'a> {
         let mut answers = Vec::with_capacity(requests.len());
         let (mut rest, rpc) = (VecDeque::from(requests), self.rpc);
         while let Some(next) = rest.front() {
+            if is_waiting(next) {
+                let Some(Ok(request)) = rest.pop_front() else { break };
+                answers.extend(self.send_and_wait(request).await);
+                continue;
+            }
             let is_heavy = is_heavy(next);
             let turns = if is_heavy { &rpc.api.heavy } else { &rpc.light };
             match turns.take(self.caller.client).await {
@@ -223,7 +247,7 @@ impl<'a> Session<'a> {
         let next_if = |rest: &mut VecDeque<Asked>, is_next: fn(&Asked) -> bool| {
             if rest.front().is_some_and(is_next) { rest.pop_front() } else { None }
         };
-        while let Some(one) = next_if(rest, |one| !is_heavy(one)) {
+        while let Some(one) = next_if(rest, |one| !is_heavy(one) && !is_waiting(one)) {
             if !is_sent(&one) {
                 answers.extend(self.answer_one(one));
                 continue;
@@ -351,8 +375,9 @@ async fn over_http(
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
-        let message = "the content type of a request is application/json";
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !CONTENT_TYPES.iter().any(|known| kind.eq_ignore_ascii_case(known)) {
+        let message = format!("the content type of a request is {}", CONTENT_TYPES.join(" or "));
         return Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", message).into_response();
     }
     let Ok(body) = body else { return Failure::too_large().into_response() };

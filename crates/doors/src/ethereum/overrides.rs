@@ -39,7 +39,7 @@ type SlotValue = ([u8; 32], [u8; 32]);
 /// What a call replaces in its block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockOverrides {
-    number: Option<U256>,
+    pub number: Option<U256>,
     time: Option<u64>,
     gas_limit: Option<u64>,
     beneficiary: Option<Address>,
@@ -111,6 +111,14 @@ impl StateOverrides {
     /// The accounts whose slots are zero unless they are named.
     pub fn cleared(&self) -> BTreeSet<Address> {
         self.0.iter().filter(|(_, replaced)| replaced.is_whole).map(|(address, _)| *address).collect()
+    }
+
+    /// Replaces what executions find from now on, whatever those before it wrote.
+    pub fn apply_anew(&self, view: &mut EvmView<PastState>) {
+        let cleared = self.cleared();
+        cleared.iter().for_each(|address| view.forget_slots(&ethereum::Address::new(address.0)));
+        view.state_mut().cleared.extend(cleared);
+        self.apply(view);
     }
 
     /// Replaces what later executions find.

@@ -1,6 +1,6 @@
 //! What an execution touches: the trace of the state before it (`prestateTracer`), and access lists for calls.
 
-use ledger::contracts::ethereum::{Address as EvmAddress, U256};
+use ledger::contracts::ethereum::U256;
 use ledger::contracts::{AccessList, AccessListItem, AccountInfo, EvmCode, EvmState, EvmTouched};
 use serde_json::{Map, Value, json};
 
@@ -12,9 +12,6 @@ use super::params::Params;
 use super::past_state::PastState;
 use super::values::{data, quantity};
 use super::wire::{Answer, RpcError};
-
-/// Addresses below 2^16 may be those of precompiles.
-const PRECOMPILE_PREFIX: [u8; 18] = [0; 18];
 
 fn word(value: U256) -> Value {
     data(value.to_be_bytes::<32>())
@@ -61,7 +58,7 @@ pub(super) fn before(state: &PastState, touched: &[EvmTouched]) -> Value {
 /// What the execution changed: the changed accounts before it, and their changed parts after it.
 pub(super) fn difference(state: &PastState, touched: &[EvmTouched]) -> Value {
     let (mut pre, mut post) = (Map::new(), Map::new());
-    for EvmTouched { address, before, after, slots } in touched {
+    for EvmTouched { address, before, after, slots, .. } in touched {
         let changed: Vec<_> = slots.iter().filter(|(_, before, after)| before != after).collect();
         if before == after && changed.is_empty() {
             continue;
@@ -87,25 +84,22 @@ pub(super) fn difference(state: &PastState, touched: &[EvmTouched]) -> Value {
     json!({"pre": pre, "post": post})
 }
 
-/// The addresses and slots that a call touches besides its own, and the gas that it uses when it names them.
+/// The addresses and slots that a call touches, and the gas that it uses when it names them. What it finds warm anyway
+/// is named only with slots.
 pub(super) fn create_access_list(session: &Session, params: &Params) -> Answer {
     let replaced = params.read_if(2, StateOverrides::read)?.unwrap_or_default();
     let mut prepared = session.prepare(params, &replaced, &BlockOverrides::default())?;
     session.check_gas()?;
     let mut transaction = prepared.transaction();
-    let own = [transaction.caller, transaction.kind.to().copied().unwrap_or_default()];
     let (called, touched) =
         prepared.view.touched_by_call(&prepared.context, transaction.clone()).map_err(RpcError::server)?;
     session.pay_gas(called.gas_used);
     prepared.view.state().check()?;
-    let is_shown = |address: &EvmAddress, has_slots: bool| {
-        has_slots || !(own.contains(address) || address.starts_with(&PRECOMPILE_PREFIX))
-    };
     let item = |one: &EvmTouched| AccessListItem {
         address: one.address,
         storage_keys: one.slots.iter().map(|(slot, ..)| (*slot).into()).collect(),
     };
-    let shown = touched.iter().filter(|one| is_shown(&one.address, !one.slots.is_empty()));
+    let shown = touched.iter().filter(|one| !one.is_warm || !one.slots.is_empty());
     let list = AccessList(shown.map(item).collect());
     if transaction.tx_type == 0 {
         transaction.tx_type = 1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
     EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmTouched, EvmView, TRACE_BYTES_MAX,
-    TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer,
+    TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer,
 };
 use primitives::TransactionId;
 use serde_json::{Value, json};
@@ -35,7 +35,6 @@ struct TraceAsked {
     steps: bool,
     /// Whether the accounts before the transaction were requested, and whether only what it changes.
     prestate: Option<bool>,
-    returned: bool,
     only_top: bool,
     with_logs: bool,
 }
@@ -69,13 +68,13 @@ impl TraceAsked {
             stack: !is("disableStack")? && steps,
             memory: is("enableMemory")? && steps,
             storage: !is("disableStorage")? && steps,
+            returned: is("enableReturnData")? && steps,
             calls: !steps,
         };
         Ok(TraceAsked {
             settings,
             steps,
             prestate,
-            returned: is("enableReturnData")?,
             only_top: flag(config, "onlyTopCall")?,
             with_logs: flag(config, "withLog")?,
         })
@@ -89,7 +88,8 @@ impl TraceAsked {
         }
     }
 
-    fn to_json(&self, called: &EvmCalled, tracer: Tracer, gas_limit: u64) -> Answer {
+    /// What an execution did, after `logs` logs of its block.
+    fn to_json(&self, called: &EvmCalled, tracer: Tracer, gas_limit: u64, logs: usize) -> Answer {
         if tracer.is_cut && !(self.steps && tracer.steps.len() >= self.settings.steps) {
             let most = TRACE_BYTES_MAX >> 20;
             return Err(RpcError::limit(format!("the trace has more than {most} MiB; ask for less of it")));
@@ -104,16 +104,15 @@ impl TraceAsked {
         }
         let mut call = tracer.call.ok_or_else(|| RpcError::internal("nothing was called"))?;
         (call.gas, call.gas_used) = (gas_limit, called.gas_used);
-        Ok(self.call_json(&call, true))
+        Ok(self.call_json(&call, logs, true))
     }
 
     fn steps_json(&self, called: &EvmCalled, steps: &[TraceStep]) -> Value {
         let logs: Vec<Value> = steps.iter().map(|step| self.step_json(step)).collect();
-        let output = if self.returned || called.status != EvmStatus::Halted { &called.output[..] } else { &[] };
         json!({
             "gas": called.gas_used,
             "failed": called.status != EvmStatus::Succeeded,
-            "returnValue": data(output),
+            "returnValue": data(&called.output),
             "structLogs": logs,
         })
     }
@@ -136,6 +135,9 @@ impl TraceAsked {
         if self.settings.memory {
             log["memory"] = step.memory.chunks(32).map(data).collect::<Vec<_>>().into();
         }
+        if !step.returned.is_empty() {
+            log["returnData"] = data(&step.returned);
+        }
         if let Some((slot, value)) = step.slot {
             let word = |number: U256| format!("{number:064x}");
             log["storage"] = json!({ word(slot): word(value) });
@@ -146,7 +148,7 @@ impl TraceAsked {
         log
     }
 
-    fn call_json(&self, call: &TraceCall, is_top: bool) -> Value {
+    fn call_json(&self, call: &TraceCall, first_log: usize, is_top: bool) -> Value {
         let mut json = json!({
             "type": call.kind,
             "from": data(call.from),
@@ -169,16 +171,22 @@ impl TraceAsked {
                 json["revertReason"] = reason.into();
             }
         }
-        if self.with_logs && call.error.is_none() && !call.logs.is_empty() {
-            let log = |log: &ledger::contracts::ethereum::Log| {
-                let topics: Vec<Value> = log.data.topics().iter().map(data).collect();
-                json!({"address": data(log.address), "topics": topics, "data": data(&log.data.data)})
+        if self.with_logs && !call.logs.is_empty() {
+            let log = |TraceLog { log, position, number }: &TraceLog| {
+                json!({
+                    "address": data(log.address),
+                    "topics": log.data.topics().iter().map(data).collect::<Vec<_>>(),
+                    "data": data(&log.data.data),
+                    "position": quantity(*position),
+                    "index": quantity(first_log + number),
+                })
             };
             json["logs"] = call.logs.iter().map(log).collect::<Vec<_>>().into();
         }
         let shows_inner = !(is_top && self.only_top);
         if shows_inner && !call.calls.is_empty() {
-            json["calls"] = call.calls.iter().map(|inner| self.call_json(inner, false)).collect::<Vec<_>>().into();
+            let inner = call.calls.iter().map(|inner| self.call_json(inner, first_log, false));
+            json["calls"] = inner.collect::<Vec<_>>().into();
         }
         json
     }
@@ -203,16 +211,15 @@ pub(crate) fn replay(api: &Kit, id: &TransactionId) -> Result<EvmCalled, Failure
     }
     let rpc = Rpc::new(api.clone());
     let session = Session::new(&rpc, Caller::default());
-    let (mut view, job) = session.before(id)?;
-    let settings = TraceSettings { steps: 0, stack: false, memory: false, storage: false, calls: false };
-    let (called, _) = view.trace(&job, Tracer::new(settings));
+    let (mut view, job, _) = session.before(id)?;
+    let (called, _) = view.trace(&job, Tracer::default());
     view.state().check().map_err(Failure::from)?;
     Ok(called.map_err(RpcError::internal)?)
 }
 
 impl Session<'_> {
-    /// The state before a transaction of a block, and the transaction.
-    fn before(&self, id: &TransactionId) -> Result<(EvmView<PastState>, EvmJob), RpcError> {
+    /// The state before a transaction of a block, the transaction, and the number of logs before its own.
+    fn before(&self, id: &TransactionId) -> Result<(EvmView<PastState>, EvmJob, usize), RpcError> {
         let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::server("transaction not found"))?;
         let mut view = EvmView::new(PastState::new(&self.rpc.api.backend, Moment::Within(block.height)));
         if block.receipts()[at].position.is_none() {
@@ -224,7 +231,7 @@ impl Session<'_> {
         self.check_gas()?;
         self.pay_gas(block.receipts()[at].gas_used);
         let job = self.job(&block, &block.receipts()[at])?;
-        Ok((view, job))
+        Ok((view, job, block.first_log(at)))
     }
 
     /// Executes a transaction of a block again.
@@ -240,8 +247,8 @@ impl Session<'_> {
         view.state().check()
     }
 
-    /// The trace of a transaction over the state before it.
-    fn traced(&self, asked: &TraceAsked, view: &mut EvmView<PastState>, job: &EvmJob) -> Answer {
+    /// The trace of a transaction over the state before it, after `logs` logs of its block.
+    fn traced(&self, asked: &TraceAsked, view: &mut EvmView<PastState>, job: &EvmJob, logs: usize) -> Answer {
         if asked.prestate.is_some() {
             let (_, touched) = view.touched(job).map_err(RpcError::internal)?;
             view.state().check()?;
@@ -249,14 +256,15 @@ impl Session<'_> {
         }
         let (called, tracer) = view.trace(job, Tracer::new(asked.settings));
         view.state().check()?;
-        asked.to_json(&called.map_err(RpcError::internal)?, tracer, job.transaction.gas_limit)
+        asked.to_json(&called.map_err(RpcError::internal)?, tracer, job.transaction.gas_limit, logs)
     }
 
     /// The traces of all transactions of a block.
     fn trace_block(&self, block: Option<EthereumBlock>, options: Option<&Value>) -> Answer {
         let asked = TraceAsked::read(options)?;
         let block = block.ok_or_else(|| RpcError::server("block not found"))?;
-        let executed: Vec<_> = block.receipts().iter().filter(|one| one.position.is_some()).collect();
+        let executed = block.receipts().iter().enumerate().filter(|(_, one)| one.position.is_some());
+        let executed: Vec<_> = executed.collect();
         if executed.len() > TRACES_MAX {
             let count = executed.len();
             return Err(RpcError::limit(format!(
@@ -265,9 +273,9 @@ impl Session<'_> {
         }
         let mut view = EvmView::new(PastState::new(&self.rpc.api.backend, Moment::Within(block.height)));
         let (mut traces, mut bytes) = (Vec::new(), 0);
-        for receipt in executed {
+        for (at, receipt) in executed {
             self.check_gas()?;
-            let trace = self.traced(&asked, &mut view, &self.job(&block, receipt)?)?;
+            let trace = self.traced(&asked, &mut view, &self.job(&block, receipt)?, block.first_log(at))?;
             bytes += weight(&trace);
             self.bytes_after(bytes)?;
             traces.push(json!({"txHash": data(receipt.id.0), "result": trace}));
@@ -279,8 +287,8 @@ impl Session<'_> {
 
 pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
     let asked = TraceAsked::read(params.get(1))?;
-    let (mut view, job) = session.before(&params.digest(0)?)?;
-    session.traced(&asked, &mut view, &job)
+    let (mut view, job, logs) = session.before(&params.digest(0)?)?;
+    session.traced(&asked, &mut view, &job, logs)
 }
 
 pub(super) fn trace_block_by_number(session: &Session, params: &Params) -> Answer {
@@ -313,7 +321,7 @@ pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
     prepared.view.state().check()?;
     let called = called.map_err(RpcError::server)?;
     session.pay_gas(called.gas_used);
-    asked.to_json(&called, tracer, gas)
+    asked.to_json(&called, tracer, gas, 0)
 }
 
 #[cfg(test)]

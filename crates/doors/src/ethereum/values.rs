@@ -26,6 +26,21 @@ pub(super) fn read_quantity(value: &Value) -> Result<U256, String> {
     }
 }
 
+/// A number as tools write it: hexadecimal or decimal in a string, or a JSON number.
+pub(super) fn read_number(value: &Value) -> Result<U256, String> {
+    let read = match value {
+        Value::Number(number) => number.as_u64().map(U256::from),
+        Value::String(text) => match text.strip_prefix("0x") {
+            Some(digits) if !digits.is_empty() => U256::from_str_radix(digits, 16).ok(),
+            Some(_) => None,
+            None if text.is_empty() => None,
+            None => U256::from_str_radix(text, 10).ok(),
+        },
+        _ => None,
+    };
+    read.ok_or_else(|| "a whole number is expected, as 7, \"7\" or \"0x7\"".into())
+}
+
 /// Parses a number of at most 64 bits.
 pub(super) fn read_u64(value: &Value) -> Result<u64, String> {
     let number = read_quantity(value)?;

@@ -13,6 +13,19 @@ use crate::kit::Failure;
 /// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;
 
+/// How methods of other nodes begin that this one does not have, and what does the same here.
+const INSTEAD: [(&str, &str); 9] = [
+    ("trace_", "use debug_traceTransaction, debug_traceBlockByNumber or debug_traceCall with the callTracer"),
+    ("ots_", "use eth_ and debug_ methods; the node has a page of its own"),
+    ("erigon_", "use eth_ methods"),
+    ("engine_", "blocks are agreed on by validators, and no other client drives this one"),
+    ("admin_", "operators use the file walras.toml and `walras status`"),
+    ("miner_", "blocks are agreed on, not mined"),
+    ("eth_sign", "the node has no keys: sign in the wallet, and use eth_sendRawTransaction"),
+    ("eth_sendTransaction", "the node has no keys: sign in the wallet, and use eth_sendRawTransaction"),
+    ("eth_getUncle", "blocks have no uncles"),
+];
+
 /// The answer to a request.
 pub(super) type Answer = Result<Value, RpcError>;
 
@@ -39,7 +52,9 @@ impl RpcError {
 
     pub fn unknown_method(name: &str) -> RpcError {
         let name: String = name.chars().take(100).collect();
-        RpcError::new(-32_601, format!("the method {name} does not exist or is not available"))
+        let instead = INSTEAD.iter().find(|(begin, _)| name.starts_with(begin));
+        let instead = instead.map_or(String::new(), |(_, words)| format!(": {words}"));
+        RpcError::new(-32_601, format!("the method {name} does not exist or is not available{instead}"))
     }
 
     pub fn invalid_params(message: impl Into<String>) -> RpcError {
@@ -282,6 +297,14 @@ mod tests {
                 all.into_iter().map(|one| one.map_or_else(|Refused(_, error)| error.code, |_| 0)).collect()
             }
         }
+    }
+
+    #[test]
+    fn a_method_of_other_nodes_is_refused_with_what_does_the_same() {
+        let message = |name: &str| RpcError::unknown_method(name).message;
+        assert!(message("trace_block").contains("debug_traceBlockByNumber"));
+        assert!(message("eth_signTransaction").contains("eth_sendRawTransaction"));
+        assert_eq!(message("eth_mining"), "the method eth_mining does not exist or is not available");
     }
 
     #[test]

@@ -175,7 +175,10 @@ fn pool_words(operation: &PoolOperation, symbols: &Symbols) -> String {
     let pool = format!("the pool of {} and {} of fee class {class}", symbols.name(a), symbols.name(b));
     let both = |x, y| format!("{} and {}", symbols.money(a, x), symbols.money(b, y));
     match *operation {
-        PoolOperation::Open { x, y, .. } => format!("opens {pool} with {}", both(x, y)),
+        PoolOperation::Open { x, y, .. } => {
+            let (kept_x, kept_y) = ledger::pool_keeps(x, y);
+            format!("opens {pool} with {}, of which {} stay in it for ever", both(x, y), both(kept_x, kept_y))
+        }
         PoolOperation::Provide { shares, most_a, most_b, .. } => {
             format!("buys {shares} shares of {pool} for at most {}; what is not needed returns", both(most_a, most_b))
         }

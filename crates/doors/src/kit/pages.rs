@@ -29,19 +29,20 @@ impl Pages {
     /// Rejects a page of another site, which a browser may have been led to: one that reaches this node under a name
     /// that is not its own (DNS rebinding), or one of another origin that the operator has not listed. Browsers send
     /// the origin with every request that could change something, and with WebSockets, for which they check nothing
-    /// else.
+    /// else. What no browser can send as an origin names no page.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Failure> {
         if !self.is_own_host(headers) {
             let message = "the host name is not one of this node's; list it under [http] hosts";
             return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message));
         }
-        match headers.get(header::ORIGIN) {
-            Some(origin) if !self.is_admitted(origin, headers) => {
+        let mut pages = headers.get_all(header::ORIGIN).iter().filter(|origin| is_page(origin.as_bytes()));
+        match pages.find(|origin| !self.is_admitted(origin, headers)) {
+            Some(origin) => {
                 let message =
                     format!("pages of {origin:?} may not use this node; list the origin under [http] origins");
                 Err(Failure::new(StatusCode::FORBIDDEN, "foreign_origin", message))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -75,6 +76,13 @@ pub(crate) async fn check_pages(State(pages): State<Arc<Pages>>, request: Reques
     }
 }
 
+/// Whether a browser can send this as an origin: a scheme and a host, several of them, or `null` for a page that has
+/// none. Some tools send their name instead.
+fn is_page(origin: &[u8]) -> bool {
+    let is_null = origin.split(u8::is_ascii_whitespace).any(|word| word.eq_ignore_ascii_case(b"null"));
+    is_null || origin.is_empty() || origin.contains(&b':')
+}
+
 fn is_loopback(origin: &str) -> bool {
     let Some((_, authority)) = origin.split_once("://") else { return false };
     let name = host_name(authority);
@@ -86,5 +94,22 @@ fn host_name(host: &str) -> &str {
     match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or(""),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_page;
+
+    #[test]
+    fn a_value_that_no_browser_sends_is_no_origin() {
+        for tool in ["Titanoboa", "titanoboa/0.2.8", "my tool", "localhost", "nullable"] {
+            assert!(!is_page(tool.as_bytes()), "{tool}");
+        }
+        let pages = ["https://a.example", "http://a.example http://b.example", "null", "NULL", "", "file://", "blob:x"];
+        for page in pages {
+            assert!(is_page(page.as_bytes()), "{page}");
+        }
+        assert!(is_page(b"http://\xff.example"));
     }
 }

@@ -1,4 +1,4 @@
-//! Edits of accounts on a developers' chain: what they say. See `developer` for what they do.
+//! Edits of accounts and blocks on a developers' chain: what they say. See `developer` for what they do.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Address;
@@ -44,6 +44,19 @@ pub enum DeveloperEdit {
         /// Wei.
         wei: u64,
     },
+    /// What contracts see of the block that contains it.
+    Block(DeveloperBlock),
+}
+
+/// Parts of a block that a developer has chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct DeveloperBlock {
+    /// COINBASE, which receives the tips.
+    pub coinbase: Option<Address>,
+    /// PREVRANDAO.
+    pub random: Option<[u8; 32]>,
+    /// GASLIMIT, which bounds each transaction.
+    pub gas_limit: Option<u64>,
 }
 
 /// Why an edit cannot be made.
@@ -86,6 +99,7 @@ impl DeveloperEdit {
             | DeveloperEdit::Nonce { account, .. }
             | DeveloperEdit::Code { account, .. }
             | DeveloperEdit::Slot { account, .. } => Some(account),
+            DeveloperEdit::Block(chosen) => chosen.coinbase.as_ref(),
             DeveloperEdit::BaseFee { .. } => None,
         }
     }

@@ -92,7 +92,7 @@ pub(super) fn interpret<S: EvmState, A: Access>(state: &S, job: &EvmJob, access:
 
 /// The result of a transaction's writes.
 #[derive(Default)]
-struct Written {
+pub(super) struct Written {
     /// Wei that left all accounts.
     lost: U256,
     /// Units of asset 0 that offers lock now and did not lock before.
@@ -103,7 +103,7 @@ struct Written {
 }
 
 /// Writes the changed parts of the accounts.
-fn write_all<'a, A: Access>(
+pub(super) fn write_all<'a, A: Access>(
     space: u32,
     accounts: impl Iterator<Item = (&'a Address, &'a Account)>,
     access: &mut A,

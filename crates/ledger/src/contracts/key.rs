@@ -96,11 +96,14 @@ impl EthereumKey {
 }
 
 impl EthereumRequest {
-    /// A transaction of an account that did not sign it, for a developers' chain; without delegations. Its signature
-    /// belongs to no key and differs for each account, so that each transaction has its own id.
+    /// A transaction of an account that did not sign it, for a developers' chain and for simulations. Its signature
+    /// belongs to no key and differs for each account, so that each transaction has its own id. It is never zero, also
+    /// for the account zero: clients refuse a block with a signature that is zero in part.
     pub fn unsigned(&self, sender: &Address) -> Vec<u8> {
-        let nobodys = Signature::new(U256::from_be_slice(&sender.0), U256::from(1), false);
+        let r = U256::from_be_slice(&[&[1], &sender.0[..]].concat());
+        let nobodys = Signature::new(r, U256::from(1), false);
         match self.has_one_price {
+            _ if !self.delegations.is_empty() => with_delegations(self).into_signed(nobodys).encoded_2718(),
             false => with_fee(self).into_signed(nobodys).encoded_2718(),
             true if self.access_list.0.is_empty() => legacy(self).into_signed(nobodys).encoded_2718(),
             true => with_list(self).into_signed(nobodys).encoded_2718(),

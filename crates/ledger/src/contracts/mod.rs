@@ -79,7 +79,7 @@
 //! Assets are tokens too: each is an ERC-20 at a reserved address, over the same balances, see [`token_address`].
 //! Contracts place offers at another reserved address ([`OFFERS`]), and each genesis has a [`WETH9`].
 //!
-//! Only on a developers' chain, blocks can also contain edits of accounts: see [`DeveloperEdit`].
+//! Only on a developers' chain, blocks can also contain edits of accounts and of what they show: see [`DeveloperEdit`].
 //!
 //! Deviations from Ethereum: tips are credited after the last transaction of the block; legacy transactions without a
 //! chain id, delegations for any chain and blobs are refused; block hashes are digests of superblocks.
@@ -123,7 +123,7 @@ pub use deployer::CREATE2_DEPLOYER;
 pub(crate) use deployer::found_deployer;
 pub use dump::DumpedAccount;
 pub(crate) use dump::dumped;
-pub use edit::{DeveloperEdit, EDIT_TYPE, EditError};
+pub use edit::{DeveloperBlock, DeveloperEdit, EDIT_TYPE, EditError};
 pub(crate) use engine::EvmEngine;
 pub(crate) use evm_state::NO_CODE;
 pub use evm_state::{AccountInfo, BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv};
@@ -140,6 +140,7 @@ pub use order::{check_in_section, recover_senders};
 pub use outcome::{EvmExecution, EvmOutcome};
 /// What is proved of contracts and their receipts.
 pub use proofs::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip, SlotKey};
+pub use reserved::precompiles;
 /// Access lists of a transaction (EIP-2930), and delegations (EIP-7702).
 pub use revm::context::{
     either::Either,
@@ -154,7 +155,7 @@ pub(crate) use state::{LedgerState, seen, shown_nonce, split, units_slot, wei_of
 pub use stm::Workers;
 pub use tokens::TokenFacts;
 pub(crate) use tokens::holder_of;
-pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceSettings, TraceStep, Tracer};
+pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction};
 pub use view::{EvmCalled, EvmTouched, EvmView};
 pub use wrapped::WETH9;

@@ -7,16 +7,24 @@ use revm::context::ContextTr;
 use revm::context_interface::context::ContextError;
 use revm::handler::{EthPrecompiles, PrecompileProvider};
 use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
-use revm::primitives::{AddressSet, Bytes};
+use revm::primitives::{Address, AddressSet, Bytes};
 
 use super::assets::Token;
 use super::call::{Call, CallFault, Called, plain_address};
-use super::evm_state::{Access, EvmState};
+use super::evm_state::{Access, EvmState, SpecId};
 use super::frame::EvmFrameContext;
 use super::offers::Offers;
 use super::slots::GAS_ASSET;
 use super::tokens::asset_at;
 use crate::places::contracts::reserved::is_reserved;
+
+/// The numbers of Ethereum's precompiles that contracts find.
+pub fn precompiles(rules: SpecId) -> Vec<u16> {
+    let number = |address: &Address| u16::from_be_bytes([address[18], address[19]]);
+    let mut numbers: Vec<u16> = EthPrecompiles::new(rules).warm_addresses().iter().map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
 
 /// Ethereum's precompiles, plus the reserved addresses where the state has assets.
 pub(super) struct ReservedPrecompiles(EthPrecompiles);
@@ -24,6 +32,11 @@ pub(super) struct ReservedPrecompiles(EthPrecompiles);
 impl ReservedPrecompiles {
     pub fn new(spec: super::SpecId) -> ReservedPrecompiles {
         ReservedPrecompiles(EthPrecompiles::new(spec))
+    }
+
+    /// Whether an address is warm in every transaction.
+    pub fn is_warm(&self, address: &Address) -> bool {
+        self.0.warm_addresses().contains(address)
     }
 }
 

@@ -1,12 +1,13 @@
 //! What a transaction does, by steps and by calls, in the form of Ethereum's debugging tools.
 //!
 //! *Properties.* A trace holds at most [`TRACE_BYTES_MAX`] and the requested number of steps, whatever the
-//! transaction does; the rest is dropped, and the trace says so.
+//! transaction does; the rest is dropped, and the trace says so. What a frame that failed has logged, itself or by
+//! calls, never happened and is not shown.
 
 use revm::context::{ContextTr, JournalTr};
 use revm::inspector::Inspector;
 use revm::interpreter::interpreter::EthInterpreter;
-use revm::interpreter::interpreter_types::{Jumps, LoopControl, MemoryTr};
+use revm::interpreter::interpreter_types::{Jumps, LoopControl, MemoryTr, ReturnData};
 use revm::interpreter::{
     CallInputs, CallOutcome, CallScheme, CreateInputs, CreateOutcome, Interpreter, InterpreterResult,
 };
@@ -31,6 +32,8 @@ pub struct TraceSettings {
     pub memory: bool,
     /// Whether a step shows the slot that it reads or writes.
     pub storage: bool,
+    /// Whether a step shows what the last call of its frame returned.
+    pub returned: bool,
     /// Whether calls are shown.
     pub calls: bool,
 }
@@ -48,7 +51,7 @@ pub struct TraceStep {
     pub cost: u64,
     /// Depth of the call, from 1 on.
     pub depth: u64,
-    /// Gas to refund, before it.
+    /// Gas to refund to the transaction, before it.
     pub refund: i64,
     /// The account whose storage it sees.
     pub account: Address,
@@ -56,6 +59,8 @@ pub struct TraceStep {
     pub stack: Vec<U256>,
     /// The memory before it.
     pub memory: Vec<u8>,
+    /// What the last call of its frame returned, before it.
+    pub returned: Bytes,
     /// The slot that it reads or writes, with its value afterwards.
     pub slot: Option<(U256, U256)>,
     /// Why it ended the call, if it did so abnormally.
@@ -69,6 +74,17 @@ impl TraceStep {
     }
 }
 
+/// A log of a call.
+#[derive(Clone, Debug)]
+pub struct TraceLog {
+    /// The log.
+    pub log: Log,
+    /// How many calls its frame had made before it.
+    pub position: usize,
+    /// Its number among the logs of the transaction, from 0 on.
+    pub number: usize,
+}
+
 /// A call, or the creation of a contract.
 #[derive(Clone, Debug)]
 pub struct TraceCall {
@@ -76,7 +92,7 @@ pub struct TraceCall {
     pub kind: &'static str,
     /// Who calls.
     pub from: Address,
-    /// Who is called, or the contract that was created.
+    /// Who is called, or the contract that was created; none where the creation failed.
     pub to: Option<Address>,
     /// Wei sent with the call; none where a call carries none.
     pub value: Option<U256>,
@@ -92,10 +108,34 @@ pub struct TraceCall {
     pub error: Option<String>,
     /// Whether it failed by reverting.
     pub is_reverted: bool,
-    /// Its own logs.
-    pub logs: Vec<Log>,
+    /// Its own logs; none if it failed, or a call above it.
+    pub logs: Vec<TraceLog>,
     /// The calls that it made.
     pub calls: Vec<TraceCall>,
+    /// Number of logs of the transaction before it.
+    first_log: usize,
+}
+
+impl TraceCall {
+    /// Drops its logs and those of its calls. Calls that failed have none any more, so that each is looked at once.
+    fn unlog(&mut self) {
+        self.logs.clear();
+        self.calls.iter_mut().filter(|call| call.error.is_none()).for_each(TraceCall::unlog);
+    }
+}
+
+/// What an observer of an execution learns besides its instructions and calls.
+pub(super) trait Observer {
+    /// The transaction is to be refunded this gas before it begins: delegations of accounts that exist (EIP-7702).
+    fn refunds(&mut self, _gas: u64) {}
+}
+
+impl Observer for () {}
+
+impl Observer for Tracer {
+    fn refunds(&mut self, gas: u64) {
+        self.refund = i64::try_from(gas).unwrap_or(i64::MAX);
+    }
 }
 
 /// Observes an execution.
@@ -109,6 +149,11 @@ pub struct Tracer {
     /// Whether something was dropped because the trace would become too large.
     pub is_cut: bool,
     open: Vec<TraceCall>,
+    /// Number of logs so far, without those of calls that failed.
+    logs: usize,
+    /// Gas to refund before the current step, and when each open frame began.
+    refund: i64,
+    refund_outside: Vec<i64>,
     bytes: usize,
     /// Whether the current step is recorded.
     is_step_open: bool,
@@ -131,24 +176,30 @@ impl Tracer {
         fits
     }
 
-    fn begin(&mut self, call: TraceCall) {
+    fn begin(&mut self, call: impl FnOnce() -> TraceCall) {
+        self.refund_outside.push(self.refund);
         if self.settings.calls {
             // Calls are counted and dropped where they end, so that each end finds its beginning.
-            self.open.push(call);
+            self.open.push(TraceCall { first_log: self.logs, ..call() });
         }
     }
 
     fn end(&mut self, result: &InterpreterResult, created: Option<Address>) {
+        self.refund_outside.pop();
         let Some(mut call) = self.open.pop() else { return };
         call.gas_used = result.gas.total_gas_spent();
-        call.to = call.to.or(created);
         call.is_reverted = result.result.is_revert();
-        if !result.result.is_ok() {
+        if result.result.is_ok() {
+            call.to = call.to.or(created);
+        } else {
             call.error = Some(if call.is_reverted { "execution reverted" } else { failure(result.result) }.into());
+            call.unlog();
+            self.logs = call.first_log;
         }
-        call.output = result.output.clone();
+        // What a halted frame leaves behind is no output: code that cannot be kept, for one.
+        call.output = if call.error.is_none() || call.is_reverted { result.output.clone() } else { Bytes::new() };
         let size = 256 + call.input.len() + call.output.len();
-        let size = size + call.logs.iter().map(|log| 160 + log.data.data.len()).sum::<usize>();
+        let size = size + call.logs.iter().map(|of| 160 + of.log.data.data.len()).sum::<usize>();
         if self.open.is_empty() {
             self.call = Some(call);
         } else if self.takes(size) {
@@ -163,6 +214,7 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
         if self.settings.steps == 0 {
             return;
         }
+        self.refund = self.refund_outside.last().unwrap_or(&0) + interpreter.gas.refunded();
         if self.steps.len() >= self.settings.steps {
             self.is_cut = true;
             return;
@@ -171,7 +223,8 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
         let stack = interpreter.stack.data();
         let size = 160 + if shown.stack { 32 * stack.len() } else { 0 };
         let memory = if shown.memory { interpreter.memory.size() } else { 0 };
-        if !self.takes(size + memory) {
+        let returned = if shown.returned { interpreter.return_data.buffer().clone() } else { Bytes::new() };
+        if !self.takes(size + memory + returned.len()) {
             return;
         }
         let op = interpreter.bytecode.opcode();
@@ -188,10 +241,11 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
             gas: interpreter.gas.remaining(),
             cost: 0,
             depth: context.journal_ref().depth() as u64,
-            refund: interpreter.gas.refunded(),
+            refund: self.refund,
             account: interpreter.input.target_address,
             stack: if shown.stack { stack.to_vec() } else { Vec::new() },
             memory: interpreter.memory.slice(0..memory).to_vec(),
+            returned,
             slot: slot.filter(|_| shown.storage),
             error: None,
         });
@@ -212,7 +266,8 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
 
     fn log(&mut self, _context: &mut C, log: Log) {
         if let Some(call) = self.open.last_mut() {
-            call.logs.push(log);
+            call.logs.push(TraceLog { log, position: call.calls.len(), number: self.logs });
+            self.logs += 1;
         }
     }
 
@@ -227,11 +282,10 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
             CallScheme::DelegateCall | CallScheme::CallCode => (inputs.target_address, inputs.bytecode_address),
             _ => (inputs.caller, inputs.target_address),
         };
-        if self.settings.calls {
-            let input = inputs.input.bytes(context);
+        self.begin(|| {
             let value = (inputs.scheme != CallScheme::StaticCall).then(|| inputs.call_value());
-            self.begin(TraceCall { to: Some(to), value, ..opened(kind, from, inputs.gas_limit, input) });
-        }
+            TraceCall { to: Some(to), value, ..opened(kind, from, inputs.gas_limit, inputs.input.bytes(context)) }
+        });
         None
     }
 
@@ -244,8 +298,10 @@ impl<C: ContextTr> Inspector<C, EthInterpreter> for Tracer {
             revm::context_interface::CreateScheme::Create2 { .. } => "CREATE2",
             _ => "CREATE",
         };
-        let call = opened(kind, inputs.caller(), inputs.gas_limit(), inputs.init_code().clone());
-        self.begin(TraceCall { value: Some(inputs.value()), ..call });
+        self.begin(|| {
+            let call = opened(kind, inputs.caller(), inputs.gas_limit(), inputs.init_code().clone());
+            TraceCall { value: Some(inputs.value()), ..call }
+        });
         None
     }
 
@@ -277,5 +333,6 @@ fn opened(kind: &'static str, from: Address, gas: u64, input: Bytes) -> TraceCal
         is_reverted: false,
         logs: Vec::new(),
         calls: Vec::new(),
+        first_log: 0,
     }
 }

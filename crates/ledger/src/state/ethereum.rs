@@ -8,9 +8,9 @@ use revm::primitives::{Address as EvmAddress, B256, U256, eip170};
 
 use super::ledger::Ledger;
 use crate::contracts::{
-    BlockEnv, BookFacts, CfgEnv, DeveloperEdit, DumpedAccount, EditError, EthereumAccount, EvmContext, GAS_ASSET,
-    SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of, shown_nonce, units_slot,
-    wei_of,
+    BlockEnv, BookFacts, CfgEnv, DeveloperBlock, DeveloperEdit, DumpedAccount, EditError, EthereumAccount, EvmContext,
+    GAS_ASSET, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of, shown_nonce,
+    units_slot, wei_of,
 };
 use crate::places::contracts::EvmCode;
 use crate::places::contracts::reserved::{is_reserved, token_at};
@@ -21,15 +21,16 @@ impl Ledger {
     /// The environment of the transactions of a sub-block. The beneficiary is zero where there is no such sub-block,
     /// or where its proposer is no longer known.
     pub fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
+        let chosen = self.chosen_block(block);
         let proposer = self.proposer_account(block, sub_block).unwrap_or_default();
         let random = borsh::to_vec(&(block.parent, block.height)).expect("writing to memory cannot fail");
         let mut env = BlockEnv {
             number: U256::from(block.height),
-            beneficiary: EvmAddress::new(proposer.0),
+            beneficiary: EvmAddress::new(chosen.coinbase.unwrap_or(proposer).0),
             timestamp: U256::from(block.time_ms / 1_000),
-            gas_limit: self.limits.block_gas,
+            gas_limit: chosen.gas_limit.unwrap_or(self.limits.block_gas),
             basefee: base_fee,
-            prevrandao: Some(B256::new(Digest::of(RANDOM_CONTEXT, &random).0)),
+            prevrandao: Some(B256::new(chosen.random.unwrap_or_else(|| Digest::of(RANDOM_CONTEXT, &random).0))),
             ..BlockEnv::default()
         };
         let mut rules = CfgEnv::new().with_spec_and_mainnet_gas_params(SpecId::OSAKA).with_chain_id(self.chain);
@@ -37,6 +38,16 @@ impl Ledger {
         rules.disable_eip3607 = self.is_developers;
         env.set_blob_excess_gas_and_price(0, rules.blob_base_fee_update_fraction());
         EvmContext { block: env, rules }
+    }
+
+    /// What a developer has chosen for a block.
+    pub(crate) fn chosen_block(&self, block: &Superblock) -> DeveloperBlock {
+        let sections = block.sub_blocks.iter().filter(|_| self.is_developers).flat_map(|one| &one.ethereum);
+        let mut possible =
+            sections.filter_map(|bytes| DeveloperEdit::decode(bytes)).filter(|edit| self.check_edit(edit).is_ok());
+        let chosen =
+            possible.find_map(|edit| if let DeveloperEdit::Block(chosen) = edit { Some(chosen) } else { None });
+        chosen.unwrap_or_default()
     }
 
     /// The account of the validator that proposed a sub-block, where there are validators.
@@ -84,7 +95,10 @@ impl Ledger {
                 if *nonce >= next && *nonce < u64::MAX { Ok(()) } else { Err(EditError::Nonce(next)) }
             }
             DeveloperEdit::Code { code, .. } if code.len() > eip170::MAX_CODE_SIZE => Err(EditError::Code(code.len())),
-            DeveloperEdit::Code { .. } | DeveloperEdit::Slot { .. } | DeveloperEdit::BaseFee { .. } => Ok(()),
+            DeveloperEdit::Code { .. }
+            | DeveloperEdit::Slot { .. }
+            | DeveloperEdit::BaseFee { .. }
+            | DeveloperEdit::Block(_) => Ok(()),
         }
     }
 

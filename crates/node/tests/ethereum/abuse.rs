@@ -92,7 +92,7 @@ fn traces_of_heavy_transactions_are_bounded() {
         let (code, message) = refused(server, "debug_traceCall", json!([large, "latest", {"enableMemory": true}]));
         assert!(code == -32_005 && message.contains("16 MiB"), "{code} {message}");
         // Each uses the maximum gas of a transaction.
-        let call = json!([{"data": hex(&LOOPS)}, "latest", {"limit": 1}]);
+        let call = json!([{"data": hex(&LOOPS), "gas": "0x1000000"}, "latest", {"limit": 1}]);
         let (_, answers) = post(server, &json!(vec![request("debug_traceCall", call); 20]).to_string());
         let mut codes = BTreeMap::new();
         for answer in answers.as_array().expect("a batch") {

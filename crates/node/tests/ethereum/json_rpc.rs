@@ -278,7 +278,7 @@ fn a_body_cannot_ask_for_more_than_its_share() {
     let dir = tempfile::tempdir().expect("a directory");
     with_node(config(), &dir.path().join("data"), |server| {
         // Code that jumps to its own beginning until its gas is used up.
-        let call = request("eth_call", json!([{"data": "0x5b5f56"}]));
+        let call = request("eth_call", json!([{"data": "0x5b5f56", "gas": "0x1000000"}]));
         let mut batch = vec![call; 20];
         batch.push(request("eth_chainId", json!([])));
         let (status, answers) = post(server, &json!(batch).to_string());

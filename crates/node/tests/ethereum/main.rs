@@ -6,5 +6,7 @@ mod developer;
 mod door;
 mod events;
 mod json_rpc;
+mod simulated;
 mod simulators;
 mod tools;
+mod traced;

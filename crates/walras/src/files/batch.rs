@@ -119,13 +119,22 @@ fn two_assets(fields: &[&str], same: impl Fn(&str) -> String) -> Result<[String;
     if fields[0] == fields[1] { Err((1, same(fields[1]))) } else { Ok([fields[0].into(), fields[1].into()]) }
 }
 
+/// From here on, double precision has no number for some whole ones: 2^53.
+pub const DOUBLE_EXACT: Amount = 1 << 53;
+
 fn amount(at: usize, fields: &[&str], name: &str) -> Result<Amount, Problem> {
     let plain = plain_decimal(fields[at]);
     // Data frames write whole numbers with a point.
     let text =
         plain.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b == b'0')).map_or(&*plain, |(whole, _)| whole);
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_real = fields[at].contains(['.', 'e', 'E']);
     match text.parse() {
+        Ok(amount) if digits && is_real && amount >= DOUBLE_EXACT => {
+            let why = "is written in floating point, which has no number for some whole ones from 2^53 on, so it may be \
+                       another: cast the column to BIGINT or text where it is computed";
+            Err((at, format!("{name} {} {why}", fields[at])))
+        }
         Ok(amount) if digits && (1..=MAX_ISSUED).contains(&amount) => Ok(amount),
         _ if digits => Err((at, format!("{name} {text} is out of range: write 1 to {MAX_ISSUED}"))),
         _ => Err((at, format!("{name} {:?} is not a whole number of units such as 1500", fields[at]))),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use api::{HoldingBody, HoldingsBody, PoolBody, PoolsBody};
 use client::{Assets, Listed, NodeClient};
-use ledger::{PoolRecord, pool_pays};
+use ledger::{PoolRecord, pool_keeps, pool_pays};
 use primitives::{Address, Amount, Operation, PoolKey, PoolOperation};
 use serde_json::json;
 
@@ -21,7 +21,8 @@ const SLACK: u32 = 10;
 /// Constant-product pools: they trade in every batch, and what they earn belongs to their shares.
 #[derive(clap::Subcommand)]
 pub enum PoolCommand {
-    /// Open a pool. It takes one of few places for ever, and costs the fees of a thousand transactions.
+    /// Open a pool. It takes one of few places for ever, and costs the fees of a thousand transactions. 1/256 of both
+    /// amounts stays in the pool for ever, whoever leaves it.
     #[command(after_help = "Example, at 1.08 USD for a EUR:
   walras wallet pool open --key alice.json --pair USD/EUR --amounts 10800,10000")]
     Open {
@@ -157,6 +158,10 @@ impl PoolCommand {
             PoolCommand::Open { pool, amounts, sender } => sender.send(json, |_, _, assets| {
                 let found = pool.find(assets)?;
                 let [x, y] = found.units(&amounts)?;
+                let (kept_x, kept_y) = pool_keeps(x, y);
+                let kept = |of: &Listed| of.money(if of.asset == found.key.a { kept_x } else { kept_y });
+                let [one, other] = found.named.map(kept);
+                eprintln!("of these {one} and {other} stay in the pool for ever: 1/256 of both belongs to nobody");
                 Ok(on_pool(PoolOperation::Open { pool: found.key, x, y }))
             }),
             PoolCommand::Provide { pool, amounts, slack, sender } => sender.send(json, |server, _, assets| {

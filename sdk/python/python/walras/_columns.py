@@ -238,9 +238,9 @@ def _amounts(values: npt.NDArray[Any]) -> bytes:
     if values.dtype.kind == "i":
         return values.astype("<i8").tobytes()
     if values.dtype.kind == "f":
-        whole = (values == np.floor(values)) & (np.abs(values) <= 2.0**53)
+        whole = (values == np.floor(values)) & (np.abs(values) < _exact_below(values.dtype))
         if not whole.all():
-            _amount(int(np.argmin(whole)), values[np.argmin(whole)].item())
+            _amount(int(np.argmin(whole)), values[np.argmin(whole)])
         return values.astype("<i8").tobytes()
     amounts = (_amount(row, value) for row, value in enumerate(values.tolist()))
     return np.fromiter(amounts, dtype="<i8", count=len(values)).tobytes()
@@ -250,13 +250,20 @@ def _amount(row: int, value: Any, column: str = "amount") -> int:
     """A whole amount, whatever its type; the sign is left to the compiled half."""
     if not _is_whole(value):
         raise _refuse(row, column, f"{value!r} is not a whole number of units: give integers such as 1500")
-    if isinstance(value, float | np.floating) and abs(float(value)) > 2.0**53:
-        raise _refuse(row, column, f"{value!r} is too large for floating point: give integers")
+    if isinstance(value, float | np.floating) and abs(float(value)) >= _exact_below(np.dtype(type(value))):
+        raise _refuse(
+            row, column, f"{value} is too large for floating point to be exact: give integers, Decimal or text"
+        )
     # A decimal such as 1e999999 must not become that many digits.
     amount = MOST + 1 if isinstance(value, Decimal) and value.adjusted() > DIGITS_MAX else int(value)
     if abs(amount) > MOST:
         raise _refuse(row, column, f"{value} is out of range: give 1 to {MOST} whole units")
     return amount
+
+
+def _exact_below(kind: np.dtype[Any]) -> float:
+    """Below this, a floating-point type has a number for every whole one; from it on, rounding cannot be seen."""
+    return float(2.0 ** (np.finfo(kind).nmant + 1))
 
 
 def _is_whole(value: Any) -> bool:

@@ -7,7 +7,8 @@
 //! them skips them.
 //!
 //! Edits are applied before the transactions of their block. They have no receipt and cost nothing. An edit that
-//! cannot be made changes nothing and is listed as skipped.
+//! cannot be made changes nothing and is listed as skipped. An edit of the block itself changes no state: it is part of
+//! the environment in which the block's transactions run.
 //!
 //! *Conservation.* Wei that an edit gives to an account are issued with it, and wei that it takes are no longer
 //! issued, so that Σ wei + carried wei = issued units still holds. No edit issues more than may exist.
@@ -50,6 +51,8 @@ pub(super) fn make_edits(ledger: &mut Ledger, edits: Vec<(u32, DeveloperEdit)>, 
                 account.set_evm(EvmRecord { is_contract, ..account.evm() });
             }
             DeveloperEdit::BaseFee { wei } => phase.next_base_fee = Some(wei),
+            // The environment of the block has it already.
+            DeveloperEdit::Block(_) => {}
             DeveloperEdit::Slot { account, slot, value } => {
                 let (key, value) = (slot_key(&account, &slot), (value != [0; 32]).then_some(value));
                 let before = ledger.places.contracts.set_slot(key, value);
@@ -80,6 +83,7 @@ fn edit_account(ledger: &mut Ledger, address: &Address, phase: &mut Phase, edit:
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contracts::DeveloperBlock;
 
     #[test]
     fn edits_have_one_encoding_and_are_no_transactions() {
@@ -90,6 +94,7 @@ mod tests {
             DeveloperEdit::Code { account, code: vec![1, 2, 3] },
             DeveloperEdit::Slot { account, slot: [1; 32], value: [2; 32] },
             DeveloperEdit::BaseFee { wei: 7 },
+            DeveloperEdit::Block(DeveloperBlock { gas_limit: Some(7), ..DeveloperBlock::default() }),
         ] {
             let bytes = edit.encode();
             assert_eq!(DeveloperEdit::decode(&bytes), Some(edit));

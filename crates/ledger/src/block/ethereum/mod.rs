@@ -239,10 +239,11 @@ fn pay_tips(
     books: &mut Books,
     phase: &mut Phase,
 ) {
-    let wei_per_unit = ledger.wei_per_unit();
+    let (wei_per_unit, chosen) = (ledger.wei_per_unit(), ledger.chosen_block(block).coinbase);
     for sub_block in 0..block.sub_blocks.len() {
         let tip = tips.get(&sub_block).copied().unwrap_or(0);
-        let Some(proposer) = ledger.proposer_account(block, sub_block).filter(|_| tip > 0) else { continue };
+        let proposer = chosen.or_else(|| ledger.proposer_account(block, sub_block));
+        let Some(proposer) = proposer.filter(|_| tip > 0) else { continue };
         let account = ledger.places.accounts.get_or_insert(&proposer);
         phase.undo.note(proposer, seen(account, wei_per_unit));
         let (units, remainder) = split(wei_of(account, wei_per_unit) + tip, wei_per_unit);

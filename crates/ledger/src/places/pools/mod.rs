@@ -102,6 +102,13 @@ pub fn pool_cost(pool: &PoolRecord, shares: u64) -> Option<(Amount, Amount)> {
     Some((cost(pool.a)?, cost(pool.b)?))
 }
 
+/// What an opening leaves in its pool for ever: the part of the shares that belong to nobody.
+pub fn pool_keeps(a: Amount, b: Amount) -> (Amount, Amount) {
+    let new = PoolRecord { a, b, shares: SHARES_NEW };
+    let (paid_a, paid_b) = pool_pays(&new, SHARES_NEW - SHARES_OF_NOBODY);
+    (a - paid_a, b - paid_b)
+}
+
 /// Units of both assets that `shares` of a pool, which has at least as many, pay to whoever leaves.
 pub fn pool_pays(pool: &PoolRecord, shares: u64) -> (Amount, Amount) {
     let pays = |reserve| part(reserve, shares.min(pool.shares), pool.shares, false) as Amount;

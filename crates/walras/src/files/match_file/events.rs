@@ -18,9 +18,14 @@ pub(crate) enum FlowEvent {
     Delete { order: u64 },
     /// An order has another number, size and limit.
     Replace { before: u64, order: u64, lots: u32, tick: u32 },
+    /// A day begins: no order of the one before is open.
+    Day,
     /// Nothing about displayed orders.
     Other,
 }
+
+/// The event that begins the messages of a day.
+const START_OF_MESSAGES: u8 = b'O';
 
 /// What an ITCH message says.
 pub(crate) fn of_itch(message: &ItchMessage) -> FlowEvent {
@@ -36,6 +41,7 @@ pub(crate) fn of_itch(message: &ItchMessage) -> FlowEvent {
         ItchBody::ExecutedAt(trade) => FlowEvent::Reduce { order: trade.order, lots: trade.shares },
         ItchBody::Cancelled(part) => FlowEvent::Reduce { order: part.order, lots: part.shares },
         ItchBody::Delete(end) => FlowEvent::Delete { order: end.order },
+        ItchBody::SystemEvent(of) if of.event == START_OF_MESSAGES => FlowEvent::Day,
         ItchBody::Replaced(new) => {
             FlowEvent::Replace { before: new.before, order: new.order, lots: new.shares, tick: new.price }
         }

@@ -68,6 +68,10 @@ pub(crate) struct FlowReplay {
     open: HashMap<u64, FlowOrder>,
     /// Events about orders that are not open: those of other securities, or from before the file.
     unknown: u64,
+    /// The days before the present one: their markets, their commands, and the digest of all.
+    days: Vec<Value>,
+    commands: u64,
+    digest: u64,
 }
 
 impl FlowReplay {
@@ -77,7 +81,8 @@ impl FlowReplay {
     /// If no book can be so large.
     pub(crate) fn new(limits: ReplayLimits) -> Result<FlowReplay> {
         FlowMarket::new(&limits, "", 1)?;
-        Ok(FlowReplay { limits, markets: HashMap::new(), open: HashMap::new(), unknown: 0 })
+        let (markets, open, days) = (HashMap::new(), HashMap::new(), Vec::new());
+        Ok(FlowReplay { limits, markets, open, unknown: 0, days, commands: 0, digest: FNV })
     }
 
     /// Applies one event.
@@ -104,9 +109,43 @@ impl FlowReplay {
                     self.unknown += 1;
                 }
             }
+            FlowEvent::Day => self.end_day(),
             FlowEvent::Other => {}
         }
         Ok(())
+    }
+
+    /// Ends a day that had orders: securities have other numbers on the next one, and no order is open.
+    fn end_day(&mut self) {
+        if !self.markets.is_empty() {
+            let day = self.day();
+            (self.digest, self.commands) = (self.digest_with_day(), self.commands + self.day_commands());
+            self.days.push(day);
+            self.markets.clear();
+            self.open.clear();
+        }
+    }
+
+    fn sorted(&self) -> Vec<(&u16, &FlowMarket)> {
+        let mut markets: Vec<_> = self.markets.iter().collect();
+        markets.sort_unstable_by_key(|(number, _)| **number);
+        markets
+    }
+
+    fn day(&self) -> Value {
+        self.sorted().into_iter().map(|(_, market)| market.report()).collect()
+    }
+
+    fn day_commands(&self) -> u64 {
+        self.markets.values().map(|market| market.counts.commands).sum()
+    }
+
+    /// The digest of all days with the present one.
+    fn digest_with_day(&self) -> u64 {
+        self.sorted().into_iter().fold(self.digest, |hash, (number, market)| {
+            let book = market.book.digest();
+            [u64::from(*number), market.trades, (book >> 64) as u64, book as u64].into_iter().fold(hash, fnv)
+        })
     }
 
     fn open_market(&mut self, market: u16, symbol: &str, tick: u32) -> Result<()> {
@@ -159,20 +198,18 @@ impl FlowReplay {
         }
     }
 
-    /// What happened, and a digest of it that depends on the file alone.
+    /// What happened, and a digest of it that depends on the file alone. Days before the last one are told apart.
     pub(crate) fn report(&self) -> Value {
-        let mut markets: Vec<(&u16, &FlowMarket)> = self.markets.iter().collect();
-        markets.sort_unstable_by_key(|(number, _)| **number);
-        let digest = markets.iter().fold(FNV, |hash, (number, market)| {
-            let book = market.book.digest();
-            [u64::from(**number), market.trades, (book >> 64) as u64, book as u64].into_iter().fold(hash, fnv)
-        });
-        json!({
-            "digest": format!("{digest:016x}"),
+        let mut report = json!({
+            "digest": format!("{:016x}", self.digest_with_day()),
             "unknown": self.unknown,
-            "commands": markets.iter().map(|(_, market)| market.counts.commands).sum::<u64>(),
-            "markets": markets.iter().map(|(_, market)| market.report()).collect::<Vec<Value>>(),
-        })
+            "commands": self.commands + self.day_commands(),
+            "markets": self.day(),
+        });
+        if !self.days.is_empty() {
+            report["days_before"] = self.days.clone().into();
+        }
+        report
     }
 }
 

@@ -14,6 +14,7 @@ use parquet::record::Field;
 use parquet::record::reader::RowIter;
 use parquet::schema::types::Type;
 
+use crate::files::batch::DOUBLE_EXACT;
 use crate::files::rows::{Columns, Problem, RowError};
 
 /// Reads rows from `file`, which errors call `path`.
@@ -64,11 +65,19 @@ fn projection(reader: &SerializedFileReader<File>, path: &Path, columns: Columns
     Type::group_type_builder(root.name()).with_fields(fields).build().map_err(|error| unreadable(path, &error))
 }
 
+/// From here on, single precision has no number for some whole ones: 2^24.
+const FLOAT_EXACT: f32 = 16_777_216.0;
+
 /// The text of a cell.
 fn text(cell: &Field) -> Result<String, String> {
     match cell {
         Field::Str(text) => Ok(text.clone()),
+        // A point or an exponent tells the reader of amounts that it may be rounded.
+        Field::Double(number) if number.abs() >= DOUBLE_EXACT as f64 => Ok(format!("{number:?}")),
         Field::Double(number) => Ok(number.to_string()),
+        Field::Float(number) if number.abs() >= FLOAT_EXACT => Err(format!(
+            "{number} is too large for single precision to be exact: cast the column to BIGINT, DOUBLE or text"
+        )),
         Field::Float(number) => Ok(number.to_string()),
         Field::Byte(_) | Field::Short(_) | Field::Int(_) | Field::Long(_) => Ok(cell.to_string()),
         Field::UByte(_) | Field::UShort(_) | Field::UInt(_) | Field::ULong(_) => Ok(cell.to_string()),
