@@ -83,6 +83,7 @@ use filters::Filters;
 use methods::find;
 use params::Params;
 use readers::outline::{ContractsOutline, Outline};
+use sync::send_and_wait;
 use wire::{Answer, Body, Refused, Request, RpcError, envelope};
 
 /// Maximum bytes of a body, whatever the configuration allows.
@@ -219,7 +220,7 @@ impl<'a> Session<'a> {
         while let Some(next) = rest.front() {
             if is_waiting(next) {
                 let Some(Ok(request)) = rest.pop_front() else { break };
-                answers.extend(self.send_and_wait(request).await);
+                answers.extend(send_and_wait(self, request).await);
                 continue;
             }
             let is_heavy = is_heavy(next);

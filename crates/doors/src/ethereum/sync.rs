@@ -51,35 +51,33 @@ fn pending_of(answer: &Answer) -> Option<TransactionId> {
     read_digest(error.data.as_ref()?).ok()
 }
 
-impl Session<'_> {
-    /// Submits a transaction, and waits for its block without holding a turn.
-    pub(super) async fn send_and_wait(&mut self, request: Request) -> Option<Value> {
-        let mut blocks = self.rpc.api.published().subscribe();
-        let mut answer = self.in_turn(&request).await;
-        if let Some(id) = pending_of(&answer) {
-            let wait = Params::new(&request.params, SENT_SYNC).and_then(|params| wait_of(&params)).unwrap_or_default();
-            let (begun, end) = (Instant::now(), wait.min(self.wait.get()));
-            loop {
-                // Whether it is a new block or that some were missed: the transaction is looked for.
-                let next = tokio::time::timeout(end.saturating_sub(begun.elapsed()), blocks.recv()).await;
-                match tokio::task::block_in_place(|| self.receipt(&id)) {
-                    Ok(Value::Null) if matches!(next, Err(_) | Ok(Err(RecvError::Closed))) => break,
-                    Ok(Value::Null) => {}
-                    found => {
-                        answer = found;
-                        break;
-                    }
+/// Submits a transaction, and waits for its block without holding a turn.
+pub(super) async fn send_and_wait(session: &mut Session<'_>, request: Request) -> Option<Value> {
+    let mut blocks = session.rpc.api.published().subscribe();
+    let mut answer = in_turn(session, &request).await;
+    if let Some(id) = pending_of(&answer) {
+        let wait = Params::new(&request.params, SENT_SYNC).and_then(|params| wait_of(&params)).unwrap_or_default();
+        let (begun, end) = (Instant::now(), wait.min(session.wait.get()));
+        loop {
+            // Whether it is a new block or that some were missed: the transaction is looked for.
+            let next = tokio::time::timeout(end.saturating_sub(begun.elapsed()), blocks.recv()).await;
+            match tokio::task::block_in_place(|| session.receipt(&id)) {
+                Ok(Value::Null) if matches!(next, Err(_) | Ok(Err(RecvError::Closed))) => break,
+                Ok(Value::Null) => {}
+                found => {
+                    answer = found;
+                    break;
                 }
             }
-            self.wait.set(self.wait.get().saturating_sub(begun.elapsed()));
         }
-        request.id.map(|id| envelope(id, answer))
+        session.wait.set(session.wait.get().saturating_sub(begun.elapsed()));
     }
+    request.id.map(|id| envelope(id, answer))
+}
 
-    async fn in_turn(&mut self, request: &Request) -> Answer {
-        let turn = self.rpc.light.take(self.caller.client).await?;
-        let answer = tokio::task::block_in_place(|| self.call(&request.method, &request.params));
-        drop(turn);
-        answer
-    }
+async fn in_turn(session: &mut Session<'_>, request: &Request) -> Answer {
+    let turn = session.rpc.light.take(session.caller.client).await?;
+    let answer = tokio::task::block_in_place(|| session.call(&request.method, &request.params));
+    drop(turn);
+    answer
 }
