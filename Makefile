@@ -2,6 +2,7 @@
 
 CARGO ?= cargo
 WALRAS = target/release/walras
+LAB = target/release/walras-lab
 APT = $(if $(filter 0,$(shell id -u)),,sudo) apt-get
 APT_PACKAGES = gcc libc6-dev make
 NODE_MAJOR = $(shell node --version 2>/dev/null | sed 's/^v\([0-9]*\).*/\1/')
@@ -13,7 +14,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy api-reference bench bench-papers soak clean
+.PHONY: help setup page build lab demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy operations api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -39,6 +40,9 @@ endif
 
 build: page ## Build the release binary
 	$(CARGO) build --locked --release -p walras
+
+lab: page ## Build the laboratory: measurements, simulations, tables of papers
+	$(CARGO) build --locked --release -p lab
 
 demo: page ## Start a local exchange with traders and the page
 	$(CARGO) build --locked --release -p walras --no-default-features --features etcd
@@ -164,7 +168,7 @@ python: ## Build the wheel of the Python package into target/wheels
 # The wheel as it is given out, in the environment that built it, held against the command line.
 test-python: python
 	@if [ "$(HAS_PYTHON)" = yes ]; then \
-	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras &&) \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras -p lab &&) \
 	  $(DEBUG) build --locked --quiet -p protocols --example fix_acceptor && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps target/wheels/walras-*.whl && \
 	  cd sdk/python && .venv/bin/python -m pytest --quiet && .venv/bin/mypy; fi
@@ -217,6 +221,9 @@ tidy:
 	  { ! $(CARGO) deny fetch db >/dev/null 2>&1 || $(CARGO) deny --log-level error check advisories; }; \
 	else echo "cargo-deny is missing: licences, duplicates and advisories are not checked."; fi
 
+operations: ## Renew what follows from the table of operations: in docs/specification.md and in the clients
+	WALRAS_WRITE_OPERATIONS=1 $(CARGO) test --quiet --locked -p primitives --test generated
+
 api-reference: ## Renew the reference in docs/api.md from the handlers and bodies
 	$(CARGO) test --quiet --locked -p doors --lib write_reference -- --ignored
 
@@ -224,37 +231,37 @@ api-reference: ## Renew the reference in docs/api.md from the handlers and bodie
 # total_volume, as coingecko.com exports them.
 DATA = $(or $(WALRAS_DATA),../shared/data)
 
-bench: build ## Run every measurement
-	for suite in scaling assets hard thin decomposition figure2 figure8; do ./$(WALRAS) bench clearing --suite $$suite || exit 1; done
-	@if [ -d "$(DATA)/coingecko" ]; then ./$(WALRAS) bench clearing --suite coingecko --data "$(DATA)/coingecko"; \
+bench: lab ## Run every measurement
+	for suite in scaling assets hard thin decomposition figure2 figure8; do ./$(LAB) bench clearing --suite $$suite || exit 1; done
+	@if [ -d "$(DATA)/coingecko" ]; then ./$(LAB) bench clearing --suite coingecko --data "$(DATA)/coingecko"; \
 	else echo "$(DATA)/coingecko is missing: the daily batches of SPEEDEX 6.2 are skipped. Export the files from" \
 	  "coingecko.com (historical data, CSV) into a folder coingecko, and name the folder above it in WALRAS_DATA."; fi
-	./$(WALRAS) bench onyx --all --size full
-	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc doors floods diablo; do ./$(WALRAS) bench $$suite || exit 1; done
+	./$(LAB) bench onyx --all --size full
+	for suite in matching settle venue exchange hostile payments filter recovery consensus transaction-management transport stm evm payments-lane evm-rpc doors floods diablo; do ./$(LAB) bench $$suite || exit 1; done
 
 # Where a machine has many cores, all figures with as many threads: make bench-papers SIZE=full THREADS=1,2,4,8,16
 SIZE ?= small
 THREADS ?= 1,2
 OUT ?= target/papers
 
-bench-papers: build ## Every table and figure of the five papers into OUT
+bench-papers: lab ## Every table and figure of the five papers into OUT
 	for paper in speedex red-belly block-stm accept onyx; do \
-	  ./$(WALRAS) bench $$paper --all --size $(SIZE) --threads $(THREADS) --data "$(DATA)" --out "$(OUT)" || exit 1; done
+	  ./$(LAB) bench $$paper --all --size $(SIZE) --threads $(THREADS) --data "$(DATA)" --out "$(OUT)" || exit 1; done
 
-soak: build ## Long simulations, and a million hostile books
-	./$(WALRAS) sim --seeds 10000
-	./$(WALRAS) sim --mistakes
-	./$(WALRAS) sim --crash-points 500
-	./$(WALRAS) sim --lane --seeds 1000
-	./$(WALRAS) sim --edge --seeds 500
-	./$(WALRAS) sim --market --seeds 5000
+soak: lab ## Long simulations, and a million hostile books
+	./$(LAB) sim --seeds 10000
+	./$(LAB) sim --mistakes
+	./$(LAB) sim --crash-points 500
+	./$(LAB) sim --lane --seeds 1000
+	./$(LAB) sim --edge --seeds 500
+	./$(LAB) sim --market --seeds 5000
 	for engine in dbft tendermint; do for twins in '' --twins; do \
-	  ./$(WALRAS) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
+	  ./$(LAB) sim --consensus --engine $$engine $$twins --seeds 1000 || exit 1; done; done
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p fuzz -p doors -p protocols --test decoders --test fuzz --test session_keys -- --include-ignored
 	FUZZ_CASES=300000 $(CARGO) test --locked --release -p transport -p walras strangers
-	./$(WALRAS) bench hostile --tries 600
-	./$(WALRAS) bench clearing --suite hostile --books 1000000
-	./$(WALRAS) bench clearing --suite minimum --books 1000000
+	./$(LAB) bench hostile --tries 600
+	./$(LAB) bench clearing --suite hostile --books 1000000
+	./$(LAB) bench clearing --suite minimum --books 1000000
 	$(CARGO) test --locked --release -p payments -- --ignored
 	$(CARGO) test --locked --release -p matching -p venue -p ledger -p consensus -- --ignored
 

@@ -2,7 +2,7 @@
 # the medians. Read by the scripts of peers, which define `theirs FLOW` and the folder `work`.
 # usage: . turns.sh NAME [COMMANDS [RUNS]]
 peer=$1 commands=${2:-2000000} runs=${3:-5}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 nanoseconds() { sed -nE 's/.*"ns_per_command":([0-9.]+).*/\1/p'; }
 median() { sort -n "$1" | sed -n "$((runs / 2 + 1))p"; }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# acfts, the authors' code of Accept, and `walras bench payments-lane` in turn: four validators of one shard each, trees of 64
+# acfts, the authors' code of Accept, and `walras-lab bench payments-lane` in turn: four validators of one shard each, trees of 64
 # payments on both sides, and clients that sign as they pay, all on this machine. Medians of several runs, with the processor
 # time of both sides.
 # Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
@@ -12,7 +12,7 @@ ip link set lo up
 acfts=$(realpath "${1:?a folder with acfts and its programs; see peers/README.md}")
 shift
 payments=${1:-20000} runs=${2:-3} clients=${3:-1200} seconds=${4:-30}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d)
 servers=() agents=
 end() { kill "${servers[@]}" $agents 2>/dev/null || true; }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# CometBFT with its key-value store under its own load generator, and `walras bench consensus`, in turn: four validators on
+# CometBFT with its key-value store under its own load generator, and `walras-lab bench consensus`, in turn: four validators on
 # this machine, blocks at least 50 ms apart, transactions of 250 bytes there and signed payments here, offered to all four.
 # Medians of several runs for each rate, with the processor time of the validators. Their store checks no signatures and
 # its transactions do nothing but set a key; ours are verified and applied, and the client's part counts for neither.
@@ -8,7 +8,7 @@ set -euo pipefail
 version=v0.38.26
 here=$(cd "$(dirname "$0")" && pwd)
 rates=${1:-1000,2000,4000} seconds=${2:-10} runs=${3:-3}
-walras=$(realpath "${WALRAS:-$here/../../target/release/walras}")
+walras=$(realpath "${WALRAS_LAB:-$here/../../target/release/walras-lab}")
 work=$(mktemp -d)
 nodes=()
 end() { [[ ${#nodes[@]} -eq 0 ]] || { kill "${nodes[@]}" && wait "${nodes[@]}"; } 2>/dev/null || true; nodes=(); }

@@ -34,7 +34,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * Sends a flow of `walras bench venue --flow` through the whole of exchange-core: grouping, risk, matching and its journal on a
+ * Sends a flow of `walras-lab bench venue --flow` through the whole of exchange-core: grouping, risk, matching and its journal on a
  * disk. One risk engine and one matching engine, its faster order book, the settings of its throughput profile else; its threads
  * are not bound to cores, and wait as the third argument says. A command counts when its result has come, which is after its
  * bytes are journaled. A replacement is its move, since those of the flow keep their sizes. Each run has a core and a journal of

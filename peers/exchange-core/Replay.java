@@ -20,7 +20,7 @@ import java.util.EnumSet;
 import java.util.List;
 
 /**
- * Replays a flow of `walras bench matching --flow` through the order book of exchange-core, its faster one. A replacement is a
+ * Replays a flow of `walras-lab bench matching --flow` through the order book of exchange-core, its faster one. A replacement is a
  * cancel and a new order, since its move keeps the size. One command object is used again and again. The first runs, five million commands at
  * least, warm the compiler up and do not count.
  */

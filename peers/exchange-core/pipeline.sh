@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# exchange-core's whole pipeline (risk, matching, journal) and `walras bench venue --pipeline` on the same commands, in turn.
+# exchange-core's whole pipeline (risk, matching, journal) and `walras-lab bench venue --pipeline` on the same commands, in turn.
 # Theirs waits by yielding and by blocking in turn, and the better one counts. Both journal to one file system, WORK.
 # usage: peers/exchange-core/pipeline.sh [COMMANDS [RUNS]]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 commands=${1:-300000} runs=${2:-5}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d "${WORK:-/tmp}/pipeline.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# exchange-core's order book and `walras bench matching` on the same commands, in turn; medians of several runs.
+# exchange-core's order book and `walras-lab bench matching` on the same commands, in turn; medians of several runs.
 # usage: peers/exchange-core/run.sh [COMMANDS [RUNS]]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

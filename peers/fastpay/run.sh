@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# FastPay's own benchmark and `walras bench payments-lane` in turn: four validators of one shard each and a load generator
+# FastPay's own benchmark and `walras-lab bench payments-lane` in turn: four validators of one shard each and a load generator
 # that signed everything beforehand, all on this machine. Medians of several runs, with the processor time of both sides.
 # Its servers listen on every address, so that everything runs in a network of its own, which has loopback only.
 # usage: peers/fastpay/run.sh FOLDER [PAYMENTS [RUNS [IN_FLIGHT]]]      (FOLDER: with the programs `server` and `client` of FastPay db39bb0)
@@ -10,7 +10,7 @@ ip link set lo up
 bin=$(realpath "${1:?a folder with the programs server and client of FastPay; see peers/README.md}")
 shift
 payments=${1:-3000} runs=${2:-3} window=${3:-200}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d)
 servers=()
 end() { kill "${servers[@]}" 2>/dev/null || true; }

@@ -1,4 +1,4 @@
-// Replays a flow of `walras bench matching --flow` through liquibook: one book of order pointers without depth, its
+// Replays a flow of `walras-lab bench matching --flow` through liquibook: one book of order pointers without depth, its
 // fastest. An order is found by its owner and reference in a hash map, since a client names it so; orders lie in one
 // block of memory that is allocated beforehand. Prints the nanoseconds of a command, and the trades.
 

@@ -1,4 +1,4 @@
-//! Replays a block that `walras bench evm --flow` wrote with pevm, and with its own sequential loop over revm.
+//! Replays a block that `walras-lab bench evm --flow` wrote with pevm, and with its own sequential loop over revm.
 //! usage: replay FILE ROUNDS THREADS...
 
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use revm::context::{BlockEnv, TransactTo, TxEnv};
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{B256, Bytes, KECCAK_EMPTY, U256};
 
-/// Each way runs repeatedly for this long in each round, and the best block counts, as in `walras bench evm`.
+/// Each way runs repeatedly for this long in each round, and the best block counts, as in `walras-lab bench evm`.
 const SETTLING: Duration = Duration::from_millis(300);
 
 struct Load {
@@ -28,7 +28,7 @@ fn field<T: std::str::FromStr>(text: &str) -> T {
 fn read(path: &str) -> Load {
     let (mut block, mut transactions) = (BlockEnv::default(), Vec::new());
     let (mut state, mut codes) = (ChainState::default(), Bytecodes::default());
-    for line in std::fs::read_to_string(path).expect("a file of walras bench evm --flow").lines() {
+    for line in std::fs::read_to_string(path).expect("a file of walras-lab bench evm --flow").lines() {
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["block", number, time, fee, limit, proposer] => {
                 (block.number, block.timestamp) = (field(number), field(time));

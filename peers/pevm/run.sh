@@ -7,7 +7,7 @@ replay=$(realpath "${1:?the program made of replay.rs and pevm; see peers/README
 shift
 here=$(cd "$(dirname "$0")" && pwd)
 transactions=${1:-10000} rounds=${2:-3} threads=${3:-1,2}
-walras=${WALRAS:-$here/../../target/release/walras}
+walras=${WALRAS_LAB:-$here/../../target/release/walras-lab}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -195,8 +195,8 @@ export function exactEnd(why: string): string {
 const EXACT_ADVICE: Record<string, string> = {
   no_price: "Nobody traded between the two assets in this batch. A limit order waits for somebody who does.",
   beyond_bound: "Send it again with a wider bound, or as a limit order, which waits for its price.",
-  group_not_full: "Exact orders come after offers, and not all offers of these assets could trade. Send it again, or as a limit order.",
-  no_room: "Exact orders take what offers leave. Send it again with a smaller amount, or as a limit order, which comes first.",
+  group_not_full: "Orders for exact amounts come after offers, and not all offers of these assets could trade. Send it again, or as a limit order.",
+  no_room: "Orders for exact amounts take what offers leave. Send it again with a smaller amount, or as a limit order, which comes first.",
 };
 
 /** What whoever sent an exact order that was not filled can do; nothing for one that was. */

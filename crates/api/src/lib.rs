@@ -50,15 +50,13 @@ pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,
     LaneRegistrationBody, LaneRegistrationsProofBody, RegisteredBlsBody,
 };
-pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody, SessionCapBody};
+pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody};
 pub use markets::{
     BOOK_CHECKED_LEVELS, BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves,
     DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody, book_checksum,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
-pub use operations::{
-    OfferPlaceBody, OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperationBody, VenueOperatorBody,
-};
+pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use record_proof::RecordProofBody;
 pub use stream::{

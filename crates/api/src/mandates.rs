@@ -1,4 +1,4 @@
-//! What keys may do: trading keys of venues, and session keys of the batch market.
+//! What trading keys of venues may do.
 
 use std::borrow::Cow;
 
@@ -30,15 +30,6 @@ pub struct MarketMandateBody {
 /// The most that a key may lose of an asset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MandateCapBody {
-    /// Symbol.
-    pub asset: String,
-    /// Units.
-    pub units: String,
-}
-
-/// The most units of an asset that a session key may use.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct SessionCapBody {
     /// Symbol.
     pub asset: String,
     /// Units.

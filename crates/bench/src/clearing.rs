@@ -34,30 +34,30 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde_json::{Value, json};
 
 use crate::daily::{HistoryError, history};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
 
-/// What to measure.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A set of books.
+#[derive(Clone, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Suite {
     /// Random books of 50 assets, from 100 to 10^7 offers.
     Scaling,
     /// Random books of 200,000 and 10^6 offers, from 10 to 200 assets.
     Assets,
-    /// Random hard books of 500 to 10^6 offers; see [`::clearing::workload::hard`].
+    /// Hard books: one-sided and disconnected assets, giant offers, prices 10^±12 apart; some cannot be full.
     Hard,
-    /// Books made to break a clearing; see [`::clearing::workload::hostile::hostile`].
+    /// Books made to break a clearing or to make it slow.
     Hostile,
-    /// The same within the minimum sizes; see [`::clearing::workload::hostile::within_minimum`].
+    /// The same, within the minimum sizes.
     Minimum,
-    /// Thin books; see [`::clearing::workload::thin::thin`].
+    /// Thin books of 2 to 50 assets and 2 to 10,000 offers: meshes, trees, cycles, hubs, two clusters.
     Thin,
-    /// The daily batches of SPEEDEX §6.2, from the price files in this folder.
-    Coingecko(PathBuf),
-    /// 10,000 assets, 20 of them numeraires, and 5·10^6 offers, on one thread and on two; and many small separate
-    /// markets, of which half are not full.
+    /// The daily batches of SPEEDEX §6.2, the book carried over from day to day.
+    Coingecko,
+    /// 10,000 assets against 20 numeraires, on one thread and on two; many small markets that trade separately.
     Decomposition,
-    /// The fewest offers that a solver needs to be fast, by ε and μ.
+    /// The fewest offers that a solver needs to be fast, by epsilon and mu: SPEEDEX figure 2.
     Figure2,
-    /// The convex program by a public solver beside ours, by assets and offers.
+    /// The convex program by a public solver beside ours, by assets and offers: SPEEDEX figure 8.
     Figure8,
 }
 
@@ -69,7 +69,7 @@ impl Suite {
             Suite::Assets => 20,
             Suite::Hard => 1_000,
             Suite::Hostile | Suite::Minimum | Suite::Thin => 10_000,
-            Suite::Coingecko(_) => 500,
+            Suite::Coingecko => 500,
             Suite::Decomposition => 3,
             Suite::Figure2 | Suite::Figure8 => 5,
         }
@@ -84,7 +84,7 @@ impl Suite {
             Suite::Hostile => "hostile",
             Suite::Minimum => "minimum",
             Suite::Thin => "thin",
-            Suite::Coingecko(_) => "coingecko",
+            Suite::Coingecko => "coingecko",
             Suite::Decomposition => "decomposition",
             Suite::Figure2 => "figure2",
             Suite::Figure8 => "figure8",
@@ -92,18 +92,45 @@ impl Suite {
     }
 }
 
-/// What to measure, and how thoroughly.
-#[derive(Clone, Debug)]
+/// Prices and amounts by both solvers on the same books, one thread, cold.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench clearing
+  walras-lab bench clearing --suite assets --json
+  walras-lab bench clearing --suite hostile --books 1000000
+  walras-lab bench clearing --suite thin --books 1000000 --threads 2
+  walras-lab bench clearing --suite coingecko --data ../shared/data/coingecko --json")]
 pub struct ClearingOptions {
-    /// The books.
+    /// What to clear.
+    #[arg(long, value_enum, default_value_t = Suite::Scaling)]
     pub suite: Suite,
-    /// Books of each size, or days; of books of more than 200,000 offers there are fewer. [`Suite::usual_books`] if
-    /// `None`.
+    /// Books of each size, or days, instead of the suite's default; of large books there are fewer.
+    #[arg(long, value_parser = count(1..))]
     pub books: Option<usize>,
-    /// Books with more offers are not measured by the suites over sizes, including figure 2.
+    /// Skip books with more offers than this, in suites with several sizes.
+    #[arg(long, default_value_t = 10_000_000, value_parser = count(100..))]
     pub most: usize,
-    /// Threads of the suites of hostile, minimum and thin books, each with books of its own; others run on one.
+    /// Threads of the suites hostile, minimum and thin, each with books of its own; others run on one.
+    #[arg(long, default_value_t = 1, value_parser = threads())]
     pub threads: usize,
+    /// Folder of the daily prices, for the suite that needs them.
+    #[arg(long, default_value = "../shared/data/coingecko")]
+    pub data: PathBuf,
+}
+
+impl Measurement for ClearingOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        // Of many books a tenth is a step.
+        let mut told = (String::new(), 0);
+        let report = run(&self, &mut |what, done, of| {
+            let now = (what.to_owned(), 10 * done / of.max(1));
+            if now != told {
+                say(&format!("{what}: {done} of {of}"));
+                told = now;
+            }
+        })?;
+        Ok(BenchShown::Rows(report))
+    }
 }
 
 /// Called with what is being measured, the number of books done, and the total.
@@ -125,8 +152,8 @@ pub fn run(options: &ClearingOptions, step: &mut ProgressStep) -> Result<Value, 
         Suite::Hostile => adversarial::hostile_books(extent, step),
         Suite::Minimum => adversarial::minimum_books(extent, step),
         Suite::Thin => adversarial::thin_books(extent, step),
-        Suite::Coingecko(folder) => {
-            let history = history(folder, books)?;
+        Suite::Coingecko => {
+            let history = history(&options.data, books)?;
             alone.install(|| days::run(&history, step))
         }
         Suite::Decomposition => numeraires::run(books, step),

@@ -16,23 +16,54 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, ClusterSettings, resting, transactions};
 use crate::impostor::Impostor;
+use crate::measurement::{BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement, validators};
 use crate::switch::{SwitchLink, between_regions};
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ConsensusOptions {
-    /// Numbers of validators.
+    /// Numbers of validators; faults are tried with the first.
+    #[arg(long, value_delimiter = ',', default_values_t = [4usize, 7, 10], value_parser = validators())]
     pub validators: Vec<usize>,
     /// Transactions offered per second, to all validators together.
+    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub rate: u64,
     /// Seconds of load in each run.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub seconds: u64,
-    /// Offers that rest in the book before the load.
+    /// Offers that rest in the book before each run.
+    #[arg(long, default_value_t = 0)]
     pub resting: u64,
     /// The rules that all validators follow.
+    #[arg(skip)]
     pub rules: consensus::Rules,
     /// Only healthy runs with these links, instead of all links and faults.
+    #[arg(skip)]
     pub links: Option<ConsensusLinks>,
+}
+
+/// A network of validators under load: throughput, latency to commitment and certificate, bytes, syncs, processor time;
+/// healthy, and with one validator dead, slow or Byzantine.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench consensus --json
+  walras-lab bench consensus --validators 4 --rate 15000 --seconds 10")]
+pub struct ConsensusArgs {
+    #[command(flatten)]
+    options: ConsensusOptions,
+    /// How validators agree on blocks.
+    #[arg(long, value_enum, default_value_t = BenchEngine::Dbft)]
+    engine: BenchEngine,
+    /// Count ready votes as the estimates of the first round.
+    #[arg(long)]
+    fast: bool,
+}
+
+impl Measurement for ConsensusArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let rules = consensus::Rules { fast: self.fast, ..self.engine.rules() };
+        Ok(BenchShown::Figures(run(&ConsensusOptions { rules, ..self.options }, say)?))
+    }
 }
 
 /// Offers that are sent together to fill the book.

@@ -158,7 +158,7 @@ fn decimals(prices: impl Iterator<Item = f64>) -> u32 {
     (0..18u32).find(|decimals| 100.0 / dearest * power_of_ten(*decimals) >= 1e6).unwrap_or(18)
 }
 
-/// Exact for up to 22.
+/// It is exact for up to 22.
 fn power_of_ten(power: u32) -> f64 {
     (0..power).fold(1.0, |product, _| product * 10.0)
 }

@@ -23,22 +23,39 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::exchange::Error;
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// A node's doors as users meet them: orders until their fill, replacements beside new orders, readers of a book that
+/// changes all the time, the page.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench doors --json
+  walras-lab bench doors --readers 1,100 --changes 500 --rounds 3")]
 pub struct DoorsOptions {
     /// Orders until their fill, of each way to send one.
+    #[arg(long, default_value_t = 40, value_parser = count(1..=1_000))]
     pub orders: usize,
     /// New offers, and as many replaced, of one round.
+    #[arg(long, default_value_t = 20_000, value_parser = count(1..=1_000_000))]
     pub offers: usize,
     /// Numbers of readers of one book.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 100, 1_000], value_parser = count(1..=8_000))]
     pub readers: Vec<usize>,
     /// Changes of the book in a second, while it is read.
+    #[arg(long, default_value_t = 1_000, value_parser = count(2..=2_000))]
     pub changes: usize,
     /// Seconds that each number of readers reads in one round.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=255))]
     pub seconds: u64,
     /// Rounds of all but the orders.
+    #[arg(long, default_value_t = 5, value_parser = count(1..=255))]
     pub rounds: usize,
+}
+
+impl Measurement for DoorsOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)?))
+    }
 }
 
 /// Milliseconds that a transaction is pending before a block is made.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,29 +27,57 @@ use serde_json::{Value, json};
 use stm::{Tuning, Workers};
 
 use crate::consensus::processor;
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file, threads};
 use crate::scaling::median;
 use ::clearing::workload::Seeded;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct EvmOptions {
     /// Numbers of threads.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
     pub threads: Vec<usize>,
     /// Transactions in a block.
+    #[arg(long, default_value_t = 10_000, value_parser = count(1..))]
     pub transactions: usize,
     /// Accounts that send them.
+    #[arg(long, default_value_t = 10_000, value_parser = count(2..))]
     pub accounts: usize,
-    /// Number of pools for swaps.
+    /// Pools that swaps use.
+    #[arg(long, default_value_t = 100, value_parser = count(1..))]
     pub pools: usize,
-    /// Measured rounds.
+    /// Measured rounds; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
     pub rounds: usize,
     /// Names of loads, out of [`EvmOptions::LOADS`].
+    #[arg(skip = EvmOptions::LOADS.to_vec())]
     pub loads: Vec<&'static str>,
 }
 
 impl EvmOptions {
     /// Payments in ether, transfers of a token, swaps in pools, and one slot that all transactions write.
     pub const LOADS: [&'static str; 4] = ["payments", "token_transfers", "swaps", "hot_slot"];
+}
+
+/// Contracts: payments, transfers of a token, swaps and a hot slot, compared with the best sequential loop over revm.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench evm --json
+  walras-lab bench evm --threads 1,2,16 --pools 1000")]
+pub struct EvmArgs {
+    #[command(flatten)]
+    options: EvmOptions,
+    /// Write the blocks and the states before them into this folder for another executor, and measure nothing.
+    #[arg(long)]
+    flow: Option<PathBuf>,
+}
+
+impl Measurement for EvmArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let Some(folder) = self.flow else { return Ok(BenchShown::Figures(run(&self.options, say))) };
+        write_loads(&self.options, &folder).map_err(of_file(&folder))?;
+        Ok(BenchShown::Files(vec![folder]))
+    }
 }
 
 const TOKEN: &str = include_str!("../contracts/Token.hex");

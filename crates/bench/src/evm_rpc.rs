@@ -20,21 +20,36 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use crate::consensus::percentiles;
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::scaling::median;
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// A node's Ethereum interfaces: transfers through JSON-RPC and the binary intake, calls under load, logs.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench evm-rpc --json
+  walras-lab bench evm-rpc --transfers 100000 --connections 8 --batch 1000")]
 pub struct EvmRpcOptions {
     /// Transfers through each interface.
+    #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub transfers: u64,
     /// Accounts that send them.
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub senders: u64,
     /// Connections.
+    #[arg(long, default_value_t = 4, value_parser = count(1..=255))]
     pub connections: usize,
     /// Transfers in one request.
+    #[arg(long, default_value_t = 200, value_parser = count(1..=1_000))]
     pub batch: usize,
     /// Logs requested at once.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub logs: u64,
+}
+
+impl Measurement for EvmRpcOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)?))
+    }
 }
 
 /// The reason why nothing was measured.

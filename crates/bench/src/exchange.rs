@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
 use self::samples::{Clock, Kind, Sample, Samples, milliseconds};
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
 use crate::scaling::{ByThreads, amdahl, pools, resident_json};
 use crate::trading::Trading;
@@ -31,35 +32,67 @@ use crate::trading::Trading;
 pub use self::samples::BlockMode;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct ExchangeOptions {
     /// Numbers of accounts.
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 50_000, 100_000, 500_000])]
     pub transactions: Vec<usize>,
     /// Measured blocks of each kind.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
     pub blocks: usize,
     /// Assets.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
     pub assets: u32,
-    /// Offers that rest before the measurement.
+    /// Offers that rest before anything is measured.
+    #[arg(long, default_value_t = 500_000)]
     pub resting: usize,
-    /// Blocks with more transactions than this are measured without signatures only, because signing takes long.
+    /// Blocks with more transactions are measured without signatures only, because signing takes long.
+    #[arg(long, default_value_t = 100_000)]
     pub signed_transactions: usize,
-    /// Number of offers up to which the book is filled, in four steps, instead of the runs on a small book.
+    /// Fill the book to this number of offers in four steps and measure at each, instead of the runs on a small book.
+    #[arg(long)]
     pub fill: Option<usize>,
-    /// Pools, of the first pairs of assets, that trade in each batch; at most as many as there are pairs. Without one,
-    /// the chain has none.
+    /// Pools that trade in each batch, at most as many as there are pairs of assets; without one the chain has none.
+    #[arg(long, default_value_t = 0)]
     pub pools: usize,
     /// Numbers of offers that end in one block, at most 500,000, each measured on the book after the runs.
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000usize])]
     pub ends: Vec<usize>,
     /// How blocks are processed.
+    #[arg(skip = BlockMode::ALL.to_vec())]
     pub modes: Vec<BlockMode>,
-    /// Whether blocks on a book that fills are signed, and whether they are logged.
+    /// Whether blocks on a book that fills are signed.
+    #[arg(skip)]
     pub fill_signed: bool,
-    /// See [`ExchangeOptions::fill_signed`].
+    /// Whether blocks on a book that fills are logged.
+    #[arg(skip)]
     pub fill_logged: bool,
-    /// Numbers of threads, ascending, at least one. Blocks that are not measured use the last.
+    /// Numbers of threads, ascending; logged blocks, and those of a book that fills, use the last.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
     pub threads: Vec<usize>,
+}
+
+/// The paper's workload: blocks proposed, validated, replayed; and how throughput changes while the book fills.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench exchange --json
+  walras-lab bench exchange --accounts 1000000 --transactions 100000 --blocks 9
+  walras-lab bench exchange --accounts 10000000 --transactions 500000 --fill 20000000 --json")]
+pub struct ExchangeArgs {
+    #[command(flatten)]
+    options: ExchangeOptions,
+    #[command(flatten)]
+    folder: BenchFolder,
+}
+
+impl Measurement for ExchangeArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        ascending(&self.options.threads)?;
+        self.folder.with(|folder| run(&self.options, folder, say))
+    }
 }
 
 /// Blocks that are not measured.

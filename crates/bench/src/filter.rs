@@ -8,32 +8,46 @@ use ledger::{Ledger, Signatures};
 use primitives::{AssetId, Operation};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
 use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// The deterministic filter alone.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Example:\n  walras-lab bench filter --json")]
 pub struct FilterOptions {
     /// Numbers of accounts.
+    #[arg(long, value_delimiter = ',', default_values_t = [100_000usize, 1_000_000])]
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000usize, 100_000, 500_000])]
     pub transactions: Vec<usize>,
     /// Measured runs of each kind.
+    #[arg(long, default_value_t = 9, value_parser = count(1..))]
     pub runs: usize,
     /// Assets.
+    #[arg(skip = 50u32)]
     pub assets: u32,
-    /// Numbers of threads.
+    /// Numbers of threads, ascending.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
     pub threads: Vec<usize>,
-    /// Every n-th transaction asks for more than the account has: [`FilterOptions::OVERDRAWN`] as in the paper, or
-    /// few for a contested block.
+    /// Every n-th transaction asks for more than its account has: a few for a contested block.
+    #[arg(long, default_value_t = FilterOptions::OVERDRAWN, value_parser = count(1..))]
     pub overdrawn: usize,
 }
 
 impl FilterOptions {
     /// In the paper's block, one or two hundred accounts of 500,000 transactions overdraw.
     pub const OVERDRAWN: usize = 3_000;
+}
+
+impl Measurement for FilterOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        ascending(&self.threads)?;
+        Ok(BenchShown::Figures(run(&self, say)))
+    }
 }
 
 /// Every n-th transaction is a copy of another.

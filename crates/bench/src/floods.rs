@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use sockets::Client;
 
 use crate::cluster::{Cluster, ClusterSettings, signed, trader};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement};
 
 /// Honest clients.
 const CLIENTS: u64 = 8;
@@ -38,7 +39,7 @@ enum Flood {
     Quiet,
     /// Stops of session keys, by the hundred.
     Stops,
-    /// Exact orders that nothing meets.
+    /// Orders for an exact amount that nothing meets.
     Exacts,
     /// Offers, and cancels of each.
     Cancels,
@@ -59,6 +60,22 @@ impl Flood {
             Flood::Cancels => "offers and cancels",
             Flood::Forged => "forged copies",
         }
+    }
+}
+
+/// Honest payments beside floods of what quotas, turns and pace bound, at four validators.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  walras-lab bench floods --seconds 20 --json")]
+pub struct FloodsOptions {
+    /// Seconds of each flood.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+}
+
+impl Measurement for FloodsOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let directory = tempfile::tempdir()?;
+        Ok(BenchShown::Figures(run(directory.path(), self.seconds, say)?))
     }
 }
 
@@ -191,15 +208,17 @@ fn wave(flood: Flood, network: &Digest, height: u64, sequences: &mut [Sequence])
 }
 
 fn operation_of(flood: Flood, sequence: Sequence) -> Operation {
-    let (sell, buy, client) = (AssetId(2), AssetId(3), ClientId::NONE);
+    let (sell, buy) = (AssetId(2), AssetId(3));
     match flood {
         Flood::Stops => Operation::Session(Box::new(SessionOperation::Alive { slot: 1, through: 0 })),
-        Flood::Exacts => Operation::Exact { sell, buy, side: ExactSide::Sell, units: 5_000, bound: 1 << 40, client },
+        Flood::Exacts => Operation::exact(sell, buy, ExactSide::Sell, 5_000, 1 << 40),
         _ if sequence.is_multiple_of(2) => {
             let offer = OfferPlace { sell, buy, limit: far(), offer: sequence - 1 };
             Operation::Cancel(vec![offer].into())
         }
-        _ => Operation::CreateOffer { sell, buy, amount: 5_000, limit: far(), life: Life::Rests, client },
+        _ => {
+            Operation::CreateOffer { sell, buy, amount: 5_000, limit: far(), life: Life::Rests, client: ClientId::NONE }
+        }
     }
 }
 

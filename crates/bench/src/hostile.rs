@@ -23,6 +23,7 @@ use ledger::{LEAST_UNITS, Ledger, Roots, Signatures};
 use primitives::{AssetId, ClientId, ExactSide, Life, Operation, Price, Transaction};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::population::{Population, Unsigned, block};
 use crate::trading::Trading;
 use ::clearing::workload::Seeded;
@@ -31,19 +32,33 @@ pub use prices::basis_points;
 
 use genes::{BEGINNINGS, Genes, KINDS};
 
-/// Size of the measurement.
-#[derive(Clone, Debug)]
+/// The worst block within the limits that a search finds, compared with an ordinary one of the same size.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench hostile --json
+  walras-lab bench hostile --tries 2000 --transactions 50000 --resting 500000")]
 pub struct HostileOptions {
     /// Transactions of the ordinary block; the hostile one has as many bytes.
+    #[arg(long, default_value_t = 10_000, value_parser = count(10..))]
     pub transactions: usize,
     /// Offers that rest before the block.
+    #[arg(long, default_value_t = 50_000)]
     pub resting: usize,
     /// Accounts.
+    #[arg(long, default_value_t = 20_000, value_parser = count(1_000..))]
     pub accounts: usize,
-    /// Blocks tried in each row.
+    /// Blocks tried in each row; the default takes a minute or two in all.
+    #[arg(long, default_value_t = 40, value_parser = count(1..))]
     pub tries: usize,
     /// Seed of the search.
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+impl Measurement for HostileOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, &ROWS, say)))
+    }
 }
 
 /// A kind of ledger.
@@ -330,7 +345,7 @@ impl Maker<'_> {
         };
         let (units, bound) = (units.min(1e11) as u64, bound.clamp(1.0, 1e11) as u64);
         let account = self.account(sell);
-        let exact = Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE };
+        let exact = Operation::exact(sell, buy, side, units, bound);
         block.push(self.trading.population.act(account, exact));
     }
 

@@ -34,14 +34,14 @@ const FRAMES: u8 = 4;
 /// The longest wait for a condition that ends a run. Nothing is decided by it but that a run ends.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What attacks the lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What attacks the payment lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LaneAttack {
-    /// Free frames.
+    /// Batches of false signatures over outputs that do not exist, from sixteen addresses.
     Frames,
-    /// Idle connections.
+    /// 4,096 idle connections from sixteen addresses.
     Connections,
-    /// Contested outputs.
+    /// 3,000 contested outputs of a hundredth.
     Contests,
 }
 
@@ -60,6 +60,19 @@ pub struct LaneAttackOptions {
     pub size: usize,
     /// Heights of a lane epoch.
     pub epoch_heights: u64,
+}
+
+impl LaneAttackOptions {
+    /// The size at which an attack is measured, or a small one that shows whether everything runs.
+    pub fn of(attack: LaneAttack, validators: usize, quick: bool) -> LaneAttackOptions {
+        let (size, small) = match attack {
+            LaneAttack::Frames => (4_096, 64),
+            LaneAttack::Connections => (4_096, 256),
+            LaneAttack::Contests => (3_000, 64),
+        };
+        let (size, payers, payments, epoch_heights) = if quick { (small, 3, 4, 40) } else { (size, 8, 100, 300) };
+        LaneAttackOptions { attack, validators, payers, payments, size, epoch_heights }
+    }
 }
 
 /// Runs one attack; `say` is called with each step. Homes are made below `directory`.

@@ -1,4 +1,4 @@
-//! Every measured claim of Walras, by one command each.
+//! Every measured claim of Walras, by one command each: the rows of [`registry`], and the exhibits of [`paper`].
 
 pub mod clearing;
 pub mod cluster;
@@ -19,6 +19,7 @@ pub mod impostor;
 pub mod lane_attacks;
 pub mod lane_rows;
 pub mod matching;
+pub mod measurement;
 pub mod onyx;
 pub mod order_book;
 pub mod paper;
@@ -26,6 +27,7 @@ pub mod payments;
 pub mod payments_lane;
 pub mod population;
 pub mod recovery;
+pub mod registry;
 pub mod scaling;
 pub mod settle;
 pub mod stm;
@@ -36,6 +38,7 @@ pub mod transaction_management;
 pub mod transport;
 pub mod venue;
 mod venue_feed;
+pub mod venue_measurement;
 pub mod venue_pipeline;
 mod venue_wire;
 mod venue_world;

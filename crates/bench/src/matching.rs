@@ -1,17 +1,20 @@
 //! The matching engine alone: a steady book of a given depth under a mix of new orders, cancels, replaces and orders
 //! that trade. Clients name orders by their references, so each look-up is part of what is timed.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use ::clearing::workload::Seeded;
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
 use crate::scaling::median;
 
 /// Where resting orders are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum FlowPrices {
     /// Most are near the middle: each doubling of the distance has half as many, so the best levels are long.
     Near,
@@ -21,16 +24,45 @@ pub enum FlowPrices {
 }
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct MatchingOptions {
     /// Where resting orders are.
+    #[arg(long, value_enum, default_value = "near")]
     pub prices: FlowPrices,
     /// Resting orders of the book.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000usize, 20_000, 500_000])]
     pub depths: Vec<usize>,
     /// Commands of a run.
+    #[arg(long, default_value_t = 2_000_000)]
     pub commands: usize,
-    /// Runs of each depth, at least one; medians are reported.
+    /// Runs of each depth; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
     pub runs: usize,
+}
+
+/// The matching engine alone: a steady book under a mix of commands.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  walras-lab bench matching --json")]
+pub struct MatchingArgs {
+    #[command(flatten)]
+    options: MatchingOptions,
+    /// Write the commands of each depth into this folder for another engine, and measure nothing.
+    #[arg(long)]
+    flow: Option<PathBuf>,
+}
+
+impl Measurement for MatchingArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let MatchingOptions { prices, commands, .. } = self.options;
+        let Some(folder) = self.flow else { return Ok(BenchShown::Figures(run(&self.options, say))) };
+        let written = self.options.depths.iter().map(|&depth| {
+            let path = folder.join(format!("flow-{depth}.txt"));
+            let file = File::create(&path).map_err(of_file(&path))?;
+            write_flow(prices, depth, commands, &mut BufWriter::new(file)).map_err(of_file(&path))?;
+            Ok(path)
+        });
+        written.collect::<Result<_, _>>().map(BenchShown::Files)
+    }
 }
 
 /// The middle of the market.

@@ -42,7 +42,7 @@ pub fn exhibits(paper: Paper) -> &'static [Exhibit] {
 
 /// There is no such table or figure.
 #[derive(Debug, thiserror::Error)]
-#[error("{paper} has no {id}: `walras bench {paper} --list` lists what there is")]
+#[error("{paper} has no {id}: `walras-lab bench {paper} --list` lists what there is")]
 pub struct NoExhibit {
     paper: &'static str,
     id: String,

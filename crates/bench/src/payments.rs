@@ -12,23 +12,39 @@ use ledger::{Ledger, Signatures};
 use primitives::Operation;
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
 use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use ::clearing::workload::Seeded;
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// Blocks of payments only, between two accounts and between millions.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench payments --json
+  walras-lab bench payments --accounts 2,10000 --transactions 100000")]
 pub struct PaymentsOptions {
     /// Numbers of accounts.
+    #[arg(long, value_delimiter = ',', default_values_t = [2usize, 100, 10_000, 1_000_000, 10_000_000])]
     pub accounts: Vec<usize>,
     /// Numbers of transactions in a block.
+    #[arg(long, value_delimiter = ',', default_values_t = [1_000usize, 10_000, 100_000])]
     pub transactions: Vec<usize>,
     /// Measured blocks of each kind.
+    #[arg(long, default_value_t = 20, value_parser = count(1..))]
     pub blocks: usize,
     /// Assets; each account pays in one of them.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub assets: u32,
-    /// Numbers of threads.
+    /// Numbers of threads, ascending.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
     pub threads: Vec<usize>,
+}
+
+impl Measurement for PaymentsOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        ascending(&self.threads)?;
+        Ok(BenchShown::Figures(run(&self, say)))
+    }
 }
 
 /// Maximum number of transactions of one sender in a block.

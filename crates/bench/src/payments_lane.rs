@@ -35,25 +35,86 @@ use store::RealDisk;
 
 use crate::consensus::processor;
 use crate::exchange::Error;
+use crate::lane_attacks::{LaneAttack, LaneAttackOptions};
 use crate::lane_rows::{self, Item, LaneRowsOptions, cpu};
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct PaymentsLaneOptions {
     /// Validators.
+    #[arg(long, default_value_t = 4, value_parser = count(1..=255))]
     pub validators: usize,
-    /// Shards of each validator, at least one.
+    /// Shards of each validator, all on this machine.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub shards: u16,
     /// Payments of each phase.
+    #[arg(long, default_value_t = 20_000, value_parser = count(1..))]
     pub payments: usize,
     /// Maximum number of payments in flight.
+    #[arg(long, default_value_t = 4_096, value_parser = count(1..))]
     pub window: usize,
     /// Leaves of a tree, for each run; 1 is the naive scheme.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 64, 256])]
     pub leaves: Vec<usize>,
     /// Variants to run with the last of `leaves`; plain runs come first.
+    #[arg(skip)]
     pub variants: Vec<LaneVariant>,
     /// The measurements without sockets, if there are to be any.
+    #[arg(skip)]
     pub rows: Option<LaneRowsOptions>,
+}
+
+/// With TLS, without it, or both.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum TlsRuns {
+    /// With it.
+    On,
+    /// Without it.
+    Off,
+    /// One after the other.
+    Both,
+}
+
+/// The payment lane: shards on sockets with durable logs, compared with what signatures and hashes alone allow.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench payments-lane --json
+  walras-lab bench payments-lane --validators 4 --payments 50000 --leaves 256
+  walras-lab bench payments-lane --quick --tls on
+  walras-lab bench payments-lane --attack frames --json       # a running network, while it is attacked")]
+pub struct PaymentsLaneArgs {
+    /// Instead: latency of payers of a running network before, during and after an attack.
+    #[arg(long, value_enum)]
+    attack: Option<LaneAttack>,
+    #[command(flatten)]
+    options: PaymentsLaneOptions,
+    /// Runs with TLS, without it, or both.
+    #[arg(long, value_enum, default_value = "both")]
+    tls: TlsRuns,
+    /// Few payments: only a check that everything runs.
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    folder: BenchFolder,
+}
+
+impl Measurement for PaymentsLaneArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let PaymentsLaneArgs { attack, mut options, tls, quick, folder } = self;
+        if let Some(attack) = attack {
+            let attack = LaneAttackOptions::of(attack, options.validators, quick);
+            return folder.with(|folder| crate::lane_attacks::run(&attack, folder, say));
+        }
+        options.variants = match tls {
+            TlsRuns::On => vec![LaneVariant::Tls],
+            TlsRuns::Off => vec![LaneVariant::Live, LaneVariant::ColdRoots],
+            TlsRuns::Both => vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
+        };
+        options.rows = Some(if quick { LaneRowsOptions::QUICK } else { LaneRowsOptions::FULL });
+        options.payments = if quick { options.payments.min(256) } else { options.payments };
+        folder.with(|folder| run(&options, folder, say))
+    }
 }
 
 /// The change of a run.

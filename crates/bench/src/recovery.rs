@@ -15,23 +15,47 @@ use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
 use crate::exchange::Error;
+use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
 use crate::population::{Population, block};
 use crate::scaling::{median, resident_json};
 use crate::trading::Trading;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct RecoveryOptions {
     /// Accounts, each with two assets.
+    #[arg(long, default_value_t = 1_000_000)]
     pub accounts: usize,
     /// Resting offers.
+    #[arg(long, default_value_t = 2_000_000)]
     pub offers: usize,
     /// Assets.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(3..=1_000))]
     pub assets: u32,
     /// Transactions in a block.
+    #[arg(long, default_value_t = 50_000)]
     pub transactions: usize,
-    /// Blocks before the checkpoint, and the minimum number of logged blocks after it.
+    /// Minimum number of blocks before the checkpoint, and during or after it.
+    #[arg(long, default_value_t = 10, value_parser = count(1..))]
     pub blocks: usize,
+}
+
+/// Checkpoints during execution, and recovery from them.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench recovery
+  walras-lab bench recovery --accounts 10000000 --offers 20000000 --json")]
+pub struct RecoveryArgs {
+    #[command(flatten)]
+    options: RecoveryOptions,
+    #[command(flatten)]
+    folder: BenchFolder,
+}
+
+impl Measurement for RecoveryArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        self.folder.with(|folder| run(&self.options, folder, say))
+    }
 }
 
 /// Offers in a block that fills the book.

@@ -12,17 +12,28 @@ use primitives::venue::{
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use serde_json::{Value, json};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::scaling::median;
 
-/// What to measure.
-#[derive(Clone, Copy, Debug)]
+/// Settles of continuous markets on the ledger, against their signatures, payments, checkpoints, and no venue.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(after_help = "Example:\n  walras-lab bench settle --json")]
 pub struct SettleOptions {
-    /// Traders, each with a key, two deposits and two balances.
+    /// Traders, each with a key, two deposits and two balances: at least twice as many as fills.
+    #[arg(long, default_value_t = 20_000)]
     pub traders: usize,
     /// Fills of a settle, each of two new orders of two traders.
+    #[arg(long, default_value_t = 2_000, value_parser = count(1..=2_500))]
     pub fills: usize,
     /// Turns; medians are reported.
+    #[arg(long, default_value_t = 9, value_parser = count(1..))]
     pub runs: usize,
+}
+
+impl Measurement for SettleOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)?))
+    }
 }
 
 const USD: AssetId = AssetId(0);

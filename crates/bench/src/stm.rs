@@ -16,22 +16,38 @@ use hashbrown::HashMap;
 use serde_json::{Value, json};
 use stm::{Blocked, TransactionView, Tuning, Vm, Workers};
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
 use crate::scaling::median;
 use ::clearing::workload::Seeded;
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// Block-STM compared with the best sequential loop: payments of 8 reads and 5 writes, with and without work.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench stm --json
+  walras-lab bench stm --accounts 100 --work-us 20 --threads 1,2,16")]
 pub struct StmOptions {
     /// Numbers of accounts.
+    #[arg(long, value_delimiter = ',', default_values_t = [2usize, 10, 100, 1_000, 10_000], value_parser = count(2..))]
     pub accounts: Vec<usize>,
     /// Microseconds of work in a transaction.
+    #[arg(long, value_delimiter = ',', default_values_t = [0u32, 2, 20],
+          value_parser = clap::value_parser!(u32).range(..=10_000))]
     pub work_us: Vec<u32>,
     /// Numbers of threads.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
     pub threads: Vec<usize>,
     /// Transactions in a block.
+    #[arg(long, default_value_t = 10_000, value_parser = count(1..))]
     pub transactions: usize,
-    /// Measured rounds.
+    /// Measured rounds; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
     pub rounds: usize,
+}
+
+impl Measurement for StmOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)))
+    }
 }
 
 /// A payment from one account to another.

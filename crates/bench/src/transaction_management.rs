@@ -25,17 +25,26 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::cluster::{Cluster, ClusterSettings, transactions};
 use crate::consensus::{percentiles, wait_until, wire};
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// Transaction management with each of its measures switched off in turn: one validator validates, sub-block by
+/// sub-block, bodies and receipts are cached when written.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench transaction-management --json
+  walras-lab bench transaction-management --validators 7 --transactions 10000")]
 pub struct TransactionManagementOptions {
     /// Number of validators.
+    #[arg(long, default_value_t = 4, value_parser = count(2..=64))]
     pub validators: usize,
     /// Transactions, offered at once.
+    #[arg(long, default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub transactions: u64,
     /// Runs of each variant; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
     pub runs: usize,
     /// Names of variants, out of [`TransactionManagementOptions::VARIANTS`]; `all` runs in any case.
+    #[arg(skip = TransactionManagementOptions::VARIANTS.to_vec())]
     pub variants: Vec<&'static str>,
 }
 
@@ -43,6 +52,12 @@ impl TransactionManagementOptions {
     /// With all measures, without each of them, and without any.
     pub const VARIANTS: [&'static str; 6] =
         ["all", "all validate", "superblock at once", "no body cache", "no receipt cache", "none"];
+}
+
+impl Measurement for TransactionManagementOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)?))
+    }
 }
 
 /// The measures that are switched on.

@@ -9,24 +9,39 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
+use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use primitives::{Digest, SecretKey};
 use serde_json::{Value, json};
 use sockets::free_address;
 use transport::{Event, LinkStream, Peer, Transport, TransportError, TransportSettings};
 
-/// What to measure.
-#[derive(Clone, Debug)]
+/// Frames between validators on loopback: bulk, votes alone and concurrent with bulk, superblocks.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench transport --json
+  walras-lab bench transport --frame-bytes 4000000 --validators 10")]
 pub struct TransportOptions {
     /// Bytes of a bulk frame.
+    #[arg(long, default_value_t = 750_000, value_parser = count(1..=64 << 20))]
     pub frame_bytes: usize,
     /// Bulk frames of a run.
+    #[arg(long, default_value_t = 2_000, value_parser = count(1..))]
     pub frames: usize,
     /// Round trips of votes in a run.
+    #[arg(long, default_value_t = 5_000, value_parser = count(1..))]
     pub round_trips: usize,
     /// Validators that exchange superblocks.
+    #[arg(long, default_value_t = 4, value_parser = count(2..=64))]
     pub validators: usize,
     /// Superblocks.
+    #[arg(long, default_value_t = 100, value_parser = count(1..))]
     pub heights: usize,
+}
+
+impl Measurement for TransportOptions {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        Ok(BenchShown::Figures(run(&self, say)?))
+    }
 }
 
 /// Bytes of a turn of votes.

@@ -39,7 +39,7 @@ fn real_days_are_solved() {
 #[test]
 fn carried_over_days_are_solved_by_both() {
     let Some(folder) = folder() else { return };
-    let options = ClearingOptions { suite: Suite::Coingecko(folder), books: Some(6), most: 0, threads: 1 };
+    let options = ClearingOptions { suite: Suite::Coingecko, books: Some(6), most: 0, threads: 1, data: folder };
     let report = run(&options, &mut |_, _, _| {}).expect("daily prices");
     let row = &report["rows"][0];
     assert_eq!((&row["days"], &row["newton"]["full"], &row["newton"]["of"]), (&6.into(), &6.into(), &6.into()));

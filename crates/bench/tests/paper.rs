@@ -33,7 +33,7 @@ fn every_figure_and_table_with_data_is_in_the_registry() {
     for (paper, figures, tables) in figures {
         assert!(chosen(paper, figures, tables, &[], false).is_ok(), "{}", paper.name());
         let unknown = chosen(paper, &[99], &[], &[], false).err().expect("there is no figure 99").to_string();
-        assert!(unknown.contains(&format!("walras bench {} --list", paper.name())), "{unknown}");
+        assert!(unknown.contains(&format!("walras-lab bench {} --list", paper.name())), "{unknown}");
     }
 }
 
@@ -73,7 +73,7 @@ fn check(told: &Value) {
     let provenance = &told["provenance"];
     assert_eq!(provenance["rules"], ledger::RULES);
     assert!(provenance["cores"].as_u64() > Some(0) && provenance["load_before"][0].is_number(), "{provenance}");
-    assert!(provenance["command"].as_str().is_some_and(|command| command.starts_with("walras bench ")));
+    assert!(provenance["command"].as_str().is_some_and(|command| command.starts_with("walras-lab bench ")));
     assert!(!provenance["commit"].as_str().expect("text").is_empty());
 }
 
@@ -148,13 +148,13 @@ fn tables_of_the_documentation_are_those_of_their_data_under_these_rules() {
     let shown = document::shown(&text);
     assert!(shown.len() >= 8, "{shown:?}");
     let made = document::with_tables(&text, &folder, "figures").expect("every table has its data");
-    assert!(made == text, "a table of docs/benchmarks.md differs from its data: run `walras bench document`");
+    assert!(made == text, "a table of docs/benchmarks.md differs from its data: run `walras-lab bench document`");
     for name in shown {
         let told = document::read(&folder, name).expect("read before");
         let paper = Paper::ALL.into_iter().find(|paper| told["paper"] == paper.name()).expect("a paper");
         let exhibit = exhibits(paper).iter().find(|exhibit| exhibit.file() == name).expect("an exhibit");
         let command = told["provenance"]["command"].as_str().expect("text");
-        let remedy = format!("run `{command} --out docs/figures`, then `walras bench document`");
+        let remedy = format!("run `{command} --out docs/figures`, then `walras-lab bench document`");
         let rules = &told["provenance"]["rules"];
         let stands = rules.as_u64().is_some_and(|rules| (FIGURES_SINCE..=u64::from(ledger::RULES)).contains(&rules));
         assert!(!paper.rests_on_rules() || stands, "{name} is of rules {rules}: {remedy}");

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 fn rows(suite: Suite, books: usize, most: usize) -> Vec<Value> {
     let mut steps = 0;
-    let options = ClearingOptions { suite, books: Some(books), most, threads: 2 };
+    let options = ClearingOptions { suite, books: Some(books), most, threads: 2, data: "none".into() };
     let report = run(&options, &mut |_, done, of| {
         assert!(done < of);
         steps += 1;
@@ -46,7 +46,8 @@ fn hard_books_are_counted_by_kind() {
 #[test]
 fn books_are_the_same_on_any_number_of_threads_and_open_ones_are_named() {
     let rows = |threads| {
-        let options = ClearingOptions { suite: Suite::Hostile, books: Some(300), most: 0, threads };
+        let options =
+            ClearingOptions { suite: Suite::Hostile, books: Some(300), most: 0, threads, data: "none".into() };
         let report = run(&options, &mut |_, _, _| {}).expect("no file is read");
         let rows = report["rows"].as_array().expect("a list").clone();
         rows.into_iter().filter(|row| row["shape"] != Value::Null && row["slowest"].is_null()).collect::<Vec<_>>()

@@ -18,7 +18,7 @@
 //! program: nothing among them affects others, and a shortage there takes nothing from the rest. Each program has a
 //! budget in proportion to its size, see `budget`. One that uses up its budget trades nothing.
 //!
-//! A pool is one more pair, on the side that it sells at these prices. Exact orders come last: see `order`.
+//! A pool is one more pair, on the side that it sells at these prices. Orders for exact amounts come last: see `order`.
 //!
 //! **Deviations from the paper**: no floating-point linear program; the same method for ε = 0 and ε > 0. When L
 //! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.

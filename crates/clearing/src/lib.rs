@@ -102,7 +102,7 @@
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.
-//! - **Pools and exact orders** are additions of this crate: [`pool`] and [`order`] state their rules. Exact orders do
+//! - **Pools and exact orders** are additions of this crate: [`pool`] and [`order`] state their rules. The latter do
 //!   not influence prices, as in §8.
 //! - **A failure of condition 3 is always reported**: `full` is false and the assets in short supply are named, with
 //!   the reason.

@@ -22,7 +22,7 @@
 //! 5. after [`TRIES`] tries, or when all tries of the group have spent the budget of one amount step, no more orders
 //!    of the group are filled.
 //!
-//! A group that is not full fills no exact order: the units are owed to offers. Exact orders of other groups do not
+//! A group that is not full fills no exact order: the units are owed to offers. Those of other groups do not
 //! notice it.
 //!
 //! Units: `units`, `bound` and [`ExactFill::other`] are units of the assets. Errors: an order of nothing, within one

@@ -148,7 +148,7 @@ impl Rate {
         asked <= u128::from(MAX_ISSUED) && self.sure.earns(amount, asked as u64)
     }
 
-    /// Whether `sold` units for `bought` satisfy `limit`. Exact; a double decides the clear cases.
+    /// Whether `sold` units for `bought` satisfy `limit`. It is exact; a double decides the clear cases.
     pub(crate) fn fair(limit: Price, sold: Amount, bought: Amount) -> bool {
         const CLEARLY: f64 = 1.0 - 1.0 / (1u64 << 40) as f64;
         sold as f64 * approx(limit) <= bought as f64 * CLEARLY || limit.accepts(sold, bought)

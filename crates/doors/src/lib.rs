@@ -19,9 +19,10 @@ mod door;
 pub mod ethereum;
 mod http;
 pub mod json;
+mod kit;
+mod listen;
 pub mod markets;
 mod page;
-mod pages;
 pub mod roles;
 mod settings;
 mod side_door;
@@ -34,6 +35,7 @@ pub use backend::{
     Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, NextBlock, ReadError,
 };
 pub use door::Visitor;
+pub use listen::ListenError;
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;
 pub use settings::Http;
@@ -45,68 +47,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sockets::Acquaintances;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
-use roles::Access;
+use kit::Kit;
+use listen::Listening;
 
 /// How long connections may take to end after the door is closed. Stream connections stay open until their clients
 /// leave.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// Why a door cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum ListenError {
-    /// The address is not available.
-    #[error("cannot listen on {0}: {1}; choose another address with --listen or [http] listen")]
-    Listen(SocketAddr, std::io::Error),
-    /// The address for Ethereum's tools is not available.
-    #[error(
-        "cannot listen for Ethereum's tools on {0}: {1}; choose another with --ethereum-listen or [ethereum] listen"
-    )]
-    ListenForEthereum(SocketAddr, std::io::Error),
-    /// The address for probes is not available.
-    #[error("cannot listen for probes on {0}: {1}; choose another address with [http] probes")]
-    ListenForProbes(SocketAddr, std::io::Error),
-    /// Other machines could reach the node without TLS.
-    #[error(
-        "refusing to listen on {0}, which other machines can reach, without TLS: set [http] certificate and \
-         certificate_key, or behind_proxy = true if a proxy with TLS is in front of it or its network is \
-         private, or listen on 127.0.0.1"
-    )]
-    Exposed(SocketAddr),
-    /// A setting lists something that is no network.
-    #[error("[http] {key}: {text:?} is neither an address nor a network such as 10.0.0.0/8")]
-    NoNetwork {
-        /// The setting.
-        key: &'static str,
-        /// The entry.
-        text: String,
-    },
-    /// A certificate without its key, or a key without its certificate.
-    #[error("[http] certificate and certificate_key belong together: set both, or neither")]
-    HalfTls,
-    /// TLS cannot be offered.
-    #[error("[http] TLS: {0}")]
-    Tls(#[from] TlsError),
-    /// A token cannot be read.
-    #[error("[http] token: {0}")]
-    Token(#[from] SecretError),
-}
-
 /// Addresses that are bound, but not answered at yet.
 pub struct Bound {
     settings: Http,
-    listener: TcpListener,
+    door: Listening,
     probes: Option<TcpListener>,
     ethereum: Option<TcpListener>,
-    address: SocketAddr,
-    access: Access,
-    known: Arc<Acquaintances>,
-    tls: Option<TlsAcceptor>,
     beside: Router,
 }
 
@@ -124,26 +81,14 @@ impl Bound {
     /// # Errors
     /// [`ListenError`] names the address and the setting.
     pub async fn new(settings: Http) -> Result<Bound, ListenError> {
-        let listen = settings.listen;
-        let tls = match (&settings.certificate, &settings.certificate_key) {
-            (Some(certificate), Some(key)) => Some(tls::acceptor(certificate, key)?),
-            (None, None) if listen.ip().is_loopback() || settings.behind_proxy => None,
-            (None, None) => return Err(ListenError::Exposed(listen)),
-            _ => return Err(ListenError::HalfTls),
-        };
-        let access = Access::new(&settings)?;
-        let known = Acquaintances::parse(&settings.trusted_proxies, settings.proxy_protocol, &settings.known)
-            .map_err(|(key, text)| ListenError::NoNetwork { key, text })?;
-        let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
-        let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
+        let door = Listening::bind(&settings, settings.listen).await?;
         let probes = match settings.probes {
             Some(listen) => {
                 Some(TcpListener::bind(listen).await.map_err(|error| ListenError::ListenForProbes(listen, error))?)
             }
             None => None,
         };
-        let (known, beside) = (Arc::new(known), Router::new());
-        Ok(Bound { settings, listener, probes, ethereum: None, address, access, known, tls, beside })
+        Ok(Bound { settings, door, probes, ethereum: None, beside: Router::new() })
     }
 
     /// Also binds an address for Ethereum's JSON-RPC, under the same rules and limits.
@@ -151,7 +96,7 @@ impl Bound {
     /// # Errors
     /// [`ListenError`] names the address and the setting.
     pub async fn with_ethereum(self, listen: SocketAddr) -> Result<Bound, ListenError> {
-        if self.tls.is_none() && !listen.ip().is_loopback() && !self.settings.behind_proxy {
+        if self.door.tls.is_none() && !listen.ip().is_loopback() && !self.settings.behind_proxy {
             return Err(ListenError::Exposed(listen));
         }
         let failed = |error| ListenError::ListenForEthereum(listen, error);
@@ -167,24 +112,27 @@ impl Bound {
 
     /// Opens the doors.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
-        let Bound { settings, listener, probes, ethereum, address, access, known, tls, beside } = self;
+        let Bound { settings, door, probes, ethereum, beside } = self;
+        let Listening { listener, address, access, known, tls } = door;
         let (stop, stopped) = watch::channel(false);
         let limits = door::DoorLimits::new(&settings);
-        let api = http::Api::new(backend, settings, access);
+        let kit = Kit::new(backend, settings, access);
         if let Some(listener) = probes {
-            let router = http::probes(api.for_probes());
+            let router = http::probes(kit.for_probes());
             tokio::spawn(door::serve(listener, None, router, limits, known.clone(), stopped.clone()));
         }
         let mut servers = Vec::new();
         let ethereum = ethereum.and_then(|listener| {
             let address = listener.local_addr().ok()?;
-            let router = ethereum::router(api.for_ethereum()).layer(http::compression());
+            let router = ethereum::router(kit.for_ethereum()).layer(kit::compression());
             let (known, stopped) = (known.clone(), stopped.clone());
             servers.push(tokio::spawn(door::serve(listener, tls.clone(), router, limits, known, stopped)));
             tracing::info!(%address, "listening for Ethereum's tools");
             Some(address)
         });
         let is_tls = tls.is_some();
+        let of_ethereum = http::OfEthereum { limits: ethereum::limits, replay: ethereum::replay };
+        let api = http::Api::new(kit, of_ethereum);
         servers.push(tokio::spawn(door::serve(listener, tls, http::router(api, beside), limits, known, stopped)));
         tracing::info!(%address, tls = is_tls, page = page::is_embedded(), "listening");
         Doors { address, ethereum, stop, servers }

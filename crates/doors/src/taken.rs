@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use primitives::{Address, ClientId, Height, Operation, Sequence, Transaction, TransactionId};
+use primitives::{Address, ClientId, Height, Sequence, Transaction, TransactionId};
 
 /// Number of orders that are remembered.
 const REMEMBERED: usize = 100_000;
@@ -50,15 +50,6 @@ fn placed(sequence: Sequence, until: Height, id: TransactionId) -> PlacedOrder {
     PlacedOrder { id, sequence, until }
 }
 
-/// The client id of an order; `None` of what is none.
-fn client_of(operation: &Operation) -> Option<ClientId> {
-    match operation {
-        Operation::CreateOffer { client, .. } | Operation::Exact { client, .. } => Some(*client),
-        Operation::Replace(replace) => Some(replace.client),
-        _ => None,
-    }
-}
-
 impl TakenOrders {
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -77,7 +68,7 @@ impl TakenOrders {
         until_max: Height,
     ) -> Result<Option<Noted>, PlacedOrder> {
         let body = &transaction.body;
-        let Some(client) = client_of(&body.operation) else { return Ok(None) };
+        let Some(client) = body.operation.client() else { return Ok(None) };
         let mut taken = self.taken();
         let is_other = |order: &PlacedOrder| order.sequence != body.sequence && order.until > height;
         let other = taken.with_client(&body.account, client).rfind(is_other);
@@ -165,7 +156,7 @@ impl Taken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use primitives::{AssetId, Body, Life, Price, PublicKey, Signature};
+    use primitives::{AssetId, Body, Life, Operation, Price, PublicKey, Signature};
 
     const UNTIL_MAX: Height = 1_000;
 

@@ -31,7 +31,7 @@
 //! it: each member sends watermarks each 250 µs. Only where whole windows are lost, in bursts that overflow a
 //! machine's ingress, TCP waits for its tail loss probe, 8 ms or more, several times in a row.
 //!
-//! `walras bench onyx --name max-wait --quick` simulates such bursts (57,598 orders, 1,700 to 2,100 packets dropped):
+//! `walras-lab bench onyx --name max-wait` simulates such bursts (57,598 orders, 1,700 to 2,100 packets dropped):
 //!
 //! | longest wait | orders received in bursts, thousands/s | orders that a later stamp overtook |
 //! |---|---|---|

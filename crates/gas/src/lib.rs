@@ -22,7 +22,7 @@ fn program(kernel: &[u8]) -> Vec<u8> {
     [&[0x36, 0x5f, 0x5f, 0x37, 0x5b], kernel, &jump].concat()
 }
 
-/// The slowest gas of this machine, found in about a second; for a search see `walras bench hostile`.
+/// The slowest gas of this machine, found in about a second; for a search see `walras-lab bench hostile`.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowGas {
     /// What the program does that takes longest.

@@ -1,7 +1,7 @@
 //! Mistakes that a member could make: a check that never fires proves nothing.
 //!
 //! A member makes one when it is told to, and only a test tells it to. The simulation of the lane finds each with a
-//! seed (`walras sim --mistakes` lists them), except
+//! seed (`walras-lab sim --mistakes` lists them), except
 //! [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) and
 //! [`ShownNotPosted`](MemberMistake::ShownNotPosted), which have tests of their own (`tests/member/cases.rs`).
 

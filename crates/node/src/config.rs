@@ -10,8 +10,8 @@ use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
 use sockets::Acquaintances;
 
-use crate::lane_keys::LaneKeySafe;
-use crate::lane_seat::{LaneKeys, LaneSeat, LaneStartError};
+use crate::lane::keys::LaneKeySafe;
+use crate::lane::seat::{LaneKeys, LaneSeat, LaneStartError};
 
 /// The operator's settings. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

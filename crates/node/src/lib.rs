@@ -13,17 +13,12 @@ pub mod exchange;
 mod execution;
 mod executor;
 mod history;
-mod history_index;
-mod history_thread;
 mod inbox;
 mod intake;
 mod intake_queue;
-mod lane_keys;
-mod lane_restart;
-mod lane_seat;
+mod lane;
 pub mod links;
 mod locks;
-mod payment_lane;
 mod pipeline;
 mod pool;
 mod producer;
@@ -34,24 +29,23 @@ mod room;
 mod shared;
 pub mod snapshot;
 pub mod validator;
-mod venue_chain;
-mod venue_line;
+mod venue;
 mod verified;
 
+pub use self::lane::keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
+pub use self::lane::restart::{close_lane, lane_closed_for, make_first_lane_logs};
+pub use self::lane::seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
+pub use self::venue::chain::VenueLineError;
 pub use config::Config;
 pub use doors::{Answer, Awaited, Closed};
 pub use exchange::Exchange;
-pub use history_index::HistoryIndexError;
-pub use lane_keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
-pub use lane_restart::{close_lane, lane_closed_for, make_first_lane_logs};
-pub use lane_seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
+pub use history::index::HistoryIndexError;
 pub use replica::{
     EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,
 };
 pub use room::free_bytes;
 pub use shared::ExchangeError;
-pub use venue_chain::VenueLineError;
 
 use std::net::SocketAddr;
 use std::path::Path;

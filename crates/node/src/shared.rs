@@ -17,17 +17,17 @@ use readers::metrics::Metrics;
 use replica::{Handovers, Now, ReplicaError, ValidatorStatus};
 use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::watch;
-use transport::Transport;
+use transport::{LinkStream, Transport};
 
 use crate::config::Config;
 use crate::desk::Desk;
 use crate::history::History;
-use crate::history_index::HistoryIndexError;
+use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
-use crate::venue_line::VenueLine;
+use crate::venue::line::VenueLine;
 use crate::verified::Verified;
 
 /// Milliseconds since 1970, from this machine's clock.
@@ -131,6 +131,14 @@ impl Seat {
     pub fn links(&self) -> (u64, Option<Arc<Transport>>) {
         let present = self.links.borrow();
         (present.generation, present.transport.upgrade())
+    }
+
+    /// Gives a frame to all other validators that are connected.
+    pub fn tell_validators(&self, status: &ValidatorStatus, frame: &Arc<[u8]>) {
+        let Some(transport) = self.links().1 else { return };
+        let others = status.peers.iter().map(|peer| peer.validator);
+        let members = others.filter(|peer| *peer != status.me && usize::from(*peer) < status.validators);
+        members.for_each(|peer| transport.send(peer, LinkStream::Bulk, frame.clone()));
     }
 }
 

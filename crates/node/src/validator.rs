@@ -51,7 +51,7 @@ use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
 use crate::shared::{ExchangeError, Present, Shared, spawn};
-use crate::venue_line::VenueLine;
+use crate::venue::line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
 pub use replica::{PeerStatus, ValidatorStatus};

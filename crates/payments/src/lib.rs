@@ -138,8 +138,8 @@
 //!   certificate.
 //! * **Shared trees.** In the paper each validator makes its own tree, so that a certificate holds q paths.
 //! * **No concurrent spent map** (§4.2). A shard's set belongs to the one thread that also orders its log, and threads
-//!   are added as shards, which share nothing. `walras bench accept --name section-4.2-spent` compares such sets with
-//!   one map behind a lock.
+//!   are added as shards, which share nothing. `walras-lab bench accept --name section-4.2-spent` compares such sets
+//!   with one map behind a lock.
 //! * **The best tree** ([`SchemeCosts::best_leaves`]) is the cheapest power of two by the formula of §3.3, computed in
 //!   integers, not the real minimum rounded.
 //!

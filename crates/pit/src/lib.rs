@@ -151,10 +151,10 @@ impl Pit {
         let calls = door::calls(shared.clone(), door.operator_check());
         tokio::spawn(door.serve(door::router(calls.clone()), stopped.clone()));
         if let Some((socket, listener)) = sources {
-            tokio::spawn(feed::publish(socket, feed_to, shared.clone(), stopped.clone()));
-            tokio::spawn(feed::snapshots(listener, shared.clone(), stopped.clone()));
+            tokio::spawn(door::feed::serve(socket, feed_to, shared.clone(), stopped.clone()));
+            tokio::spawn(door::snapshots::serve(listener, shared.clone(), stopped.clone()));
         }
-        tokio::spawn(ouch::door::serve(ouch, shared.clone(), stopped));
+        tokio::spawn(door::ouch::serve(ouch, shared.clone(), stopped));
         tracing::info!(%address, ouch = %ouch_address, "the venue's doors are open");
         Ok(Pit { shared, thread, stop, calls, address, ouch_address, edge })
     }

@@ -17,6 +17,7 @@ mod height;
 mod key;
 mod login;
 mod offer;
+pub mod operations;
 mod pool;
 mod price;
 mod scientific;

@@ -94,13 +94,4 @@ impl PoolOperation {
             PoolOperation::Provide { shares, .. } | PoolOperation::Leave { shares, .. } => shares == 0,
         }
     }
-
-    /// The name of its kind.
-    pub fn name(&self) -> &'static str {
-        match self {
-            PoolOperation::Open { .. } => "open_pool",
-            PoolOperation::Provide { .. } => "provide",
-            PoolOperation::Leave { .. } => "leave",
-        }
-    }
 }

@@ -153,20 +153,6 @@ impl SessionOperation {
             other => (1..=SESSION_SLOTS_MAX).contains(&other.slot()),
         }
     }
-
-    /// How many fees it costs.
-    pub(crate) fn weight(&self) -> u64 {
-        if let SessionOperation::Authorize { .. } = self { SESSION_WEIGHT } else { 1 }
-    }
-
-    /// The name of what it does.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            SessionOperation::Authorize { .. } => "authorize_session",
-            SessionOperation::Revoke { .. } => "revoke_session",
-            SessionOperation::Alive { .. } => "session_alive",
-        }
-    }
 }
 
 #[cfg(test)]

@@ -294,6 +294,20 @@ impl Operation {
         Operation::CreateOffer { sell, buy, amount, limit, life: Life::Rests, client: ClientId::NONE }
     }
 
+    /// An order for an exact amount that its client does not name.
+    pub fn exact(sell: AssetId, buy: AssetId, side: ExactSide, units: Amount, bound: Amount) -> Operation {
+        Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE }
+    }
+
+    /// What its client calls the order that it places.
+    pub fn client(&self) -> Option<ClientId> {
+        match self {
+            Operation::CreateOffer { client, .. } | Operation::Exact { client, .. } => Some(*client),
+            Operation::Replace(replace) => Some(replace.client),
+            _ => None,
+        }
+    }
+
     /// A cancel of one offer.
     pub fn cancel(sell: AssetId, buy: AssetId, limit: Price, offer: Sequence) -> Operation {
         Operation::Cancel([OfferPlace { sell, buy, limit, offer }].into())
@@ -382,51 +396,21 @@ impl Operation {
     /// a new pool; [`EXACT_WEIGHT`] for an exact order; [`crate::SESSION_WEIGHT`] for a session key; none for a
     /// duty ([`Operation::is_duty`]).
     pub fn weight(&self) -> u64 {
-        match self {
-            duty if duty.is_duty() => 0,
-            Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1),
-            Operation::Venue(operation) => operation.weight(0),
-            Operation::Cancel(places) => 1 + places.len() as u64 / 8,
-            Operation::CreateOffer { life: Life::Until(_), .. } => 2,
-            Operation::Exact { .. } => EXACT_WEIGHT,
-            Operation::Session(operation) => operation.weight(),
-            Operation::Pool(operation) if matches!(**operation, PoolOperation::Open { .. }) => POOL_WEIGHT,
-            Operation::Replace(replace) => 1 + u64::from(matches!(replace.life, Life::Until(_))),
-            Operation::CreateAccount { .. }
-            | Operation::CreateOffer { .. }
-            | Operation::Pay { .. }
-            | Operation::Issue { .. }
-            | Operation::Burn { .. }
-            | Operation::Stake(_)
-            | Operation::Unstake { .. }
-            | Operation::Accuse(_)
-            | Operation::Pool(_)
-            | Operation::Present { .. }
-            | Operation::Withdraw { .. } => 1,
-        }
+        let beyond = match self {
+            duty if duty.is_duty() => return 0,
+            Operation::Lane(bytes) => (bytes.len() as u64).div_ceil(WEIGHT_BYTES).max(1) - 1,
+            Operation::Venue(operation) => return operation.weight(0),
+            Operation::Cancel(places) => places.len() as u64 / 8,
+            Operation::CreateOffer { life: Life::Until(_), .. } => 1,
+            Operation::Replace(replace) => u64::from(matches!(replace.life, Life::Until(_))),
+            _ => 0,
+        };
+        self.row().fees + beyond
     }
 
-    /// The name of the field of this operation.
+    /// Its `type` in JSON.
     pub fn name(&self) -> &'static str {
-        match self {
-            Operation::CreateAccount { .. } => "create_account",
-            Operation::CreateOffer { .. } => "create_offer",
-            Operation::Cancel(_) => "cancel",
-            Operation::Pay { .. } => "pay",
-            Operation::Issue { .. } => "issue",
-            Operation::Burn { .. } => "burn",
-            Operation::Stake(_) => "stake",
-            Operation::Unstake { .. } => "unstake",
-            Operation::Accuse(_) => "accuse",
-            Operation::Withdraw { .. } => "withdraw",
-            Operation::Lane(_) => "lane",
-            Operation::Venue(_) => "venue",
-            Operation::Replace(_) => "replace",
-            Operation::Pool(operation) => operation.name(),
-            Operation::Exact { .. } => "exact",
-            Operation::Session(operation) => operation.name(),
-            Operation::Present { .. } => "present",
-        }
+        self.row().name
     }
 }
 

@@ -195,12 +195,10 @@ fn hashes_and_signatures_are_those_of_viem_and_ethers() {
 /// The structures in the documentation are those that are hashed.
 #[test]
 fn the_types_are_those_that_are_documented() {
-    let code = [include_str!("../src/typed_data.rs"), include_str!("../src/typed_data/venues.rs")].concat();
-    for documented in [&code[..], include_str!("../../../docs/specification.md")] {
-        for body in bodies().into_iter().chain(at_venues()) {
-            let text = TypedData::of(&body).type_text();
-            assert!(documented.contains(&format!("`{text}`")), "{text} is not documented");
-        }
+    let documented = include_str!("../../../docs/specification.md");
+    for body in bodies().into_iter().chain(at_venues()) {
+        let text = TypedData::of(&body).type_text();
+        assert!(documented.contains(&format!("`{text}`")), "{text} is not documented");
     }
 }
 

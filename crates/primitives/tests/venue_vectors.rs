@@ -120,9 +120,9 @@ fn operator_value(of: &VenueOperator) -> Value {
 /// An operation with its fields, its bytes, and the fees that it costs in a transaction that ends at height 100.
 fn operation(operation: VenueOperation, fields: Value) -> Value {
     let mut value = fields;
-    value["type"] = operation.name().into();
     value["bytes"] = encoded(&operation).into();
     let operation = Operation::Venue(Box::new(operation));
+    value["type"] = operation.row().action.into();
     let body = Body { chain: 1, account: Address([7; 20]), sequence: 1, until: 100, operation };
     assert_eq!(body.clone().sign(&NETWORK, &key(1)).check(), Ok(()));
     value["fees"] = body.weight().to_string().into();

@@ -189,13 +189,15 @@ impl Outcome {
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
             Outcome::Refused(refusal) => Some(*refusal),
-            Outcome::Applied
-            | Outcome::Offered(_)
-            | Outcome::Void
-            | Outcome::Cancelled(_)
-            | Outcome::Replaced(_)
-            | Outcome::Pooled(_)
-            | Outcome::Exact(_) => None,
+            _ => None,
+        }
+    }
+
+    /// What became of an order for an exact amount.
+    pub fn exact(&self) -> Option<&ExactOutcome> {
+        match self {
+            Outcome::Exact(exact) => Some(exact),
+            _ => None,
         }
     }
 

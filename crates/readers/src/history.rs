@@ -325,10 +325,9 @@ pub fn touched(
     };
     for transaction in block.sub_blocks.iter().flat_map(|sub| &sub.native) {
         note(transaction.body.account, &[]);
-        if let Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } =
-            transaction.body.operation
-        {
-            note(transaction.body.account, &[sell, buy]);
+        if transaction.body.operation.client().is_some() {
+            let assets: Vec<AssetId> = transaction.body.operation.assets().into_iter().flatten().collect();
+            note(transaction.body.account, &assets);
         }
         for (account, row) in transfers_of(&transaction.body, TransactionId::default(), 0) {
             note(account, &[row.asset]);

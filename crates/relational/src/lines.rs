@@ -127,7 +127,9 @@ fn outcome(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Offered(_) => "placed",
         Outcome::Replaced(_) => "replaced",
-        Outcome::Exact(exact) => exact.why.name(),
-        other => other.refusal().map_or("superseded", |refusal| refusal.code()),
+        other => match (other.exact(), other.refusal()) {
+            (Some(exact), _) => exact.why.name(),
+            (None, refusal) => refusal.map_or("superseded", |refusal| refusal.code()),
+        },
     }
 }

@@ -38,7 +38,7 @@ fn a_seed_decides_a_market() {
 }
 
 #[test]
-#[ignore = "long: `walras sim --market` runs as many"]
+#[ignore = "long: `walras-lab sim --market` runs as many"]
 fn many_markets_hold_for_seeds() {
     for seed in 0..500 {
         run_market(seed, MarketOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));

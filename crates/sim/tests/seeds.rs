@@ -28,7 +28,7 @@ fn a_seed_decides_everything() {
     assert_ne!(one.expect("holds").trace, run(8, SimOptions::default()).expect("holds").trace);
 }
 
-/// The full script has 500 blocks: `walras sim --crash-points 500`.
+/// The full script has 500 blocks: `walras-lab sim --crash-points 500`.
 #[test]
 fn a_crash_at_every_point_of_a_script_is_recovered_from() {
     let report = crash_points(1, 40, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));

@@ -66,7 +66,7 @@
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
 //! - The hash is not a parameter. A parameter would serve only one other user, the published tests of Ethereum, whose
 //!   roots are made with Keccak. But their trie has another shape (RLP, nodes for extensions, values of any length),
-//!   so another hash alone does not give those roots. `walras statetest` takes the state written by the ledger's
+//!   so another hash alone does not give those roots. `walras-lab statetest` takes the state written by the ledger's
 //!   executor and computes the roots with an Ethereum trie from a crate that shares no code with this one.
 
 mod cursor;

@@ -9,7 +9,7 @@ use store::{CheckpointWriter, Disk, Options, Repair, Store, StoreError};
 
 use crate::error::VenueRootError;
 use crate::input::{SessionNumber, VenueInput};
-use crate::machine::{Made, VenueMachine};
+use crate::machine::{Made, VenueMachine, audit, digest, encode, restored};
 use crate::mistake::VenueMistake;
 use crate::reader::{FillReader, report};
 use crate::record::{JournalRecord, decode, encode_founded, encode_outcome, encode_step, outcome_digest};
@@ -139,7 +139,7 @@ impl<D: Disk> VenueRoot<D> {
             snapshot_at = snapshot.height();
             let mut bytes = Vec::new();
             snapshot.read_to_end(&mut bytes).map_err(|error| read_error(snapshot_at, error))?;
-            let decoded = VenueMachine::decode(&bytes, seed, options.mistake);
+            let decoded = restored(&bytes, seed, options.mistake);
             machine = Some(decoded.map_err(|what| VenueRootError::Format(snapshot_at, what))?);
         }
         let mut found = FoundRoot { repairs: recovery.repairs, ..FoundRoot::default() };
@@ -176,7 +176,7 @@ impl<D: Disk> VenueRoot<D> {
         }
         let before = self.machine.core.tree.count();
         self.machine.step(clock_ms, inputs);
-        debug_assert_eq!(self.machine.audit(), Ok(()), "sums follow from orders and fills");
+        debug_assert_eq!(audit(&self.machine), Ok(()), "sums follow from orders and fills");
         encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
         encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
         let made = std::mem::take(&mut self.machine.made);
@@ -250,7 +250,7 @@ impl<D: Disk> VenueRoot<D> {
         self.has_failed = begun.as_ref().is_err_and(|error| !matches!(error, StoreError::CheckpointRunning));
         let writer = begun?;
         self.snapshot_at = record;
-        Ok(Some(VenueSnapshot { record, writer, bytes: self.machine.encode() }))
+        Ok(Some(VenueSnapshot { record, writer, bytes: encode(&self.machine) }))
     }
 
     /// Forgets records of the journal below a number, by whole files, but none that opening needs: two snapshots stand
@@ -280,7 +280,7 @@ impl<D: Disk> VenueRoot<D> {
 
     /// A digest of the whole state: equal after a restart.
     pub fn digest(&self) -> Digest {
-        self.machine.digest()
+        digest(&self.machine)
     }
 
     /// The height of the last certified block; the host gives the next one. `None` before the first.

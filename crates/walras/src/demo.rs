@@ -235,7 +235,7 @@ impl Demo {
         let (mut last, mut told) = (begun, begun);
         let mut owed = 0.0;
         let over = || self.seconds.is_some_and(|seconds| begun.elapsed().as_secs() >= seconds);
-        while !over() && !stopped.load(Ordering::Relaxed) && !crate::output::reader_is_gone() {
+        while !over() && !stopped.load(Ordering::Relaxed) && !terminal::output::reader_is_gone() {
             let passed = last.elapsed().as_secs_f64();
             last = Instant::now();
             traders.drift(passed);

@@ -68,6 +68,46 @@ pub struct DemoNetwork {
     operator: VenueOperator,
 }
 
+/// Makes a validator's home with its keys: who founds the network, and its place in the payment lane.
+fn make_validator(
+    home: &Path,
+    address: &SocketAddr,
+    passphrase: &Zeroizing<String>,
+) -> anyhow::Result<(Founder, lane::FoundingMember)> {
+    crate::init::make_home(home)?;
+    let keys = validator_keys::make(home, passphrase)?;
+    let address = validator_keys::address_of(&keys.links, &address.to_string());
+    let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase)?.public();
+    let data = home.join("data");
+    RealDisk::new(&data).with_context(|| data.display().to_string())?;
+    let (shard, account) = (lane::make_first_key(home, passphrase)?, keys.account.address());
+    let founder = Founder { key: keys.votes, address, account, stake: 1 };
+    Ok((founder, lane::FoundingMember { registrar, shard, account: Some(account) }))
+}
+
+/// What every validator's `walras.toml` begins with.
+fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64) -> String {
+    format!(
+        "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\n\
+         [blocks]\ninterval_ms = {interval_ms}\n"
+    )
+}
+
+/// What the `walras.toml` of the venue's node adds, and the root of its market edge with the secret.
+fn settings_of_venue(doors: &[SocketAddr], edge: Option<(SocketAddr, &Path)>) -> String {
+    let of_edge = edge.map_or(String::new(), |(root, secret)| {
+        let secret = toml_string(&secret.display().to_string());
+        format!(
+            "edge_listen = \"{root}\"\nedge_secret = {secret}\nedge_shared_machine = true\nedge_clock_error_ns = 0\n"
+        )
+    });
+    format!(
+        "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n\
+         covers_entries = false\n{of_edge}",
+        doors[0], doors[1]
+    )
+}
+
 impl DemoNetwork {
     /// Makes homes under `folder`, and starts a process for each. The first validator serves HTTP and Ethereum's
     /// JSON-RPC at the addresses in `listen`; its venue is the root of a market edge whose secret is in `edge_secret`.
@@ -85,18 +125,8 @@ impl DemoNetwork {
         let homes: Vec<PathBuf> = (0..count).map(|index| folder.join(format!("validator-{index}"))).collect();
         let passphrase = Zeroizing::new(PASSPHRASE.to_string());
         let payer = keystore::create_under(&folder.join(PAYER_KEY), &passphrase)?.public().address();
-        let (mut founders, mut lane_keys) = (Vec::new(), Vec::new());
-        for (home, address) in homes.iter().zip(&listens) {
-            crate::init::make_home(home)?;
-            let keys = validator_keys::make(home, &passphrase)?;
-            let address = validator_keys::address_of(&keys.links, &address.to_string());
-            let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
-            let data = home.join("data");
-            RealDisk::new(&data).with_context(|| data.display().to_string())?;
-            let (shard, account) = (lane::make_first_key(home, &passphrase)?, Some(keys.account.address()));
-            lane_keys.push(lane::FoundingMember { registrar, shard, account });
-            founders.push(Founder { key: keys.votes, address, account: keys.account.address(), stake: 1 });
-        }
+        let made = homes.iter().zip(&listens).map(|(home, address)| make_validator(home, address, &passphrase));
+        let (founders, lane_keys): (Vec<_>, Vec<_>) = made.collect::<anyhow::Result<Vec<_>>>()?.into_iter().unzip();
         let operator = run::prepare(&homes[0], DEMO_VENUE, 0, &passphrase)?;
         let venue = door_addresses(SocketAddr::from(VENUE_DOORS), 2)?;
         let venue_edge = edge_secret.map(|_| free_addresses(1, 1).map(|free| free[0])).transpose()?;
@@ -108,24 +138,12 @@ impl DemoNetwork {
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
-            let config = format!(
-                "[http]\nlisten = \"{}\"\n\n[ethereum]\nlisten = \"{}\"\n\n[network]\nlisten = \"{}\"\n\n\
-                 [blocks]\ninterval_ms = {interval_ms}\n\n[lane]\naddresses = [{lanes}]\nmember = {index}\n",
-                https[index], ethereums[index], listens[index]
-            );
-            let of_venue = format!(
-                "\n[venue]\nrun = true\nlisten = \"{}\"\nouch_listen = \"{}\"\nmaker_ppm = -50\ntaker_ppm = 200\n\
-                 covers_entries = false\n",
-                venue[0], venue[1]
-            );
-            let of_edge = venue_edge.zip(edge_secret).map_or(String::new(), |(root, secret)| {
-                let secret = toml_string(&secret.display().to_string());
-                format!(
-                    "edge_listen = \"{root}\"\nedge_secret = {secret}\nedge_shared_machine = true\n\
-                     edge_clock_error_ns = 0\n"
-                )
-            });
-            let config = if index == 0 { config + &of_venue + &of_edge } else { config };
+            let doors = [https[index], ethereums[index], listens[index]];
+            let mut config =
+                settings(doors, interval_ms) + &format!("\n[lane]\naddresses = [{lanes}]\nmember = {index}\n");
+            if index == 0 {
+                config += &settings_of_venue(&venue, venue_edge.zip(edge_secret));
+            }
             std::fs::write(home.join("walras.toml"), config).with_context(|| home.display().to_string())?;
             node::validator::create_votes(&home.join("data"))?;
             let process = spawn(&home)?;

@@ -1,19 +1,8 @@
 //! `walras`: the command line.
 
-/// The standard macros panic where their text cannot be written; these do not (see [`output`]).
-macro_rules! println {
-    () => { crate::output::line(format_args!("")) };
-    ($($text:tt)*) => { crate::output::line(format_args!($($text)*)) };
-}
-macro_rules! print {
-    ($($text:tt)*) => { crate::output::text(format_args!($($text)*)) };
-}
-macro_rules! eprintln {
-    ($($text:tt)*) => { crate::output::note(format_args!($($text)*)) };
-}
+#[macro_use]
+extern crate terminal;
 
-#[cfg(not(feature = "research"))]
-mod absent;
 mod bridge;
 mod decimal;
 mod demo;
@@ -25,6 +14,8 @@ mod demo_venue;
 mod developers;
 use client::durable;
 mod edge;
+mod files;
+mod help;
 mod init;
 mod inspect;
 mod keystore;
@@ -32,29 +23,21 @@ mod lane;
 mod light;
 mod node_command;
 mod operator;
-mod output;
 mod pay;
 mod remedy;
-#[cfg(feature = "research")]
-mod research;
 mod restart;
 mod restart_lane;
 mod signer_command;
 mod snapshot;
-mod tables;
 mod traders;
-mod usage;
 mod validator_keys;
 mod venue;
 mod wallet;
 
 use std::process::ExitCode;
 
-#[cfg(not(feature = "research"))]
-use absent::Absent as Research;
 use clap::{CommandFactory, Parser, Subcommand};
-#[cfg(feature = "research")]
-use research::Research;
+use terminal::GlobalOptions;
 
 /// One exchange and settlement ledger that several institutions run together: every asset trades with every other at
 /// one price per batch.
@@ -63,15 +46,8 @@ use research::Research;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// Print results as JSON.
-    #[arg(long, global = true)]
-    json: bool,
-    /// Write the log as JSON lines.
-    #[arg(long, global = true)]
-    log_json: bool,
-    /// More log output; twice for everything. RUST_LOG overrides this.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
-    verbose: u8,
+    #[command(flatten)]
+    global: GlobalOptions,
 }
 
 #[derive(Subcommand)]
@@ -82,10 +58,8 @@ enum Command {
     Init(init::Init),
     /// Run the node of a home.
     Node(node_command::NodeCommand),
-    /// Show how a node stands.
+    /// Show how a node stands, and the validators that it sees.
     Status(operator::StatusCommand),
-    /// Show the validators that a validator sees.
-    Peers(operator::Peers),
     /// Look for what is wrong with a home and its node.
     Doctor(operator::Doctor),
     /// Check and print the settings of a home.
@@ -105,27 +79,25 @@ enum Command {
     /// Pay in the payment lane: confirmed by a quorum in one round trip.
     #[command(subcommand, after_help = pay::PROMISES)]
     Pay(pay::Pay),
-    /// Settle receipts and return money of the lane to the ledger for wallets that are offline.
-    Watch(pay::watch::Watch),
-    /// Prove that no money of the payment lane is lost or created.
-    Audit(pay::audit::LaneAudit),
     /// Verify an untrusted node against what the validators signed.
     #[command(subcommand)]
     Light(light::Light),
-    /// Plan the tree of the market edge, and make its secret.
-    #[command(subcommand)]
-    Fairnet(edge::Fairnet),
     /// Own venues of continuous markets, look at them, and prove what they did.
     #[command(subcommand)]
     Venue(venue::VenueCommand),
     /// Sign the orders of a program that speaks plain OUCH, and pass them on to a venue.
     Bridge(bridge::BridgeCommand),
-    /// Run a proxy of a venue's market edge.
-    Proxy(edge::ProxyCommand),
-    /// Run gateways of a venue's market edge.
-    Gateway(edge::GatewayCommand),
-    #[command(flatten)]
-    Research(Research),
+    /// Plan a venue's market edge, and run its proxies and gateways.
+    #[command(subcommand)]
+    Edge(edge::EdgeMember),
+    /// Clear a batch of offers from a file.
+    Clear(files::ClearArgs),
+    /// Check a clearing independently.
+    Verify(files::VerifyArgs),
+    /// Replay a file of orders through the matching engine of continuous markets.
+    Match(files::MatchArgs),
+    /// Write the history of a home as Parquet files.
+    Export(files::Export),
     /// Inspect a node's store and verify it.
     Inspect(inspect::Inspect),
     /// Take, check and restore snapshots of the state.
@@ -142,30 +114,20 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Usage errors exit with 2 by themselves.
-    let code = match Cli::try_parse() {
-        Err(error) => usage::told(&error),
-        Ok(cli) => {
-            start_log(&cli);
-            // Exit code 1 is a negative answer, which has been printed.
-            run(cli).unwrap_or_else(|error| {
-                eprintln!("error: {error:#}");
-                remedy::remedy(&error).iter().for_each(|remedy| eprintln!("\n{remedy}"));
-                ExitCode::FAILURE
-            })
-        }
-    };
-    output::finish(code)
+    terminal::run(help::asked(std::env::args_os().collect()), run, remedy::remedy)
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let json = cli.json;
+    cli.global.start_log(match &cli.command {
+        Command::Node(_) | Command::Signer(_) => "info,arc_malachitebft=error",
+        _ => terminal::WARNINGS,
+    });
+    let json = cli.global.json;
     match cli.command {
         Command::Demo(demo) => demo.run(json),
         Command::Init(init) => init.run(json),
         Command::Node(node) => node.run(),
         Command::Status(status) => status.run(json),
-        Command::Peers(peers) => peers.run(json),
         Command::Doctor(doctor) => doctor.run(json),
         Command::Backup(backup) => backup.run(json),
         Command::Restore(restore) => restore.run(json),
@@ -174,53 +136,22 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Signer(signer) => signer.run(),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Pay(pay) => pay.run(json),
-        Command::Watch(watch) => watch.run(json),
-        Command::Audit(audit) => audit.run(json),
-        Command::Fairnet(fairnet) => fairnet.run(json),
         Command::Venue(venue) => venue.run(json),
         Command::Bridge(bridge) => bridge.run(),
-        Command::Proxy(proxy) => proxy.run(),
-        Command::Gateway(gateway) => gateway.run(),
         Command::Light(light) => light.run(json),
-        Command::Research(command) => command.run(json),
+        Command::Edge(edge) => edge.run(json),
+        Command::Clear(clear) => clear.run(json),
+        Command::Verify(verify) => verify.run(json),
+        Command::Match(matched) => matched.run(json),
+        Command::Export(export) => export.run(json),
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
         Command::Restart(restart) => restart.run(json),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "walras", &mut output::Out);
+            clap_complete::generate(shell, &mut Cli::command(), "walras", &mut terminal::output::Out);
             Ok(ExitCode::SUCCESS)
         }
     }
-}
-
-fn start_log(cli: &Cli) {
-    let default = match (cli.verbose, &cli.command) {
-        // The round logic of the engine tendermint logs every vote.
-        (0, Command::Node(_) | Command::Signer(_)) => "info,arc_malachitebft=error",
-        // Simulated validators are faulty on purpose and log it.
-        (0, Command::Research(command)) if command.is_quiet() => "off",
-        (0, _) => "warn,arc_malachitebft=error",
-        (1, _) => "debug",
-        _ => "trace",
-    };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(|| output::Log)
-        .with_target(false)
-        .with_ansi(usage::is_coloured(&std::io::stderr()));
-    if cli.log_json {
-        log.json().init()
-    } else {
-        log.init()
-    }
-    // What was logged before a panic stands before its words.
-    let told = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        output::drain();
-        told(panic);
-    }));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ::founding::Founding;
 use anyhow::Context;
 use ledger::Genesis;
-use node::{Config, ExchangeError, Network, Node, ReplicaError, StartError};
+use node::{Config, ExchangeError, LaneSeat, Network, Node, ReplicaError, StartError};
 use store::StoreError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -50,16 +50,7 @@ impl NodeCommand {
             || format!("{} is no home; make one with: walras init --home {}", self.home.display(), self.home.display());
         anyhow::ensure!(genesis_path.exists(), missing());
         let (genesis, founding) = ::founding::genesis_file::read_with_founding(&genesis_path)?;
-        let config_path = self.home.join("walras.toml");
-        let config_path = config_path.exists().then_some(config_path.as_path());
-        let mut config = Config::load(config_path, std::env::vars())?;
-        if let Some(listen) = self.listen {
-            config.http.listen = listen;
-        }
-        if let Some(listen) = self.ethereum_listen {
-            config.ethereum.listen = listen;
-        }
-        config.http = config.http.within(&self.home);
+        let config = self.config()?;
         print_retention(&config, &self.home);
         let validators = founding.as_ref().map(|founding| founding.validators.len());
         // A developers' chain makes a block of every transaction on purpose.
@@ -69,50 +60,73 @@ impl NodeCommand {
         let account = network.as_ref().and_then(|network| network.own.account.as_ref());
         let member = lane::member(&self.home, &config, &genesis, account, &self.passphrase)?;
         let runtime = tokio::runtime::Runtime::new().context("threads")?;
-        runtime.block_on(async {
-            let data = self.home.join("data");
-            let mut patience = Duration::ZERO;
-            let mut stop = None;
-            // Its markets survive when the pipeline begins again.
-            let venue = HostedVenue::start(&self.home, &config, &self.passphrase).await?;
-            loop {
-                let calls = || venue.as_ref().map(HostedVenue::calls).unwrap_or_default();
-                let start = || Node::start_beside(config.clone(), &genesis, &data, network.clone(), calls());
-                let node = start_within(patience, start).await?;
-                lane::start(&node, member.as_ref(), &data);
-                venue.iter().for_each(|venue| venue.connect(&node, &data));
-                // Scripts wait for this line, and may stop the node as soon as they see it.
-                let stop = match &mut stop {
-                    Some(stop) => stop,
-                    none => none.insert(StopSignals::new().context("signals")?),
-                };
-                println!("listening on http://{}", node.address());
-                if let Some(address) = node.ethereum_address() {
-                    println!("Ethereum JSON-RPC on http://{address}");
-                    config.ethereum.listen = address;
-                }
-                venue.iter().for_each(HostedVenue::greet);
-                let failed = tokio::select! {
-                    () = stop.next() => None,
-                    reason = node.exchange().failed() => Some(reason),
-                };
-                let again = failed.is_some() && node.exchange().is_to_begin_again();
-                if !again {
-                    venue.iter().for_each(HostedVenue::stop);
-                }
-                // If the system chose the port, a restart keeps the printed address.
-                config.http.listen = node.address();
-                tokio::select! {
-                    _ = tokio::spawn(node.stop()) => {}
-                    () = stop.next() => std::process::exit(130),
-                }
-                match failed {
-                    None => return Ok(ExitCode::SUCCESS),
-                    Some(_) if again => patience = CONNECTIONS_END,
-                    Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
-                }
+        runtime.block_on(self.serve(config, &genesis, network, member))
+    }
+
+    /// The home's settings, with the addresses of the command line.
+    fn config(&self) -> anyhow::Result<Config> {
+        let path = self.home.join("walras.toml");
+        let mut config = Config::load(path.exists().then_some(path.as_path()), std::env::vars())?;
+        if let Some(listen) = self.listen {
+            config.http.listen = listen;
+        }
+        if let Some(listen) = self.ethereum_listen {
+            config.ethereum.listen = listen;
+        }
+        config.http = config.http.within(&self.home);
+        Ok(config)
+    }
+
+    /// Runs the node until it is stopped. It begins again where its pipeline asks for that.
+    async fn serve(
+        &self,
+        mut config: Config,
+        genesis: &Genesis,
+        network: Option<Network>,
+        member: Option<LaneSeat>,
+    ) -> anyhow::Result<ExitCode> {
+        let data = self.home.join("data");
+        let mut patience = Duration::ZERO;
+        let mut stop = None;
+        // Its markets survive when the pipeline begins again.
+        let venue = HostedVenue::start(&self.home, &config, &self.passphrase).await?;
+        loop {
+            let calls = || venue.as_ref().map(HostedVenue::calls).unwrap_or_default();
+            let start = || Node::start_beside(config.clone(), genesis, &data, network.clone(), calls());
+            let node = start_within(patience, start).await?;
+            lane::start(&node, member.as_ref(), &data);
+            venue.iter().for_each(|venue| venue.connect(&node, &data));
+            // Scripts wait for this line, and may stop the node as soon as they see it.
+            let stop = match &mut stop {
+                Some(stop) => stop,
+                none => none.insert(StopSignals::new().context("signals")?),
+            };
+            println!("listening on http://{}", node.address());
+            if let Some(address) = node.ethereum_address() {
+                println!("Ethereum JSON-RPC on http://{address}");
+                config.ethereum.listen = address;
             }
-        })
+            venue.iter().for_each(HostedVenue::greet);
+            let failed = tokio::select! {
+                () = stop.next() => None,
+                reason = node.exchange().failed() => Some(reason),
+            };
+            let again = failed.is_some() && node.exchange().is_to_begin_again();
+            if !again {
+                venue.iter().for_each(HostedVenue::stop);
+            }
+            // If the system chose the port, a restart keeps the printed address.
+            config.http.listen = node.address();
+            tokio::select! {
+                _ = tokio::spawn(node.stop()) => {}
+                () = stop.next() => std::process::exit(130),
+            }
+            match failed {
+                None => return Ok(ExitCode::SUCCESS),
+                Some(_) if again => patience = CONNECTIONS_END,
+                Some(reason) => anyhow::bail!("the node stopped itself: {reason}"),
+            }
+        }
     }
 }
 

@@ -184,7 +184,7 @@ fn results_that_cannot_be_written_end_a_command_with_1() {
         &["help"],
         &["clear", "--help"],
         &["completions", "bash"],
-        &["fairnet", "plan", "--participants", "100"],
+        &["edge", "plan", "--participants", "100"],
         &["status", "--server", &node.server],
         &inspect,
     ];
@@ -390,18 +390,6 @@ fn damage_is_named_with_file_and_offset() {
     assert_eq!(node.terminate().code(), Some(0));
 }
 
-#[test]
-fn a_seed_is_replayed_to_the_same_trace() {
-    let sim = |arguments: &[&str]| walras().args(["sim", "--blocks", "5"]).args(arguments).output();
-    let all = json(&good(sim(&["--seeds", "3", "--json"])));
-    assert_eq!((&all["seeds"], &all["failures"]), (&3.into(), &Value::Array(vec![])));
-    assert!(all["acknowledged"].as_u64() > Some(0), "{all}");
-    let trace = all["traces"][2]["trace"].as_str().expect("a trace");
-    assert!(good(sim(&["--seed", "2"])).contains(trace));
-    assert!(bad(sim(&["--seed", "2", "--seeds", "3"]), 2).contains("--seeds"));
-    assert!(bad(sim(&["--seeds", "0"]), 1).contains("nothing to run"));
-}
-
 /// What payments promise is said where payers look: before they pay.
 #[test]
 fn the_help_of_payments_says_what_they_promise_and_cost() {
@@ -422,35 +410,4 @@ fn the_help_of_payments_says_what_they_promise_and_cost() {
         let shown = help(arguments);
         assert!(shown.contains(promise), "{arguments:?}: {shown}");
     }
-}
-
-#[test]
-fn tables_of_papers_are_listed_written_and_put_into_documents() {
-    let list = json(&good(walras().args(["bench", "--list", "--json"]).output()));
-    let rows = list["rows"].as_array().expect("rows");
-    for paper in ["speedex", "red-belly", "block-stm", "accept", "onyx"] {
-        assert!(rows.iter().any(|row| row["paper"] == paper && row["seconds_full"].is_u64()), "{paper}");
-    }
-    assert!(good(walras().args(["bench", "accept", "--list"]).output()).contains("accept table-2"));
-    bad(walras().args(["bench", "onyx"]).output(), 2);
-    let disordered = bad(walras().args(["bench", "onyx", "--table", "4", "--threads", "2,1"]).output(), 1);
-    assert!(disordered.contains("ascending"), "{disordered}");
-    let missing = bad(walras().args(["bench", "speedex", "--figure", "99"]).output(), 1);
-    assert!(missing.contains("speedex has no figure-99"), "{missing}");
-
-    let folder = TempDir::new().expect("a folder");
-    let run = |arguments: &[&str]| walras().args(["bench"]).args(arguments).current_dir(folder.path()).output();
-    let shown = good(run(&["onyx", "--table", "4", "--out", "figures"]));
-    assert!(shown.contains("claim: two hedges need three times the proxies: HOLDS: 3"), "{shown}");
-    let document = folder.path().join("page.md");
-    std::fs::write(&document, "<!-- exhibit onyx-table-4 -->\n<!-- end of exhibit -->\n").expect("written");
-    let arguments = ["document", "page.md", "--figures", "figures"];
-    let check = [&arguments[..], &["--check"]].concat();
-    assert!(bad(run(&check), 1).contains("differs from its data"));
-    good(run(&arguments));
-    good(run(&check));
-    let page = std::fs::read_to_string(&document).expect("the page");
-    assert!(page.contains("| 1,000 | 110 | 330 | 112.2 |"), "{page}");
-    std::fs::write(&document, page.replace("112.2", "99.9")).expect("written");
-    bad(run(&check), 1);
 }

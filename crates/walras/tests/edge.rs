@@ -1,5 +1,5 @@
-//! The market edge as processes: `walras proxy` and `walras gateway` around a root in this process, and the commands
-//! that plan and simulate it.
+//! The market edge as processes: `walras edge proxy` and `walras edge gateway` around a root in this process, and the
+//! commands that plan it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ fn root(secret: [u8; 32]) -> (HostHandle, SocketAddr, Receiver<(u64, Vec<u8>)>) 
 
 fn member(kind: &str, number: u32, root: SocketAddr, secret: &Path) -> Command {
     let mut command = walras();
-    command.args([kind, "--member", &number.to_string(), "--root", &root.to_string(), "--machines", "shared"]);
+    command.args(["edge", kind, "--member", &number.to_string(), "--root", &root.to_string(), "--machines", "shared"]);
     command.arg("--secret").arg(secret).stderr(Stdio::null()).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
@@ -68,7 +68,7 @@ fn member(kind: &str, number: u32, root: SocketAddr, secret: &Path) -> Command {
 fn proxy_and_gateway_processes_carry_the_feed_down_and_orders_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("secret");
-    assert!(walras().args(["fairnet", "secret", "--out"]).arg(&path).output().expect("runs").status.success());
+    assert!(walras().args(["edge", "secret", "--out"]).arg(&path).output().expect("runs").status.success());
     let text = std::fs::read_to_string(&path).expect("the secret");
     let (handle, address, orders) = root(primitives::from_hex(text.trim()).expect("32 bytes"));
     let mut members = Members(Vec::new());
@@ -116,7 +116,7 @@ fn proxy_and_gateway_processes_carry_the_feed_down_and_orders_up() {
 fn remote_strategy_issues_what_the_module_in_the_gateway_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("secret");
-    assert!(walras().args(["fairnet", "secret", "--out"]).arg(&path).output().expect("runs").status.success());
+    assert!(walras().args(["edge", "secret", "--out"]).arg(&path).output().expect("runs").status.success());
     let text = std::fs::read_to_string(&path).expect("the secret");
     let (handle, address, orders) = root(primitives::from_hex(text.trim()).expect("32 bytes"));
     let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge/strategies/market_maker.wat");
@@ -127,7 +127,7 @@ fn remote_strategy_issues_what_the_module_in_the_gateway_does() {
     let mut outside = outside.spawn().expect("starts");
     let feed = outside.stdout.take().expect("a pipe");
     let mut maker = walras();
-    maker.args(["fairnet", "quote"]).stdin(feed).stdout(Stdio::piped());
+    maker.args(["edge", "quote"]).stdin(feed).stdout(Stdio::piped());
     let mut maker = maker.spawn().expect("starts");
     let (mut quotes, mut input) = (maker.stdout.take().expect("a pipe"), outside.stdin.take().expect("a pipe"));
     std::thread::spawn(move || drop(std::io::copy(&mut quotes, &mut input)));
@@ -158,7 +158,7 @@ fn remote_strategy_issues_what_the_module_in_the_gateway_does() {
 fn fairnet_secret_is_never_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("secret");
-    let make = || walras().args(["fairnet", "secret", "--out"]).arg(&path).output().expect("runs");
+    let make = || walras().args(["edge", "secret", "--out"]).arg(&path).output().expect("runs");
     assert!(make().status.success());
     let before = std::fs::read(&path).expect("the secret");
     let again = make();
@@ -169,19 +169,11 @@ fn fairnet_secret_is_never_replaced() {
 
 #[test]
 fn fairnet_plan_says_what_a_tree_costs_and_refuses_what_cannot_be() {
-    let plan = |words: &[&str]| walras().args(["fairnet", "plan", "--json"]).args(words).output().expect("runs");
+    let plan = |words: &[&str]| walras().args(["edge", "plan", "--json"]).args(words).output().expect("runs");
     let report = json(&plan(&["--participants", "1000", "--hedging", "2", "--trees", "3"]));
     assert_eq!((&report["depth"], &report["proxies"]), (&3.into(), &330.into()));
     assert_eq!(report["rows"].as_array().map(Vec::len), Some(4));
     let impossible = plan(&["--participants", "3", "--depth", "2"]);
     assert_eq!(impossible.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&impossible.stderr).contains("needs 3 proxies"));
-}
-
-#[test]
-fn sim_edge_runs_seeds_and_counts_what_happened() {
-    let output = walras().args(["sim", "--edge", "--seeds", "2", "--json"]).output().expect("runs");
-    let report = json(&output);
-    assert_eq!((&report["seeds"], &report["failures"]), (&2.into(), &serde_json::json!([])));
-    assert!(report["shown"].as_u64() > Some(1_000), "{report}");
 }

@@ -58,7 +58,7 @@ fn an_operator_sees_how_a_node_stands_and_what_to_mend() {
     assert_eq!(json(&status)["validator"]["me"], 0);
     let words = said(&ask(&["status"], &node));
     assert!(words.starts_with("ready\n") && words.contains("validator 0 of epoch 0"), "{words}");
-    let peers = ask(&["peers"], &node);
+    let peers = ask(&["status", "--peers"], &node);
     assert!(peers.status.success() && said(&peers).contains("this one"), "{}", said(&peers));
 
     let server = ["doctor", "--json", "--server", &node.server];

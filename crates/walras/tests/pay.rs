@@ -249,7 +249,7 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     let height = get(&agent(), network.server(), "/v1/status").1["height"].as_u64().expect("a height");
     network.pass_until_height(height + 1);
     let mut audit = walras();
-    audit.args(["audit", "--json"]);
+    audit.args(["pay", "audit", "--json"]);
     for index in 0..3 {
         audit.arg("--home").arg(network.path(&format!("validator-{index}")));
     }
@@ -263,7 +263,7 @@ fn a_restored_purse_asks_what_it_spent_and_lane_epochs_end_without_loss() {
     assert!(report["deposits_counted_in_blocks"] == true && report["logs"].as_u64() >= Some(9), "{report}");
     assert!(report["payments"].as_u64() >= Some(7), "{report}");
     let mut audit = walras();
-    audit.args(["audit", "--home"]).arg(network.path("validator-0"));
+    audit.args(["pay", "audit", "--home"]).arg(network.path("validator-0"));
     let output = audit.output().expect("walras runs");
     assert!(text(&output.stderr).contains("1 validators' logs are given, 3 are needed"), "{}", text(&output.stderr));
 }

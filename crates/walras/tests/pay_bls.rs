@@ -90,7 +90,7 @@ fn money_goes_from_the_ledger_over_the_lane_to_the_ledger_with_bls_certificates(
 
     // A watcher settles what was received and not settled, and the audit finds no fault.
     let mut audit = walras();
-    audit.args(["audit", "--json"]);
+    audit.args(["pay", "audit", "--json"]);
     for index in 0..3 {
         audit.arg("--home").arg(network.path(&format!("validator-{index}")));
     }

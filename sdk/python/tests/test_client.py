@@ -50,7 +50,8 @@ from walras.client import (
     checked_address,
 )
 from walras.client.certificate import check_certificate, prove_outcome
-from walras.client.encoding import Body, Pay, Signed, address_bytes, raw
+from walras.client.encoding import Body, Signed, address_bytes, raw
+from walras.client.operations import Pay
 from walras.client.flow import Answer, Ask
 from walras.client.pending import MemoryStore
 from walras.client.proof import ProofError, prove_account

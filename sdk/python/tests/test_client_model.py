@@ -23,7 +23,8 @@ from walras.client import (
     sending,
 )
 from walras.client.calls import Session
-from walras.client.encoding import Body, Burn, Signed, address_bytes
+from walras.client.encoding import Body, Signed, address_bytes
+from walras.client.operations import Burn
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.sending import Sender
 

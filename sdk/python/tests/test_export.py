@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from conftest import PASSPHRASE, running, said
 from walras.client import Client, Ed25519Key, Fate
-from walras.client.encoding import OpenPool, PoolKey, Provide
+from walras.client.operations import OpenPool, Provide
 
 DECIMALS = {"USD": 2, "EUR": 4}
 NAME, OTHER_NAME = "0x" + "ab" * 16, "0x" + "cd" * 16
@@ -74,9 +74,9 @@ def test_an_export_is_exact_in_the_units_of_its_assets(home: tuple[Path, Client]
     folder, client = home
     # More units than a double has digits: 2^53 + 1 of EUR, whose unit is 0.0001.
     large = 2**53 + 1
-    key = PoolKey(0, 1, 0)
-    client.send(OpenPool(key, 10**9, 8 * 10**10))
-    client.send(Provide(key, 10**6, 10**9, 8 * 10**10))
+    pool = (0, 1, 0)
+    client.send(OpenPool(*pool, 10**9, 8 * 10**10))
+    client.send(Provide(*pool, 10**6, 10**9, 8 * 10**10))
     kept = client.sell("EUR/USD", Decimal(large).scaleb(-4), "700", client=NAME)
     moved = client.sell("EUR/USD", "30", "600", life="until 50000")
     assert moved.sequence is not None and kept.sequence is not None

@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom: small, with the package alone, and on what `walras bench` has measured."""
+"""The notebook runs from top to bottom: small, with the package alone, and on what `walras-lab bench` has measured."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_with_the_package_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.filterwarnings("ignore")
 def test_on_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    binary = ROOT / "target" / "debug" / "walras"
+    binary = ROOT / "target" / "debug" / "walras-lab"
     if not binary.exists():
         pytest.skip(f"{binary} is not built")
     suites = {"scaling": ["--most", "1000"], "figure2": ["--most", "100"]}

@@ -28,7 +28,8 @@ from walras.client import (
     TransactionRefusedError,
     VoidError,
 )
-from walras.client.encoding import SessionAlive, slot_of
+from walras.client.encoding import slot_of
+from walras.client.operations import SessionAlive
 
 Made = Callable[..., Any]
 CAPS = {"USD": "50", "EUR": "100"}
@@ -181,7 +182,7 @@ def test_a_stop_ends_the_offers_and_nothing_sent_before_it_comes_after_it(owner:
 
 
 def _order(client: Client, amount: str) -> Any:
-    from walras.client.encoding import CreateOffer
+    from walras.client.operations import CreateOffer
 
     assets = client.assets()
     return CreateOffer(assets["EUR"].number, assets["USD"].number, assets["EUR"].units(amount), Decimal(600))

@@ -1,3 +1,5 @@
+import type { OperationBody } from "./operations.js";
+
 /** The shapes of a node's answers, as docs/api.md describes them. Amounts are strings of units. */
 
 export type Units = string;
@@ -237,28 +239,9 @@ export type Outcome =
   | { result: "pooled"; a: Units; b: Units; shares: string }
   | { result: "exact"; sold: Units; bought: Units; returned: Units; why: ExactWhy }
   | { result: "refused"; code: string; message: string };
-export type Operation =
-  | { type: "create_account"; account: string; key: string }
-  | { type: "create_offer"; sell: string; buy: string; amount: Units; limit: PriceText; life: string; client?: string }
-  | { type: "replace"; sell: string; buy: string; old_limit: PriceText; offer: string; remains: Units; amount: Units; limit: PriceText; life: string; client?: string }
-  | { type: "cancel"; offers: { sell: string; buy: string; limit: PriceText; offer: string }[] }
-  | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: Units; bound: Units; client?: string }
-  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade"; ends: string; alive: string; caps: { asset: string; units: Units }[]; possession: string }
-  | { type: "revoke_session"; slot: number }
-  | { type: "session_alive"; slot: number; through: string }
-  | { type: "pay" | "issue"; to: string; asset: string; amount: Units }
-  | { type: "burn"; asset: string; amount: Units }
-  | { type: "stake"; units: Units; key: string; address: string }
-  | { type: "unstake"; units: Units }
-  | { type: "present"; epoch: string }
-  | { type: "withdraw"; to: string; asset: string; amount: Units }
-  | { type: "open_pool"; a: string; b: string; class: number; x: Units; y: Units }
-  | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: Units; most_b: Units }
-  | { type: "leave"; a: string; b: string; class: number; shares: string; least_a: Units; least_b: Units }
-  | { type: "lane"; post: string }
-  | { type: "accuse"; epoch: string; validator: number; height: string; statements: "proposals" | "commits" | "round_votes" | "round_proposals" };
+export type { OperationBody as Operation } from "./operations.js";
 export type IdOutcome = { id: string; outcome: Outcome };
-export type BlockOutcome = IdOutcome & { account: string; sequence: string; operation: Operation };
+export type BlockOutcome = IdOutcome & { account: string; sequence: string; operation: OperationBody };
 export type BlockDetail = Block & { outcomes: BlockOutcome[]; more: boolean };
 
 export type BatchTrade = { sell: string; buy: string; sold: Units; bought: Units };
@@ -271,7 +254,7 @@ export type Batch = {
   valuations: Record<string, PriceText>;
   trades: BatchTrade[];
   pools?: (BatchTrade & { class: number })[];
-  /** Exact orders that were filled, the first hundred of `exacts_count`. */
+  /** Orders for exact amounts that were filled, the first hundred of `exacts_count`. */
   exacts?: ExactTrade[];
   exacts_count?: number;
   /** The groups of assets that are not full, each by a symbol. */
@@ -317,7 +300,7 @@ export type CommittedStatus = {
   outcome: Outcome;
   account?: string;
   sequence?: string;
-  operation?: Operation;
+  operation?: OperationBody;
 };
 export type TransactionStatus = { id: string; status: "pending" } | CommittedStatus;
 

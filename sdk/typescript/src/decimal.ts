@@ -1,5 +1,5 @@
 /**
- * Exact decimals for money. Amounts arrive as strings of whole units and prices as decimal strings; neither is ever
+ * Decimals for money without rounding. Amounts arrive as strings of whole units and prices as decimal strings; neither is ever
  * parsed into a double, except for the pixels of charts.
  */
 

@@ -4,40 +4,12 @@ import { keccak_256 } from "@noble/hashes/sha3.js";
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
 import { parseDecimal, plainText, trimZeros } from "./decimal.js";
 import { AddressError, AmountError } from "./errors.js";
+import { LISTED, OPERATIONS, type Operation, type OperationField } from "./operations.js";
 import { slotOf } from "./slot.js";
 import { DIGITS } from "./terms.js";
 import { fromHex, toHex, type TypedData } from "./typed.js";
 
-/** How long an offer rests: until it is sold or cancelled, up to the batch of a height, or in its own batch alone. */
-export type Life = "rests" | `until ${bigint}` | "one batch";
-
-/** Where an own offer rests. */
-export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigint };
-
-/** A constant-product pool: the number of the lower asset, that of the higher one, and the fee class. */
-export type PoolKey = { a: number; b: number; class: number };
-
-/** The most units of an asset that a session key may use, fees included. */
-export type SessionCap = { asset: number; units: bigint };
-
-/** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
-export type Operation =
-  | { kind: "CreateAccount"; registered: string; key: string }
-  | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string; life?: Life; client?: string }
-  | { kind: "Cancel"; offers: OfferPlace[] }
-  | { kind: "Replace"; sell: number; buy: number; oldLimit: string; offer: bigint; remains: bigint; amount: bigint; limit: string; life?: Life; client?: string }
-  | { kind: "Pay" | "Issue"; to: string; asset: number; amount: bigint }
-  | { kind: "Exact"; sell: number; buy: number; side: "buy" | "sell"; units: bigint; bound: bigint; client?: string }
-  | { kind: "Burn"; asset: number; amount: bigint }
-  | { kind: "Unstake"; units: bigint }
-  | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
-  /** A 256th of both amounts, `poolKeeps`, can never be taken out again. */
-  | ({ kind: "OpenPool"; x: bigint; y: bigint } & PoolKey)
-  | ({ kind: "Provide"; shares: bigint; mostA: bigint; mostB: bigint } & PoolKey)
-  | ({ kind: "Leave"; shares: bigint; leastA: bigint; leastB: bigint } & PoolKey)
-  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade"; ends: bigint; alive: bigint; caps: SessionCap[]; possession: string }
-  | { kind: "RevokeSession"; slot: number }
-  | { kind: "SessionAlive"; slot: number; through: bigint };
+export type { Life, OfferPlace, Operation, SessionLimit } from "./operations.js";
 
 /** What is signed, but for the network. */
 export type Body = { chain: bigint; account: string; sequence: bigint; until: bigint; operation: Operation };
@@ -46,49 +18,6 @@ export type Field = { name: string; type: string };
 export const field = (name: string, type: string): Field => ({ name, type });
 /** What every transaction has. */
 export const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
-const pair = [field("sell", "uint32"), field("buy", "uint32")];
-const moved = [field("asset", "uint32"), field("amount", "uint64")];
-const pool = [field("a", "uint32"), field("b", "uint32"), field("class", "uint8")];
-/** The byte (and a second one, if it is one of several kinds) and the fields of each operation, in the order in which they are encoded and hashed. */
-const OPERATIONS: Record<Operation["kind"], { byte: number; more?: number; fields: Field[] }> = {
-  CreateAccount: { byte: 0, fields: [field("registered", "address"), field("key", "bytes32")] },
-  CreateOffer: { byte: 1, fields: [...pair, field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")] },
-  Cancel: { byte: 2, fields: [field("offers", "Offer[]")] },
-  Replace: {
-    byte: 12,
-    fields: [
-      ...[...pair, field("oldLimit", "string"), field("offer", "uint64"), field("remains", "uint64")],
-      ...[field("amount", "uint64"), field("limit", "string"), field("life", "string"), field("client", "bytes16")],
-    ],
-  },
-  Exact: { byte: 14, fields: [...pair, field("side", "string"), field("units", "uint64"), field("bound", "uint64"), field("client", "bytes16")] },
-  Pay: { byte: 3, fields: [field("to", "address"), ...moved] },
-  Issue: { byte: 4, fields: [field("to", "address"), ...moved] },
-  Burn: { byte: 5, fields: moved },
-  Unstake: { byte: 7, fields: [field("units", "uint64")] },
-  Withdraw: { byte: 9, fields: [field("to", "bytes32"), ...moved] },
-  OpenPool: { byte: 13, more: 0, fields: [...pool, field("x", "uint64"), field("y", "uint64")] },
-  Provide: { byte: 13, more: 1, fields: [...pool, field("shares", "uint64"), field("mostA", "uint64"), field("mostB", "uint64")] },
-  Leave: { byte: 13, more: 2, fields: [...pool, field("shares", "uint64"), field("leastA", "uint64"), field("leastB", "uint64")] },
-  AuthorizeSession: {
-    byte: 15,
-    more: 0,
-    fields: [
-      ...[field("slot", "uint32"), field("key", "bytes32"), field("scope", "string"), field("ends", "uint64")],
-      ...[field("alive", "uint64"), field("caps", "SessionCap[]"), field("possession", "bytes")],
-    ],
-  },
-  RevokeSession: { byte: 15, more: 1, fields: [field("slot", "uint32")] },
-  SessionAlive: { byte: 15, more: 2, fields: [field("slot", "uint32"), field("through", "uint64")] },
-};
-/** Units of both assets that an opening with these amounts leaves in its pool for ever. */
-export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
-
-/** The structures of lists, by name. */
-const LISTED: Record<string, Field[]> = {
-  Offer: [...pair, field("limit", "string"), field("offer", "uint64")],
-  SessionCap: [field("asset", "uint32"), field("units", "uint64")],
-};
 /** What an offer has that says nothing else. */
 const USUAL: Record<string, string> = { life: "rests", client: "0x" + "00".repeat(16) };
 /** The most offers that one cancel names. */
@@ -96,6 +25,9 @@ export const CANCELS_MAX = 32;
 const SIGNED_TAG = utf8ToBytes("walras native transaction v3\0");
 /** The kind, then a key or a network, then the signature: as many bytes for both kinds. */
 const SEAL_BYTES = 1 + 32 + 64;
+
+/** Units of both assets that an opening with these leaves in its pool for ever: nobody has the shares to them. */
+export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
 
 /** BLAKE3 in its key derivation mode. */
 export const derived = (context: string, message: Uint8Array): Uint8Array => blake3(message, { context: utf8ToBytes(context) });
@@ -141,17 +73,10 @@ export function priceBytes(limit: string): Uint8Array {
 type Plain = string | number | bigint;
 type Listed = Record<string, Plain>;
 
-/** Which amount of an exact order is exact. */
-function sideByte(side: string): Uint8Array {
-  const at = ["buy", "sell"].indexOf(side);
-  if (at < 0) throw new AmountError(`"${side}" is no side of an exact order: write "buy" or "sell"`);
-  return new Uint8Array([at]);
-}
-
-/** What a session key may do. */
-function scopeByte(scope: string): Uint8Array {
-  const at = ["cancel", "trade"].indexOf(scope);
-  if (at < 0) throw new AmountError(`"${scope}" is no scope of a session key: write "cancel" or "trade"`);
+/** The index of a text among those that a field may have. */
+function choiceByte(texts: readonly string[], name: string, text: string): Uint8Array {
+  const at = texts.indexOf(text);
+  if (at < 0) throw new AmountError(`"${text}" is no ${name}: write ${texts.map((one) => `"${one}"`).join(" or ")}`);
   return new Uint8Array([at]);
 }
 
@@ -165,27 +90,41 @@ function lifeBytes(life: string): Uint8Array {
   return new Uint8Array([life === "rests" ? 0 : 2]);
 }
 
-function encoded(name: string, type: string, value: Plain | Listed[]): Uint8Array {
-  if (Array.isArray(value)) return concatBytes(little(value.length, 4), ...value.map((one) => encodedFields(listed(type), one)));
-  if (type === "uint8") return little(Number(value), 1);
-  if (type === "uint32") return little(Number(value), 4);
-  if (type === "uint64") return little(BigInt(value), 8);
-  if (name === "side") return sideByte(String(value));
-  if (name === "scope") return scopeByte(String(value));
-  if (type === "string") return name === "life" ? lifeBytes(String(value)) : priceBytes(String(value));
-  return fromHex(type === "address" ? plainAddress(String(value)) : String(value));
+function encoded(field: OperationField, value: Plain | Listed[]): Uint8Array {
+  if (Array.isArray(value)) return concatBytes(little(value.length, 4), ...value.map((one) => encodedFields(listed(field), one)));
+  switch (field.form) {
+    case "u8":
+    case "u16":
+    case "u32":
+    case "u64":
+      return little(BigInt(value), Number(field.form.slice(1)) / 8);
+    case "choice":
+      return choiceByte(field.texts ?? [], field.name, String(value));
+    case "life":
+      return lifeBytes(String(value));
+    case "price":
+      return priceBytes(String(value));
+    case "address":
+      return fromHex(plainAddress(String(value)));
+    case "raw":
+      return fromHex(String(value));
+    default: {
+      const bytes = field.form === "text" ? utf8ToBytes(String(value)) : fromHex(String(value));
+      return concatBytes(little(bytes.length, 4), bytes);
+    }
+  }
 }
 
 export function encodeOperation(operation: Operation): Uint8Array {
-  const { byte, more, fields } = OPERATIONS[operation.kind];
-  return concatBytes(new Uint8Array(more === undefined ? [byte] : [byte, more]), encodedFields(fields, operation));
+  const { code, fields } = OPERATIONS[operation.kind];
+  return concatBytes(new Uint8Array(code), encodedFields(fields, operation));
 }
 
-const listed = (type: string): Field[] => LISTED[type.replace(/\[\]$/, "")] ?? [];
+const listed = (field: OperationField): readonly OperationField[] => LISTED[field.of ?? ""] ?? [];
 
-function encodedFields(fields: Field[], of: object): Uint8Array {
+function encodedFields(fields: readonly OperationField[], of: object): Uint8Array {
   const values = of as Record<string, Plain | Listed[]>;
-  return concatBytes(...fields.map(({ name, type }) => encoded(name, type, values[name] ?? USUAL[name] ?? "")));
+  return concatBytes(...fields.map((field) => encoded(field, values[field.name] ?? USUAL[field.name] ?? "")));
 }
 
 export function encodeBody(body: Body): Uint8Array {
@@ -209,9 +148,10 @@ export function typedDataOf(body: Body, network: string): TypedData {
   const usual = Object.entries(USUAL).filter(([name]) => OPERATIONS[kind].fields.some((one) => one.name === name));
   const values = { ...Object.fromEntries(usual), ...given };
   const fields = OPERATIONS[kind].fields;
-  const lists = fields.filter(({ type }) => type.endsWith("[]")).map(({ type }) => [type.slice(0, -2), listed(type)] as const);
+  const plain = (all: readonly OperationField[]) => all.map(({ name, type }) => field(name, type));
+  const lists = fields.filter(({ of }) => of !== undefined).map((one) => [one.of ?? "", plain(listed(one))] as const);
   const message = { account: body.account, sequence: String(body.sequence), until: String(body.until), ...inText(values) };
-  return structure(kind, { [kind]: [...numbers, ...fields], ...Object.fromEntries(lists) }, message, { chain: body.chain, network });
+  return structure(kind, { [kind]: [...numbers, ...plain(fields)], ...Object.fromEntries(lists) }, message, { chain: body.chain, network });
 }
 
 /** Typed data of a network: a structure, and those of its lists. */

@@ -110,7 +110,7 @@ export function operationOf({ type, ...asked }: Asked, assets: Map<string, Asset
     if (Array.isArray(value)) return [name, value.map((each: object) => Object.fromEntries(Object.entries(each).map(one)))];
     return [name, isAsset(name) ? assets.get(String(value))?.asset : value];
   };
-  return { kind: KINDS[type], ...Object.fromEntries(Object.entries(asked).map(one)) } as unknown as Operation;
+  return { kind: structureOf(type), ...Object.fromEntries(Object.entries(asked).map(one)) } as unknown as Operation;
 }
 
 /** Throws where the typed data says anything else than `operation`: a node must not choose what is signed. */
@@ -125,7 +125,7 @@ export function check(
   const { types, domain, message, primaryType } = told.typed_data;
   const { type, ...asked } = operation;
   const differs = (what: string) => new Told(`The node laid out another ${what} than was asked for: nothing was signed.`);
-  if (primaryType !== KINDS[type]) throw differs("kind of transaction");
+  if (primaryType !== structureOf(type)) throw differs("kind of transaction");
   if (domain["name"] !== "Walras" || String(domain["chainId"]) !== network.chain || domain["salt"] !== network.network) throw differs("network");
   const fixed = { account: trader.address, until, sequence: told.sequence };
   for (const [name, value] of Object.entries(fixed)) if (String(message[name]).toLowerCase() !== value) throw differs(name);
@@ -146,10 +146,8 @@ export function check(
   if (toHex(hashTypedData(told.typed_data)) !== told.hash) throw differs("hash");
 }
 
-const KINDS: Record<string, string> = {
-  ...{ create_offer: "CreateOffer", exact: "Exact", cancel: "Cancel", pay: "Pay" },
-  ...{ authorize_session: "AuthorizeSession", revoke_session: "RevokeSession", session_alive: "SessionAlive" },
-};
+/** The structure of an operation: `create_offer` is signed as `CreateOffer`. */
+const structureOf = (type: string): string => type.replace(/(^|_)([a-z])/g, (_, __, letter: string) => letter.toUpperCase());
 /** The structures of what stands in lists. */
 const LISTED: Record<string, string> = { offers: "Offer", caps: "SessionCap" };
 const SIGNATURE_BYTES = 64;

@@ -33,6 +33,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use self::loads::{Plan, Program, program};
 use crate::cluster::{Cluster, ClusterSettings};
 use crate::consensus::wait_until;
+use crate::measurement::{self, BenchEngine, BenchResult, BenchShown, BenchSteps, Measurement};
 use crate::transaction_management::{in_seconds, quantiles};
 
 /// All loads, by the names of their files.
@@ -50,22 +51,51 @@ const BLOCK_GAS: u64 = 8_000_000_000;
 const GWEI: u128 = 1_000_000_000;
 
 /// What to measure.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct DiabloOptions {
-    /// Names of loads; `all` means all of them.
+    /// Names of loads, separated by commas, or all.
+    #[arg(long = "workload", value_delimiter = ',', default_value = "gafam")]
     pub loads: Vec<String>,
-    /// The folder with `workload-NAME.yaml`.
+    /// Folder with workload-NAME.yaml.
+    #[arg(long, default_value = "../shared/data/diablo")]
     pub data: PathBuf,
-    /// Number of validators.
+    /// Validators.
+    #[arg(long, default_value_t = 4, value_parser = measurement::validators())]
     pub validators: usize,
     /// Accounts that send.
+    #[arg(long, default_value_t = 2_048, value_parser = clap::value_parser!(u64).range(1..))]
     pub senders: u64,
     /// Maximum number of calls of each load; the first ones count.
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     pub most: u64,
-    /// Whether each load runs again with each measure of transaction management switched off (§4).
+    /// Run each load again with each measure of transaction management switched off.
+    #[arg(long)]
     pub variants: bool,
     /// The rules that all validators follow.
+    #[arg(skip)]
     pub rules: consensus::Rules,
+}
+
+/// The loads of the Diablo benchmark: contract calls by a plan, on validators in this process.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench diablo --workload gafam --validators 4
+  walras-lab bench diablo --workload gafam --variants --json     # also without each measure of transaction management
+  walras-lab bench diablo --workload football,dota --most 200000 # the first calls of two larger loads
+  walras-lab bench diablo --workload all --most 100000 --json")]
+pub struct DiabloArgs {
+    #[command(flatten)]
+    options: DiabloOptions,
+    /// How validators agree on blocks.
+    #[arg(long, value_enum, default_value_t = BenchEngine::Dbft)]
+    engine: BenchEngine,
+}
+
+impl Measurement for DiabloArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let options = DiabloOptions { rules: self.engine.rules(), ..self.options };
+        Ok(BenchShown::Figures(run(&options, say)?))
+    }
 }
 
 /// The reason why a load was not run.

@@ -40,7 +40,7 @@ pub(super) const BEGINNINGS: [&[(&str, f64)]; 6] = [
     &[("shape", 0.7), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
     // Rings, with many offers and with few: the worst known block at 50 assets.
     &[("shape", 0.5), ("conflicts", 0.2869113548237391), ("one account", 0.08141465400346082)],
-    // Exact orders beside offers, of which many cannot fit.
+    // Orders for exact amounts beside offers, of which many cannot fit.
     &[("shape", 0.7), ("exact orders", 1.0)],
     // A book that ends with the block, and offers for one batch.
     &[("shape", 0.7), ("ends", 1.0)],

@@ -18,7 +18,9 @@ const END: &str = "<!-- end of exhibit -->";
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
     /// A file cannot be read.
-    #[error("{path}: {source}; `walras bench PAPER --all --out FOLDER` writes what a document's tables are made from")]
+    #[error(
+        "{path}: {source}; `walras-lab bench PAPER --all --out FOLDER` writes what a document's tables are made from"
+    )]
     File {
         /// The file.
         path: String,
@@ -141,7 +143,7 @@ mod tests {
             "the_paper_says": [{ "what": "time", "value": "1 ms", "section": "§2" }],
             "provenance": {
                 "commit": "abc", "rules": 5, "load_before": [1.5, 2, 2], "load_after": [2.5, 2, 2], "seconds": 3,
-                "command": "walras bench p --figure 1", "build": "release", "cores": 2, "processor": "a processor",
+                "command": "walras-lab bench p --figure 1", "build": "release", "cores": 2, "processor": "a processor",
             },
         });
         std::fs::write(folder.path().join("p-1.json"), told.to_string()).expect("written");
@@ -171,7 +173,10 @@ mod tests {
     fn what_is_missing_is_named_with_its_remedy() {
         let folder = folder();
         let missing = with_tables(&format!("{BEGIN}p-2 -->\n{END}\n"), folder.path(), "").expect_err("no file");
-        assert!(missing.to_string().contains("p-2.json") && missing.to_string().contains("walras bench"), "{missing}");
+        assert!(
+            missing.to_string().contains("p-2.json") && missing.to_string().contains("walras-lab bench"),
+            "{missing}"
+        );
         let endless = with_tables(&format!("{BEGIN}p-1 -->\n"), folder.path(), "").expect_err("no end");
         assert!(matches!(endless, DocumentError::NoEnd(name) if name == "p-1"));
         std::fs::write(folder.path().join("p-3.json"), r#"{"title": "offers"}"#).expect("written");

@@ -50,7 +50,7 @@ fn command(exhibit: &Exhibit, options: &PaperOptions) -> String {
     };
     let threads: Vec<String> = options.threads.iter().map(usize::to_string).collect();
     let (paper, size, threads, seed) = (exhibit.paper.name(), options.size.name(), threads.join(","), options.seed);
-    format!("walras bench {paper} {what} --size {size} --threads {threads} --seed {seed}")
+    format!("walras-lab bench {paper} {what} --size {size} --threads {threads} --seed {seed}")
 }
 
 /// The commit of the sources that this program was built from, as they are now; `+` if files have changed since.

@@ -313,7 +313,7 @@ fn figure_6(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, Exh
         ("superblocks", "/superblocks"),
     ];
     let method = "four validators in one process, links with the delays between ten regions; the paper's 200 machines \
-                  need an owner of 200 machines. `walras sim --consensus --regions 200` has the delays of 200";
+                  need an owner of 200 machines. `walras-lab sim --consensus --regions 200` has the delays of 200";
     Ok(Chart::of(method, &columns, &rows))
 }
 

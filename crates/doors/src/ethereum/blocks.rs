@@ -13,6 +13,7 @@ use super::Session;
 use super::params::Params;
 use super::values::{data, quantity, read_u64};
 use super::wire::{Answer, RpcError};
+use crate::kit::transaction_at;
 use readers::cache::ProvenReceipts;
 
 /// A block in the form that Ethereum sees: the executed transactions, in the order of execution.
@@ -201,18 +202,6 @@ impl EthereumBlock {
             "removed": false,
         })
     }
-}
-
-/// The bytes of the Ethereum transaction at a position of a block, with the index of its sub-block.
-pub(crate) fn transaction_at(block: &Superblock, position: u32) -> Option<(usize, &[u8])> {
-    let mut position = position as usize;
-    for (number, sub_block) in block.sub_blocks.iter().enumerate() {
-        match position.checked_sub(sub_block.ethereum.len()) {
-            None => return Some((number, &sub_block.ethereum[position])),
-            Some(rest) => position = rest,
-        }
-    }
-    None
 }
 
 /// Keccak of an empty list.

@@ -19,7 +19,7 @@ use sockets::Client;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::logs::{self, LogsAsked, LogsFound, id_of};
+use super::logs::{self, LogsAsked, LogsFound, find_logs, id_of, logs_asked};
 use super::params::Params;
 use super::values::data;
 use super::wire::{Answer, RpcError};
@@ -162,7 +162,7 @@ impl ChangeFilter {
                 if next.height > to {
                     return Ok(Changes { found: Vec::new(), next });
                 }
-                let LogsFound { logs: found, next } = session.logs(&filter, LOG_RESULTS_MAX)?;
+                let LogsFound { logs: found, next } = find_logs(session, &filter, LOG_RESULTS_MAX)?;
                 Ok(Changes { found, next: next.unwrap_or(LogCursor { height: to + 1, log: 0 }) })
             }
             Watched::Pending(arrivals) => {
@@ -212,7 +212,7 @@ fn blocks(session: &Session, from: Height, latest: Height) -> Result<Changes, Rp
 }
 
 pub(super) fn new_filter(session: &Session, params: &Params) -> Answer {
-    let asked = session.logs_asked(params)?;
+    let asked = logs_asked(session, params)?;
     // Changes are what arrives from now on; `eth_getFilterLogs` returns older logs.
     let next = asked.filter.from.max(session.latest() + 1);
     session.rpc.filters.add(session.caller.client, Watched::Logs(asked), next)

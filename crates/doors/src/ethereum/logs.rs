@@ -69,72 +69,70 @@ impl LogsAsked {
     }
 }
 
-impl Session<'_> {
-    /// A filter with its heights.
-    pub(super) fn logs_asked(&self, params: &Params) -> Result<LogsAsked, RpcError> {
-        let mut asked = params.read(0, LogsAsked::read)?;
-        asked.filter.check()?;
-        let value = params.get(0).expect("it was read");
-        let of = |name: &str| value.get(name).filter(|value| !value.is_null());
-        let named = |name: &str| params.read(0, |_| of(name).map(|value| self.named(value)).transpose());
-        if let Some(hash) = of("blockHash") {
-            if of("fromBlock").is_some() || of("toBlock").is_some() {
-                return Err(RpcError::invalid_params(
-                    "cannot specify both blockHash and fromBlock/toBlock, choose one or the other",
-                ));
-            }
-            let digest = params.read(0, |_| read_digest(hash))?;
-            let height = self.height_of(&digest).ok_or_else(|| RpcError::server("unknown block"))?;
-            (asked.filter.from, asked.filter.to, asked.to) = (height, height, Some(height));
-            return Ok(asked);
+/// A filter with its heights.
+pub(super) fn logs_asked(session: &Session<'_>, params: &Params) -> Result<LogsAsked, RpcError> {
+    let mut asked = params.read(0, LogsAsked::read)?;
+    asked.filter.check()?;
+    let value = params.get(0).expect("it was read");
+    let of = |name: &str| value.get(name).filter(|value| !value.is_null());
+    let named = |name: &str| params.read(0, |_| of(name).map(|value| session.named(value)).transpose());
+    if let Some(hash) = of("blockHash") {
+        if of("fromBlock").is_some() || of("toBlock").is_some() {
+            return Err(RpcError::invalid_params(
+                "cannot specify both blockHash and fromBlock/toBlock, choose one or the other",
+            ));
         }
-        let latest = self.latest();
-        let from = named("fromBlock")?.flatten();
-        // A tag follows the chain; a number ends the search.
-        asked.to = named("toBlock")?.flatten().filter(|_| of("toBlock").and_then(Value::as_str).is_some_and(is_number));
-        (asked.filter.from, asked.filter.to) = (from.unwrap_or(latest), asked.to.unwrap_or(latest));
-        if asked.to.is_some_and(|to| to < asked.filter.from) {
-            return Err(RpcError::invalid_params("invalid block range params"));
-        }
-        Ok(asked)
+        let digest = params.read(0, |_| read_digest(hash))?;
+        let height = session.height_of(&digest).ok_or_else(|| RpcError::server("unknown block"))?;
+        (asked.filter.from, asked.filter.to, asked.to) = (height, height, Some(height));
+        return Ok(asked);
     }
+    let latest = session.latest();
+    let from = named("fromBlock")?.flatten();
+    // A tag follows the chain; a number ends the search.
+    asked.to = named("toBlock")?.flatten().filter(|_| of("toBlock").and_then(Value::as_str).is_some_and(is_number));
+    (asked.filter.from, asked.filter.to) = (from.unwrap_or(latest), asked.to.unwrap_or(latest));
+    if asked.to.is_some_and(|to| to < asked.filter.from) {
+        return Err(RpcError::invalid_params("invalid block range params"));
+    }
+    Ok(asked)
+}
 
-    /// The first logs that match a filter, `most` at most, in order.
-    pub(super) fn logs(&self, filter: &LogFilter, most: usize) -> Result<LogsFound, RpcError> {
-        let LogsPage { places, next } = self.rpc.api.published().views().ethereum().page(filter, most)?;
-        let (mut logs, mut bytes) = (Vec::with_capacity(places.len()), 0);
-        for of_block in places.chunk_by(|one, other| one.height == other.height) {
-            let height = of_block[0].height;
-            let gone = || RpcError::server(format!("the receipts of block {height} are not held here any more"));
-            let block = self.load(height)?.ok_or_else(gone)?;
-            // The index of the first log of the current receipt.
-            let (mut first, mut counted) = (0, 0);
-            for of_receipt in of_block.chunk_by(|one, other| one.receipt == other.receipt) {
-                let at = of_receipt[0].receipt as usize;
-                first += block.receipts()[counted..at].iter().map(|one| one.logs.len()).sum::<usize>();
-                counted = at;
-                let receipt = &block.receipts()[at];
-                for LogPlace { log, .. } in of_receipt {
-                    let of = &receipt.logs[*log as usize];
-                    let number = first + *log as usize;
-                    bytes += of.data.len();
-                    if bytes > DATA_MAX && !logs.is_empty() {
-                        return Ok(LogsFound { logs, next: Some(LogCursor { height, log: number as u32 }) });
-                    }
-                    logs.push(block.log_json(at, receipt, number, of));
+/// The first logs that match a filter, `most` at most, in order.
+pub(super) fn find_logs(session: &Session<'_>, filter: &LogFilter, most: usize) -> Result<LogsFound, RpcError> {
+    let LogsPage { places, next } = session.rpc.api.published().views().ethereum().page(filter, most)?;
+    let (mut logs, mut bytes) = (Vec::with_capacity(places.len()), 0);
+    for of_block in places.chunk_by(|one, other| one.height == other.height) {
+        let height = of_block[0].height;
+        let gone = || RpcError::server(format!("the receipts of block {height} are not held here any more"));
+        let block = session.load(height)?.ok_or_else(gone)?;
+        // The index of the first log of the current receipt.
+        let (mut first, mut counted) = (0, 0);
+        for of_receipt in of_block.chunk_by(|one, other| one.receipt == other.receipt) {
+            let at = of_receipt[0].receipt as usize;
+            first += block.receipts()[counted..at].iter().map(|one| one.logs.len()).sum::<usize>();
+            counted = at;
+            let receipt = &block.receipts()[at];
+            for LogPlace { log, .. } in of_receipt {
+                let of = &receipt.logs[*log as usize];
+                let number = first + *log as usize;
+                bytes += of.data.len();
+                if bytes > DATA_MAX && !logs.is_empty() {
+                    return Ok(LogsFound { logs, next: Some(LogCursor { height, log: number as u32 }) });
                 }
+                logs.push(block.log_json(at, receipt, number, of));
             }
         }
-        Ok(LogsFound { logs, next })
     }
+    Ok(LogsFound { logs, next })
+}
 
-    /// The logs that were asked for.
-    fn answer_logs(&self, asked: &LogsAsked) -> Answer {
-        let LogsFound { logs, next } = self.logs(&asked.filter, asked.most.unwrap_or(LOG_RESULTS_MAX))?;
-        match next.filter(|_| asked.most.is_none()) {
-            None => Ok(logs.into()),
-            Some(next) => Err(too_many(&asked.filter, next)),
-        }
+/// The logs that were asked for.
+fn answer_logs(session: &Session<'_>, asked: &LogsAsked) -> Answer {
+    let LogsFound { logs, next } = find_logs(session, &asked.filter, asked.most.unwrap_or(LOG_RESULTS_MAX))?;
+    match next.filter(|_| asked.most.is_none()) {
+        None => Ok(logs.into()),
+        Some(next) => Err(too_many(&asked.filter, next)),
     }
 }
 
@@ -163,14 +161,14 @@ fn is_number(text: &str) -> bool {
 }
 
 pub(super) fn get_logs(session: &Session, params: &Params) -> Answer {
-    session.answer_logs(&session.logs_asked(params)?)
+    answer_logs(session, &logs_asked(session, params)?)
 }
 
 /// All logs of a filter that heights may have been added to.
 pub(super) fn get_filter_logs(session: &Session, asked: &LogsAsked) -> Answer {
     let mut asked = asked.clone();
     asked.filter.to = asked.to.unwrap_or(session.latest());
-    session.answer_logs(&asked)
+    answer_logs(session, &asked)
 }
 
 /// An unguessable id, from a number that is used once.

@@ -50,7 +50,6 @@ mod txpool;
 mod values;
 mod wire;
 
-pub(crate) use blocks::transaction_at;
 pub use developer::DEVELOPERS;
 pub use methods::openrpc;
 pub use signing::DEVELOPER_KEYS;
@@ -76,8 +75,8 @@ use sockets::{Client, Gate};
 
 use crate::client::AskedBy;
 use crate::door::Visitor;
-use crate::http::{self, Api, Failure, HEAVY_WAITING_OF_ONE};
 use crate::json::EthereumLimitsBody;
+use crate::kit::{Failure, HEAVY_WAITING_OF_ONE, Kit, guard};
 use crate::roles::Role;
 use developer::{Impersonated, find_developers};
 use filters::Filters;
@@ -127,7 +126,7 @@ pub(crate) fn limits(body_bytes: usize) -> EthereumLimitsBody {
 /// The state shared by all requests.
 #[derive(Clone)]
 pub(crate) struct Rpc {
-    api: Api,
+    api: Kit,
     filters: Arc<Filters>,
     /// Accounts for which a developers' chain sends.
     impersonated: Arc<Impersonated>,
@@ -158,7 +157,7 @@ struct Session<'a> {
 
 impl Rpc {
     /// The interface to a node.
-    pub(crate) fn new(api: Api) -> Rpc {
+    pub(crate) fn new(api: Kit) -> Rpc {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let (filters, impersonated) = (Arc::default(), Arc::default());
         Rpc { api, filters, impersonated, light: Gate::new(4 * cores, LIGHT_WAITING_OF_ONE, None) }
@@ -353,7 +352,7 @@ fn weight(value: &Value) -> usize {
 }
 
 /// Both transports, at the root.
-pub(crate) fn router(api: Api) -> Router {
+pub(crate) fn router(api: Kit) -> Router {
     let rpc = Rpc::new(api.clone());
     let limit = api.settings.body_bytes.min(BODY_BYTES_MAX);
     Router::new()
@@ -364,8 +363,8 @@ pub(crate) fn router(api: Api) -> Router {
         })
         .layer(DefaultBodyLimit::max(limit))
         .with_state(rpc)
-        .layer(middleware::from_fn_with_state(api.clone(), http::guard::guard))
-        .layer(middleware::from_fn_with_state(api, http::guard::cors))
+        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(api, guard::cors))
 }
 
 async fn over_http(

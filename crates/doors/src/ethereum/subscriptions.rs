@@ -23,14 +23,13 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::logs::{LogsAsked, LogsFound, id_of};
+use super::logs::{LogsAsked, LogsFound, find_logs, id_of};
 use super::values::data;
 use super::wire::{Answer, Body, Request, RpcError, envelope};
 use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
 use crate::client::AskedBy;
 use crate::door::{DISPLACED, Visitor};
-use crate::http::Failure;
-use crate::http::stream::{LINGER, ended_by};
+use crate::kit::{Failure, LINGER, ended_by};
 use crate::roles::Role;
 use readers::views::CommittedBlock;
 
@@ -366,7 +365,7 @@ fn part_of_block(
             }
             Subscription::Logs(filter) => {
                 let filter = LogFilter { from: height, first_log, to: height, ..filter.clone() };
-                let LogsFound { logs, next } = session.logs(&filter, EVENTS_MAX)?;
+                let LogsFound { logs, next } = find_logs(session, &filter, EVENTS_MAX)?;
                 events.extend(logs.into_iter().map(|log| notification(id, log)));
                 if let Some(next) = next {
                     return Ok((events, Some((at, next.log))));

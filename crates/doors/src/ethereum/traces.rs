@@ -23,7 +23,7 @@ use super::values::{data, quantity};
 use super::wire::{Answer, RpcError, reason};
 use super::{Caller, Rpc, Session, touched, weight};
 use crate::backend::Moment;
-use crate::http::{Api, Failure};
+use crate::kit::{Failure, Kit};
 
 /// Maximum number of traces of one answer.
 const TRACES_MAX: usize = 100;
@@ -205,7 +205,7 @@ impl Session<'_> {
 }
 
 /// The result of an executed transaction, with its output and why it was halted; it is executed again for this.
-pub(crate) fn replay(api: &Api, id: &TransactionId) -> Result<EvmCalled, Failure> {
+pub(crate) fn replay(api: &Kit, id: &TransactionId) -> Result<EvmCalled, Failure> {
     if api.published().views().ethereum().receipt(id).is_none() {
         return Err(Failure::not_found("no such transaction is among those indexed"));
     }

@@ -8,7 +8,7 @@ use sockets::NoTurn;
 
 use super::values::data;
 use crate::backend::{Closed, ReadError};
-use crate::http::Failure;
+use crate::kit::Failure;
 
 /// Maximum number of requests of a batch.
 pub(super) const BATCH_MAX: usize = 1_000;

@@ -8,10 +8,11 @@ use ledger::{AccountSessions, AccountState, EvmRecord, Pair, Place, SessionBudge
 use primitives::{Address, AssetId, Digest, Height, Price, Sequence, slot_sequence};
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
+use super::validators::certificate_of;
 use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 use crate::markets::offer;
 use readers::Sides;
 use readers::views::Views;
@@ -258,7 +259,7 @@ pub(super) async fn account_proof(
     let address: Address = parse("address", &address)?;
     let mut body = api.blocking(move |api| api.account_proof(&address)).await??;
     if asked.certified {
-        body.certificate = Some(api.certified(body.height).await?);
+        body.certificate = Some(certificate_of(&api, body.height).await?);
     }
     Ok(Json(body))
 }

@@ -7,8 +7,10 @@ use readers::candles::Interval;
 use readers::views::CommittedBlock;
 use serde_json::Value;
 
-use super::{Api, Failure};
+use super::Api;
+use super::markets::candles_body;
 use crate::json;
+use crate::kit::Failure;
 
 /// The trades of each market in a batch; of one market, or of all.
 pub(super) fn trades(
@@ -48,7 +50,7 @@ pub(super) fn candle(
 ) -> Option<MarketCandleBody> {
     let sides = api.sides(base, quote).ok()?;
     let traded = readers::sides::volumes(&batch.batch, sides) != (0, 0);
-    let last = traded.then(|| api.candles_body(sides, interval, (None, u64::MAX), 1))?;
+    let last = traded.then(|| candles_body(api, sides, interval, (None, u64::MAX), 1))?;
     let (market, interval) = (last.market, last.interval.to_string());
     let candle = last.candles.into_iter().next()?;
     Some(MarketCandleBody { height: batch.height, market, interval, candle })

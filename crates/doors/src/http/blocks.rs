@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use primitives::{Address, Height, Superblock, Transaction, TransactionId};
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
 use super::{Api, PAGE, Page, parse, proof_bytes};
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 use readers::cache::ProvenReceipts;
 use readers::views::{BatchSummary, BlockSummary, CommittedBlock};
 
@@ -25,21 +25,19 @@ fn no_receipts(height: Height) -> Failure {
     ))
 }
 
-impl Api {
-    /// The receipts of a block.
-    pub(super) fn receipts(&self, height: Height) -> Result<Arc<ProvenReceipts>, Failure> {
-        self.backend.receipts(height)?.ok_or_else(|| no_receipts(height))
-    }
+/// The receipts of a block.
+pub(super) fn receipts(api: &Api, height: Height) -> Result<Arc<ProvenReceipts>, Failure> {
+    api.backend.receipts(height)?.ok_or_else(|| no_receipts(height))
+}
 
-    /// The summary of a block: as published, or rebuilt from the archive.
-    fn summary(&self, body: &Superblock, proven: &ProvenReceipts) -> Result<BlockSummary, Failure> {
-        if let Some(summary) = self.published().views().block(body.height) {
-            return Ok(summary.clone());
-        }
-        let mut summary = CommittedBlock::from_archive(body, proven.receipts.clone(), proven.root).summary;
-        summary.state_root = self.backend.block(body.height + 1)?.map(|next| next.parent_root);
-        Ok(summary)
+/// The summary of a block: as published, or rebuilt from the archive.
+fn summary(api: &Api, body: &Superblock, proven: &ProvenReceipts) -> Result<BlockSummary, Failure> {
+    if let Some(summary) = api.published().views().block(body.height) {
+        return Ok(summary.clone());
     }
+    let mut summary = CommittedBlock::from_archive(body, proven.receipts.clone(), proven.root).summary;
+    summary.state_root = api.backend.block(body.height + 1)?.map(|next| next.parent_root);
+    Ok(summary)
 }
 
 /// The requested blocks: at most `limit` below the height `before`.
@@ -73,8 +71,8 @@ pub(super) async fn block(
 ) -> Answered<json::BlockDetail> {
     api.blocking(move |api| {
         let body = api.backend.block(height)?.ok_or_else(|| no_block(height))?;
-        let proven = api.receipts(height)?;
-        let block = json::block(&api.summary(&body, &proven)?);
+        let proven = receipts(api, height)?;
+        let block = json::block(&summary(api, &body, &proven)?);
         let receipts = &proven.receipts;
         let transactions = body.sub_blocks.iter().flat_map(|sub| &sub.native);
         let (entries, next) = page.of(receipts.outcomes.len());
@@ -103,7 +101,7 @@ pub(super) async fn batch(State(api): State<Api>, Path(height): Path<u64>) -> An
             return Ok(Json(api.symbols.batch(&batch)));
         }
         let body = api.backend.block(height)?.ok_or_else(|| no_block(height))?;
-        let batch = api.receipts(height)?.receipts.batch.clone();
+        let batch = receipts(api, height)?.receipts.batch.clone();
         let summary = BatchSummary { height, time_ms: body.time_ms, batch, report: None };
         Ok(Json(api.symbols.batch(&summary)))
     })
@@ -129,7 +127,7 @@ pub(super) async fn ended(
         let recent = api.published().views().batch(height).cloned();
         match recent {
             Some(batch) => Ok(of(&batch.batch.ended)),
-            None => Ok(of(&api.receipts(height)?.receipts.batch.ended)),
+            None => Ok(of(&receipts(api, height)?.receipts.batch.ended)),
         }
     })
     .await?
@@ -162,7 +160,7 @@ pub(super) async fn block_account(
 ) -> Answered<json::ModifiedBody> {
     let address: Address = parse("address", &address)?;
     api.blocking(move |api| {
-        let proven = api.receipts(height)?;
+        let proven = receipts(api, height)?;
         Ok(Json(json::ModifiedBody {
             height,
             address: address.to_string(),

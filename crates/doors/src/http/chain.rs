@@ -5,11 +5,11 @@ use axum::extract::State;
 use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::AssetId;
 
-use super::failure::Answered;
-use super::rate_limits::most_of_one;
-use super::{Api, HEAVY_WAITING_OF_ONE, stream};
+use super::{Api, stream};
 use crate::book_feed::BOOK_LEVELS;
-use crate::{ethereum, json};
+use crate::json;
+use crate::kit::most_of_one;
+use crate::kit::{Answered, HEAVY_WAITING_OF_ONE};
 
 /// The status of the node.
 #[utoipa::path(get, path = "/v1/status", responses((status = 200, body = json::NodeStatus)))]
@@ -71,7 +71,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         stream_channels: stream::CHANNELS,
         stream_book_levels: BOOK_LEVELS,
         stream_message_bytes: stream::MESSAGE_BYTES,
-        ethereum: outline.contracts.map(|_| ethereum::limits(api.settings.body_bytes)),
+        ethereum: outline.contracts.map(|_| (api.of_ethereum.limits)(api.settings.body_bytes)),
     }))
 }
 

@@ -7,12 +7,15 @@ use primitives::Height;
 use readers::views::{CommittedBlock, Views};
 use serde_json::{Value, json};
 
+use super::Api;
+use super::accounts::OffersPage;
 use super::batch_news::{account_increment, candle, tagged, trades};
 use super::channels::{Channel, name};
+use super::markets::{candles_body, ticker};
 use super::own_orders::{OrdersNews, ToldOrders};
-use super::{Api, Failure, OffersPage};
 use crate::book_feed::BookNews;
 use crate::json::{self, Offers};
+use crate::kit::Failure;
 use crate::unnumbered::Unnumbered;
 
 /// Candles in a snapshot.
@@ -86,7 +89,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
         }
         Channel::Candles(base, quote, interval) => {
             let sides = api.sides(base, quote)?;
-            json!({"candles": api.candles_body(sides, *interval, (None, u64::MAX), CANDLES).candles})
+            json!({"candles": candles_body(api, sides, *interval, (None, u64::MAX), CANDLES).candles})
         }
         Channel::Book(base, quote) => {
             let book = api.books.snapshot(published, &api.symbols, api.sides(base, quote)?);
@@ -94,7 +97,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
             serde_json::to_value(book).expect("plain data")
         }
         Channel::Ticker(base, quote) => {
-            let ticker = api.ticker(base, quote)?;
+            let ticker = ticker(api, base, quote)?;
             progress.height = ticker.height;
             progress.ticker = Some(ticker.clone());
             json!({ "ticker": ticker })
@@ -221,7 +224,7 @@ pub(super) fn increments(
             messages
         }
         Channel::Ticker(base, quote) => {
-            let ticker = api.ticker(base, quote)?;
+            let ticker = ticker(api, base, quote)?;
             let is_news = progress.ticker.as_ref().is_none_or(|told| differs(told, &ticker));
             let messages = is_news.then(|| tagged("ticker", ticker.clone()).into()).into_iter().collect();
             if is_news {

@@ -135,109 +135,107 @@ fn guards(transaction: &Transaction) -> Option<Guarded> {
     Some((body.account, slot_of(body.sequence), stopped))
 }
 
-impl Api {
-    /// Takes what a connection leaves; `checked` counts the signatures that were checked for it since its last
-    /// heartbeat.
-    pub(super) fn hold(&self, logins: &Logins, checked: &mut usize, text: &str) -> Result<Held, Refused> {
-        let refused = |why: String| ("leave_refused", why);
-        let bytes = bytes_of_hex("on_disconnect", text).map_err(|failure| refused(failure.1.message))?;
-        let transaction: Transaction =
-            borsh::from_slice(&bytes).map_err(|error| refused(format!("on_disconnect: not a transaction: {error}")))?;
-        let what = "only a stop of a session key's slot (session_alive with through 0) or a cancel may be left";
-        let guarded = guards(&transaction).ok_or_else(|| refused(what.into()))?;
-        if !logins.has(guarded.0, guarded.1) {
-            let who = match guarded.1 {
-                0 => format!("the key of {}", guarded.0),
-                slot => format!("the session key in slot {slot} of {}", guarded.0),
-            };
-            return Err(("login_required", format!("log in with {who} first, which signed what is left")));
-        }
-        if let Err((code, message)) = self.may_count(&transaction) {
-            return Err(refused(format!("it could not count ({code}): {message}")));
-        }
-        *checked += 1;
-        if *checked > CHECKS {
-            return Err(("too_many_left", format!("at most {CHECKS} a second are left by one connection")));
-        }
-        let network = self.published().views().outline().validators.terms.network;
-        if !transaction.is_signed(&network) {
-            return Err(refused("the signature is wrong".into()));
-        }
-        if self.backend.standing().validator.is_some_and(|validator| validator.follows) {
-            return Err(refused("this node follows and takes no transactions: leave it with a validator".into()));
-        }
-        Ok(self.holders.hold(transaction, guarded))
+/// Takes what a connection leaves; `checked` counts the signatures that were checked for it since its last
+/// heartbeat.
+pub(super) fn hold(api: &Api, logins: &Logins, checked: &mut usize, text: &str) -> Result<Held, Refused> {
+    let refused = |why: String| ("leave_refused", why);
+    let bytes = bytes_of_hex("on_disconnect", text).map_err(|failure| refused(failure.1.message))?;
+    let transaction: Transaction =
+        borsh::from_slice(&bytes).map_err(|error| refused(format!("on_disconnect: not a transaction: {error}")))?;
+    let what = "only a stop of a session key's slot (session_alive with through 0) or a cancel may be left";
+    let guarded = guards(&transaction).ok_or_else(|| refused(what.into()))?;
+    if !logins.has(guarded.0, guarded.1) {
+        let who = match guarded.1 {
+            0 => format!("the key of {}", guarded.0),
+            slot => format!("the session key in slot {slot} of {}", guarded.0),
+        };
+        return Err(("login_required", format!("log in with {who} first, which signed what is left")));
     }
-
-    /// Why what a connection has left is held no more.
-    pub(super) fn let_go(&self, held: &Held) -> Option<Value> {
-        if !self.holders.has(held) {
-            let message = "another connection with this key has left one for this slot";
-            return Some(nothing("taken_over", message));
-        }
-        let (code, message) = self.may_count(&held.transaction).err()?;
-        self.holders.forget(held);
-        Some(nothing(&code, &message))
+    if let Err((code, message)) = may_count(api, &transaction) {
+        return Err(refused(format!("it could not count ({code}): {message}")));
     }
+    *checked += 1;
+    if *checked > CHECKS {
+        return Err(("too_many_left", format!("at most {CHECKS} a second are left by one connection")));
+    }
+    let network = api.published().views().outline().validators.terms.network;
+    if !transaction.is_signed(&network) {
+        return Err(refused("the signature is wrong".into()));
+    }
+    if api.backend.standing().validator.is_some_and(|validator| validator.follows) {
+        return Err(refused("this node follows and takes no transactions: leave it with a validator".into()));
+    }
+    Ok(api.holders.hold(transaction, guarded))
+}
 
-    /// Whether a transaction, if its signature is right, may be in the next block, as far as key and numbers say.
-    fn may_count(&self, transaction: &Transaction) -> Result<(), (Cow<'static, str>, String)> {
-        let Transaction { body, signed_by } = transaction;
-        let refused = |refusal: Refusal| {
-            let ErrorText { code, message } = bodies::refused(refusal);
-            (code, message)
-        };
-        let (chain, network, until_max, height) = {
-            let views = self.published().views();
-            let outline = views.outline();
-            (outline.chain, outline.validators.terms.network, outline.until_max, views.height())
-        };
-        let is_of_network = match signed_by {
-            SignedBy::Key { .. } => true,
-            SignedBy::TypedData { network: named, .. } => *named == network,
-        };
-        if body.chain != chain || !is_of_network {
-            return Err(("other_network".into(), format!("it is not of chain {chain} and network {network}")));
+/// Why what a connection has left is held no more.
+pub(super) fn let_go(api: &Api, held: &Held) -> Option<Value> {
+    if !api.holders.has(held) {
+        let message = "another connection with this key has left one for this slot";
+        return Some(nothing("taken_over", message));
+    }
+    let (code, message) = may_count(api, &held.transaction).err()?;
+    api.holders.forget(held);
+    Some(nothing(&code, &message))
+}
+
+/// Whether a transaction, if its signature is right, may be in the next block, as far as key and numbers say.
+fn may_count(api: &Api, transaction: &Transaction) -> Result<(), (Cow<'static, str>, String)> {
+    let Transaction { body, signed_by } = transaction;
+    let refused = |refusal: Refusal| {
+        let ErrorText { code, message } = bodies::refused(refusal);
+        (code, message)
+    };
+    let (chain, network, until_max, height) = {
+        let views = api.published().views();
+        let outline = views.outline();
+        (outline.chain, outline.validators.terms.network, outline.until_max, views.height())
+    };
+    let is_of_network = match signed_by {
+        SignedBy::Key { .. } => true,
+        SignedBy::TypedData { network: named, .. } => *named == network,
+    };
+    if body.chain != chain || !is_of_network {
+        return Err(("other_network".into(), format!("it is not of chain {chain} and network {network}")));
+    }
+    if body.until <= height {
+        return Err(refused(Refusal::ENDED));
+    }
+    if body.until > height.saturating_add(until_max) {
+        return Err(refused(Refusal::ENDS_TOO_LATE));
+    }
+    let account = api.backend.account(&body.account).account;
+    let account = account.ok_or_else(|| refused(Refusal::UNKNOWN_ACCOUNT))?;
+    match (slot_of(body.sequence), signed_by) {
+        (0, SignedBy::TypedData { .. }) => {}
+        (0, SignedBy::Key { signer, .. }) => {
+            is_key_of(&account.address, account.key.as_ref(), signer).map_err(|why| ("wrong_key".into(), why))?;
         }
-        if body.until <= height {
-            return Err(refused(Refusal::ENDED));
-        }
-        if body.until > height.saturating_add(until_max) {
-            return Err(refused(Refusal::ENDS_TOO_LATE));
-        }
-        let account = self.backend.account(&body.account).account;
-        let account = account.ok_or_else(|| refused(Refusal::UNKNOWN_ACCOUNT))?;
-        match (slot_of(body.sequence), signed_by) {
-            (0, SignedBy::TypedData { .. }) => {}
-            (0, SignedBy::Key { signer, .. }) => {
-                is_key_of(&account.address, account.key.as_ref(), signer).map_err(|why| ("wrong_key".into(), why))?;
-            }
-            (slot, signed_by) => {
-                let record = account.sessions.as_ref().and_then(|sessions| sessions.get(slot));
-                let record = record.filter(|record| !record.is_closed && record.until > height);
-                let record = record.ok_or_else(|| refused(Refusal::SESSION_ENDED))?;
-                if !matches!(signed_by, SignedBy::Key { signer, .. } if *signer == record.key) {
-                    return Err(refused(Refusal::WRONG_SESSION_KEY));
-                }
+        (slot, signed_by) => {
+            let record = account.sessions.as_ref().and_then(|sessions| sessions.get(slot));
+            let record = record.filter(|record| !record.is_closed && record.until > height);
+            let record = record.ok_or_else(|| refused(Refusal::SESSION_ENDED))?;
+            if !matches!(signed_by, SignedBy::Key { signer, .. } if *signer == record.key) {
+                return Err(refused(Refusal::WRONG_SESSION_KEY));
             }
         }
-        account.check(body.sequence).map_err(|error| refused(error.into()))
     }
+    account.check(body.sequence).map_err(|error| refused(error.into()))
+}
 
-    /// Submits what a connection has left that has ended. While there is no room for it, it is tried again.
-    pub(super) async fn submit_left(&self, from: Client, held: Held) {
-        let until = held.transaction.body.until;
-        while self.holders.has(&held) && self.published().views().height() < until {
-            let answer = match self.backend.submit(from, vec![held.transaction.clone()], false) {
-                Ok(receiver) => receiver.await.ok().and_then(|answers| answers.into_iter().next()),
-                Err(Closed::Busy | Closed::OverBudget { .. } | Closed::DiskFull) => Some(Answer::Full),
-                Err(Closed::Stopping | Closed::Follows) => None,
-            };
-            if !matches!(answer, Some(Answer::Full | Answer::OverBudget { .. })) {
-                break;
-            }
-            tokio::time::sleep(RETRY).await;
+/// Submits what a connection has left that has ended. While there is no room for it, it is tried again.
+pub(super) async fn submit_left(api: &Api, from: Client, held: Held) {
+    let until = held.transaction.body.until;
+    while api.holders.has(&held) && api.published().views().height() < until {
+        let answer = match api.backend.submit(from, vec![held.transaction.clone()], false) {
+            Ok(receiver) => receiver.await.ok().and_then(|answers| answers.into_iter().next()),
+            Err(Closed::Busy | Closed::OverBudget { .. } | Closed::DiskFull) => Some(Answer::Full),
+            Err(Closed::Stopping | Closed::Follows) => None,
+        };
+        if !matches!(answer, Some(Answer::Full | Answer::OverBudget { .. })) {
+            break;
         }
-        self.holders.forget(&held);
+        tokio::time::sleep(RETRY).await;
     }
+    api.holders.forget(&held);
 }

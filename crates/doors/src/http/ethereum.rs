@@ -12,14 +12,14 @@ use primitives::{Digest, TransactionId};
 use replica::EthereumReject;
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
+use super::blocks::receipts;
 use super::transactions::decode;
 use super::unsigned::whole;
 use super::{Api, Page, parse, proof_bytes};
 use crate::client::AskedBy;
 use crate::door::Visitor;
-use crate::ethereum::{replay, transaction_at};
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure, transaction_at};
 use readers::views::executed;
 
 /// Maximum bytes of an output in an answer: a revert reason is text for people.
@@ -36,46 +36,44 @@ fn raw(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes.to_vec())
 }
 
-impl Api {
-    /// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
-    async fn submit_ethereum(
-        &self,
-        visitor: &Visitor,
-        transactions: Vec<Vec<u8>>,
-    ) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
-        self.check_intake()?;
-        let client = visitor.client();
-        let taken = self.blocking(move |api| api.backend.submit_ethereum(client, transactions)).await??;
-        if taken.is_new {
-            visitor.visit.recognize();
-        }
-        Ok(taken.answers)
+/// Submits transactions. Whoever sends one that counts has paid, and keeps the connection.
+async fn submit_ethereum(
+    api: &Api,
+    visitor: &Visitor,
+    transactions: Vec<Vec<u8>>,
+) -> Result<Vec<Result<TransactionId, EthereumReject>>, Failure> {
+    api.check_intake()?;
+    let client = visitor.client();
+    let taken = api.blocking(move |api| api.backend.submit_ethereum(client, transactions)).await??;
+    if taken.is_new {
+        visitor.visit.recognize();
     }
+    Ok(taken.answers)
+}
 
-    /// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
-    fn ethereum(&self, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
-        let place = match self.look_up(id, || self.published().views().ethereum().receipt(id)) {
-            None => return Ok(None),
-            Some(None) => {
-                let waiting = self.backend.ethereum_waiting(id);
-                let transaction = waiting.and_then(|(bytes, sender)| json::ethereum_transaction(&bytes, &sender));
-                return Ok(Some(json::EthereumBody { transaction, ..json::ethereum_pending(id) }));
-            }
-            Some(Some(place)) => place,
-        };
-        let proven = self.receipts(place.height)?;
-        let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];
-        let mut body = json::ethereum_committed(place.height, receipt);
-        if let (Some(position), Some(block)) = (receipt.position, self.backend.block(place.height)?) {
-            let found = transaction_at(&block, position);
-            body.transaction = found.and_then(|(_, bytes)| json::ethereum_transaction(bytes, &receipt.sender));
+/// The place of an Ethereum transaction; `None` if it is neither pending nor indexed.
+fn ethereum_body(api: &Api, id: &TransactionId, proof: bool) -> Result<Option<json::EthereumBody>, Failure> {
+    let place = match api.look_up(id, || api.published().views().ethereum().receipt(id)) {
+        None => return Ok(None),
+        Some(None) => {
+            let waiting = api.backend.ethereum_waiting(id);
+            let transaction = waiting.and_then(|(bytes, sender)| json::ethereum_transaction(&bytes, &sender));
+            return Ok(Some(json::EthereumBody { transaction, ..json::ethereum_pending(id) }));
         }
-        if proof {
-            body.receipts_root = Some(proven.root.to_string());
-            body.proof = Some(proof_bytes(&proven.prove_ethereum(id)));
-        }
-        Ok(Some(body))
+        Some(Some(place)) => place,
+    };
+    let proven = receipts(api, place.height)?;
+    let receipt = &proven.receipts.contracts.receipts[place.receipt as usize];
+    let mut body = json::ethereum_committed(place.height, receipt);
+    if let (Some(position), Some(block)) = (receipt.position, api.backend.block(place.height)?) {
+        let found = transaction_at(&block, position);
+        body.transaction = found.and_then(|(_, bytes)| json::ethereum_transaction(bytes, &receipt.sender));
     }
+    if proof {
+        body.receipts_root = Some(proven.root.to_string());
+        body.proof = Some(proof_bytes(&proven.prove_ethereum(id)));
+    }
+    Ok(Some(body))
 }
 
 /// The place of an Ethereum transaction, and its result.
@@ -88,7 +86,7 @@ pub(super) async fn ethereum_receipt(
 ) -> Answered<json::EthereumBody> {
     let id: Digest = parse("hash", &hash)?;
     let (body, dropped) =
-        api.blocking(move |api| (api.ethereum(&id, asked.proof), api.backend.ethereum_dropped(&id))).await?;
+        api.blocking(move |api| (ethereum_body(api, &id, asked.proof), api.backend.ethereum_dropped(&id))).await?;
     let unknown = || match dropped {
         Some(why) => Failure::new(StatusCode::NOT_FOUND, "dropped", format!("the transaction was dropped: {why}")),
         None => Failure::not_found("the transaction is neither pending nor among those indexed"),
@@ -108,7 +106,7 @@ pub(super) async fn ethereum_output(
     let id: Digest = parse("hash", &hash)?;
     let turn = api.heavy.take(client).await?;
     let called = api.blocking(move |api| {
-        let called = replay(api, &id);
+        let called = (api.of_ethereum.replay)(api, &id);
         drop(turn);
         called
     });
@@ -126,7 +124,7 @@ pub(super) async fn ethereum_block(
     Query(page): Query<Page>,
 ) -> Answered<json::EthereumBlockBody> {
     api.blocking(move |api| {
-        let proven = api.receipts(height)?;
+        let proven = receipts(api, height)?;
         let contracts = &proven.receipts.contracts;
         let block = api.backend.block(height)?;
         let parts = |receipt: &EthereumReceipt| {
@@ -164,7 +162,7 @@ pub(super) async fn send_ethereum(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Failure> {
     let transactions = decode(&headers, &whole(body)?, false, raw)?;
-    let id = api.submit_ethereum(&visitor, transactions).await?.pop().ok_or_else(Failure::stopping)??;
+    let id = submit_ethereum(&api, &visitor, transactions).await?.pop().ok_or_else(Failure::stopping)??;
     let body = taken(&api, id).await?;
     let status = if body.receipt.is_none() { StatusCode::ACCEPTED } else { StatusCode::OK };
     Ok((status, Json(body)).into_response())
@@ -189,12 +187,12 @@ pub(super) async fn send_ethereum_batch(
         Ok(id) => json::EthereumResultBody::Taken(Box::new(json::ethereum_pending(&id))),
         Err(reject) => json::EthereumResultBody::Error(ErrorBody { error: Failure::from(reject).1 }),
     };
-    let results = api.submit_ethereum(&visitor, transactions).await?.into_iter().map(result).collect();
+    let results = submit_ethereum(&api, &visitor, transactions).await?.into_iter().map(result).collect();
     Ok(Json(json::EthereumResults { results }))
 }
 
 /// The answer for an accepted transaction: if it was sent before, it may have been executed.
 async fn taken(api: &Api, id: TransactionId) -> Result<json::EthereumBody, Failure> {
-    let found = api.blocking(move |api| api.ethereum(&id, false)).await??;
+    let found = api.blocking(move |api| ethereum_body(api, &id, false)).await??;
     Ok(found.unwrap_or_else(|| json::ethereum_pending(&id)))
 }

@@ -11,11 +11,11 @@ use readers::history::{
 };
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
 use super::{Api, PAGE, number, parse};
 use crate::PlacedOrder;
 use crate::backend::{NoHistory, ReadError};
 use crate::json::{self, ErrorBody, OrderSums, standing};
+use crate::kit::{Answered, Failure};
 
 /// Fills that the answer about one order has at most.
 const FILLS_OF_ORDER: usize = 1_000;

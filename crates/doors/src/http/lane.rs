@@ -5,10 +5,11 @@ use axum::extract::{Path, Query, State};
 use primitives::Digest;
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
+use super::validators::certificate_of;
 use super::{Api, number, parse, proof_bytes};
 use crate::backend::Proved;
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 
 /// The payment lane: lane time, committee, assets and escrow.
 #[utoipa::path(get, path = "/v1/lane",
@@ -75,6 +76,6 @@ pub(super) async fn registrations_proof(
     let (registrations, proof) = proof.ok_or_else(|| Failure::not_found("this chain has no payment lane"))?;
     let registrations = registrations.iter().map(json::lane_registration).collect();
     let (root, proof) = (root.to_string(), proof_bytes(&proof));
-    let certificate = if certified { Some(api.certified(height).await?) } else { None };
+    let certificate = if certified { Some(certificate_of(&api, height).await?) } else { None };
     Ok(Json(json::LaneRegistrationsProofBody { height, root, registrations, proof, certificate }))
 }

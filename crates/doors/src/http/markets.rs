@@ -5,10 +5,10 @@ use axum::extract::{Path, Query, State};
 use primitives::{Height, Price};
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
 use super::{Api, PAGE, parse};
 use crate::backend::OffersRead;
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 use crate::markets::{self, HistoryOfMarket};
 use readers::Sides;
 use readers::candles::{Candle, Interval};
@@ -42,16 +42,14 @@ pub(super) async fn market_ticker(
     State(api): State<Api>,
     Path((base, quote)): Path<(String, String)>,
 ) -> Answered<json::TickerBody> {
-    api.blocking(move |api| api.ticker(&base, &quote)).await?.map(Json)
+    api.blocking(move |api| ticker(api, &base, &quote)).await?.map(Json)
 }
 
-impl Api {
-    /// The ticker of a market.
-    pub(super) fn ticker(&self, base: &str, quote: &str) -> Result<json::TickerBody, Failure> {
-        let sides = self.sides(base, quote)?;
-        let views = self.published().views();
-        Ok(markets::ticker(&views, &self.published().candles(), &self.symbols, sides))
-    }
+/// The ticker of a market.
+pub(super) fn ticker(api: &Api, base: &str, quote: &str) -> Result<json::TickerBody, Failure> {
+    let sides = api.sides(base, quote)?;
+    let views = api.published().views();
+    Ok(markets::ticker(&views, &api.published().candles(), &api.symbols, sides))
 }
 
 /// The requested number of levels or points.
@@ -185,35 +183,33 @@ pub(super) async fn market_candles(
     let interval: Interval = parse("interval", query.interval.as_deref().unwrap_or("1m"))?;
     let times = (query.since_ms, query.before_ms.unwrap_or(u64::MAX));
     let limit = query.limit.unwrap_or(500).min(PAGE);
-    api.blocking(move |api| Json(api.candles_body(sides, interval, times, limit))).await
+    api.blocking(move |api| Json(candles_body(api, sides, interval, times, limit))).await
 }
 
-impl Api {
-    /// The last candles of a market before a time, or the first ones since a time.
-    pub(crate) fn candles_body(
-        &self,
-        sides: Sides,
-        interval: Interval,
-        (since_ms, before_ms): (Option<u64>, u64),
-        limit: usize,
-    ) -> json::CandlesBody {
-        let views = self.published().views();
-        let now_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
-        let known = self.published().candles();
-        let candles = match since_ms {
-            Some(since_ms) => known.since_time(sides, interval, since_ms..before_ms, limit),
-            None => known.of(sides, interval, before_ms, limit),
-        };
-        drop(known);
-        drop(views);
-        let body = |candle: &Candle| {
-            let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;
-            json::candle(candle, is_over, &self.symbols, sides)
-        };
-        json::CandlesBody {
-            market: self.symbols.market(sides.base, sides.quote),
-            interval: interval.name().into(),
-            candles: candles.iter().map(body).collect(),
-        }
+/// The last candles of a market before a time, or the first ones since a time.
+pub(crate) fn candles_body(
+    api: &Api,
+    sides: Sides,
+    interval: Interval,
+    (since_ms, before_ms): (Option<u64>, u64),
+    limit: usize,
+) -> json::CandlesBody {
+    let views = api.published().views();
+    let now_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
+    let known = api.published().candles();
+    let candles = match since_ms {
+        Some(since_ms) => known.since_time(sides, interval, since_ms..before_ms, limit),
+        None => known.of(sides, interval, before_ms, limit),
+    };
+    drop(known);
+    drop(views);
+    let body = |candle: &Candle| {
+        let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;
+        json::candle(candle, is_over, &api.symbols, sides)
+    };
+    json::CandlesBody {
+        market: api.symbols.market(sides.base, sides.quote),
+        interval: interval.name().into(),
+        candles: candles.iter().map(body).collect(),
     }
 }

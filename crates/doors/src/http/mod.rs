@@ -1,31 +1,24 @@
 //! The HTTP interface; `docs/api.md` describes it, `/v1/openapi.json` does so for machines.
 
-use std::any::Any;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::middleware;
+use ledger::contracts::EvmCalled;
 use primitives::{AssetId, TransactionId, to_hex};
 use serde::Deserialize;
-use sockets::{Gate, Shares};
-use tower_http::compression::CompressionLayer;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::backend::Backend;
 use crate::book_feed::BookFeeds;
 use crate::json::{self, ErrorBody};
+use crate::kit::{Failure, Kit, blocking, compression, guard};
 use crate::page;
-use crate::pages::Pages;
-use crate::roles::{Access, Role};
-use crate::settings::Http;
 use parameters::Parameters;
-use readers::Published;
 use readers::Sides;
 
 mod accounts;
@@ -38,8 +31,6 @@ mod channels;
 mod description;
 mod disconnect;
 mod ethereum;
-mod failure;
-pub(crate) mod guard;
 mod history;
 mod lane;
 mod login;
@@ -51,13 +42,12 @@ mod parameters;
 mod pools;
 mod prepare;
 mod probes;
-mod rate_limits;
 mod record_proof;
 #[cfg(test)]
 mod reference;
 mod refused;
 mod shared_news;
-pub(crate) mod stream;
+mod stream;
 mod transactions;
 mod typed_data;
 mod unsigned;
@@ -67,41 +57,42 @@ mod venue_proofs;
 mod venue_words;
 mod venues;
 
-pub(crate) use accounts::OffersPage;
-pub(crate) use failure::Failure;
 pub(crate) use probes::probes;
-use rate_limits::RateLimits;
 
 /// Maximum number of entries in one page of a list.
 const PAGE: usize = 1_000;
 
-/// Maximum number of waiting requests of one address that execute contracts or scan.
-pub(crate) const HEAVY_WAITING_OF_ONE: usize = 256;
-
-/// The state shared by all calls.
+/// The state shared by all calls: what both interfaces have, and what only this one has.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) settings: Arc<Http>,
+    kit: Kit,
     /// Symbols of the assets.
-    pub(crate) symbols: Arc<json::Symbols>,
-    /// What requests share.
-    rates: RateLimits,
-    /// Connections of the stream.
-    pub(crate) streams: Shares,
+    symbols: Arc<json::Symbols>,
     /// Books as they change, for the stream.
-    pub(crate) books: Arc<BookFeeds>,
+    books: Arc<BookFeeds>,
     shared_news: Arc<shared_news::SharedNews>,
-    /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
-    pub(crate) heavy: Arc<Gate>,
-    access: Arc<Access>,
-    /// Which pages may use the doors.
-    pub(crate) pages: Arc<Pages>,
     refused: Arc<refused::Refused>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
-    /// Whether the operator has stopped the intake.
-    drains: Arc<AtomicBool>,
+    /// What Ethereum's interface does for this one.
+    of_ethereum: OfEthereum,
+}
+
+/// What Ethereum's interface does for this one.
+#[derive(Clone, Copy)]
+pub(crate) struct OfEthereum {
+    /// Its limits, with bodies of so many bytes.
+    pub limits: fn(usize) -> json::EthereumLimitsBody,
+    /// The result of an executed transaction, with its output and why it was halted; it is executed again for this.
+    pub replay: fn(&Kit, &TransactionId) -> Result<EvmCalled, Failure>,
+}
+
+impl Deref for Api {
+    type Target = Kit;
+
+    fn deref(&self) -> &Kit {
+        &self.kit
+    }
 }
 
 #[derive(OpenApi)]
@@ -126,78 +117,22 @@ struct Description;
 
 impl Api {
     /// The interface to a node.
-    pub(crate) fn new(backend: Arc<dyn Backend>, settings: Http, access: Access) -> Api {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let symbols = json::Symbols::of(&backend.published().views().outline().assets);
-        let pages = Arc::new(Pages::of(&settings, backend.is_developers()));
+    pub(crate) fn new(kit: Kit, of_ethereum: OfEthereum) -> Api {
+        let symbols = json::Symbols::of(&kit.published().views().outline().assets);
         Api {
-            pages,
+            kit,
             symbols: Arc::new(symbols),
-            rates: RateLimits::new(&settings),
-            streams: Shares::new(settings.stream_connections as u64),
-            heavy: Gate::new(cores, HEAVY_WAITING_OF_ONE, None),
-            settings: Arc::new(settings),
-            access: Arc::new(access),
             books: Arc::default(),
             shared_news: Arc::default(),
             refused: Arc::default(),
             holders: Arc::default(),
-            drains: Arc::default(),
-            backend,
+            of_ethereum,
         }
     }
 
-    /// The same for the address of probes.
-    pub(crate) fn for_probes(&self) -> Api {
-        Api { access: Arc::new(self.access.of_probes()), ..self.clone() }
-    }
-
-    /// The same for another door with the same limits: what one door uses is not available at the other.
-    pub(crate) fn for_ethereum(&self) -> Api {
-        let Api { settings, .. } = self;
-        Api {
-            rates: RateLimits::new(settings),
-            streams: Shares::new(settings.stream_connections as u64),
-            ..self.clone()
-        }
-    }
-
-    /// Whether a request may make calls of a role.
-    pub(crate) fn admits(&self, role: Role, headers: &HeaderMap) -> bool {
-        self.access.admits(role, headers)
-    }
-
-    /// Whether the operator has stopped the intake.
-    pub(crate) fn is_draining(&self) -> bool {
-        self.drains.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn published(&self) -> &Published {
-        self.backend.published()
-    }
-
-    /// The published place of a transaction; `Some(None)` while it is pending, and `None` if it is unknown.
-    pub(crate) fn look_up<T>(&self, id: &TransactionId, find: impl Fn() -> Option<T>) -> Option<Option<T>> {
-        if let Some(found) = find() {
-            return Some(Some(found));
-        }
-        if self.backend.is_pending(id) {
-            return Some(None);
-        }
-        // It may have left the pool and been published meanwhile.
-        find().map(Some)
-    }
-
-    /// Runs a call that may block, off the threads that serve connections. The call is boxed with its answer, so that
-    /// the runtime's task is compiled once and not for each of some sixty calls.
-    pub(crate) async fn blocking<T: Send + 'static>(
-        &self,
-        run: impl FnOnce(&Api) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let api = self.clone();
-        let call: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> = Box::new(move || Box::new(run(&api)));
-        let answer = tokio::task::spawn_blocking(call).await.map_err(|_| Failure::stopping())?;
-        Ok(*answer.downcast().expect("a call answers with the type that it was boxed with"))
+    /// Runs a call that may block, off the threads that serve connections.
+    async fn blocking<T: Send + 'static>(&self, run: impl FnOnce(&Api) -> T + Send + 'static) -> Result<T, Failure> {
+        blocking(self.clone(), run).await
     }
 
     fn asset(&self, symbol: &str) -> Result<AssetId, Failure> {
@@ -307,7 +242,7 @@ pub(crate) fn router(api: Api, beside: Router) -> Router {
     let (openapi, asyncapi) = (served(&document), served(&asyncapi::document(&document)));
     let beside = beside
         .layer(DefaultBodyLimit::max(body_bytes))
-        .layer(middleware::from_fn_with_state(api.clone(), guard::guard));
+        .layer(middleware::from_fn_with_state(api.kit.clone(), guard::guard));
     router
         .route("/v1/openapi.json", axum::routing::get(openapi))
         .route("/v1/asyncapi.json", axum::routing::get(asyncapi))
@@ -319,18 +254,13 @@ pub(crate) fn router(api: Api, beside: Router) -> Router {
         })
         .layer(middleware::from_fn_with_state(parameters, parameters::check))
         .layer(DefaultBodyLimit::max(body_bytes))
-        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
-        .layer(middleware::from_fn_with_state(api.clone(), guard::check_role))
+        .layer(middleware::from_fn_with_state(api.kit.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(api.kit.clone(), guard::check_role))
         .with_state(api.clone())
-        .merge(probes(api.clone()))
+        .merge(probes(api.kit.clone()))
         .merge(beside)
-        .layer(middleware::from_fn_with_state(api, guard::cors))
+        .layer(middleware::from_fn_with_state(api.kit, guard::cors))
         .layer(compression())
-}
-
-/// Compresses answers for clients that accept it: JSON shrinks to a tenth.
-pub(crate) fn compression() -> CompressionLayer {
-    CompressionLayer::new()
 }
 
 /// The requested part of a list.

@@ -1,70 +1,175 @@
-//! Operations that a client asks for: the same bodies as in answers, read with nothing left over.
+//! Operations that a client asks for: the same bodies as in answers, read with nothing left over, for whoever misspells
+//! a field would sign something else.
 
-use api::{
-    MandateBody, OfferPlaceBody, OperationBody, OrderNumberBody, SessionCapBody, VenueMarketTermsBody,
-    VenueOperationBody, VenueOperatorBody,
-};
-use primitives::venue::{KeyScope, Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOperator};
-use primitives::{
-    Amount, ClientId, ExactSide, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, SessionCap,
-    SessionOperation, SessionScope, SessionTerms, Signature, Stake,
-};
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use api::OperationBody;
+use primitives::operations::{AskedAs, FieldKind, FieldList, FieldValue, OperationField};
+use primitives::{ClientId, Life, Operation, Signature};
+use serde_json::{Map, Value as Json};
 
-use super::failure::Failure;
 use super::unsigned::{SIGNATURE, bytes_of_hex};
 use super::{Api, number, parse};
+use crate::kit::Failure;
 
-/// Reads an operation, and refuses fields that it does not have: whoever misspells one would sign something else.
-pub(super) fn operation<'de, D: Deserializer<'de>>(from: D) -> Result<OperationBody, D::Error> {
-    let given = Value::deserialize(from)?;
-    let body: OperationBody = serde_json::from_value(given.clone()).map_err(serde::de::Error::custom)?;
-    let read = serde_json::to_value(&body).map_err(serde::de::Error::custom)?;
-    match surplus(&given, &read, "operation") {
-        Some(place) => Err(serde::de::Error::custom(format!("{place}: there is no such field"))),
-        None => Ok(body),
+/// What is left of a body, and where it stands in it.
+struct Given {
+    place: String,
+    fields: Map<String, Json>,
+}
+
+impl Given {
+    fn of(place: String, value: Json) -> Result<Given, Failure> {
+        match value {
+            Json::Object(fields) => Ok(Given { place, fields }),
+            other => Err(Failure::malformed(format!("{place}: {other} is not an object"))),
+        }
+    }
+
+    /// The place of a field: within the operation itself it is only the field's name.
+    fn inner(&self, name: &str) -> String {
+        self.place.strip_prefix("operation").map_or(name.into(), |rest| format!("{rest}.{name}")[1..].into())
+    }
+
+    /// # Errors
+    /// Something was given that no field has.
+    fn end(&self) -> Result<(), Failure> {
+        match self.fields.keys().next() {
+            Some(name) => Err(Failure::malformed(format!("{}.{name}: there is no such field", self.place))),
+            None => Ok(()),
+        }
     }
 }
 
-/// The place of the first field that was given and not read.
-fn surplus(given: &Value, read: &Value, place: &str) -> Option<String> {
-    match (given, read) {
-        (Value::Object(given), Value::Object(read)) => given.iter().find_map(|(name, value)| {
-            let place = format!("{place}.{name}");
-            read.get(name).map_or_else(|| Some(place.clone()), |read| surplus(value, read, &place))
-        }),
-        (Value::Array(given), Value::Array(read)) => given
-            .iter()
-            .zip(read)
-            .enumerate()
-            .find_map(|(at, (value, read))| surplus(value, read, &format!("{place}[{at}]"))),
+fn text(place: &str, value: Json) -> Result<String, Failure> {
+    match value {
+        Json::String(text) => Ok(text),
+        other => Err(Failure::malformed(format!("{place}: {other} is not text; write \"…\""))),
+    }
+}
+
+fn signature(place: &str, text: &str) -> Result<Signature, Failure> {
+    let bytes = bytes_of_hex(place, text)?;
+    let length = bytes.len();
+    let bytes: [u8; SIGNATURE] = bytes
+        .try_into()
+        .map_err(|_| Failure::malformed(format!("{place}: a signature has {SIGNATURE} bytes, this one {length}")))?;
+    Ok(Signature(bytes))
+}
+
+/// A number of so many bytes.
+fn short(place: &str, bytes: usize, value: &Json) -> Result<FieldValue, Failure> {
+    let most = (1u64 << (8 * bytes)) - 1;
+    let number = value.as_u64().filter(|number| *number <= most);
+    number
+        .map(FieldValue::Number)
+        .ok_or_else(|| Failure::malformed(format!("{place}: {value} is not a whole number from 0 to {most}")))
+}
+
+fn choice(place: &str, texts: &[&'static str], text: &str) -> Result<FieldValue, Failure> {
+    let found = texts.iter().find(|one| **one == text).copied();
+    found.map(FieldValue::Choice).ok_or_else(|| {
+        let all = texts.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ");
+        Failure::malformed(format!("{place}: {text:?} is none of {all}"))
+    })
+}
+
+/// The value of a field that may be missing.
+fn usual(kind: FieldKind) -> Option<FieldValue> {
+    match kind {
+        FieldKind::Life => Some(FieldValue::Life(Life::Rests)),
+        FieldKind::Client => Some(FieldValue::Client(ClientId::NONE)),
+        kind if kind.is_optional() => Some(FieldValue::Number(0)),
         _ => None,
     }
 }
 
-fn units(name: &str, text: &str) -> Result<Amount, Failure> {
-    number(name, text)
-}
+impl Api {
+    /// The operation of a body.
+    pub(super) fn operation(&self, body: &OperationBody) -> Result<Operation, Failure> {
+        let mut fields: Map<String, Json> = body.fields().map(|(name, value)| (name.into(), value.clone())).collect();
+        let row = match fields.remove("type") {
+            Some(Json::String(kind)) if kind == "encoded" => {
+                return encoded(Given { place: "operation".into(), fields });
+            }
+            Some(_) => body.row(),
+            None => return Err(Failure::malformed("operation: missing field `type`")),
+        };
+        let row = row.ok_or_else(|| {
+            let action = body.get("action").map_or(String::new(), |action| format!(", action {action}"));
+            Failure::malformed(format!("operation: unknown variant `{}`{action}", body.text("type")))
+        })?;
+        row.action.and_then(|_| fields.remove("action"));
+        match row.asked {
+            AskedAs::Fields => {}
+            AskedAs::Bytes { what, .. } => return Err(as_bytes(what)),
+            AskedAs::Never => {
+                let why = "operation: a validator's node posts its presence by itself, signed by the validator's key";
+                return Err(Failure::malformed(why));
+            }
+        }
+        let values = self.given_values(row.fields, Given { place: "operation".into(), fields })?;
+        Operation::of_values(row, &values).map_err(|error| Failure::malformed(format!("operation: {error}")))
+    }
 
-fn on_pool(operation: PoolOperation) -> Operation {
-    Operation::Pool(Box::new(operation))
-}
+    fn given_values(&self, fields: &[OperationField], mut given: Given) -> Result<Vec<FieldValue>, Failure> {
+        let values = fields.iter().map(|field| {
+            let missing = || Failure::malformed(format!("{}: missing field `{}`", given.place, field.name));
+            match given.fields.remove(field.name) {
+                Some(value) if !value.is_null() => self.given_value(given.inner(field.name), field.kind, value),
+                _ => usual(field.kind).ok_or_else(missing),
+            }
+        });
+        let values: Vec<FieldValue> = values.collect::<Result<_, Failure>>()?;
+        given.end()?;
+        Ok(values)
+    }
 
-fn exact_side(text: &str) -> Result<ExactSide, Failure> {
-    [ExactSide::Buy, ExactSide::Sell]
-        .into_iter()
-        .find(|side| side.name() == text)
-        .ok_or_else(|| Failure::malformed(format!("side: {text:?} is neither \"buy\" nor \"sell\"")))
-}
+    fn given_value(&self, place: String, kind: FieldKind, value: Json) -> Result<FieldValue, Failure> {
+        Ok(match kind {
+            FieldKind::Short(bytes) => short(&place, bytes, &value)?,
+            FieldKind::Long if value.is_u64() => FieldValue::Number(value.as_u64().unwrap_or_default()),
+            FieldKind::List(list) => self.given_list(place, list, value)?,
+            FieldKind::Group(fields) => {
+                FieldValue::Group(self.given_values(fields, Given::of(format!("operation.{place}"), value)?)?)
+            }
+            kind => self.given_text(&place, kind, text(&place, value)?)?,
+        })
+    }
 
-fn signature(name: &str, text: &str) -> Result<Signature, Failure> {
-    let bytes = bytes_of_hex(name, text)?;
-    let length = bytes.len();
-    let bytes: [u8; SIGNATURE] = bytes
-        .try_into()
-        .map_err(|_| Failure::malformed(format!("{name}: a signature has {SIGNATURE} bytes, this one {length}")))?;
-    Ok(Signature(bytes))
+    fn given_text(&self, place: &str, kind: FieldKind, text: String) -> Result<FieldValue, Failure> {
+        Ok(match kind {
+            FieldKind::Address => FieldValue::Address(parse(place, &text)?),
+            FieldKind::Key => FieldValue::Key(parse(place, &text)?),
+            FieldKind::Signature => FieldValue::Signature(signature(place, &text)?),
+            FieldKind::Asset => FieldValue::Asset(self.asset(&text)?),
+            FieldKind::Units | FieldKind::Long => FieldValue::Number(number(place, &text)?),
+            FieldKind::Price => FieldValue::Price(parse(place, &text)?),
+            FieldKind::Life => FieldValue::Life(parse(place, &text)?),
+            FieldKind::Client => FieldValue::Client(parse(place, &text)?),
+            FieldKind::Choice(texts) => choice(place, texts, &text)?,
+            FieldKind::Bytes => FieldValue::Bytes(bytes_of_hex(place, &text)?),
+            FieldKind::Text => FieldValue::Text(text),
+            FieldKind::Short(_) | FieldKind::List(_) | FieldKind::Group(_) | FieldKind::Whole | FieldKind::Digest => {
+                unreachable!("no field that is asked for as text has the kind of {place}")
+            }
+        })
+    }
+
+    fn given_list(&self, place: String, list: &FieldList, value: Json) -> Result<FieldValue, Failure> {
+        let Json::Array(entries) = value else {
+            return Err(Failure::malformed(format!("{place}: {value} is not a list")));
+        };
+        let entry = |(at, entry): (usize, Json)| {
+            self.given_values(list.fields, Given::of(format!("operation.{place}[{at}]"), entry)?)
+        };
+        let mut entries = entries.into_iter().enumerate().map(entry).collect::<Result<Vec<_>, Failure>>()?;
+        if list.is_sorted {
+            entries.sort_by_key(|entry| match entry[..] {
+                [FieldValue::Asset(asset), ..] => asset.0,
+                _ => 0,
+            });
+        }
+        Ok(FieldValue::List(entries))
+    }
 }
 
 fn as_bytes(what: &str) -> Failure {
@@ -73,181 +178,10 @@ fn as_bytes(what: &str) -> Failure {
     ))
 }
 
-fn operator(name: &str, body: &VenueOperatorBody) -> Result<VenueOperator, Failure> {
-    let account = parse(&format!("{name}.account"), &body.account)?;
-    Ok(VenueOperator { account, report_key: parse(&format!("{name}.report_key"), &body.report_key)? })
-}
-
-impl Api {
-    /// The operation of a body.
-    pub(super) fn operation(&self, body: OperationBody) -> Result<Operation, Failure> {
-        let asset = |symbol: &str| self.asset(symbol);
-        let amount = |text: &str| units("amount", text);
-        Ok(match body {
-            OperationBody::CreateAccount { account, key } => {
-                Operation::CreateAccount { account: parse("account", &account)?, key: parse("key", &key)? }
-            }
-            OperationBody::CreateOffer { sell, buy, amount: text, limit, life, client } => {
-                let (sell, buy, amount) = (asset(&sell)?, asset(&buy)?, amount(&text)?);
-                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
-                let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
-                Operation::CreateOffer { sell, buy, amount, limit, life, client }
-            }
-            OperationBody::Cancel { offers } => {
-                let place = |(at, body): (usize, &OfferPlaceBody)| self.offer_place(at, body);
-                Operation::Cancel(offers.iter().enumerate().map(place).collect::<Result<_, Failure>>()?)
-            }
-            OperationBody::Replace { sell, buy, old_limit, offer, remains, amount: text, limit, life, client } => {
-                let old_limit = parse("old_limit", &old_limit)?;
-                let (sell, buy, offer) = (asset(&sell)?, asset(&buy)?, number("offer", &offer)?);
-                let old = OfferPlace { sell, buy, limit: old_limit, offer };
-                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
-                let (remains, amount) = (units("remains", &remains)?, amount(&text)?);
-                let (limit, life) = (parse("limit", &limit)?, parse("life", &life)?);
-                Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client }))
-            }
-            OperationBody::Exact { sell, buy, side, units: text, bound, client } => {
-                let (sell, buy, side) = (asset(&sell)?, asset(&buy)?, exact_side(&side)?);
-                let client = client.map_or(Ok(ClientId::NONE), |client| parse("client", &client))?;
-                let (units, bound) = (units("units", &text)?, units("bound", &bound)?);
-                Operation::Exact { sell, buy, side, units, bound, client }
-            }
-            OperationBody::Pay { to, asset: of, amount: text } => {
-                Operation::Pay { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
-            }
-            OperationBody::Issue { to, asset: of, amount: text } => {
-                Operation::Issue { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
-            }
-            OperationBody::Burn { asset: of, amount: text } => {
-                Operation::Burn { asset: asset(&of)?, amount: amount(&text)? }
-            }
-            OperationBody::Stake { units: text, key, address, possession } => {
-                let (units, possession) = (units("units", &text)?, signature("possession", &possession)?);
-                Operation::Stake(Box::new(Stake { units, key: parse("key", &key)?, address, possession }))
-            }
-            OperationBody::Unstake { units: text } => Operation::Unstake { units: units("units", &text)? },
-            OperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
-            OperationBody::Present { .. } => {
-                let why = "operation: a validator's node posts its presence by itself, signed by the validator's key";
-                return Err(Failure::malformed(why));
-            }
-            OperationBody::Withdraw { to, asset: of, amount: text } => {
-                Operation::Withdraw { to: parse("to", &to)?, asset: asset(&of)?, amount: amount(&text)? }
-            }
-            OperationBody::OpenPool { a, b, class, x, y } => {
-                let pool = PoolKey { a: asset(&a)?, b: asset(&b)?, class };
-                on_pool(PoolOperation::Open { pool, x: units("x", &x)?, y: units("y", &y)? })
-            }
-            OperationBody::Provide { a, b, class, shares, most_a, most_b } => {
-                let (pool, shares) = (PoolKey { a: asset(&a)?, b: asset(&b)?, class }, units("shares", &shares)?);
-                let (most_a, most_b) = (units("most_a", &most_a)?, units("most_b", &most_b)?);
-                on_pool(PoolOperation::Provide { pool, shares, most_a, most_b })
-            }
-            OperationBody::Leave { a, b, class, shares, least_a, least_b } => {
-                let (pool, shares) = (PoolKey { a: asset(&a)?, b: asset(&b)?, class }, units("shares", &shares)?);
-                let (least_a, least_b) = (units("least_a", &least_a)?, units("least_b", &least_b)?);
-                on_pool(PoolOperation::Leave { pool, shares, least_a, least_b })
-            }
-            OperationBody::AuthorizeSession { slot, key, scope, ends, alive, caps, possession } => {
-                let scopes = [SessionScope::Cancel, SessionScope::Trade];
-                let scope = scopes
-                    .into_iter()
-                    .find(|one| one.name() == scope)
-                    .ok_or_else(|| Failure::malformed(format!("scope: {scope:?} is neither `cancel` nor `trade`")))?;
-                let cap = |of: &SessionCapBody| {
-                    Ok(SessionCap { asset: asset(&of.asset)?, units: units("caps.units", &of.units)? })
-                };
-                let mut caps: Vec<SessionCap> = caps.iter().map(cap).collect::<Result<_, Failure>>()?;
-                caps.sort();
-                let (until, alive) = (number("ends", &ends)?, number("alive", &alive)?);
-                let terms = SessionTerms { slot, key: parse("key", &key)?, scope, until, alive, caps: caps.into() };
-                let possession = signature("possession", &possession)?;
-                Operation::Session(Box::new(SessionOperation::Authorize { terms, possession }))
-            }
-            OperationBody::RevokeSession { slot } => Operation::Session(Box::new(SessionOperation::Revoke { slot })),
-            OperationBody::SessionAlive { slot, through } => {
-                let through = number("through", &through)?;
-                Operation::Session(Box::new(SessionOperation::Alive { slot, through }))
-            }
-            OperationBody::Venue(at_venue) => Operation::Venue(Box::new(self.venue_operation(at_venue)?)),
-            OperationBody::Lane { post } => Operation::Lane(bytes_of_hex("post", &post)?.into()),
-            OperationBody::Encoded { bytes } => borsh::from_slice(&bytes_of_hex("bytes", &bytes)?)
-                .map_err(|error| Failure::malformed(format!("bytes: not an operation: {error}")))?,
-        })
-    }
-
-    fn offer_place(&self, at: usize, body: &OfferPlaceBody) -> Result<OfferPlace, Failure> {
-        let OfferPlaceBody { sell, buy, limit, offer } = body;
-        Ok(OfferPlace {
-            sell: self.asset(sell)?,
-            buy: self.asset(buy)?,
-            limit: parse(&format!("offers[{at}].limit"), limit)?,
-            offer: number(&format!("offers[{at}].offer"), offer)?,
-        })
-    }
-
-    fn venue_operation(&self, body: VenueOperationBody) -> Result<VenueOperation, Failure> {
-        let sum = |text: &str| units("units", text);
-        Ok(match body {
-            VenueOperationBody::Open { venue, operator: by, fee_cap_ppm, bond } => {
-                let (operator, bond) = (operator("operator", &by)?, units("bond", &bond)?);
-                VenueOperation::Open { venue, operator, fee_cap_ppm, bond }
-            }
-            VenueOperationBody::List { venue, market, terms } => {
-                VenueOperation::List { venue, market, terms: self.market_terms(&terms)? }
-            }
-            VenueOperationBody::Fence { venue, incarnation } => VenueOperation::Fence { venue, incarnation },
-            VenueOperationBody::ChangeOperator { venue, from, to } => {
-                VenueOperation::ChangeOperator { venue, from: operator("from", &from)?, to: operator("to", &to)? }
-            }
-            VenueOperationBody::Bond { venue, units } => VenueOperation::Bond { venue, units: sum(&units)? },
-            VenueOperationBody::Unbond { venue, units } => VenueOperation::Unbond { venue, units: sum(&units)? },
-            VenueOperationBody::Deposit { venue, asset, units } => {
-                VenueOperation::Deposit { venue, asset: self.asset(&asset)?, units: sum(&units)? }
-            }
-            VenueOperationBody::Collect { venue, asset, units } => {
-                VenueOperation::Collect { venue, asset: self.asset(&asset)?, units: sum(&units)? }
-            }
-            VenueOperationBody::Authorize { venue, key, mandate, possession } => {
-                let (key, mandate) = (parse("key", &key)?, self.mandate(&mandate)?);
-                VenueOperation::Authorize { venue, key, mandate, possession: signature("possession", &possession)? }
-            }
-            VenueOperationBody::Revoke { venue, key } => VenueOperation::Revoke { venue, key: parse("key", &key)? },
-            VenueOperationBody::RaiseFloor { venue, key, floor } => {
-                let OrderNumberBody { incarnation, day, reference } = floor;
-                let floor = OrderNumber { incarnation, day, reference };
-                VenueOperation::RaiseFloor { venue, key: parse("key", &key)?, floor }
-            }
-            VenueOperationBody::Settle { .. } => return Err(as_bytes("a settle")),
-            VenueOperationBody::Accuse { .. } => return Err(as_bytes("an accusation")),
-            VenueOperationBody::Claim { .. } => return Err(as_bytes("a claim")),
-        })
-    }
-
-    fn market_terms(&self, body: &VenueMarketTermsBody) -> Result<MarketTerms, Failure> {
-        Ok(MarketTerms {
-            base: self.asset(&body.base)?,
-            quote: self.asset(&body.quote)?,
-            lot_units: units("terms.lot_units", &body.lot_units)?,
-            tick_units: units("terms.tick_units", &body.tick_units)?,
-            lots_max: body.lots_max,
-            fee_cap_ppm: body.fee_cap_ppm,
-            penalty: units("terms.penalty", &body.penalty)?,
-        })
-    }
-
-    fn mandate(&self, body: &MandateBody) -> Result<Mandate, Failure> {
-        let scope = KeyScope::ALL.into_iter().find(|scope| scope.name() == body.scope).ok_or_else(|| {
-            Failure::malformed(format!("mandate.scope: {:?} is none of venue, batch, cancel", body.scope))
-        })?;
-        let markets = body.markets.iter().map(|of| MarketMandate {
-            market: of.market,
-            tick_min: of.tick_min,
-            tick_max: of.tick_max,
-        });
-        let cap = |of: &api::MandateCapBody| Ok((self.asset(&of.asset)?, units("mandate.caps.units", &of.units)?));
-        let mut caps: Vec<_> = body.caps.iter().map(cap).collect::<Result<_, Failure>>()?;
-        caps.sort_by_key(|(asset, _)| *asset);
-        Ok(Mandate { scope, markets: markets.collect(), caps })
-    }
+/// Any operation, as bytes.
+fn encoded(mut given: Given) -> Result<Operation, Failure> {
+    let bytes = given.fields.remove("bytes").ok_or_else(|| Failure::malformed("operation: missing field `bytes`"))?;
+    given.end()?;
+    borsh::from_slice(&bytes_of_hex("bytes", &text("bytes", bytes)?)?)
+        .map_err(|error| Failure::malformed(format!("bytes: not an operation: {error}")))
 }

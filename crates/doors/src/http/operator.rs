@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 
 use super::Api;
-use super::failure::Answered;
 use crate::json::{self, ErrorBody};
+use crate::kit::Answered;
 
 /// The status of this node's doors.
 #[utoipa::path(get, path = "/v1/operator/doors", security(("operator" = [])),

@@ -10,7 +10,8 @@ use primitives::{Address, Height, Sequence};
 use readers::history::{FillRow, HistoryPart, HistoryPlace, HistoryRange, HistorySpan};
 use readers::views::CommittedBlock;
 
-use super::{Api, Failure};
+use super::Api;
+use crate::kit::Failure;
 
 /// Orders, and fills, of a snapshot.
 const SNAPSHOT: usize = 100;

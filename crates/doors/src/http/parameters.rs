@@ -12,8 +12,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
-use super::failure::Failure;
 use super::number;
+use crate::kit::Failure;
 
 /// The parameters of every described call, by method and path.
 pub(super) struct Parameters(HashMap<(String, String), Vec<Parameter>>);

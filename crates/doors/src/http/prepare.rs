@@ -9,11 +9,12 @@ use primitives::{
     SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction, WalletSignature, to_hex,
 };
 
-use super::failure::{Answered, Failure};
-use super::typed_data::{Wanted, described};
+use super::pools::sleep_in_words;
+use super::typed_data::{Wanted, described, wanted_body};
 use super::unsigned::{SIGNATURE, unsigned, whole};
 use super::{Api, parse, venue_words};
 use crate::json::{ErrorBody, PreparedBody, Symbols};
+use crate::kit::{Answered, Failure};
 
 /// The form of a body.
 const FORM: &str =
@@ -30,8 +31,8 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         .map_err(|error| Failure::malformed(format!("the body is not JSON such as {FORM}: {error}")))?;
     api.blocking(move |api| {
         let key: Option<PublicKey> = asked.key.as_deref().map(|key| parse("key", key)).transpose()?;
-        let (body, network) = api.wanted_body(asked, key.as_ref())?;
-        let sleeps = api.sleep_in_words(&body.operation);
+        let (body, network) = wanted_body(api, asked, key.as_ref())?;
+        let sleeps = sleep_in_words(api, &body.operation);
         let views = api.published().views();
         let mut says = in_words(&body, views.outline().fee, &api.symbols);
         says.extend(sleeps.map(|sleeps| format!(" {sleeps}")));

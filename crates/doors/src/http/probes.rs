@@ -7,28 +7,26 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use super::Api;
-use super::failure::Failure;
-use super::guard::check_role;
-use crate::pages::check_pages;
+use crate::kit::guard::check_role;
+use crate::kit::{Failure, Kit, check_pages};
 use replica::ValidatorStatus;
 
 /// `/healthz`, `/readyz` and `/metrics`.
-pub(crate) fn probes(api: Api) -> Router {
+pub(crate) fn probes(kit: Kit) -> Router {
     Router::new()
         .route("/healthz", get(async || "alive\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
-        .layer(middleware::from_fn_with_state(api.clone(), check_role))
-        .layer(middleware::from_fn_with_state(api.pages.clone(), check_pages))
-        .with_state(api)
+        .layer(middleware::from_fn_with_state(kit.clone(), check_role))
+        .layer(middleware::from_fn_with_state(kit.pages.clone(), check_pages))
+        .with_state(kit)
 }
 
-async fn ready(State(api): State<Api>) -> Response {
-    if api.is_draining() {
+async fn ready(State(kit): State<Kit>) -> Response {
+    if kit.is_draining() {
         return Failure::draining().into_response();
     }
-    match api.blocking(|api| api.backend.standing()).await {
+    match kit.blocking(|kit| kit.backend.standing()).await {
         Ok(standing) if standing.disk_is_full => Failure::disk_full().into_response(),
         Ok(standing) if standing.is_ready => match standing.validator.as_ref().and_then(unready) {
             Some((code, message)) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, message).into_response(),
@@ -56,7 +54,7 @@ fn unready(status: &ValidatorStatus) -> Option<(&'static str, String)> {
     (!status.is_caught_up()).then(|| ("catching_up", message()))
 }
 
-async fn metrics(State(api): State<Api>) -> Response {
-    let text = api.backend.metrics().encode();
+async fn metrics(State(kit): State<Kit>) -> Response {
+    let text = kit.backend.metrics().encode();
     ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
 }

@@ -5,10 +5,11 @@ use axum::Json;
 use borsh::BorshSerialize;
 
 use super::accounts::AskedProof;
-use super::failure::{Answered, Failure};
+use super::validators::certificate_of;
 use super::{Api, proof_bytes};
 use crate::backend::Proved;
 use crate::json;
+use crate::kit::{Answered, Failure};
 
 /// The answer of a proof; `exists` says whether its record does.
 pub(super) fn record_body<P: BorshSerialize>(proved: &Proved<P>, exists: bool) -> json::RecordProofBody {
@@ -16,16 +17,14 @@ pub(super) fn record_body<P: BorshSerialize>(proved: &Proved<P>, exists: bool) -
     json::RecordProofBody { height, root, exists, proof, certificate: None }
 }
 
-impl Api {
-    pub(super) async fn record_proof(
-        &self,
-        asked: &AskedProof,
-        prove: impl FnOnce(&Api) -> Result<json::RecordProofBody, Failure> + Send + 'static,
-    ) -> Answered<json::RecordProofBody> {
-        let mut body = self.blocking(prove).await??;
-        if asked.certified {
-            body.certificate = Some(self.certified(body.height).await?);
-        }
-        Ok(Json(body))
+pub(super) async fn proved_record(
+    api: &Api,
+    asked: &AskedProof,
+    prove: impl FnOnce(&Api) -> Result<json::RecordProofBody, Failure> + Send + 'static,
+) -> Answered<json::RecordProofBody> {
+    let mut body = api.blocking(prove).await??;
+    if asked.certified {
+        body.certificate = Some(certificate_of(api, body.height).await?);
     }
+    Ok(Json(body))
 }

@@ -17,12 +17,13 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::Api;
 use super::channel_news::{Progress, Saying, Told, increments, increments_made, resumed, snapshot};
 use super::channels::{Channel, name, parse};
-use super::disconnect::{Held, SILENCE, nothing};
+use super::disconnect::{Held, SILENCE, hold, let_go, nothing, submit_left};
 use super::login::{Login, Logins};
-use super::{Api, Failure};
 use crate::door::{DISPLACED, Visitor};
+use crate::kit::{Failure, LINGER, ended_by};
 use crate::roles::Role;
 use readers::views::CommittedBlock;
 
@@ -38,9 +39,6 @@ const REQUEST: &str = concat!(
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A reader that cannot be written to for this long is disconnected.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection stays open after a message that is too long: its rest is not read, and to close at once would
-/// destroy the reason on its way to the client.
-pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// A client's request.
 #[derive(Deserialize)]
@@ -101,20 +99,6 @@ struct Connection<'a> {
     sequence: u64,
 }
 
-/// The close code and the reason for a client whose message cannot be read; `None` if its connection is broken.
-/// Messages have at most `limit` bytes.
-pub(crate) fn ended_by(error: axum::Error, limit: usize) -> Option<(u16, Cow<'static, str>)> {
-    match *error.into_inner().downcast::<tungstenite::Error>().ok()? {
-        tungstenite::Error::Capacity(_) => {
-            let reason = format!("a message has at most {limit} bytes, see /v1/limits: send shorter ones");
-            Some((close_code::SIZE, reason.into()))
-        }
-        tungstenite::Error::Utf8(_) => Some((close_code::INVALID, "a text message is UTF-8".into())),
-        tungstenite::Error::Protocol(_) => Some((close_code::PROTOCOL, "not the WebSocket protocol".into())),
-        _ => None,
-    }
-}
-
 async fn serve(api: &Api, visitor: &Visitor, headers: &HeaderMap, socket: WebSocket) {
     let (sink, source) = socket.split();
     let mut connection = Connection {
@@ -133,7 +117,7 @@ async fn serve(api: &Api, visitor: &Visitor, headers: &HeaderMap, socket: WebSoc
     let held = connection.held.take();
     let submitted = async {
         if let Some(held) = held {
-            api.submit_left(visitor.client(), held).await;
+            submit_left(api, visitor.client(), held).await;
         }
     };
     let told = async {
@@ -240,7 +224,7 @@ impl Connection<'_> {
             self.held = Some(held);
             return Err("silent: what was left for a disconnect is submitted");
         }
-        match self.api.let_go(&held) {
+        match let_go(self.api, &held) {
             Some(gone) => self.send(gone).await,
             None => {
                 self.held = Some(held);
@@ -252,7 +236,7 @@ impl Connection<'_> {
     /// Holds a transaction for the end of the connection, in the place of the one before.
     async fn leave(&mut self, visitor: &Visitor, text: &str) -> Delivered {
         let held = match self.may_submit {
-            true => self.api.hold(&self.logins, &mut self.checked, text),
+            true => hold(self.api, &self.logins, &mut self.checked, text),
             false => Err(("forbidden", "the token of this connection may not submit transactions".into())),
         };
         match held {

@@ -13,13 +13,15 @@ use primitives::{Address, Amount, AssetId, Body, Digest, Height, Transaction, Tr
 use serde::Deserialize;
 use sockets::NoTurn;
 
-use super::failure::{Answered, Failure};
+use super::blocks::receipts;
 use super::unsigned::{bytes_of_hex, whole, with_signature};
+use super::validators::certificate_of;
 use super::{Api, parse, proof_bytes};
 use crate::PlacedOrder;
 use crate::backend::{Answer, Awaited};
 use crate::door::Visitor;
 use crate::json::{self, ErrorBody, ErrorText};
+use crate::kit::{Answered, Failure};
 
 /// How long a call with `wait=committed` waits before it answers that the transaction is pending.
 const WAIT: Duration = Duration::from_secs(30);
@@ -86,7 +88,7 @@ pub(super) async fn transaction(
     let certified = asked.certified;
     let mut body = api.blocking(move |api| api.transaction_body(id, asked.proof)).await??;
     if let Some(height) = body.height.filter(|_| certified) {
-        body.certificate = Some(api.certified(height).await?);
+        body.certificate = Some(certificate_of(&api, height).await?);
     }
     Ok(Json(body))
 }
@@ -106,7 +108,7 @@ impl Api {
             body.operation = Some(self.symbols.operation(&transaction.operation));
         }
         if with_proof {
-            let proven = self.receipts(found.height)?;
+            let proven = receipts(self, found.height)?;
             body.receipts_root = Some(proven.root.to_string());
             body.proof = Some(proof_bytes(&proven.prove(&id)));
         }

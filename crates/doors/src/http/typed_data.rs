@@ -9,11 +9,10 @@ use primitives::{
 };
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
-use super::operations::operation;
 use super::unsigned::{SIGNATURE, unsigned, whole};
 use super::{Api, number, parse};
 use crate::json::{self, ErrorBody, OperationBody, TypedDataBody};
+use crate::kit::{Answered, Failure};
 
 /// The form of a body.
 const FORM: &str = r#"{"account":"0x…","operation":{"type":"pay","to":"0x…","asset":"EUR","amount":"1250"}}"#;
@@ -29,7 +28,6 @@ pub(super) struct Wanted {
     sequence: Option<Number>,
     /// The last height at which it may count.
     until: Option<Number>,
-    #[serde(deserialize_with = "operation")]
     operation: OperationBody,
 }
 
@@ -50,36 +48,34 @@ impl Number {
     }
 }
 
-impl Api {
-    /// The body of a transaction, with the account's next number and the usual end where none are given; and the
-    /// identity of the network.
-    pub(super) fn wanted_body(
-        &self,
-        wanted: Wanted,
-        key: Option<&PublicKey>,
-    ) -> Result<(Body, primitives::Digest), Failure> {
-        let account: Address = parse("account", &wanted.account)?;
-        let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
-        let sequence = sequence.unwrap_or_else(|| self.next_sequence(&account, key));
-        let operation = self.operation(wanted.operation)?;
-        let views = self.published().views();
-        let (chain, network) = (views.outline().chain, views.outline().validators.terms.network);
-        let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
-        let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
-        Ok((Body { chain, account, sequence, until, operation }, network))
-    }
+/// The body of a transaction, with the account's next number and the usual end where none are given; and the
+/// identity of the network.
+pub(super) fn wanted_body(
+    api: &Api,
+    wanted: Wanted,
+    key: Option<&PublicKey>,
+) -> Result<(Body, primitives::Digest), Failure> {
+    let account: Address = parse("account", &wanted.account)?;
+    let sequence = wanted.sequence.map(|asked| asked.read("sequence")).transpose()?;
+    let sequence = sequence.unwrap_or_else(|| next_sequence(api, &account, key));
+    let operation = api.operation(&wanted.operation)?;
+    let views = api.published().views();
+    let (chain, network) = (views.outline().chain, views.outline().validators.terms.network);
+    let until = wanted.until.map(|asked| asked.read("until")).transpose()?;
+    let until = until.unwrap_or_else(|| views.height().saturating_add(UNTIL_USUAL));
+    Ok((Body { chain, account, sequence, until, operation }, network))
+}
 
-    /// The next number of an account, or of its session key if this is one.
-    fn next_sequence(&self, account: &Address, key: Option<&PublicKey>) -> u64 {
-        let state = self.backend.account(account).account;
-        let sessions = state.as_ref().and_then(|state| state.sessions.as_ref());
-        let session = key.and_then(|key| sessions?.records.iter().find(|record| record.key == *key));
-        let (slot, highest) = match (session, &state) {
-            (Some(session), _) => (session.slot, slot_sequence(session.slot, session.window.highest())),
-            (None, state) => (0, state.as_ref().map_or(0, |state| state.window.highest())),
-        };
-        highest.max(self.backend.pending_sequence(account, slot)).saturating_add(1)
-    }
+/// The next number of an account, or of its session key if this is one.
+fn next_sequence(api: &Api, account: &Address, key: Option<&PublicKey>) -> u64 {
+    let state = api.backend.account(account).account;
+    let sessions = state.as_ref().and_then(|state| state.sessions.as_ref());
+    let session = key.and_then(|key| sessions?.records.iter().find(|record| record.key == *key));
+    let (slot, highest) = match (session, &state) {
+        (Some(session), _) => (session.slot, slot_sequence(session.slot, session.window.highest())),
+        (None, state) => (0, state.as_ref().map_or(0, |state| state.window.highest())),
+    };
+    highest.max(api.backend.pending_sequence(account, slot)).saturating_add(1)
 }
 
 /// The typed data in the form of `eth_signTypedData_v4`, and the transaction up to its signature.
@@ -110,7 +106,7 @@ pub(super) async fn typed_data(State(api): State<Api>, body: Result<Bytes, Bytes
         return Err(Failure::malformed(told));
     }
     api.blocking(move |api| {
-        let (body, network) = api.wanted_body(wanted, None)?;
+        let (body, network) = wanted_body(api, wanted, None)?;
         Ok(Json(described(&body, network)))
     })
     .await?

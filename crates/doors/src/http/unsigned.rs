@@ -4,7 +4,7 @@ use axum::body::Bytes;
 use axum::http::StatusCode;
 use primitives::{Transaction, WalletSignature, to_hex};
 
-use super::failure::Failure;
+use crate::kit::Failure;
 
 /// Bytes of a signature, the last of a transaction.
 pub(super) const SIGNATURE: usize = 64;

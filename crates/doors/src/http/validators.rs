@@ -8,10 +8,10 @@ use primitives::{Height, to_hex};
 use serde::Deserialize;
 use tokio::time::{Instant, timeout};
 
-use super::failure::{Answered, Failure};
 use super::{Api, proof_bytes};
 use crate::backend::{CertifiedOutcome, HandoverPage, Proved};
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 
 /// How long an answer waits for the certificate of its block.
 const CERTIFICATE_PATIENCE: Duration = Duration::from_secs(20);
@@ -22,45 +22,41 @@ const CERTIFICATE_LOOK: Duration = Duration::from_millis(100);
 #[utoipa::path(get, path = "/v1/blocks/{height}/certificate", params(("height" = u64, Path)),
     responses((status = 200, body = json::CertificateBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn certificate(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::CertificateBody> {
-    let found = api.certificate(height).await?;
+    let found = find_certificate(&api, height).await?;
     let none = || format!("no certificate of block {height} yet; a solo node has none at all");
     found.map(Json).ok_or_else(|| Failure::not_found(none()))
 }
 
-impl Api {
-    async fn certificate(&self, height: Height) -> Result<Option<json::CertificateBody>, Failure> {
-        let found = self.blocking(move |api| api.backend.certificate(height)).await??;
-        Ok(found.map(|CertifiedOutcome { state_root, receipts_root, certificate }| json::CertificateBody {
-            height,
-            state_root: state_root.to_string(),
-            receipts_root: receipts_root.to_string(),
-            signers: certificate.signatures.iter().map(|(index, _)| *index).collect(),
-            certificate: proof_bytes(&certificate),
-        }))
-    }
+async fn find_certificate(api: &Api, height: Height) -> Result<Option<json::CertificateBody>, Failure> {
+    let found = api.blocking(move |api| api.backend.certificate(height)).await??;
+    Ok(found.map(|CertifiedOutcome { state_root, receipts_root, certificate }| json::CertificateBody {
+        height,
+        state_root: state_root.to_string(),
+        receipts_root: receipts_root.to_string(),
+        signers: certificate.signatures.iter().map(|(index, _)| *index).collect(),
+        certificate: proof_bytes(&certificate),
+    }))
+}
 
-    /// The certificate of a block, which comes a few blocks after it; waits for them.
-    pub(super) async fn certified(&self, height: Height) -> Result<json::CertificateBody, Failure> {
-        if height == 0 {
-            return Err(Failure::not_certified("no block is made yet: ask again later"));
+/// The certificate of a block, which comes a few blocks after it; waits for them.
+pub(super) async fn certificate_of(api: &Api, height: Height) -> Result<json::CertificateBody, Failure> {
+    if height == 0 {
+        return Err(Failure::not_certified("no block is made yet: ask again later"));
+    }
+    let mut blocks = api.published().subscribe();
+    let until = Instant::now() + CERTIFICATE_PATIENCE;
+    loop {
+        if let Some(certificate) = find_certificate(api, height).await? {
+            return Ok(certificate);
         }
-        let mut blocks = self.published().subscribe();
-        let until = Instant::now() + CERTIFICATE_PATIENCE;
-        loop {
-            if let Some(certificate) = self.certificate(height).await? {
-                return Ok(certificate);
-            }
-            if self.blocking(|api| api.backend.standing().validator).await?.is_none() {
-                return Err(Failure::not_found(
-                    "this is a solo node, or it has just started: nobody certifies its blocks",
-                ));
-            }
-            // The certificate of a decided height may be stored a moment after the block.
-            drop(timeout(CERTIFICATE_LOOK, blocks.recv()).await);
-            if Instant::now() >= until {
-                let message = format!("no quorum has certified block {height} yet: ask again; /v1/validator says why");
-                return Err(Failure::not_certified(message));
-            }
+        if api.blocking(|api| api.backend.standing().validator).await?.is_none() {
+            return Err(Failure::not_found("this is a solo node, or it has just started: nobody certifies its blocks"));
+        }
+        // The certificate of a decided height may be stored a moment after the block.
+        drop(timeout(CERTIFICATE_LOOK, blocks.recv()).await);
+        if Instant::now() >= until {
+            let message = format!("no quorum has certified block {height} yet: ask again; /v1/validator says why");
+            return Err(Failure::not_certified(message));
         }
     }
 }

@@ -8,9 +8,12 @@ use primitives::venue::VenueId;
 use serde::Deserialize;
 
 use super::accounts::AskedProof;
-use super::failure::{Answered, Failure};
+use super::blocks::receipts;
+use super::validators::certificate_of;
+use super::venues::read_venues;
 use super::{Api, Page, proof_bytes};
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 
 /// Maximum number of settles in an answer, each of which is read from the receipts of its block.
 const SETTLES: usize = 20;
@@ -40,7 +43,7 @@ pub(super) async fn venue_settles(
     Query(asked): Query<AskedSettles>,
 ) -> Answered<json::VenueSettlesBody> {
     api.blocking(move |api| {
-        let present = super::venues::record(&api.venues()?.venues, venue)?.incarnation;
+        let present = super::venues::record(&read_venues(api)?.venues, venue)?.incarnation;
         let incarnation = asked.incarnation.unwrap_or(present);
         let limit = asked.limit.unwrap_or(SETTLES).clamp(1, SETTLES);
         let heights: Vec<(u64, Height)> =
@@ -51,7 +54,7 @@ pub(super) async fn venue_settles(
                 next = Some(from.to_string());
                 break;
             }
-            let settle = json::settled(api.settle_at(height, venue, incarnation)?.1.as_ref().ok_or_else(gone)?);
+            let settle = json::settled(settle_at(api, height, venue, incarnation)?.1.as_ref().ok_or_else(gone)?);
             fills += settle.fills.len();
             settles.push(json::SettledAtBody { height, settle });
         }
@@ -64,19 +67,17 @@ fn gone() -> Failure {
     Failure::not_found("this node has no such settle any more; ask another node")
 }
 
-impl Api {
-    /// The receipts of a block, and the settle of an incarnation in them.
-    fn settle_at(
-        &self,
-        height: Height,
-        venue: VenueId,
-        incarnation: u32,
-    ) -> Result<(std::sync::Arc<readers::cache::ProvenReceipts>, Option<SettledFills>), Failure> {
-        let proven = self.receipts(height)?;
-        let is_asked = |of: &&SettledFills| (of.venue, of.incarnation) == (venue, incarnation);
-        let settled = proven.receipts.venues.iter().find(is_asked).cloned();
-        Ok((proven, settled))
-    }
+/// The receipts of a block, and the settle of an incarnation in them.
+fn settle_at(
+    api: &Api,
+    height: Height,
+    venue: VenueId,
+    incarnation: u32,
+) -> Result<(std::sync::Arc<readers::cache::ProvenReceipts>, Option<SettledFills>), Failure> {
+    let proven = receipts(api, height)?;
+    let is_asked = |of: &&SettledFills| (of.venue, of.incarnation) == (venue, incarnation);
+    let settled = proven.receipts.venues.iter().find(is_asked).cloned();
+    Ok((proven, settled))
 }
 
 /// The settles of venues that counted in a block, with the verdicts of all fills and a proof that needs only the
@@ -91,7 +92,7 @@ pub(super) async fn block_settles(
 ) -> Answered<json::BlockSettlesBody> {
     let mut body = api
         .blocking(move |api| {
-            let proven = api.receipts(height)?;
+            let proven = receipts(api, height)?;
             Ok::<_, Failure>(json::BlockSettlesBody {
                 height,
                 receipts_root: proven.root.to_string(),
@@ -102,7 +103,7 @@ pub(super) async fn block_settles(
         })
         .await??;
     if asked.certified {
-        body.certificate = Some(api.certified(height).await?);
+        body.certificate = Some(certificate_of(&api, height).await?);
     }
     Ok(Json(body))
 }
@@ -118,35 +119,33 @@ pub(super) async fn fill_proof(
     Path((venue, incarnation, index)): Path<(u32, u32, u64)>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::FillProofBody> {
-    let mut body = api.blocking(move |api| api.prove_fill(venue, incarnation, index)).await??;
+    let mut body = api.blocking(move |api| prove_fill(api, venue, incarnation, index)).await??;
     if asked.certified {
-        body.certificate = Some(api.certified(body.height).await?);
+        body.certificate = Some(certificate_of(&api, body.height).await?);
     }
     Ok(Json(body))
 }
 
-impl Api {
-    fn prove_fill(&self, venue: VenueId, incarnation: u32, index: u64) -> Result<json::FillProofBody, Failure> {
-        super::venues::record(&self.venues()?.venues, venue)?;
-        let found = self.published().views().venues().settle_with(venue, incarnation, index);
-        let (from, height) = found.ok_or_else(|| {
-            Failure::not_found(format!(
-                "this node knows no settle with fill {index} of incarnation {incarnation} of venue {venue}: it is not \
-                 settled yet, or its block is no longer kept"
-            ))
-        })?;
-        let (proven, settled) = self.settle_at(height, venue, incarnation)?;
-        let settled = settled.ok_or_else(gone)?;
-        let at = usize::try_from(index - from).unwrap_or(usize::MAX);
-        let fill = settled.leaves.get(at).zip(settled.verdicts.get(at)).ok_or_else(gone)?;
-        Ok(json::FillProofBody {
-            height,
-            receipts_root: proven.root.to_string(),
-            fill: json::settled_fill(index, fill.0, fill.1),
-            proof: proof_bytes(&proven.prove_settles()),
-            certificate: None,
-        })
-    }
+fn prove_fill(api: &Api, venue: VenueId, incarnation: u32, index: u64) -> Result<json::FillProofBody, Failure> {
+    super::venues::record(&read_venues(api)?.venues, venue)?;
+    let found = api.published().views().venues().settle_with(venue, incarnation, index);
+    let (from, height) = found.ok_or_else(|| {
+        Failure::not_found(format!(
+            "this node knows no settle with fill {index} of incarnation {incarnation} of venue {venue}: it is not \
+             settled yet, or its block is no longer kept"
+        ))
+    })?;
+    let (proven, settled) = settle_at(api, height, venue, incarnation)?;
+    let settled = settled.ok_or_else(gone)?;
+    let at = usize::try_from(index - from).unwrap_or(usize::MAX);
+    let fill = settled.leaves.get(at).zip(settled.verdicts.get(at)).ok_or_else(gone)?;
+    Ok(json::FillProofBody {
+        height,
+        receipts_root: proven.root.to_string(),
+        fill: json::settled_fill(index, fill.0, fill.1),
+        proof: proof_bytes(&proven.prove_settles()),
+        certificate: None,
+    })
 }
 
 /// The requested ended incarnations.
@@ -168,7 +167,7 @@ pub(super) async fn incarnations(
     Query(asked): Query<AskedEnded>,
 ) -> Answered<json::IncarnationsBody> {
     api.blocking(move |api| {
-        super::venues::record(&api.venues()?.venues, venue)?;
+        super::venues::record(&read_venues(api)?.venues, venue)?;
         let limit = asked.limit.unwrap_or(Page::ENTRIES).clamp(1, super::PAGE);
         let all = api.published().views().venues().ended_from(venue, asked.cursor.unwrap_or(0), limit + 1);
         let next = all.get(limit).map(|ended| ended.incarnation.to_string());

@@ -5,19 +5,17 @@ use ledger::VenueRecordId;
 use primitives::PublicKey;
 
 use super::accounts::AskedProof;
-use super::failure::Answered;
-use super::record_proof::record_body;
+use super::record_proof::{proved_record, record_body};
 use super::{Api, parse};
 use crate::json::{self, ErrorBody};
+use crate::kit::Answered;
 
-impl Api {
-    async fn venue_proof(&self, id: VenueRecordId, asked: &AskedProof) -> Answered<json::RecordProofBody> {
-        let prove = move |api: &Api| {
-            let proved = api.backend.prove_venue(&id)?.ok_or_else(super::venues::no_venues)?;
-            Ok(record_body(&proved, proved.proof.record.is_some()))
-        };
-        self.record_proof(asked, prove).await
-    }
+async fn prove_venue_record(api: &Api, id: VenueRecordId, asked: &AskedProof) -> Answered<json::RecordProofBody> {
+    let prove = move |api: &Api| {
+        let proved = api.backend.prove_venue(&id)?.ok_or_else(super::venues::no_venues)?;
+        Ok(record_body(&proved, proved.proof.record.is_some()))
+    };
+    proved_record(api, asked, prove).await
 }
 
 /// A venue, or its absence, with its proof.
@@ -29,7 +27,7 @@ pub(super) async fn venue_proof(
     Path(venue): Path<u32>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
-    api.venue_proof(VenueRecordId::Venue(venue), &asked).await
+    prove_venue_record(&api, VenueRecordId::Venue(venue), &asked).await
 }
 
 /// A market of a venue, or its absence, with its proof.
@@ -41,7 +39,7 @@ pub(super) async fn market_proof(
     Path((venue, market)): Path<(u32, u32)>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
-    api.venue_proof(VenueRecordId::Market(venue, market), &asked).await
+    prove_venue_record(&api, VenueRecordId::Market(venue, market), &asked).await
 }
 
 /// A deposit, or its absence, with its proof.
@@ -56,7 +54,7 @@ pub(super) async fn deposit_proof(
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
     let id = (venue, parse("address", &address)?, api.asset(&asset)?);
-    api.venue_proof(VenueRecordId::Deposit(id), &asked).await
+    prove_venue_record(&api, VenueRecordId::Deposit(id), &asked).await
 }
 
 /// A trading key, or its absence, with its proof.
@@ -69,7 +67,7 @@ pub(super) async fn key_proof(
     Path((venue, key)): Path<(u32, String)>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
-    api.venue_proof(VenueRecordId::Key((venue, parse("key", &key)?)), &asked).await
+    prove_venue_record(&api, VenueRecordId::Key((venue, parse("key", &key)?)), &asked).await
 }
 
 /// What is filled of an order, or that nothing is, with its proof.
@@ -84,7 +82,7 @@ pub(super) async fn filled_proof(
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
     let key: PublicKey = parse("key", &key)?;
-    api.venue_proof(VenueRecordId::Filled((venue, incarnation, key, day, reference)), &asked).await
+    prove_venue_record(&api, VenueRecordId::Filled((venue, incarnation, key, day, reference)), &asked).await
 }
 
 /// A claimed fill of an ended incarnation, or its absence, with its proof.
@@ -97,5 +95,5 @@ pub(super) async fn claim_proof(
     Path(claimed): Path<(u32, u32, u64)>,
     Query(asked): Query<AskedProof>,
 ) -> Answered<json::RecordProofBody> {
-    api.venue_proof(VenueRecordId::Claimed(claimed), &asked).await
+    prove_venue_record(&api, VenueRecordId::Claimed(claimed), &asked).await
 }

@@ -7,16 +7,14 @@ use primitives::venue::{OrderNumber, VenueId};
 use primitives::{Address, AssetId, PublicKey};
 use serde::Deserialize;
 
-use super::failure::{Answered, Failure};
 use super::{Api, PAGE, Page, parse};
 use crate::backend::VenuesRead;
 use crate::json::{self, ErrorBody};
+use crate::kit::{Answered, Failure};
 
-impl Api {
-    /// The venues as they are now.
-    pub(super) fn venues(&self) -> Result<VenuesRead, Failure> {
-        self.backend.venues().ok_or_else(no_venues)
-    }
+/// The venues as they are now.
+pub(super) fn read_venues(api: &Api) -> Result<VenuesRead, Failure> {
+    api.backend.venues().ok_or_else(no_venues)
 }
 
 pub(super) fn no_venues() -> Failure {
@@ -53,7 +51,7 @@ pub(super) struct Numbered {
     responses((status = 200, body = json::VenuesBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn venues(State(api): State<Api>, Query(page): Query<Numbered>) -> Answered<json::VenuesBody> {
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         let from = page.cursor.unwrap_or(0);
         let (rows, next) = page_of(venues.iter().filter(|(venue, _)| *venue >= from), page.limit);
         Ok(Json(json::VenuesBody {
@@ -73,7 +71,7 @@ pub(super) async fn venues(State(api): State<Api>, Query(page): Query<Numbered>)
     responses((status = 200, body = json::VenueAtBody), (status = 404, body = ErrorBody)))]
 pub(super) async fn venue(State(api): State<Api>, Path(number): Path<u32>) -> Answered<json::VenueAtBody> {
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         Ok(Json(json::VenueAtBody { height, venue: json::venue(number, record(&venues, number)?) }))
     })
     .await?
@@ -90,7 +88,7 @@ pub(super) async fn venue_markets(
     Query(page): Query<Numbered>,
 ) -> Answered<json::VenueMarketsBody> {
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         record(&venues, number)?;
         let (rows, next) = page_of(venues.markets_from(number, page.cursor.unwrap_or(0)), page.limit);
         let market = |(market, terms)| json::VenueMarketBody { market, terms: api.symbols.venue_market_terms(terms) };
@@ -123,35 +121,32 @@ pub(super) async fn venue_deposits(
     Query(asked): Query<AskedDeposits>,
 ) -> Answered<json::VenueDepositsBody> {
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         record(&venues, number)?;
-        let from = asked.cursor.as_deref().map(|cursor| api.deposit_place(cursor)).transpose()?;
+        let from = asked.cursor.as_deref().map(|cursor| deposit_place(api, cursor)).transpose()?;
         let from = from.unwrap_or((Address([0; 20]), AssetId(0)));
         let (rows, next) = page_of(venues.deposits_from(number, from), asked.limit);
         let next = next.map(|((_, account, asset), _)| format!("{account}:{}", api.symbols.get(*asset)));
-        Ok(Json(api.deposits(height, &venues, &rows, next)))
+        Ok(Json(deposits(api, height, &venues, &rows, next)))
     })
     .await?
 }
 
-impl Api {
-    fn deposit_place(&self, cursor: &str) -> Result<(Address, AssetId), Failure> {
-        let malformed =
-            || Failure::malformed(format!("cursor: {cursor:?} is not an account and a symbol, as in 0x…:EUR"));
-        let (account, symbol) = cursor.split_once(':').ok_or_else(malformed)?;
-        Ok((parse("cursor", account)?, self.asset(symbol)?))
-    }
+fn deposit_place(api: &Api, cursor: &str) -> Result<(Address, AssetId), Failure> {
+    let malformed = || Failure::malformed(format!("cursor: {cursor:?} is not an account and a symbol, as in 0x…:EUR"));
+    let (account, symbol) = cursor.split_once(':').ok_or_else(malformed)?;
+    Ok((parse("cursor", account)?, api.asset(symbol)?))
+}
 
-    fn deposits(
-        &self,
-        height: u64,
-        venues: &Venues,
-        rows: &[(&DepositId, &VenueDeposit)],
-        next: Option<String>,
-    ) -> json::VenueDepositsBody {
-        let deposit = |(id, deposit): &(&DepositId, &VenueDeposit)| self.symbols.venue_deposit(id, deposit, venues);
-        json::VenueDepositsBody { height, deposits: rows.iter().map(deposit).collect(), more: next.is_some(), next }
-    }
+fn deposits(
+    api: &Api,
+    height: u64,
+    venues: &Venues,
+    rows: &[(&DepositId, &VenueDeposit)],
+    next: Option<String>,
+) -> json::VenueDepositsBody {
+    let deposit = |(id, deposit): &(&DepositId, &VenueDeposit)| api.symbols.venue_deposit(id, deposit, venues);
+    json::VenueDepositsBody { height, deposits: rows.iter().map(deposit).collect(), more: next.is_some(), next }
 }
 
 /// The deposits of an account at all venues.
@@ -168,9 +163,9 @@ pub(super) async fn account_deposits(
 ) -> Answered<json::VenueDepositsBody> {
     let account: Address = parse("address", &address)?;
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         let (rows, next) = page.rows(venues.deposits_of(account));
-        Ok(Json(api.deposits(height, &venues, &rows, next)))
+        Ok(Json(deposits(api, height, &venues, &rows, next)))
     })
     .await?
 }
@@ -190,7 +185,7 @@ pub(super) async fn account_keys(
     let account: Address = parse("address", &address)?;
     api.blocking(move |api| {
         let (ids, next) = page.rows(api.published().views().venues().keys_of(&account));
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         let key = |id: &(VenueId, PublicKey)| Some(api.symbols.trading_key(id, venues.key(id.0, &id.1)?, &venues));
         let keys = ids.iter().filter_map(key).collect();
         Ok(Json(json::TradingKeysBody { height, keys, more: next.is_some(), next }))
@@ -208,7 +203,7 @@ pub(super) async fn trading_key(
 ) -> Answered<json::TradingKeyAtBody> {
     let public: PublicKey = parse("key", &key)?;
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         record(&venues, number)?;
         let none = || Failure::not_found(format!("venue {number} has no key {public}: no account has authorised it"));
         let found = venues.key(number, &public).ok_or_else(none)?;
@@ -239,7 +234,7 @@ pub(super) async fn filled_orders(
 ) -> Answered<json::FilledOrdersBody> {
     let public: PublicKey = parse("key", &key)?;
     api.blocking(move |api| {
-        let VenuesRead { height, venues } = api.venues()?;
+        let VenuesRead { height, venues } = read_venues(api)?;
         let incarnation = record(&venues, number)?.incarnation;
         let (day, reference) = asked.cursor.as_deref().map(order_place).transpose()?.unwrap_or((0, 0));
         let first = OrderNumber { incarnation, day, reference };

@@ -35,7 +35,7 @@ pub(crate) struct OrderSums {
 
 impl OrderSums {
     pub(crate) fn of(row: &OrderRow, changes: Vec<(HistoryPlace, OfferChange)>, is_whole: bool) -> OrderSums {
-        if let Outcome::Exact(exact) = &row.outcome {
+        if let Some(exact) = row.outcome.exact() {
             let (sold, bought, returned) = (exact.sold, Some(exact.bought.into()), exact.returned);
             return OrderSums { changes, sold, bought, returned };
         }
@@ -86,8 +86,10 @@ pub fn standing(
         }
         Outcome::Offered(met) => met,
         Outcome::Replaced(replaced) => &replaced.met,
-        Outcome::Exact(exact) => return at("ended", Some(exact.why.name()), 0, place.height),
-        _ => return at("void", Some("superseded"), 0, place.height),
+        other => match other.exact() {
+            Some(exact) => return at("ended", Some(exact.why.name()), 0, place.height),
+            None => return at("void", Some("superseded"), 0, place.height),
+        },
     };
     match newest.filter(|(change, _)| change.height >= place.height) {
         Some((change, OfferChange::Ended { why, .. })) => at("ended", Some(why.name()), 0, change.height),

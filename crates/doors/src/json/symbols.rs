@@ -9,7 +9,7 @@ use readers::views::BatchSummary;
 /// Ended offers that a batch shows: a mass end is half a million of them.
 const ENDED_SHOWN: usize = 100;
 
-/// Exact orders that a batch shows.
+/// How many orders for exact amounts a batch shows.
 const EXACTS_SHOWN: usize = 100;
 
 /// Symbols and decimals by number, for writing JSON.

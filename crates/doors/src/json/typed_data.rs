@@ -1,6 +1,6 @@
 //! Typed data in the form of `eth_signTypedData_v4`.
 
-use primitives::{Digest, TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
+use primitives::{Digest, TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedValue};
 use serde_json::{Map, Value, json};
 
 /// The input of `eth_signTypedData_v4`, for a chain and a network.
@@ -9,7 +9,7 @@ pub fn typed_data(data: &TypedData, chain: u64, network: &Digest) -> Value {
     let mut types = Map::new();
     types.insert("EIP712Domain".into(), fields(domain));
     types.insert(data.primary.into(), fields(data.fields.iter().map(|(name, value)| (*name, value.kind()))));
-    data.lists().for_each(|list| drop(types.insert(list.structure.into(), fields(list.fields.iter().copied()))));
+    data.lists().for_each(|list| drop(types.insert(list.of.structure.into(), fields(list.fields()))));
     let message: Map<String, Value> = data.fields.iter().map(|(name, value)| ((*name).into(), shown(value))).collect();
     json!({
         "types": types,
@@ -29,12 +29,12 @@ fn fields<'a>(all: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
 }
 
 fn shown(value: &TypedValue) -> Value {
-    let TypedValue::List(TypedList { fields, entries, .. }) = value else { return value.text().into() };
+    let TypedValue::List(list) = value else { return value.text().into() };
     let entry = |values: &Vec<TypedValue>| -> Value {
-        let named = fields.iter().zip(values).map(|((name, _), value)| ((*name).into(), shown(value)));
+        let named = list.fields().zip(values).map(|((name, _), value)| ((*name).into(), shown(value)));
         Value::Object(named.collect())
     };
-    entries.iter().map(entry).collect()
+    list.entries.iter().map(entry).collect()
 }
 
 /// The number of a chain as wallets expect it: a JSON number, and text where a double would change it.

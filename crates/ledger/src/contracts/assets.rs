@@ -26,10 +26,11 @@ use revm::primitives::{Address, B256, U256, keccak256};
 use secp256k1::ecdsa::{RecoverableSignature, RecoveryId};
 use secp256k1::{Message, SECP256K1};
 
-use super::call::{Arguments, Call, CallFault, Called, is_reserved, number, plain_address, text, word};
+use super::call::{Arguments, Call, CallFault, Called, number, plain_address, text, word};
 use super::evm_state::{Access, EvmState};
 use super::slots::GAS_ASSET;
 use super::tokens::TokenFacts;
+use crate::places::contracts::reserved::is_reserved;
 
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;

@@ -8,9 +8,9 @@ use revm::primitives::{Address, B256, Bytes, Log, LogData, U256};
 
 use super::evm_state::{Access, EvmState, Waits};
 use super::frame::EvmFrameContext;
-use super::offer_words::OFFERS;
 use super::slots::GAS_ASSET;
-use super::tokens::{balance_slot, token_address, token_at};
+use super::tokens::balance_slot;
+use crate::places::contracts::reserved::token_address;
 
 /// Gas of a call on top of its reads and writes.
 const BASE_GAS: u64 = 400;
@@ -30,11 +30,6 @@ const CREATE_GAS: u64 = 20_000;
 const LOG_GAS: u64 = 375;
 /// Gas of a byte of a log.
 const LOG_BYTE_GAS: u64 = 8;
-
-/// Whether an address is that of a token or of the offers: no one has its key, and no contract is created there.
-pub fn is_reserved(address: &primitives::Address) -> bool {
-    token_at(address).is_some() || *address == OFFERS
-}
 
 /// Converts an address of the ledger to one of the interpreter.
 pub(super) fn evm_address(address: &primitives::Address) -> Address {

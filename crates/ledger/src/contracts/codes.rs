@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use revm::primitives::{B256, Bytes};
 
-use super::evm_state::{EvmCode, evm_code};
+use crate::places::contracts::{EvmCode, evm_code};
 
 /// The most codes of which a thread has copies.
 const KEPT_CODES: usize = 256;

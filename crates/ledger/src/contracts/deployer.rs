@@ -6,9 +6,8 @@ use primitives::{Address, Digest};
 use proofs::EvmRecord;
 use revm::primitives::{hex, keccak256};
 
-use super::evm_state::evm_code;
-use super::state::Contracts;
 use crate::places::accounts::Accounts;
+use crate::places::contracts::{Contracts, evm_code};
 
 /// Its address, that of its keyless creation.
 pub const CREATE2_DEPLOYER: Address = Address([

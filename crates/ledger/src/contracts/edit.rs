@@ -93,7 +93,7 @@ impl DeveloperEdit {
         Some(edit)
     }
 
-    pub(super) fn account(&self) -> Option<&Address> {
+    pub(crate) fn account(&self) -> Option<&Address> {
         match self {
             DeveloperEdit::Balance { account, .. }
             | DeveloperEdit::Nonce { account, .. }

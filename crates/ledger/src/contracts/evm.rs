@@ -18,11 +18,12 @@ use super::call::evm_address;
 use super::evm_state::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, EvmState, Waits};
 use super::frame::Reader;
 use super::machine::{Machine, Parts, machine, taken_apart};
-use super::offer_words::{OFFERS, locked_gas_units};
+use super::offer_words::locked_gas_units;
 use super::outcome::{EvmExecution, EvmOutcome, skip_of};
 use super::slots::GAS_ASSET;
 use super::tokens::TokenFacts;
 use super::transfer::transfer;
+use crate::places::contracts::reserved::OFFERS;
 
 /// Ethereum's handler, but the reward is recorded and not paid.
 struct Rewardless<'a, S, A> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use primitives::{Amount, AssetId, Height};
 use proofs::{Pair, Place};
 use revm::database_interface::DBErrorMarker;
-use revm::primitives::{Address, B256, Bytes, KECCAK_EMPTY, U256};
+use revm::primitives::{Address, B256, KECCAK_EMPTY, U256};
 use stm::Blocked;
 
 pub use revm::context::BlockEnv;
@@ -14,10 +14,10 @@ pub use revm::context::CfgEnv;
 pub use revm::context::TxEnv;
 pub use revm::primitives::hardfork::SpecId;
 pub use revm::state::AccountInfo;
-pub use revm::state::Bytecode as EvmCode;
 
 use super::offer_words::BookFacts;
 use super::tokens::TokenFacts;
+use crate::places::contracts::EvmCode;
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
 /// which is a separate state. A ledger has only space 0.
@@ -129,9 +129,4 @@ pub(super) struct Waits(#[from] pub Blocked);
 impl DBErrorMarker for Waits {}
 
 /// The hash of no code.
-pub(super) const NO_CODE: B256 = KECCAK_EMPTY;
-
-/// Code from its bytes: a contract, or the address of the contract that an account delegates to.
-pub fn evm_code(bytes: Bytes) -> EvmCode {
-    EvmCode::new_raw_checked(bytes.clone()).unwrap_or_else(|_| EvmCode::new_legacy(bytes))
-}
+pub(crate) const NO_CODE: B256 = KECCAK_EMPTY;

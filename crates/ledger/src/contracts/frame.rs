@@ -5,7 +5,8 @@ use revm::database_interface::Database;
 use revm::primitives::{Address, B256, U256};
 
 use super::codes::CODES;
-use super::evm_state::{Access, AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmPlace, EvmState, TxEnv, Waits};
+use super::evm_state::{Access, AccountInfo, BlockEnv, CfgEnv, EvmContent, EvmPlace, EvmState, TxEnv, Waits};
+use crate::places::contracts::EvmCode;
 
 pub(super) type EvmFrameContext<'a, S, A> =
     Context<&'a BlockEnv, &'a TxEnv, &'a CfgEnv, Reader<'a, S, A>, Journal<Reader<'a, S, A>>, (), LocalContext>;

@@ -23,14 +23,15 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Price};
 use proofs::{Batch, EndedOffer, Pair, Place, SlotKey, slot_key};
 use smallvec::SmallVec;
 
-use super::evm_state::{EvmCode, evm_code};
 use super::offer_words::FIRST_CONTRACT_OFFER;
-use super::shown::{fact_slot, shown_code, shown_code_of};
+use super::shown::shown_code;
 use super::slots::GAS_ASSET;
-use super::state::{EthereumAccount, seen, units_slot};
-use super::tokens::{TokenFacts, balance_slot, holder_of, token_address, token_at};
+use super::state::{EthereumAccount, units_slot};
+use super::tokens::balance_slot;
+use crate::places::accounts::Account;
+use crate::places::contracts::reserved::token_address;
+use crate::places::contracts::{EvmCode, evm_code};
 use crate::places::offers::OrderBook;
-use crate::{Account, Ledger};
 
 /// Blocks whose records are kept.
 pub const HISTORY_BLOCKS: usize = 256;
@@ -114,17 +115,17 @@ impl Undo {
     }
 
     /// Units of an offer before the block, if the block changed them.
-    fn offer_before(&self, offer: &(Pair, Place)) -> Option<Option<Amount>> {
+    pub(crate) fn offer_before(&self, offer: &(Pair, Place)) -> Option<Option<Amount>> {
         self.native_offers.get(offer).or_else(|| self.offers.get(offer)).copied()
     }
 
     /// The value of a slot before the block, if the block changed it.
-    fn slot_before(&self, key: &SlotKey) -> Option<Option<[u8; 32]>> {
+    pub(crate) fn slot_before(&self, key: &SlotKey) -> Option<Option<[u8; 32]>> {
         self.native_slots.get(key).or_else(|| self.slots.get(key)).copied()
     }
 
     /// The account before the block, if the block changed it.
-    fn before(&self, address: &Address) -> Option<EthereumAccount> {
+    pub(crate) fn before(&self, address: &Address) -> Option<EthereumAccount> {
         self.native.get(address).or_else(|| self.accounts.get(address)).copied()
     }
 
@@ -142,7 +143,7 @@ pub(crate) struct SeenBefore {
 }
 
 /// A reserved address is shown as a contract, whatever it holds.
-fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
+pub(crate) fn shown(address: &Address, account: EthereumAccount) -> EthereumAccount {
     match shown_code(address) {
         Some(shown) => EthereumAccount { nonce: 1, code: Digest(shown.hash.0), ..account },
         None => account,
@@ -158,7 +159,7 @@ pub(crate) struct History {
 
 impl History {
     /// Adds the record of the block that was just applied.
-    pub fn push(&mut self, undo: Undo) {
+    pub(crate) fn push(&mut self, undo: Undo) {
         self.records += undo.len();
         self.blocks.push_back(Arc::new(undo));
         let is_full = |history: &History| {
@@ -168,124 +169,20 @@ impl History {
             self.records -= self.blocks.pop_front().map_or(0, |undo| undo.len());
         }
     }
-}
 
-impl Ledger {
-    /// The records above a height, the oldest first.
-    fn undone(&self, height: Height) -> Result<impl Iterator<Item = &Undo>, UndoError> {
-        let blocks = &self.history.blocks;
-        let above = self.height.checked_sub(height).ok_or(UndoError::Future(height))?;
-        let first = self.height - blocks.len() as u64;
+    /// The records above a height, the oldest first; `now` is the height of the last block.
+    pub(crate) fn above(&self, now: Height, height: Height) -> Result<impl Iterator<Item = &Undo>, UndoError> {
+        let above = now.checked_sub(height).ok_or(UndoError::Future(height))?;
+        let first = now - self.blocks.len() as u64;
         if height < first {
             return Err(UndoError::Forgotten { height, first });
         }
-        Ok(blocks.range(blocks.len() - above as usize..).map(Arc::as_ref))
+        Ok(self.blocks.range(self.blocks.len() - above as usize..).map(Arc::as_ref))
     }
 
-    /// What Ethereum saw of an account after a block.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state after this height is not kept.
-    pub fn ethereum_account_at(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
-        let noted = self.undone(height)?.find_map(|undo| undo.before(address));
-        let present = || self.places.accounts.get(address).map(|account| seen(account, self.wei_per_unit()));
-        Ok(shown(address, noted.or_else(present).unwrap_or_default()))
-    }
-
-    /// The value of a slot after a block, big-endian; `None` means zero.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state after this height is not kept.
-    pub fn slot_at(&self, address: &Address, slot: &[u8; 32], height: Height) -> Result<Option<[u8; 32]>, UndoError> {
-        let key = slot_key(address, slot);
-        let noted = self.undone(height)?.find_map(|undo| undo.slot_before(&key));
-        Ok(noted.unwrap_or_else(|| self.present_slot(address, slot)))
-    }
-
-    /// The value of a slot between the native phase and the contract phase of a block, big-endian.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state before this height is not kept.
-    pub fn slot_within(
-        &self,
-        address: &Address,
-        slot: &[u8; 32],
-        height: Height,
-    ) -> Result<Option<[u8; 32]>, UndoError> {
-        let mut from = self.undone(height.saturating_sub(1))?;
-        let noted = from.next().and_then(|undo| undo.slots.get(&slot_key(address, slot)).copied());
-        noted.map_or_else(|| self.slot_at(address, slot, height), Ok)
-    }
-
-    /// The present value of a slot; for a token, the holder's balance, or a fact about the asset.
-    fn present_slot(&self, address: &Address, slot: &[u8; 32]) -> Option<[u8; 32]> {
-        let Some((asset, holder)) = token_at(address).zip(holder_of(slot)) else {
-            let asset = token_at(address).and_then(|asset| self.assets.get(asset.0 as usize));
-            let fact = asset.and_then(|asset| fact_slot(slot, asset));
-            return fact.or_else(|| self.places.contracts.slot(address, slot));
-        };
-        let account = self.places.accounts.get(&holder).filter(|_| asset != GAS_ASSET);
-        units_slot(account.map_or(0, |account| account.balance(asset)))
-    }
-
-    /// What Ethereum saw of an account between the native phase and the contract phase of a block: what the block's
-    /// first Ethereum transaction saw.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state before this height is not kept.
-    pub fn ethereum_account_within(&self, address: &Address, height: Height) -> Result<EthereumAccount, UndoError> {
-        let mut from = self.undone(height.saturating_sub(1))?;
-        let noted = from.next().and_then(|undo| undo.accounts.get(address).copied());
-        noted.map_or_else(|| self.ethereum_account_at(address, height), |noted| Ok(shown(address, noted)))
-    }
-
-    /// Units for sale, after a block, of an offer that a contract placed; `None` if it does not rest.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state after this height is not kept.
-    pub fn offer_at(&self, pair: Pair, place: &Place, height: Height) -> Result<Option<Amount>, UndoError> {
-        let noted = self.undone(height)?.find_map(|undo| undo.offer_before(&(pair, *place)));
-        Ok(noted.unwrap_or_else(|| self.places.book.get(pair)?.get(place)))
-    }
-
-    /// Units for sale of an offer between the native phase and the contract phase of a block.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state before this height is not kept.
-    pub fn offer_within(&self, pair: Pair, place: &Place, height: Height) -> Result<Option<Amount>, UndoError> {
-        let mut from = self.undone(height.saturating_sub(1))?;
-        let noted = from.next().and_then(|undo| undo.offers.get(&(pair, *place)).copied());
-        noted.map_or_else(|| self.offer_at(pair, place, height), Ok)
-    }
-
-    /// Facts about the token of an asset after a block: its valuation then, and the rest as it is now.
-    ///
-    /// # Errors
-    /// [`UndoError`] if the state after this height is not kept.
-    pub fn token_facts_at(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
-        let number = asset.0 as usize;
-        let then = self.undone(height)?.next().map(|undo| undo.valuations.get(number).copied().flatten());
-        Ok(self.assets.get(number).map(|asset| {
-            let now = TokenFacts::of(asset);
-            TokenFacts { valuation: then.unwrap_or(now.valuation), ..now }
-        }))
-    }
-
-    /// Code that an account has, or had at a retained height.
-    pub fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
-        let released = || self.history.blocks.iter().find_map(|undo| undo.code.get(hash));
-        let shown = || shown_code_of(hash);
-        self.places
-            .contracts
-            .evm_code(hash)
-            .or_else(shown)
-            .or_else(|| released().map(|code| evm_code(code.clone().into())))
-    }
-
-    /// The digest of a block, if contracts can ask for it.
-    pub fn recent_digest(&self, height: Height) -> Option<Digest> {
-        let hashes = &self.places.contracts.head()?.hashes;
-        let back = usize::try_from(self.height.checked_sub(height)?).ok()?;
-        hashes.len().checked_sub(back + 1).map(|at| hashes[at])
+    /// Code that no account has any more, but one had at a retained height.
+    pub(crate) fn released(&self, hash: &Digest) -> Option<EvmCode> {
+        let code = self.blocks.iter().find_map(|undo| undo.code.get(hash))?;
+        Some(evm_code(code.clone().into()))
     }
 }

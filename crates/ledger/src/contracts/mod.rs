@@ -1,4 +1,5 @@
-//! Ethereum transactions on the ledger's own balances: the contract phase of a block.
+//! Ethereum transactions on the ledger's own balances: what executes them. The contract phase of a block
+//! (`block::ethereum`) runs it.
 //!
 //! The phase follows *Smart Red Belly Blockchain: Reducing Congestion for Web3* (§2–4) for blocks of many proposers
 //! and runs by Block-STM (`stm`). revm executes single transactions; `evm` is the only file that uses more of it than
@@ -87,9 +88,9 @@ mod assets;
 mod call;
 mod codes;
 mod deployer;
-mod developer;
 mod dump;
 mod edit;
+mod engine;
 mod evm;
 mod evm_state;
 mod executor;
@@ -101,7 +102,6 @@ mod offer_words;
 mod offers;
 mod order;
 mod outcome;
-mod phase;
 mod reserved;
 mod shown;
 mod slots;
@@ -116,23 +116,28 @@ mod view;
 mod words;
 mod wrapped;
 
-pub use call::is_reserved;
+pub use crate::places::contracts::reserved::{OFFERS, is_reserved, token_address, token_at};
+pub use crate::places::contracts::{BLOCK_HASHES, Contracts, ContractsHead, EvmCode, evm_code};
+pub use crate::terms::TRANSACTION_GAS_MAX;
 pub use deployer::CREATE2_DEPLOYER;
 pub(crate) use deployer::found_deployer;
 pub use dump::DumpedAccount;
+pub(crate) use dump::dumped;
 pub use edit::{DeveloperBlock, DeveloperEdit, EDIT_TYPE, EditError};
-pub use evm_state::{
-    AccountInfo, BlockEnv, CfgEnv, EvmCode, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv, evm_code,
-};
+pub(crate) use engine::EvmEngine;
+pub(crate) use evm_state::NO_CODE;
+pub use evm_state::{AccountInfo, BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, SpecId, TxEnv};
 pub use executor::{EvmBlock, EvmProgram, evm_tuning, evm_workers, parallel_tuning};
 pub use history::{HISTORY_BLOCKS, HISTORY_RECORDS, UndoError};
-pub(crate) use history::{History, SeenBefore, Undo};
+pub(crate) use history::{History, SeenBefore, Undo, shown};
 pub use key::{EthereumKey, EthereumRequest, contract_address};
-pub use offer_words::{BookFacts, FIRST_CONTRACT_OFFER, OFFERS, OfferName};
+pub(crate) use offer_words::{BookEdit, OffersSlot};
+pub use offer_words::{BookFacts, FIRST_CONTRACT_OFFER, OfferName};
 pub use offers::OfferEvent;
+pub(crate) use offers::settlement;
+pub(crate) use order::{Ordered, Sections, in_order};
 pub use order::{check_in_section, recover_senders};
 pub use outcome::{EvmExecution, EvmOutcome};
-pub(crate) use phase::{EvmEngine, Phase};
 /// What is proved of contracts and their receipts.
 pub use proofs::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip, SlotKey};
 pub use reserved::precompiles;
@@ -143,12 +148,15 @@ pub use revm::context::{
 };
 /// Ethereum's numbers, addresses and hashes.
 pub use revm::primitives as ethereum;
-pub(crate) use state::seen;
-pub use state::{BLOCK_HASHES, Contracts, ContractsHead, EthereumAccount};
+pub(crate) use shown::{fact_slot, shown_code_of};
+pub(crate) use slots::GAS_ASSET;
+pub use state::EthereumAccount;
+pub(crate) use state::{LedgerState, seen, shown_nonce, split, units_slot, wei_of};
 pub use stm::Workers;
-pub use tokens::{TokenFacts, token_address, token_at};
+pub use tokens::TokenFacts;
+pub(crate) use tokens::holder_of;
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer};
-pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction, TRANSACTION_GAS_MAX};
+pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction};
 pub use view::{EvmCalled, EvmTouched, EvmView};
 pub use wrapped::WETH9;
 pub(crate) use wrapped::found_weth9;

@@ -6,8 +6,6 @@ use revm::primitives::{Address, U256};
 
 use super::slots::GAS_ASSET;
 
-/// The address of the offers: "Walras", nine zeros, a one, and four zeros.
-pub const OFFERS: primitives::Address = primitives::Address(*b"Walras\0\0\0\0\0\0\0\0\0\x01\0\0\0\0");
 /// The first id of offers that are placed by contracts. Sequence numbers of native transactions are below.
 pub const FIRST_CONTRACT_OFFER: Sequence = 1 << 63;
 
@@ -63,7 +61,7 @@ fn parts(word: &[u8; 32]) -> Option<(Pair, Price, u64)> {
 
 /// What a block's transactions do to an offer, as stored in a virtual slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BookEdit {
+pub(crate) struct BookEdit {
     pub pair: Pair,
     pub limit: Price,
     /// Units that it sells, or returns.
@@ -104,7 +102,7 @@ impl BookEdit {
 
 /// The meaning of a slot of [`OFFERS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OffersSlot {
+pub(crate) enum OffersSlot {
     /// An ordinary slot: how many offers an owner has placed.
     Count,
     /// An edit.

@@ -44,9 +44,10 @@ use revm::primitives::{Address, B256, U256, keccak256};
 use super::call::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
 use super::evm_state::{Access, EvmState};
 use super::offer_words::{
-    BookEdit, FIRST_CONTRACT_OFFER, OFFERS, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
+    BookEdit, FIRST_CONTRACT_OFFER, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
 };
 use super::tokens::{TokenFacts, asset_at};
+use crate::places::contracts::reserved::OFFERS;
 use crate::places::offers::{EndFault, LIFE_MAX, check_end};
 
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
@@ -354,7 +355,7 @@ impl OfferEvent {
 /// The settlement receipt of a height: the part of its batch that concerns offers placed by contracts, fills and offers
 /// that ended after the batch; `None` if there is none. Its id is made of the height and the digest of the block
 /// before, so that it does not depend on the order of transactions.
-pub(super) fn settlement(height: Height, parent: &Digest, batch: &Batch) -> Option<EthereumReceipt> {
+pub(crate) fn settlement(height: Height, parent: &Digest, batch: &Batch) -> Option<EthereumReceipt> {
     let log = |event: B256, pair: Pair, place: &Place, data: Vec<u8>| {
         let (owner, name) = (evm_address(&place.account), OfferName { pair, limit: place.limit, id: place.id });
         EthereumLog { address: OFFERS, topics: vec![event.0, owner.into_word().0, name.to_word()], data }

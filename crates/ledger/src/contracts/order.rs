@@ -14,7 +14,7 @@ use super::transaction::{EthereumFault, EthereumTransaction};
 
 /// A transaction that will be executed.
 #[derive(Clone, Debug)]
-pub(super) struct Ordered {
+pub(crate) struct Ordered {
     /// Its position among the block's Ethereum transactions, by sub-block and section.
     pub position: u32,
     /// The position of its sub-block in the block.
@@ -44,7 +44,7 @@ pub fn recover_senders(section: &[Vec<u8>]) -> Vec<Option<Address>> {
 
 /// The content of the sections of a block.
 #[derive(Default)]
-pub(super) struct Sections {
+pub(crate) struct Sections {
     /// The transactions to execute, in order.
     pub standing: Vec<Ordered>,
     /// Transactions that are skipped, by position.
@@ -54,7 +54,7 @@ pub(super) struct Sections {
 }
 
 /// Sorts the content of the sections of a block. Only a developers' chain has edits.
-pub(super) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Sections {
+pub(crate) fn in_order(block: &Superblock, chain: u64, quota: u64, is_developers: bool) -> Sections {
     let (mut standing, mut skipped, mut edits) = (Vec::new(), Vec::new(), Vec::new());
     let mut seen: HashSet<Digest> = HashSet::new();
     let count = block.sub_blocks.len();

@@ -10,12 +10,13 @@ use revm::interpreter::{CallInputs, Gas, InstructionResult, InterpreterResult};
 use revm::primitives::{Address, AddressSet, Bytes};
 
 use super::assets::Token;
-use super::call::{Call, CallFault, Called, is_reserved, plain_address};
+use super::call::{Call, CallFault, Called, plain_address};
 use super::evm_state::{Access, EvmState, SpecId};
 use super::frame::EvmFrameContext;
 use super::offers::Offers;
 use super::slots::GAS_ASSET;
 use super::tokens::asset_at;
+use crate::places::contracts::reserved::is_reserved;
 
 /// The numbers of Ethereum's precompiles that contracts find.
 pub fn precompiles(rules: SpecId) -> Vec<u16> {

@@ -11,9 +11,8 @@ use primitives::{Address, Digest};
 use proofs::Asset;
 use revm::primitives::{B256, hex, keccak256};
 
-use super::evm_state::{EvmCode, evm_code};
-use super::offer_words::OFFERS;
-use super::tokens::token_at;
+use crate::places::contracts::reserved::{OFFERS, token_at};
+use crate::places::contracts::{EvmCode, evm_code};
 
 /// Code and its hash.
 pub(super) struct ShownCode {
@@ -42,13 +41,13 @@ pub(super) fn shown_code(address: &Address) -> Option<&'static ShownCode> {
 }
 
 /// The shown code with this hash.
-pub(super) fn shown_code_of(hash: &Digest) -> Option<EvmCode> {
+pub(crate) fn shown_code_of(hash: &Digest) -> Option<EvmCode> {
     let all = [&*TOKEN_CODE, &*OFFERS_CODE];
     all.into_iter().find(|shown| shown.hash.0 == hash.0).map(|shown| shown.code.clone())
 }
 
 /// The value of a slot of a token that shows a fact about its asset, big-endian; `None` for any other slot.
-pub(super) fn fact_slot(slot: &[u8; 32], asset: &Asset) -> Option<[u8; 32]> {
+pub(crate) fn fact_slot(slot: &[u8; 32], asset: &Asset) -> Option<[u8; 32]> {
     let number = |number: u64| {
         let mut value = [0; 32];
         value[24..].copy_from_slice(&number.to_be_bytes());

@@ -3,4 +3,4 @@
 use primitives::AssetId;
 
 /// Asset 0 pays for gas.
-pub(super) const GAS_ASSET: AssetId = AssetId(0);
+pub(crate) const GAS_ASSET: AssetId = AssetId(0);

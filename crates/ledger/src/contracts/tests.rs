@@ -5,8 +5,8 @@ use std::sync::Arc;
 use revm::primitives::{Address, B256, TxKind, U256};
 use stm::{Tuning, Workers};
 
-use super::evm_state::{EvmCode, evm_code};
 use super::*;
+use crate::places::contracts::{EvmCode, evm_code};
 
 /// Two rich accounts, and one whose code stores in slot 7; reading that slot panics.
 struct Planted;

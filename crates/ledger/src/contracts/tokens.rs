@@ -1,10 +1,10 @@
 //! The tokens of assets: their addresses, slots and facts. See `assets` for what they answer.
 
 use primitives::{Amount, AssetId, Price};
+use proofs::Asset;
 use revm::primitives::Address;
 
-/// The prefix of addresses of tokens: "Walras" and ten zeros; the number of the asset follows, big-endian.
-const PREFIX: [u8; 16] = *b"Walras\0\0\0\0\0\0\0\0\0\0";
+use crate::places::contracts::reserved::token_at;
 
 /// Facts about the token of an asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub struct TokenFacts {
 
 impl TokenFacts {
     /// The facts about the token of a listed asset.
-    pub fn of(asset: &crate::Asset) -> TokenFacts {
-        let crate::Asset { symbol, decimals, issued, least_units, valuation, .. } = asset;
+    pub fn of(asset: &Asset) -> TokenFacts {
+        let Asset { symbol, decimals, issued, least_units, valuation, .. } = asset;
         let (symbol, decimals, issued) = (symbol.clone(), *decimals, *issued);
         TokenFacts { symbol, decimals, issued, least_units: *least_units, valuation: *valuation }
     }
@@ -33,21 +33,6 @@ impl TokenFacts {
     pub(super) fn wei_per_unit(&self) -> u64 {
         10u64.pow(18 - u32::from(self.decimals))
     }
-}
-
-/// The address of an asset's token.
-pub fn token_address(asset: AssetId) -> primitives::Address {
-    let mut address = [0; 20];
-    address[..16].copy_from_slice(&PREFIX);
-    address[16..].copy_from_slice(&asset.0.to_be_bytes());
-    primitives::Address(address)
-}
-
-/// The asset whose token is at an address, if the address is a reserved one. The number need not be that of an
-/// existing asset.
-pub fn token_at(address: &primitives::Address) -> Option<AssetId> {
-    let number = address.0.strip_prefix(&PREFIX)?;
-    Some(AssetId(u32::from_be_bytes(number.try_into().expect("four bytes"))))
 }
 
 pub(super) fn asset_at(address: &Address) -> Option<AssetId> {
@@ -62,7 +47,7 @@ pub(super) fn balance_slot(holder: &primitives::Address) -> [u8; 32] {
 }
 
 /// The holder whose balance a slot of a token is; ordinary slots are hashes.
-pub(super) fn holder_of(slot: &[u8; 32]) -> Option<primitives::Address> {
+pub(crate) fn holder_of(slot: &[u8; 32]) -> Option<primitives::Address> {
     let (high, low) = slot.split_at(12);
     high.iter().all(|byte| *byte == 0).then(|| primitives::Address(low.try_into().expect("twenty bytes")))
 }

@@ -9,12 +9,11 @@ use revm::context::transaction::{AccessList, SignedAuthorization};
 use revm::context::{TransactionType, TxEnv};
 use revm::handler::validation::validate_initial_tx_gas;
 use revm::primitives::hardfork::SpecId;
-use revm::primitives::{Address as EvmAddress, B256, Bytes, U256, eip3860, eip7825};
+use revm::primitives::{Address as EvmAddress, B256, Bytes, U256, eip3860};
 
 use primitives::{Address, Digest};
 
-/// Gas that one transaction may declare (EIP-7825).
-pub const TRANSACTION_GAS_MAX: u64 = eip7825::TX_GAS_LIMIT_CAP;
+use crate::terms::TRANSACTION_GAS_MAX;
 
 /// A decoded transaction: legacy, with an access list (EIP-2930), with a dynamic fee (EIP-1559), with delegations
 /// (EIP-7702). Blob transactions (EIP-4844) are decoded for tests and refused by [`EthereumTransaction::check`].
@@ -253,7 +252,7 @@ impl EthereumTransaction {
 
     fn check_gas(&self) -> Result<(), EthereumFault> {
         let limit = self.gas_limit();
-        if limit > eip7825::TX_GAS_LIMIT_CAP {
+        if limit > TRANSACTION_GAS_MAX {
             return Err(EthereumFault::GasCap(limit));
         }
         let transaction = TxEnv { gas_limit: u64::MAX, ..self.unsigned(EvmAddress::ZERO) };

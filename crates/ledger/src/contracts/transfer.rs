@@ -9,9 +9,10 @@ use proofs::EvmStatus;
 use revm::context::{Cfg, Transaction};
 use revm::primitives::{Address, KECCAK_EMPTY, TxKind, U256};
 
-use super::call::{is_reserved, plain_address};
+use super::call::plain_address;
 use super::evm_state::{Access, AccountInfo, EvmContent, EvmJob, EvmPlace, SpecId, TxEnv, Waits};
 use super::outcome::EvmExecution;
+use crate::places::contracts::reserved::is_reserved;
 
 /// Gas of a transfer.
 const TRANSFER_GAS: u64 = 21_000;

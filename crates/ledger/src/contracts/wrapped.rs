@@ -5,9 +5,8 @@ use primitives::{Address, Digest};
 use proofs::EvmRecord;
 use revm::primitives::{hex, keccak256};
 
-use super::evm_state::evm_code;
-use super::state::Contracts;
 use crate::places::accounts::Accounts;
+use crate::places::contracts::{Contracts, evm_code};
 
 /// The address of WETH9: "Walras", nine zeros, a two, and four zeros.
 pub const WETH9: Address = Address(*b"Walras\0\0\0\0\0\0\0\0\0\x02\0\0\0\0");

@@ -8,10 +8,10 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock,
 use proofs::{Asset, Refusal, SettledFills};
 
 use super::accounts::Accounts;
-use crate::genesis::{Genesis, GenesisError};
-use crate::limits::Limits;
-use crate::sums::{Credit, Sums};
-use crate::unsound::AuditError;
+use crate::places::sums::{Credit, Sums};
+use crate::places::unsound::AuditError;
+use crate::terms::Limits;
+use crate::terms::{Genesis, GenesisError};
 
 /// A place of custody.
 pub(crate) trait Custody: Sized {

@@ -15,17 +15,19 @@
 
 pub(crate) mod accounts;
 pub(crate) mod bridge;
-mod contracts;
+pub(crate) mod contracts;
 mod custody;
 mod list;
 pub(crate) mod offers;
 pub(crate) mod pools;
-mod shared_map;
-pub(crate) mod slots;
+pub(crate) mod scope;
+pub(crate) mod shared_map;
 pub(crate) mod stakes;
+pub(crate) mod sums;
 pub(crate) mod tags;
 #[cfg(test)]
 mod trial;
+pub(crate) mod unsound;
 pub(crate) mod venues;
 
 use std::sync::Arc;
@@ -33,13 +35,12 @@ use std::sync::Arc;
 use primitives::{Address, Amount, AssetId, Digest};
 use proofs::{Refusal, RootPart};
 
-use crate::contracts::Contracts;
-use crate::genesis::{Genesis, GenesisError};
-use crate::sums::{Credit, Sums};
-use crate::unsound::AuditError;
+use crate::places::sums::{Credit, Sums};
+use crate::places::unsound::AuditError;
+use crate::terms::{Genesis, GenesisError};
 use accounts::Accounts;
 use bridge::LaneBridge;
-pub(crate) use contracts::ContractsChange;
+use contracts::Contracts;
 use custody::bytes_of;
 pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged};
 use offers::OrderBook;

@@ -16,7 +16,7 @@ type Page<K, V> = Vec<(K, V)>;
 type Branch<K, V> = Vec<Arc<Page<K, V>>>;
 
 /// Finds keys in a map. It stays at a page, so that keys of one page are searched for in that page alone.
-pub(in crate::places) struct Finder<'m, K, V> {
+pub(crate) struct Finder<'m, K, V> {
     map: &'m SharedMap<K, V>,
     page: &'m [(K, V)],
     /// The first key of the next page, if there is one.
@@ -24,7 +24,7 @@ pub(in crate::places) struct Finder<'m, K, V> {
 }
 
 impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
-    pub(in crate::places) fn find(&mut self, key: &K) -> Option<&'m V> {
+    pub(crate) fn find(&mut self, key: &K) -> Option<&'m V> {
         let is_here = self.page.first().is_some_and(|(first, _)| first <= key) && self.end.is_none_or(|end| key < end);
         if !is_here {
             let (branch, page) = self.map.place(key)?;
@@ -38,7 +38,7 @@ impl<'m, K: Ord + Clone, V: Clone> Finder<'m, K, V> {
 }
 
 /// What becomes of a key that is edited.
-pub(in crate::places) enum Edited<V> {
+pub(crate) enum Edited<V> {
     /// It is as it was, or was changed in its place.
     Stays,
     /// It has this value.
@@ -49,7 +49,7 @@ pub(in crate::places) enum Edited<V> {
 
 /// A sorted map. No page and no branch is empty.
 #[derive(Clone, Debug)]
-pub(in crate::places) struct SharedMap<K, V> {
+pub(crate) struct SharedMap<K, V> {
     branches: Vec<Arc<Branch<K, V>>>,
     len: usize,
 }
@@ -161,7 +161,7 @@ fn split<T>(items: &mut Vec<T>, most: usize) -> Option<Vec<T>> {
 }
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
-    pub(in crate::places) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
@@ -172,22 +172,22 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Some((branch, last_at(pages, key, first_of_page)))
     }
 
-    pub(in crate::places) fn get(&self, key: &K) -> Option<&V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
         let (branch, page) = self.place(key)?;
         let page = &self.branches[branch][page];
         page.binary_search_by(|(of, _)| of.cmp(key)).ok().map(|at| &page[at].1)
     }
 
     /// Finds many keys, quickly if they ascend.
-    pub(in crate::places) fn finder(&self) -> Finder<'_, K, V> {
+    pub(crate) fn finder(&self) -> Finder<'_, K, V> {
         Finder { map: self, page: &[], end: None }
     }
 
-    pub(in crate::places) fn contains(&self, key: &K) -> bool {
+    pub(crate) fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
-    pub(in crate::places) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let (branch, page) = self.place(key)?;
         let at = self.branches[branch][page].binary_search_by(|(of, _)| of.cmp(key)).ok()?;
         let page = &mut Arc::make_mut(&mut self.branches[branch])[page];
@@ -195,7 +195,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// Returns the value that the key had.
-    pub(in crate::places) fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let Some((branch, page)) = self.place(&key) else {
             self.branches.push(Arc::new(vec![Arc::new(vec![(key, value)])]));
             self.len = 1;
@@ -219,7 +219,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
 
     /// Edits many keys, which ascend, each once: `write` is given the value of each, and says what becomes of it. Pages
     /// with none of the keys are not touched, and each of the others is copied at most once.
-    pub(in crate::places) fn edit<E>(
+    pub(crate) fn edit<E>(
         &mut self,
         edits: impl IntoIterator<Item = (K, E)>,
         mut write: impl FnMut(&K, E, Option<&mut V>) -> Edited<V>,
@@ -251,7 +251,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         self.len = self.len.checked_add_signed(grown).expect("it holds what is removed");
     }
 
-    pub(in crate::places) fn remove(&mut self, key: &K) -> Option<V> {
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
         let (branch, page) = self.place(key)?;
         let at = self.branches[branch][page].binary_search_by(|(of, _)| of.cmp(key)).ok()?;
         let pages = Arc::make_mut(&mut self.branches[branch]);
@@ -268,7 +268,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// The entries in order.
-    pub(in crate::places) fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> + Clone {
         self.branches
             .iter()
             .flat_map(|pages| pages.iter())
@@ -277,7 +277,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
     }
 
     /// The entries from a key on, in order.
-    pub(in crate::places) fn from<'a>(&'a self, key: &K) -> impl Iterator<Item = (&'a K, &'a V)> + use<'a, K, V> {
+    pub(crate) fn from<'a>(&'a self, key: &K) -> impl Iterator<Item = (&'a K, &'a V)> + use<'a, K, V> {
         let (branch, page) = self.place(key).unwrap_or((0, 0));
         let rest = self.branches.get(branch).map_or(&[][..], |pages| &pages[page..]);
         let later = self.branches.iter().skip(branch + 1).flat_map(|pages| pages.iter());
@@ -288,7 +288,7 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
 
     /// The keys whose entries are not those of another map, in no order; entries that one of them lacks count. Pages
     /// that a clone shares are not looked at, so what a block changed is found in the time that it took to change it.
-    pub(in crate::places) fn differences(&self, other: &SharedMap<K, V>) -> Vec<K>
+    pub(crate) fn differences(&self, other: &SharedMap<K, V>) -> Vec<K>
     where
         V: PartialEq,
     {
@@ -312,12 +312,12 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
             .map(|(key, value)| (key, value))
     }
 
-    pub(in crate::places) fn last(&self) -> Option<(&K, &V)> {
+    pub(crate) fn last(&self) -> Option<(&K, &V)> {
         let (key, value) = self.branches.last()?.last()?.last()?;
         Some((key, value))
     }
 
-    pub(in crate::places) fn first(&self) -> Option<(&K, &V)> {
+    pub(crate) fn first(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
 }

@@ -17,8 +17,11 @@ pub mod bodies;
 mod books;
 mod described;
 mod described_stream;
+pub(crate) mod feed;
 mod operator;
 mod orders;
+pub(crate) mod ouch;
+pub(crate) mod snapshots;
 mod stream;
 
 use std::sync::Arc;

@@ -11,10 +11,9 @@ use protocols::mold::MoldSession;
 use protocols::soup::server::SoupServerInput;
 use tokio::sync::oneshot;
 
-use super::input::DeskInput;
 use crate::clock::clock_ms;
-use crate::ouch::{Attaching, OuchLink, OuchTurn, read_hello, refusal_of};
-use crate::shared::{PitInput, PitShared};
+use crate::ouch::{OuchLink, OuchTurn, read_hello};
+use crate::shared::{Attaching, DeskInput, PitInput, PitShared, refusal_of};
 
 /// Inputs of one turn: the engine steps once for them.
 const TURN: usize = 1_024;
@@ -126,7 +125,7 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
                 ParticipantEvent::Taken(bytes) => link.on_way = link.on_way.saturating_sub(bytes as usize),
                 ParticipantEvent::Ended => {
                     if let Some(link) = known.links.remove(&number) {
-                        link.ouch.iter().for_each(|ouch| ouch.leave(&self.shared));
+                        link.ouch.iter().for_each(|ouch| self.shared.detach(ouch));
                     }
                     return;
                 }
@@ -138,7 +137,7 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
     fn leave(&mut self, gateway: MemberId) {
         let Some(known) = self.gateways.remove(&gateway) else { return };
         let links = known.links.into_values().filter_map(|link| link.ouch);
-        links.for_each(|ouch| ouch.leave(&self.shared));
+        links.for_each(|ouch| self.shared.detach(&ouch));
     }
 
     /// Publishes what the root has told everybody, and after it what it has told each session. The hub of the feed is
@@ -226,7 +225,7 @@ impl DeskLink {
 
     fn end(&mut self, shared: &PitShared) {
         (self.is_over, self.attached) = (true, None);
-        self.ouch.take().iter().for_each(|ouch| ouch.leave(shared));
+        self.ouch.take().iter().for_each(|ouch| shared.detach(ouch));
     }
 
     /// The next bytes for the participant, as far as the window has room.

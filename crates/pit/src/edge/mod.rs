@@ -36,7 +36,6 @@
 
 mod desk;
 mod fairness;
-mod input;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,10 +49,9 @@ use edge::{
 use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, QueuePolicy, ROOT_MEMBER, RootNode};
 
 pub use fairness::fairness_body;
-pub(crate) use input::{DeskInput, DeskSender};
 
 use crate::clock::clock_ms;
-use crate::shared::PitShared;
+use crate::shared::{DeskInput, DeskSender, PitShared};
 use desk::EdgeDesk;
 
 /// Orders that the tree may send ahead of what the engine has finished.
@@ -85,7 +83,7 @@ pub enum EdgeStartError {
     #[error("[venue] edge_listen: cannot listen on {0:?}: {1}; choose another address")]
     Listen([SocketAddr; 2], std::io::Error),
     /// The secret cannot be read.
-    #[error("[venue] edge_secret: {0:?}: {1}; make one with `walras fairnet secret`")]
+    #[error("[venue] edge_secret: {0:?}: {1}; make one with `walras edge secret`")]
     Secret(PathBuf, String),
     /// TLS cannot be used.
     #[error("[venue] edge_tls: {0}")]

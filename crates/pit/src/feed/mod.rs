@@ -39,10 +39,6 @@
 //!   snapshot. Fills are in the journal, not here.
 //! - Session `U` does not lose its place, as ITCH says it does: see `keeps_place` of an acceptance.
 
-mod publish;
-mod snapshot;
 mod state;
 
-pub(crate) use publish::serve as publish;
-pub(crate) use snapshot::serve as snapshots;
-pub(crate) use state::FeedHub;
+pub(crate) use state::{FeedHub, NextPacket};

@@ -290,7 +290,7 @@ impl FeedHub {
     }
 
     /// An address took a snapshot: it may ask the rewinder.
-    pub(super) fn subscribe(&self, address: IpAddr, now_ms: u64) {
+    pub(crate) fn subscribe(&self, address: IpAddr, now_ms: u64) {
         let mut feed = self.feed();
         feed.subscribers.retain(|_, of| of.until_ms > now_ms);
         if feed.subscribers.len() < SUBSCRIBERS || feed.subscribers.contains_key(&address) {
@@ -300,7 +300,7 @@ impl FeedHub {
     }
 
     /// The answer to a request; `None` if its address may not ask, or for what is not there.
-    pub(super) fn rewind(&self, address: IpAddr, bytes: &[u8], now_ms: u64) -> Option<Vec<u8>> {
+    pub(crate) fn rewind(&self, address: IpAddr, bytes: &[u8], now_ms: u64) -> Option<Vec<u8>> {
         let MoldRequest { session: name, first, count } = MoldRequest::decode(bytes).ok()?;
         let mut feed = self.feed();
         let of = feed.subscribers.get_mut(&address).filter(|of| of.until_ms > now_ms)?;

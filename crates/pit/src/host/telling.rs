@@ -10,8 +10,8 @@ use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
 use crate::clock::clock_ms;
-use crate::edge::DeskInput;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
+use crate::shared::DeskInput;
 
 impl Host {
     /// Does the effects of a step, in their order, and answers.

@@ -4,8 +4,6 @@ use primitives::PublicKey;
 use venue::{RequestScope, SessionNumber, TradeCommand};
 
 use super::session::OuchSession;
-use crate::clock::clock_ms;
-use crate::shared::{PitInput, PitShared};
 
 /// The venue as a session's link sees it: what the doors of a pit share with the root's thread, or a simulated one.
 pub trait OuchHost {
@@ -23,37 +21,4 @@ pub trait OuchHost {
     fn heartbeat(&self, session: SessionNumber);
     /// A session was told something that is to be made durable.
     fn wake(&self);
-}
-
-impl OuchHost for PitShared {
-    fn now_ms(&self) -> u64 {
-        clock_ms()
-    }
-
-    fn scope(&self) -> Option<RequestScope> {
-        PitShared::scope(self).ok()
-    }
-
-    fn with<T>(&self, session: SessionNumber, with: impl FnOnce(&mut OuchSession) -> T) -> T {
-        self.ouch.with(session, with)
-    }
-
-    fn takes_orders(&self) -> bool {
-        self.check_disk().is_ok()
-    }
-
-    fn trade(&self, session: SessionNumber, key: PublicKey, command: TradeCommand) -> bool {
-        // Answers go to the session.
-        let (reply, _) = tokio::sync::oneshot::channel();
-        self.send(PitInput::Trade { session, key, is_own_session: false, command, reply }).is_ok()
-    }
-
-    fn heartbeat(&self, session: SessionNumber) {
-        // Another one follows.
-        drop(self.send(PitInput::Heartbeat(session)));
-    }
-
-    fn wake(&self) {
-        PitShared::wake(self);
-    }
 }

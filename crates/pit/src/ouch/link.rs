@@ -9,15 +9,14 @@ use protocols::ouch::{
 };
 use protocols::soup::SoupLimits;
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
-use tokio::sync::{oneshot, watch};
-use venue::{CheckedOrder, SessionNumber, TradeCommand, TraderAsk, TraderRequest, check_orders, session_number};
+use tokio::sync::watch;
+use venue::{CheckedOrder, SessionNumber, TradeCommand, check_orders};
 
 use super::host::OuchHost;
 use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
-use crate::shared::{PitInput, PitRefusal, PitShared};
 use crate::words::{NOT_SIGNED, NOT_TAKEN};
 
 /// False signatures with which a link ends: whoever has the session's key can sign.
@@ -42,33 +41,6 @@ pub struct OuchParty {
 struct Link {
     of: OuchParty,
     changed: watch::Receiver<u64>,
-}
-
-/// A session that the root's thread was asked to attach.
-pub(crate) struct Attaching(OuchParty);
-
-impl Attaching {
-    /// Asks for it; the root's thread answers when it has.
-    pub fn ask(shared: &PitShared, request: &TraderRequest) -> Result<(Attaching, oneshot::Receiver<()>), PitRefusal> {
-        let scope = shared.scope()?;
-        let TraderAsk::Attach { session, ends_orders, dead_man_ms } = request.ask else {
-            return Err(PitRefusal::Signature);
-        };
-        shared.check_key(&request.key)?;
-        if !request.is_signed(&scope) {
-            return Err(PitRefusal::Signature);
-        }
-        shared.claim_stamp(&request.key, request.stamp_ms)?;
-        let (session, key, number) = (session_number(&request.key, session), request.key, shared.new_link());
-        let (reply, attached) = oneshot::channel();
-        shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;
-        Ok((Attaching(OuchParty { session, key, number, has_timer: dead_man_ms.is_some() }), attached))
-    }
-
-    /// The link. Whatever other one the session had ends.
-    pub fn link(self, shared: &PitShared) -> OuchLink {
-        OuchLink::begin(shared, self.0)
-    }
 }
 
 /// What a step of a link came to.
@@ -113,11 +85,9 @@ impl OuchLink {
         self.soup.deadline_ms()
     }
 
-    /// Detaches the session, unless it has another link by now.
-    pub(crate) fn leave(&self, shared: &PitShared) {
-        let OuchParty { session, number, .. } = self.link.of;
-        // The node may be stopping.
-        drop(shared.send(PitInput::Detach { session, link: number }));
+    /// Whose link it is.
+    pub(crate) fn party(&self) -> &OuchParty {
+        &self.link.of
     }
 
     /// One step.

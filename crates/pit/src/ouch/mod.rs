@@ -37,7 +37,6 @@
 //! - At midnight (UTC) a session's connection ends without an end of session, and the next one begins with message 1.
 //! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
 
-pub(crate) mod door;
 mod host;
 mod hub;
 mod inbound;
@@ -48,13 +47,12 @@ mod session;
 mod sessions;
 
 use primitives::venue::MarketId;
+use protocols::soup::SoupPacket;
+use venue::TraderRequest;
 
 pub(crate) use hub::OuchHub;
-pub(crate) use link::Attaching;
 pub(crate) use sessions::session_name;
 
-pub use door::read_hello;
-pub(crate) use door::refusal_of;
 pub use host::OuchHost;
 pub use inbound::{SignedFault, enter_of, life_of};
 pub use journal::SessionJournalError;
@@ -92,6 +90,12 @@ pub fn market_of(symbol: &[u8; 8]) -> Option<MarketId> {
     let text = str::from_utf8(symbol).ok()?.trim_end_matches(' ');
     let market = text.strip_prefix('M')?.parse().ok()?;
     (symbol_of(market) == *symbol).then_some(market)
+}
+
+/// The request that a debug packet has; `None` if it has none.
+pub fn read_hello(packet: &[u8]) -> Option<TraderRequest> {
+    let Ok(SoupPacket::Debug(text)) = SoupPacket::decode(packet) else { return None };
+    borsh::from_slice(text.strip_prefix(HELLO)?).ok()
 }
 
 #[cfg(test)]

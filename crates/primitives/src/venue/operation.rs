@@ -455,24 +455,4 @@ impl VenueOperation {
             _ => 0,
         }
     }
-
-    /// The name of what it does.
-    pub fn name(&self) -> &'static str {
-        match self {
-            VenueOperation::Open { .. } => "open",
-            VenueOperation::List { .. } => "list",
-            VenueOperation::Fence { .. } => "fence",
-            VenueOperation::ChangeOperator { .. } => "change_operator",
-            VenueOperation::Bond { .. } => "bond",
-            VenueOperation::Unbond { .. } => "unbond",
-            VenueOperation::Settle(_) => "settle",
-            VenueOperation::Deposit { .. } => "deposit",
-            VenueOperation::Collect { .. } => "collect",
-            VenueOperation::Authorize { .. } => "authorize",
-            VenueOperation::Revoke { .. } => "revoke",
-            VenueOperation::RaiseFloor { .. } => "raise_floor",
-            VenueOperation::Accuse(_) => "accuse",
-            VenueOperation::Claim(_) => "claim",
-        }
-    }
 }

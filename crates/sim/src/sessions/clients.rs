@@ -214,7 +214,7 @@ impl SessionClients {
         let ((sell, buy), units) = (self.pair(dice), 4_000 + dice.below(8_000));
         let side = if dice.once_in(2) { ExactSide::Buy } else { ExactSide::Sell };
         let bound = (units as f64 * dice.between(0.8, 1.3)) as u64;
-        Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE }
+        Operation::exact(sell, buy, side, units, bound)
     }
 
     fn cancel(&self, who: usize, dice: &mut Dice) -> Option<Operation> {

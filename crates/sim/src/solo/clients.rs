@@ -259,7 +259,7 @@ impl Clients {
         let side = if dice.once_in(2) { ExactSide::Buy } else { ExactSide::Sell };
         let bound = (units as f64 * dice.between(0.8, 1.3)) as u64;
         let (sell, buy) = (AssetId(sell as u32), AssetId(buy as u32));
-        Operation::Exact { sell, buy, side, units, bound, client: ClientId::NONE }
+        Operation::exact(sell, buy, side, units, bound)
     }
 
     fn offer(&self, dice: &mut Dice) -> Operation {

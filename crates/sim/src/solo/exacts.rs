@@ -14,7 +14,7 @@ pub(super) fn check_exact(
     outcome: &Outcome,
     receipts: &BlockReceipts,
 ) -> Result<(Amount, Amount), String> {
-    let Outcome::Exact(told) = outcome else { return Err(format!("an exact order has the outcome {outcome:?}")) };
+    let Some(told) = outcome.exact() else { return Err(format!("an exact order has the outcome {outcome:?}")) };
     let trade = receipts.batch.exacts.iter().find(|trade| (trade.account, trade.id) == (account, id));
     let moved = trade.map_or((0, 0), |trade| (trade.sold, trade.bought));
     let locked = if side == ExactSide::Buy { bound } else { units };

@@ -7,6 +7,7 @@ use primitives::{Digest, Height, SubBlock};
 use replica::life::Durable;
 use replica::{BlockJob, Foundation, Input, LifeInput};
 
+use super::contracts::trust_own;
 use super::host::due_handover;
 use super::jobs::Due;
 use super::{SimNetwork, ledgers};
@@ -101,7 +102,7 @@ impl SimNetwork {
         let checked: Vec<SubBlock> =
             agreed.sub_blocks.iter().map(|(slot, payload)| self.checked_once(&network, *slot, payload)).collect();
         let mut checked = checked.into_iter().map(|mut sub_block| {
-            self.trust_own(of, &mut sub_block);
+            trust_own(self, of, &mut sub_block);
             sub_block
         });
         let block = agreed.block(&foundation, |_, _| checked.next().expect("one for each"));

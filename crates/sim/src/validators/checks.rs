@@ -7,6 +7,8 @@ use ledger::{Applied, Outcome, outcomes_by_id};
 use primitives::{Digest, Evidence, Height, Superblock, TransactionId};
 use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
 
+use super::contracts::count_ethereum;
+use super::sessions::count_sessions;
 use super::{Event, NetworkReport, SimNetwork, ledgers};
 use crate::kernel::Mistake;
 
@@ -105,8 +107,8 @@ impl SimNetwork {
         self.keep_state(of, height);
         self.check_pace(block);
         if !self.applied.contains_key(&height) {
-            self.count_ethereum(of, &applied.contracts);
-            self.count_sessions(of, block, applied);
+            count_ethereum(self, of, &applied.contracts);
+            count_sessions(self, of, block, applied);
         }
         let first = *self.applied.entry(height).or_insert(applied.block);
         assert_eq!(first, applied.block, "{of} applies another block at height {height}");

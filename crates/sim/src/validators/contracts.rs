@@ -29,56 +29,54 @@ impl EthereumNetwork {
     }
 }
 
-impl SimNetwork {
-    /// A client sends a transaction to a validator, if that one runs. It is not sent again.
-    pub(super) fn send_ethereum(&mut self, to: Index) {
-        let Some(network) = &mut self.ethereum else { return };
-        let Some(process) = &self.hosts[usize::from(to)].process else { return };
-        let bytes = network.clients.draw(&process.ledger, &mut network.dice);
-        network.sent.insert(bytes.clone());
-        self.enter_ethereum(to, bytes);
-    }
+/// A client sends a transaction to a validator, if that one runs. It is not sent again.
+pub(super) fn send_ethereum(sim: &mut SimNetwork, to: Index) {
+    let Some(network) = &mut sim.ethereum else { return };
+    let Some(process) = &sim.hosts[usize::from(to)].process else { return };
+    let bytes = network.clients.draw(&process.ledger, &mut network.dice);
+    network.sent.insert(bytes.clone());
+    enter_ethereum(sim, to, bytes);
+}
 
-    /// The step of the intake, which may refuse it.
-    pub(super) fn enter_ethereum(&mut self, of: Index, bytes: Vec<u8>) {
-        let now_ms = self.time(of).milliseconds();
-        let Some(process) = self.process(of) else { return };
-        // Some are drawn to be refused.
-        let _ = process.pool.ethereum.admit(bytes, now_ms, &process.ledger);
-        self.nudge(of);
-    }
+/// The step of the intake, which may refuse it.
+pub(super) fn enter_ethereum(sim: &mut SimNetwork, of: Index, bytes: Vec<u8>) {
+    let now_ms = sim.time(of).milliseconds();
+    let Some(process) = sim.process(of) else { return };
+    // Some are drawn to be refused.
+    let _ = process.pool.ethereum.admit(bytes, now_ms, &process.ledger);
+    sim.nudge(of);
+}
 
-    /// Validators forward only what clients sent.
-    pub(super) fn check_handed_ethereum(&self, of: Index, bytes: &[u8]) {
-        let is_sent = self.ethereum.as_ref().is_some_and(|network| network.sent.contains(bytes));
-        assert!(is_sent || !self.faults.is_empty(), "{of} receives a forwarded Ethereum transaction that nobody sent");
-    }
+/// Validators forward only what clients sent.
+pub(super) fn check_handed_ethereum(sim: &SimNetwork, of: Index, bytes: &[u8]) {
+    let is_sent = sim.ethereum.as_ref().is_some_and(|network| network.sent.contains(bytes));
+    assert!(is_sent || !sim.faults.is_empty(), "{of} receives a forwarded Ethereum transaction that nobody sent");
+}
 
-    /// Processes the results of a block that is applied for the first time anywhere: each sender has paid for as many
-    /// transactions as its nonce says.
-    pub(super) fn count_ethereum(&mut self, of: Index, contracts: &ContractReceipts) {
-        let Some(network) = &mut self.ethereum else { return };
-        for receipt in contracts.receipts.iter().filter(|receipt| receipt.position.is_some()) {
-            *network.paid.entry(receipt.sender).or_default() += 1;
-            self.progress = self.schedule.now();
-            self.report.ethereum[match receipt.status {
-                EvmStatus::Succeeded => 0,
-                EvmStatus::Reverted => 1,
-                EvmStatus::Halted => 2,
-            }] += 1;
-        }
-        self.report.ethereum[3] += contracts.skipped.len() as u64;
-        let ledger = &self.hosts[usize::from(of)].process.as_ref().expect("it applies").ledger;
-        for (sender, paid) in &network.paid {
-            assert_eq!(ledger.ethereum_nonce(sender), *paid, "{sender} has not paid once for each nonce");
-        }
+/// Processes the results of a block that is applied for the first time anywhere: each sender has paid for as many
+/// transactions as its nonce says.
+pub(super) fn count_ethereum(sim: &mut SimNetwork, of: Index, contracts: &ContractReceipts) {
+    let Some(network) = &mut sim.ethereum else { return };
+    for receipt in contracts.receipts.iter().filter(|receipt| receipt.position.is_some()) {
+        *network.paid.entry(receipt.sender).or_default() += 1;
+        sim.progress = sim.schedule.now();
+        sim.report.ethereum[match receipt.status {
+            EvmStatus::Succeeded => 0,
+            EvmStatus::Reverted => 1,
+            EvmStatus::Halted => 2,
+        }] += 1;
     }
+    sim.report.ethereum[3] += contracts.skipped.len() as u64;
+    let ledger = &sim.hosts[usize::from(of)].process.as_ref().expect("it applies").ledger;
+    for (sender, paid) in &network.paid {
+        assert_eq!(ledger.ethereum_nonce(sender), *paid, "{sender} has not paid once for each nonce");
+    }
+}
 
-    /// Changes a validator's own sub-block as if it trusted itself about the senders: all senders are the same.
-    pub(super) fn trust_own(&self, of: Index, sub_block: &mut SubBlock) {
-        let is_own = u64::from(sub_block.proposer) == u64::from(of);
-        if self.trusting == Some(of) && is_own {
-            sub_block.senders.iter_mut().for_each(|sender| *sender = Some(Address::default()));
-        }
+/// Changes a validator's own sub-block as if it trusted itself about the senders: all senders are the same.
+pub(super) fn trust_own(sim: &SimNetwork, of: Index, sub_block: &mut SubBlock) {
+    let is_own = u64::from(sub_block.proposer) == u64::from(of);
+    if sim.trusting == Some(of) && is_own {
+        sub_block.senders.iter_mut().for_each(|sender| *sender = Some(Address::default()));
     }
 }

@@ -6,6 +6,7 @@ use consensus::{Frame, Index, Refused};
 use primitives::{Digest, Height};
 use replica::{BlockJob, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
+use super::contracts::{check_handed_ethereum, enter_ethereum};
 use super::host::Seen;
 use super::{Event, SimNetwork, ledgers};
 use crate::kernel::Disks;
@@ -81,8 +82,8 @@ impl SimNetwork {
             }
             Job::Submit { native, ethereum, .. } => {
                 for bytes in ethereum {
-                    self.check_handed_ethereum(of, &bytes);
-                    self.enter_ethereum(of, bytes);
+                    check_handed_ethereum(self, of, &bytes);
+                    enter_ethereum(self, of, bytes);
                 }
                 for transaction in native {
                     let number = ledgers::number_of(&transaction);

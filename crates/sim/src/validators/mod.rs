@@ -54,8 +54,12 @@ use self::host::{Host, Keeping, Process};
 use self::sessions::SessionNetwork;
 use crate::kernel::{Dice, Disks, Links, Mistake, Schedule as Events};
 use crate::sessions::SessionCounts;
+use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators};
+use faulty::misbehave;
+use sessions::send_of_session;
+use stops::{schedule_stops, send_stops};
 
 /// What a faulty validator does.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -591,7 +595,7 @@ impl SimNetwork {
     pub fn submit_everywhere(&mut self, each: u64) {
         self.start();
         if self.prompt.is_some() {
-            self.schedule_stops();
+            schedule_stops(self);
         }
         for number in self.resubmitted.clone() {
             let correct = self.correct();
@@ -675,7 +679,7 @@ impl SimNetwork {
             if let Event::Partition { last } = event {
                 self.change_partition(last);
             } else if let Some(faults) = self.fault_of(to) {
-                self.misbehave(to, faults, event);
+                misbehave(self, to, faults, event);
             } else if !self.hosts[usize::from(to)].stopped {
                 self.handle(to, event);
                 self.crash_if_due(to);
@@ -701,9 +705,9 @@ impl SimNetwork {
                 self.host(to).given.insert(number);
                 self.admit(to, number);
             }
-            Event::Ethereum => self.send_ethereum(to),
-            Event::Session => self.send_of_session(to),
-            Event::Stops(event) => self.send_stops(to, event),
+            Event::Ethereum => send_ethereum(self, to),
+            Event::Session => send_of_session(self, to),
+            Event::Stops(event) => send_stops(self, to, event),
             Event::Step { life: of } if of == life => self.step(to),
             Event::Deadline { life: of } if of == life => self.nudge(to),
             Event::Effects { life: of, effects, order } if of == life => {
@@ -832,6 +836,14 @@ impl SimNetwork {
 
     fn send(&mut self, from: Index, to: Index, frame: &Frame) {
         self.transmit(from, to, frame.to_bytes().into());
+    }
+
+    fn send_all(&mut self, me: Index, frame: impl Fn(&mut SimNetwork, Index) -> Option<Frame>) {
+        for to in self.committee.members().filter(|to| *to != me).collect::<Vec<_>>() {
+            if let Some(frame) = frame(self, to) {
+                self.send(me, to, &frame);
+            }
+        }
     }
 
     /// An armed crash occurs if it is due: the process's next actions are lost.

@@ -42,34 +42,32 @@ impl SessionNetwork {
     }
 }
 
-impl SimNetwork {
-    /// A client sends a transaction to a validator, if that one runs. It is not sent again.
-    pub(super) fn send_of_session(&mut self, to: Index) {
-        let Some(network) = &mut self.session_network else { return };
-        let Some(process) = &self.hosts[usize::from(to)].process else { return };
-        let (transaction, must_refuse) = network.clients.draw(&process.ledger, &mut network.dice);
-        let body = must_refuse.then(|| transaction.body.clone());
-        // Others are refused, too: clients do not know what holds now.
-        let entered = self.enter(to, transaction);
-        let is_refused = matches!(entered, Some(Err(Reject::Refused(_) | Reject::Full)));
-        assert!(!must_refuse || is_refused, "{to} takes what a session key may not do: {body:?}");
-    }
+/// A client sends a transaction to a validator, if that one runs. It is not sent again.
+pub(super) fn send_of_session(sim: &mut SimNetwork, to: Index) {
+    let Some(network) = &mut sim.session_network else { return };
+    let Some(process) = &sim.hosts[usize::from(to)].process else { return };
+    let (transaction, must_refuse) = network.clients.draw(&process.ledger, &mut network.dice);
+    let body = must_refuse.then(|| transaction.body.clone());
+    // Others are refused, too: clients do not know what holds now.
+    let entered = sim.enter(to, transaction);
+    let is_refused = matches!(entered, Some(Err(Reject::Refused(_) | Reject::Full)));
+    assert!(!must_refuse || is_refused, "{to} takes what a session key may not do: {body:?}");
+}
 
-    /// Processes a block that is applied for the first time anywhere: session keys did what they may, and the ledger
-    /// of the validator that applied it has recorded it.
-    pub(super) fn count_sessions(&mut self, of: Index, block: &Superblock, applied: &Applied) {
-        let Some(network) = &mut self.session_network else { return };
-        let process = self.hosts[usize::from(of)].process.as_ref().expect("it applies");
-        // Blocks that a crash left logged were applied by a restart, and nobody has counted them.
-        for height in network.height + 1..block.height {
-            let block = process.past.block(height).expect("readable").expect("it is logged");
-            let receipts = process.past.receipts(height).expect("readable").expect("it is logged");
-            let outcomes: Vec<Outcome> = receipts.outcomes.iter().map(|(_, outcome)| *outcome).collect();
-            network.count(&block, &outcomes, &receipts.batch);
-        }
-        network.count(block, &applied.outcomes, &applied.batch);
-        let held = network.books.hold(&process.ledger);
-        held.unwrap_or_else(|what| panic!("{of}, after block {}: {what}", block.height));
-        self.report.sessions = network.books.counts;
+/// Processes a block that is applied for the first time anywhere: session keys did what they may, and the ledger
+/// of the validator that applied it has recorded it.
+pub(super) fn count_sessions(sim: &mut SimNetwork, of: Index, block: &Superblock, applied: &Applied) {
+    let Some(network) = &mut sim.session_network else { return };
+    let process = sim.hosts[usize::from(of)].process.as_ref().expect("it applies");
+    // Blocks that a crash left logged were applied by a restart, and nobody has counted them.
+    for height in network.height + 1..block.height {
+        let block = process.past.block(height).expect("readable").expect("it is logged");
+        let receipts = process.past.receipts(height).expect("readable").expect("it is logged");
+        let outcomes: Vec<Outcome> = receipts.outcomes.iter().map(|(_, outcome)| *outcome).collect();
+        network.count(&block, &outcomes, &receipts.batch);
     }
+    network.count(block, &applied.outcomes, &applied.batch);
+    let held = network.books.hold(&process.ledger);
+    held.unwrap_or_else(|what| panic!("{of}, after block {}: {what}", block.height));
+    sim.report.sessions = network.books.counts;
 }

@@ -3,6 +3,7 @@
 use primitives::WEIGHT_BYTES;
 
 use super::VenueMachine;
+use super::outbox::{is_operator, operator};
 use crate::mistake::VenueMistake;
 use crate::refusal::VenuePause;
 use crate::settings::{FILL_BYTES, FILL_WEIGHT, ORDER_BYTES_MAX, SETTLE_BYTES, entry_weight};
@@ -79,7 +80,7 @@ impl VenueMachine {
         let settles = weight / u64::from(chain.settle_bytes) + 1;
         let bytes = u128::from(weight) + u128::from(settles) * SETTLE_BYTES as u128;
         let fees = 2 * (bytes / u128::from(WEIGHT_BYTES) + u128::from(settles));
-        let balance = self.operator().map_or(0, |operator| operator.balance);
+        let balance = operator(self).map_or(0, |operator| operator.balance);
         (u128::from(balance) < fees * u128::from(chain.fee)).then_some(VenuePause::Fees)
     }
 
@@ -98,7 +99,7 @@ impl VenueMachine {
         if core.heard_ms.is_none_or(is_quiet) {
             return Some(VenuePause::NoBlocks);
         }
-        if core.standing.is_some() && !self.is_operator() {
+        if core.standing.is_some() && !is_operator(self) {
             return Some(VenuePause::Operator);
         }
         if core.newest - core.height() > core.settings.terms.delay.heights / 4 {

@@ -4,8 +4,10 @@ use matching::{Book, BookEvent, BookRefusal, Command, Phase, Side};
 use primitives::venue::{MarketId, TICK_MAX, VenueSide};
 
 use super::backlog::Added;
+use super::check::check_band_in_call;
 use super::cover::penalty_of;
-use super::{Market, VenueMachine};
+use super::matched::execute;
+use super::{Market, VenueMachine, book_side};
 use crate::input::Steering;
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
@@ -43,7 +45,7 @@ impl VenueMachine {
         self.events.clear();
         let side = match command {
             Command::New(new) => new.side,
-            Command::Replace(of) => super::entry::book_side(self.core.order(of.reference).terms().side),
+            Command::Replace(of) => book_side(self.core.order(of.reference).terms().side),
             _ => Side::Buy,
         };
         Err(refusal_of(side, why))
@@ -67,7 +69,7 @@ impl VenueMachine {
         match event {
             BookEvent::Executed { maker, taker, side, tick, lots, .. } => {
                 let taker_side = if side == Side::Buy { VenueSide::Buy } else { VenueSide::Sell };
-                self.execute([maker.reference, taker.reference], taker_side, tick, lots);
+                execute(self, [maker.reference, taker.reference], taker_side, tick, lots);
             }
             BookEvent::Cancelled { party, why, .. } => {
                 let why = match why {
@@ -165,7 +167,7 @@ impl VenueMachine {
         }
         let is_out = |slot: &u32| {
             let order = self.core.order(*slot);
-            order.end.is_none() && self.check_band_in_call(order.key, order.terms()).is_err()
+            order.end.is_none() && check_band_in_call(self, order.key, order.terms()).is_err()
         };
         let all = self.core.orders.iter().enumerate();
         let mut slots: Vec<u32> = all

@@ -167,6 +167,23 @@ impl VenueMachine {
     pub(super) fn is_past(&self, height: Height) -> bool {
         self.core.horizon.as_ref().is_some_and(|horizon| horizon.is_past(height))
     }
+
+    /// What an account's deposit covers beside what is reserved and owed; negative if it is short.
+    pub(super) fn available(&self, account: u32, asset: AssetId) -> i128 {
+        let Some(holding) = self.core.account(account).holding(asset) else { return 0 };
+        let leaving = if self.has(VenueMistake::LeavingBuys) { holding.leaving } else { 0 };
+        let credits = if self.has(VenueMistake::CreditsBuy) { self.unsettled_credits(account, asset) } else { 0 };
+        let held = u128::from(holding.free) + u128::from(leaving) + credits;
+        held as i128 - holding.open as i128 - holding.owed as i128
+    }
+
+    /// What a key may lose beside what is reserved and owed.
+    pub(super) fn may_lose(&self, at: u32, asset: AssetId) -> i128 {
+        let key = self.core.key(at);
+        let (open, owed) = key.exposure(asset);
+        let owed = if self.has(VenueMistake::DrawdownForgetsFills) { 0 } else { owed };
+        i128::from(key.mandate.cap(asset)) + key.net(asset) - open as i128 - owed as i128
+    }
 }
 
 /// What a bust of so many lots costs a bond, at most what can exist.

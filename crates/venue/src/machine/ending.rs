@@ -5,6 +5,8 @@ use primitives::Address;
 use primitives::venue::{MarketId, OrderNumber, VenueSide};
 
 use super::VenueMachine;
+use super::learn::{account_at, learn_fate};
+use super::places::take_place;
 use crate::facts::{FillBust, FillFate};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal};
@@ -63,7 +65,7 @@ impl VenueMachine {
         let public = key.public;
         let what = match self.standing(&public, &number) {
             Some(standing) => ReportKind::Status(Some(standing)),
-            None if is_new => self.take_place(at).map_or_else(ReportKind::Refused, |()| ReportKind::Overtaken),
+            None if is_new => take_place(self, at).map_or_else(ReportKind::Refused, |()| ReportKind::Overtaken),
             None => ReportKind::Refused(OrderRefusal::NotOpen),
         };
         if what == ReportKind::Overtaken {
@@ -106,7 +108,7 @@ impl VenueMachine {
 
     pub(super) fn set_killed(&mut self, account: &Address, is_killed: bool) {
         // An account that is not known yet may be killed as well: it may deposit at any time.
-        let at = self.account_at(account);
+        let at = account_at(self, account);
         self.core.accounts[at as usize].is_killed = is_killed;
         if is_killed {
             let keys = self.core.account(at).keys.clone();
@@ -181,7 +183,7 @@ impl VenueMachine {
     pub(super) fn bust_the_rest(&mut self) {
         let height = self.core.height();
         while let Some(pending) = self.core.pending.pop_front() {
-            self.learn_fate(&pending, height, FillFate::Bust(FillBust::Fenced));
+            learn_fate(self, &pending, height, FillFate::Bust(FillBust::Fenced));
         }
     }
 }

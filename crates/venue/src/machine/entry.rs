@@ -1,9 +1,11 @@
 //! Orders that arrive: their numbers, their first answers, and replacements.
 
-use matching::{Command, NewOrder, Replacement, SelfTrade, Side, TimeInForce};
-use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder, VenueSide};
+use matching::{Command, NewOrder, Replacement, SelfTrade, TimeInForce};
+use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder};
 
-use super::VenueMachine;
+use super::check::check;
+use super::places::{forget_numbers, take_place};
+use super::{VenueMachine, book_side};
 use crate::checked::CheckedOrder;
 use crate::input::SessionNumber;
 use crate::mistake::VenueMistake;
@@ -33,10 +35,6 @@ fn book_order(owner: u32, slot: u32, order: &VenueOrder) -> NewOrder {
     }
 }
 
-pub(super) fn book_side(side: VenueSide) -> Side {
-    if side == VenueSide::Buy { Side::Buy } else { Side::Sell }
-}
-
 impl VenueMachine {
     /// Places an order, or answers as the first time.
     pub(super) fn place(
@@ -51,7 +49,7 @@ impl VenueMachine {
             self.report(session, key, number, answer);
             return self.obey_overtaking(at, order, replaces);
         }
-        if let Err(why) = self.take_place(at) {
+        if let Err(why) = take_place(self, at) {
             return self.report(session, key, number, ReportKind::Refused(why));
         }
         let placed = match replaces {
@@ -106,7 +104,7 @@ impl VenueMachine {
         let most = self.core.settings.limits.numbers_of_key as usize;
         self.core.key_mut(at).numbers.insert(number, what);
         if self.core.key(at).numbers.len() > most {
-            self.forget_numbers(at, most / 8 + 1, Some(number));
+            forget_numbers(self, at, most / 8 + 1, Some(number));
         }
     }
 
@@ -161,7 +159,7 @@ impl VenueMachine {
 
     fn enter(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder) -> Result<(), OrderRefusal> {
         let order = signed.order();
-        self.check(at, order, None)?;
+        check(self, at, order, None)?;
         let owner = self.owner(at);
         let slot = self.arriving(session, at, signed, 0);
         if let Err(why) = self.run(order.market, &Command::New(book_order(owner, slot, order))) {
@@ -223,7 +221,7 @@ impl VenueMachine {
             self.end(old, OrderEnd::Asked);
             return Err(OrderRefusal::NothingLeft(executed));
         }
-        self.check(at, order, Some(old))?;
+        check(self, at, order, Some(old))?;
         let owner = self.owner(at);
         let carried = if self.has(VenueMistake::ReplaceForgetsExecuted) { 0 } else { executed };
         let slot = self.arriving(session, at, signed, carried);

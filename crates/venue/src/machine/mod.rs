@@ -16,7 +16,7 @@ mod snapshot;
 
 use std::collections::BTreeMap;
 
-use matching::{Book, BookEvent};
+use matching::{Book, BookEvent, Side};
 use primitives::venue::{MarketId, MarketTerms, OrderNumber, VenueSide};
 use primitives::{Body, PublicKey};
 
@@ -28,6 +28,11 @@ use crate::report::{
 };
 use crate::settings::{MarketSettings, VenueSettings};
 use crate::state::{Core, Remembered};
+pub(crate) use audit::audit;
+use learn::learn;
+use outbox::{operate, settle};
+use sessions::{attach, detach, fire_timers, heard, key_of_session};
+pub(crate) use snapshot::{digest, encode, restored};
 
 /// A market that is open here.
 #[derive(Clone, Debug)]
@@ -86,10 +91,10 @@ impl VenueMachine {
         self.fills.clear();
         (self.cut, self.has_learnt) = (None, false);
         self.core.pass_time(clock_ms);
-        self.fire_timers();
+        fire_timers(self);
         self.look_for_pause();
         inputs.iter().for_each(|input| self.take(input));
-        self.settle();
+        settle(self);
         self.core.effects += self.made.len() as u64;
     }
 
@@ -97,17 +102,17 @@ impl VenueMachine {
         match input {
             VenueInput::Trade(session, command) => self.trade(*session, command),
             VenueInput::Attach { session, keys, ends_orders, dead_man_ms } => {
-                self.attach(*session, keys, *ends_orders, *dead_man_ms);
+                attach(self, *session, keys, *ends_orders, *dead_man_ms);
             }
-            VenueInput::Detach(session) => self.detach(*session),
-            VenueInput::Heartbeat(session) => self.heard(*session),
+            VenueInput::Detach(session) => detach(self, *session),
+            VenueInput::Heartbeat(session) => heard(self, *session),
             VenueInput::Certified(facts) => {
-                self.learn(facts);
+                learn(self, facts);
                 self.look_for_pause();
             }
             VenueInput::Tick => {}
             VenueInput::Operate(operator) => {
-                self.operate(*operator);
+                operate(self, *operator);
                 self.look_for_pause();
             }
             VenueInput::Opened => {
@@ -133,13 +138,13 @@ impl VenueMachine {
     }
 
     fn trade(&mut self, session: SessionNumber, command: &TradeCommand) {
-        self.heard(session);
+        heard(self, session);
         let (key, number) = match command {
             TradeCommand::New(order) | TradeCommand::Replace(_, order) => (*order.key(), order.order().number),
             TradeCommand::Cancel { key, number, .. } | TradeCommand::Status(key, number) => (*key, *number),
             TradeCommand::CancelAll { key, .. } => (*key, self.first_number()),
         };
-        let at = match self.key_of_session(session, &key) {
+        let at = match key_of_session(self, session, &key) {
             Ok(at) => at,
             Err(why) => return self.report(session, key, number, ReportKind::Refused(why)),
         };
@@ -254,4 +259,8 @@ impl VenueMachine {
     fn check_runs(&self) -> Result<(), OrderRefusal> {
         self.core.stopped.map_or(Ok(()), |why| Err(OrderRefusal::Stopped(why)))
     }
+}
+
+fn book_side(side: VenueSide) -> Side {
+    if side == VenueSide::Buy { Side::Buy } else { Side::Sell }
 }

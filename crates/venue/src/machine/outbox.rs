@@ -19,182 +19,179 @@ const ORDERS_MAX: usize = 1 << 16;
 /// How far above the highest used number of an account the ledger takes one.
 const SEQUENCES_AHEAD: u64 = 64;
 
-impl VenueMachine {
-    /// After a certified block: sends the settle in flight again, or cuts the next one.
-    pub(super) fn settle(&mut self) {
-        if !self.has_learnt || self.core.stopped.is_some() || !self.is_operator() {
+/// After a certified block: sends the settle in flight again, or cuts the next one.
+pub(super) fn settle(machine: &mut VenueMachine) {
+    if !machine.has_learnt || machine.core.stopped.is_some() || !is_operator(machine) {
+        return;
+    }
+    resolve(machine);
+    if let Some(in_flight) = machine.core.in_flight() {
+        machine.made.push(Made::Submit(in_flight.body.clone()));
+        if !machine.has(VenueMistake::TwoInFlight) {
             return;
         }
-        self.resolve();
-        if let Some(in_flight) = self.core.in_flight() {
-            self.made.push(Made::Submit(in_flight.body.clone()));
-            if !self.has(VenueMistake::TwoInFlight) {
-                return;
-            }
-        }
-        if let Some(in_flight) = self.cut_next() {
-            self.cut = Some(in_flight.body.clone());
-            self.made.push(Made::Submit(in_flight.body.clone()));
-            let last = in_flight.body.sequence;
-            self.core.signers.insert(self.core.acts_as.account, Signer { last, in_flight: Some(in_flight) });
-        }
     }
-
-    /// The account whose settles the root signs, if the ledger has told of it.
-    pub(super) fn operator(&self) -> Option<&OperatorStanding> {
-        self.core.operator.as_ref().filter(|operator| operator.account == self.core.acts_as.account)
+    if let Some(in_flight) = cut_next(machine) {
+        machine.cut = Some(in_flight.body.clone());
+        machine.made.push(Made::Submit(in_flight.body.clone()));
+        let last = in_flight.body.sequence;
+        machine.core.signers.insert(machine.core.acts_as.account, Signer { last, in_flight: Some(in_flight) });
     }
+}
 
-    /// Whether the ledger has the operator whose keys the root has.
-    pub(super) fn is_operator(&self) -> bool {
-        self.core.standing.is_some_and(|standing| standing.operator == self.core.acts_as)
+/// The account whose settles the root signs, if the ledger has told of it.
+pub(super) fn operator(machine: &VenueMachine) -> Option<&OperatorStanding> {
+    machine.core.operator.as_ref().filter(|operator| operator.account == machine.core.acts_as.account)
+}
+
+/// Whether the ledger has the operator whose keys the root has.
+pub(super) fn is_operator(machine: &VenueMachine) -> bool {
+    machine.core.standing.is_some_and(|standing| standing.operator == machine.core.acts_as)
+}
+
+/// The root has other keys. Numbers and the settle in flight are each account's own: one that comes back goes on
+/// where it was.
+pub(super) fn operate(machine: &mut VenueMachine, operator: VenueOperator) {
+    if machine.has(VenueMistake::SignerForgotten) {
+        machine.core.signers.clear();
     }
+    machine.core.acts_as = operator;
+}
 
-    /// The root has other keys. Numbers and the settle in flight are each account's own: one that comes back goes on
-    /// where it was.
-    pub(super) fn operate(&mut self, operator: VenueOperator) {
-        if self.has(VenueMistake::SignerForgotten) {
-            self.core.signers.clear();
+/// Forgets the settle in flight once no block can count it any more.
+fn resolve(machine: &mut VenueMachine) {
+    let Some(in_flight) = machine.core.in_flight() else { return };
+    let is_used = operator(machine).is_some_and(|operator| operator.is_used(in_flight.body.sequence));
+    let is_void = is_used && machine.core.settled() < in_flight.to;
+    if is_used || machine.core.height() >= in_flight.body.until {
+        let signer = machine.core.signers.get_mut(&machine.core.acts_as.account);
+        signer.expect("it has a settle in flight").in_flight = None;
+        back_off(machine, is_void);
+    }
+}
+
+/// If the fills of a settle whose number is used did not settle by it, an entry may be gone: the next one brings
+/// all signatures. Whatever else it is, each settle costs a fee: after every further one the root waits twice as
+/// long.
+fn back_off(machine: &mut VenueMachine, is_void: bool) {
+    let core = &mut machine.core;
+    core.signs_all = is_void;
+    core.voids = if is_void { core.voids.saturating_add(1) } else { 0 };
+    let most = core.settings.terms.delay.heights;
+    let wait = if core.voids < 2 { 0 } else { 1_u64.checked_shl(core.voids - 2).map_or(most, |wait| wait.min(most)) };
+    core.cut_from = core.height().saturating_add(wait);
+}
+
+/// The settle of as many of the oldest unsettled fills as bytes, bond and balance allow; a group is whole or out.
+fn cut_next(machine: &VenueMachine) -> Option<InFlight> {
+    let standing = machine.core.standing?;
+    if standing.bond < machine.core.settings.terms.bond_min || machine.core.height() < machine.core.cut_from {
+        return None;
+    }
+    let first = match machine.core.in_flight() {
+        // Only a planted mistake cuts a second one.
+        Some(in_flight) => (in_flight.to - machine.core.settled().min(in_flight.to)) as usize,
+        None => 0,
+    };
+    let mut bond = u128::from(standing.bond).saturating_sub(u128::from(machine.core.settings.terms.bond_min));
+    let mut room = Room::new(machine.core.settings.terms.settle_bytes as usize);
+    let mut to = first;
+    while to < machine.core.pending.len() {
+        let group = group(machine, to);
+        let penalties: u128 = machine.core.pending.range(to..to + group).map(|of| u128::from(of.penalty)).sum();
+        if penalties > bond || !room.holds(machine, to, group) {
+            break;
         }
-        self.core.acts_as = operator;
+        bond -= penalties;
+        to += group;
     }
+    covered(machine, first, to)
+}
 
-    /// Forgets the settle in flight once no block can count it any more.
-    fn resolve(&mut self) {
-        let Some(in_flight) = self.core.in_flight() else { return };
-        let is_used = self.operator().is_some_and(|operator| operator.is_used(in_flight.body.sequence));
-        let is_void = is_used && self.core.settled() < in_flight.to;
-        if is_used || self.core.height() >= in_flight.body.until {
-            let signer = self.core.signers.get_mut(&self.core.acts_as.account);
-            signer.expect("it has a settle in flight").in_flight = None;
-            self.back_off(is_void);
+/// The longest settle of these fills whose fees the balance covers.
+fn covered(machine: &VenueMachine, first: usize, mut to: usize) -> Option<InFlight> {
+    let (operator, fee) = (operator(machine)?, u128::from(machine.core.settings.terms.fee));
+    while to > first {
+        let body = body(machine, operator, first, to);
+        if u128::from(body.weight()) * fee <= u128::from(operator.balance) {
+            return Some(InFlight { to: machine.core.settled() + to as u64, body });
         }
+        let half = first + (to - first) / 2;
+        to = whole_groups(machine, first, half);
     }
+    None
+}
 
-    /// If the fills of a settle whose number is used did not settle by it, an entry may be gone: the next one brings
-    /// all signatures. Whatever else it is, each settle costs a fee: after every further one the root waits twice as
-    /// long.
-    fn back_off(&mut self, is_void: bool) {
-        let core = &mut self.core;
-        core.signs_all = is_void;
-        core.voids = if is_void { core.voids.saturating_add(1) } else { 0 };
-        let most = core.settings.terms.delay.heights;
-        let wait =
-            if core.voids < 2 { 0 } else { 1_u64.checked_shl(core.voids - 2).map_or(most, |wait| wait.min(most)) };
-        core.cut_from = core.height().saturating_add(wait);
+/// The last end of a group up to a place.
+fn whole_groups(machine: &VenueMachine, first: usize, most: usize) -> usize {
+    let mut to = first;
+    while to < most && to + group(machine, to) <= most {
+        to += group(machine, to);
     }
+    to
+}
 
-    /// The settle of as many of the oldest unsettled fills as bytes, bond and balance allow; a group is whole or out.
-    fn cut_next(&self) -> Option<InFlight> {
-        let standing = self.core.standing?;
-        if standing.bond < self.core.settings.terms.bond_min || self.core.height() < self.core.cut_from {
-            return None;
-        }
-        let first = match self.core.in_flight() {
-            // Only a planted mistake cuts a second one.
-            Some(in_flight) => (in_flight.to - self.core.settled().min(in_flight.to)) as usize,
-            None => 0,
-        };
-        let mut bond = u128::from(standing.bond).saturating_sub(u128::from(self.core.settings.terms.bond_min));
-        let mut room = Room::new(self.core.settings.terms.settle_bytes as usize);
-        let mut to = first;
-        while to < self.core.pending.len() {
-            let group = self.group(to);
-            let penalties: u128 = self.core.pending.range(to..to + group).map(|of| u128::from(of.penalty)).sum();
-            if penalties > bond || !room.holds(self, to, group) {
-                break;
-            }
-            bond -= penalties;
-            to += group;
-        }
-        self.covered(first, to)
+/// How many fills from this place on apply or bust together: those of one fill-or-kill order.
+fn group(machine: &VenueMachine, at: usize) -> usize {
+    let taker = machine.core.pending[at].taker();
+    if machine.core.order(taker).terms().life != OrderLife::FillOrKill || machine.has(VenueMistake::GroupCut) {
+        return 1;
     }
+    machine.core.pending.range(at..).take_while(|of| of.taker() == taker).count()
+}
 
-    /// The longest settle of these fills whose fees the balance covers.
-    fn covered(&self, first: usize, mut to: usize) -> Option<InFlight> {
-        let (operator, fee) = (self.operator()?, u128::from(self.core.settings.terms.fee));
-        while to > first {
-            let body = self.body(operator, first, to);
-            if u128::from(body.weight()) * fee <= u128::from(operator.balance) {
-                return Some(InFlight { to: self.core.settled() + to as u64, body });
-            }
-            let half = first + (to - first) / 2;
-            to = self.whole_groups(first, half);
-        }
-        None
+fn body(machine: &VenueMachine, operator: &OperatorStanding, first: usize, to: usize) -> Body {
+    let settings = &machine.core.settings;
+    let settle = settle_of(machine, first, to);
+    Body {
+        chain: settings.terms.chain,
+        account: operator.account,
+        sequence: next_number(machine, operator),
+        until: machine.core.height().saturating_add(settings.limits.settle_heights),
+        operation: Operation::Venue(Box::new(VenueOperation::Settle(settle))),
     }
+}
 
-    /// The last end of a group up to a place.
-    fn whole_groups(&self, first: usize, most: usize) -> usize {
-        let mut to = first;
-        while to < most && to + self.group(to) <= most {
-            to += self.group(to);
-        }
-        to
+/// The number above the last one that was signed, while the ledger's window holds it; then from the lowest unused
+/// one on again. What was signed with that has ended: settles live equally long, and none is cut before the one
+/// before it is used or has ended.
+fn next_number(machine: &VenueMachine, operator: &OperatorStanding) -> Sequence {
+    let last = machine.core.signer().map_or(0, |signer| signer.last);
+    let next = last.max(operator.highest).saturating_add(1);
+    match next > operator.highest.saturating_add(SEQUENCES_AHEAD) && !machine.has(VenueMistake::NumbersRunAway) {
+        true => operator.highest.saturating_add(1),
+        false => next,
     }
+}
 
-    /// How many fills from this place on apply or bust together: those of one fill-or-kill order.
-    fn group(&self, at: usize) -> usize {
-        let taker = self.core.pending[at].taker();
-        if self.core.order(taker).terms().life != OrderLife::FillOrKill || self.has(VenueMistake::GroupCut) {
-            return 1;
-        }
-        self.core.pending.range(at..).take_while(|of| of.taker() == taker).count()
+fn settle_of(machine: &VenueMachine, first: usize, to: usize) -> Settle {
+    let (venue, incarnation) = (machine.core.settings.venue, machine.core.settings.incarnation);
+    let pending = || machine.core.pending.range(first..to);
+    let mut slots: BTreeMap<(PublicKey, OrderNumber), u32> = BTreeMap::new();
+    for slot in pending().flat_map(|of| [of.buyer, of.seller]) {
+        let order = machine.core.order(slot);
+        slots.insert((*order.signed.key(), order.terms().number), slot);
     }
+    let positions: BTreeMap<u32, u16> = slots.values().enumerate().map(|(at, slot)| (*slot, at as u16)).collect();
+    let orders = slots.values().map(|slot| settled_order(machine, *slot)).collect();
+    let fill = |of: &crate::state::Pending| SettledFill {
+        buy: positions[&of.buyer],
+        sell: positions[&of.seller],
+        ..of.fill.terms
+    };
+    let from = machine.core.settled() + first as u64;
+    Settle { venue, incarnation, from, orders, fills: pending().map(fill).collect() }
+}
 
-    fn body(&self, operator: &OperatorStanding, first: usize, to: usize) -> Body {
-        let settings = &self.core.settings;
-        let settle = self.settle_of(first, to);
-        Body {
-            chain: settings.terms.chain,
-            account: operator.account,
-            sequence: self.next_number(operator),
-            until: self.core.height().saturating_add(settings.limits.settle_heights),
-            operation: Operation::Venue(Box::new(VenueOperation::Settle(settle))),
-        }
-    }
-
-    /// The number above the last one that was signed, while the ledger's window holds it; then from the lowest unused
-    /// one on again. What was signed with that has ended: settles live equally long, and none is cut before the one
-    /// before it is used or has ended.
-    fn next_number(&self, operator: &OperatorStanding) -> Sequence {
-        let last = self.core.signer().map_or(0, |signer| signer.last);
-        let next = last.max(operator.highest).saturating_add(1);
-        match next > operator.highest.saturating_add(SEQUENCES_AHEAD) && !self.has(VenueMistake::NumbersRunAway) {
-            true => operator.highest.saturating_add(1),
-            false => next,
-        }
-    }
-
-    fn settle_of(&self, first: usize, to: usize) -> Settle {
-        let (venue, incarnation) = (self.core.settings.venue, self.core.settings.incarnation);
-        let pending = || self.core.pending.range(first..to);
-        let mut slots: BTreeMap<(PublicKey, OrderNumber), u32> = BTreeMap::new();
-        for slot in pending().flat_map(|of| [of.buyer, of.seller]) {
-            let order = self.core.order(slot);
-            slots.insert((*order.signed.key(), order.terms().number), slot);
-        }
-        let positions: BTreeMap<u32, u16> = slots.values().enumerate().map(|(at, slot)| (*slot, at as u16)).collect();
-        let orders = slots.values().map(|slot| self.settled_order(*slot)).collect();
-        let fill = |of: &crate::state::Pending| SettledFill {
-            buy: positions[&of.buyer],
-            sell: positions[&of.seller],
-            ..of.fill.terms
-        };
-        let from = self.core.settled() + first as u64;
-        Settle { venue, incarnation, from, orders, fills: pending().map(fill).collect() }
-    }
-
-    /// An order with its signature, unless the certified ledger has an entry of it.
-    fn settled_order(&self, slot: u32) -> SettledOrder {
-        let order = self.core.order(slot);
-        let was_sent = self.has(VenueMistake::SignatureLeftOut) && !self.core.signers.is_empty();
-        let has_entry = order.has_entry || (was_sent && order.executed > 0);
-        let signed = *order.signed.signed();
-        match has_entry && !self.core.signs_all {
-            true => SettledOrder { signature: None, ..signed },
-            false => signed,
-        }
+/// An order with its signature, unless the certified ledger has an entry of it.
+fn settled_order(machine: &VenueMachine, slot: u32) -> SettledOrder {
+    let order = machine.core.order(slot);
+    let was_sent = machine.has(VenueMistake::SignatureLeftOut) && !machine.core.signers.is_empty();
+    let has_entry = order.has_entry || (was_sent && order.executed > 0);
+    let signed = *order.signed.signed();
+    match has_entry && !machine.core.signs_all {
+        true => SettledOrder { signature: None, ..signed },
+        false => signed,
     }
 }
 

@@ -24,43 +24,41 @@ struct MarketBytes {
     book: Vec<u8>,
 }
 
-impl VenueMachine {
-    /// The whole state between two steps. Equal states have equal bytes.
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let market = |of: &Market| MarketBytes {
-            settings: of.settings,
-            terms: of.terms,
-            collar: of.collar,
-            told: of.told,
-            book: of.book.snapshot(),
-        };
-        let markets: BTreeMap<MarketId, MarketBytes> =
-            self.markets.iter().map(|(number, of)| (*number, market(of))).collect();
-        borsh::to_vec(&(VERSION, &self.core, &markets)).expect("writing to memory cannot fail")
-    }
+/// The whole state between two steps. Equal states have equal bytes.
+pub(crate) fn encode(machine: &VenueMachine) -> Vec<u8> {
+    let market = |of: &Market| MarketBytes {
+        settings: of.settings,
+        terms: of.terms,
+        collar: of.collar,
+        told: of.told,
+        book: of.book.snapshot(),
+    };
+    let markets: BTreeMap<MarketId, MarketBytes> =
+        machine.markets.iter().map(|(number, of)| (*number, market(of))).collect();
+    borsh::to_vec(&(VERSION, &machine.core, &markets)).expect("writing to memory cannot fail")
+}
 
-    /// A digest of the whole state.
-    pub(crate) fn digest(&self) -> Digest {
-        Digest::of(CONTEXT, &self.encode())
-    }
+/// A digest of the whole state.
+pub(crate) fn digest(machine: &VenueMachine) -> Digest {
+    Digest::of(CONTEXT, &encode(machine))
+}
 
-    /// The state that bytes were made of, or what is wrong with them. The seed of the books may differ: it shows in
-    /// no result.
-    pub(crate) fn decode(bytes: &[u8], seed: u64, mistake: Option<VenueMistake>) -> Result<VenueMachine, String> {
-        match bytes.first() {
-            Some(&VERSION) => {}
-            Some(other) => return Err(format!("its format has version {other}, and this program reads {VERSION}")),
-            None => return Err("it is empty".into()),
-        }
-        let (core, markets): (Core, BTreeMap<MarketId, MarketBytes>) =
-            borsh::from_slice(&bytes[1..]).map_err(|error| error.to_string())?;
-        let mut books = BTreeMap::new();
-        for (number, MarketBytes { settings, terms, collar, told, book }) in markets {
-            let book = Book::restore(&book, core.settings.book(&settings), seed).map_err(|error| error.to_string())?;
-            books.insert(number, Market { settings, terms, collar, told, book });
-        }
-        Ok(VenueMachine::of(core, books, seed, mistake))
+/// The state that bytes were made of, or what is wrong with them. The seed of the books may differ: it shows in
+/// no result.
+pub(crate) fn restored(bytes: &[u8], seed: u64, mistake: Option<VenueMistake>) -> Result<VenueMachine, String> {
+    match bytes.first() {
+        Some(&VERSION) => {}
+        Some(other) => return Err(format!("its format has version {other}, and this program reads {VERSION}")),
+        None => return Err("it is empty".into()),
     }
+    let (core, markets): (Core, BTreeMap<MarketId, MarketBytes>) =
+        borsh::from_slice(&bytes[1..]).map_err(|error| error.to_string())?;
+    let mut books = BTreeMap::new();
+    for (number, MarketBytes { settings, terms, collar, told, book }) in markets {
+        let book = Book::restore(&book, core.settings.book(&settings), seed).map_err(|error| error.to_string())?;
+        books.insert(number, Market { settings, terms, collar, told, book });
+    }
+    Ok(VenueMachine::of(core, books, seed, mistake))
 }
 
 #[cfg(test)]
@@ -70,10 +68,10 @@ mod tests {
     #[test]
     fn a_snapshot_of_another_version_is_refused_by_number() {
         for version in [0, VERSION + 1] {
-            let error = VenueMachine::decode(&[version, 1, 2, 3], 0, None).err();
+            let error = restored(&[version, 1, 2, 3], 0, None).err();
             let wanted = format!("its format has version {version}, and this program reads {VERSION}");
             assert_eq!(error, Some(wanted));
         }
-        assert_eq!(VenueMachine::decode(&[], 0, None).err().as_deref(), Some("it is empty"));
+        assert_eq!(restored(&[], 0, None).err().as_deref(), Some("it is empty"));
     }
 }

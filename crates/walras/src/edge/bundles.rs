@@ -1,5 +1,5 @@
 //! Bundles of orders for the batch market: the root signs them and shows them to everybody, and whoever has them checks
-//! them (`walras fairnet verify`).
+//! them (`walras edge verify`).
 //!
 //! Signed is the digest of a bundle: numbers, cut-offs, stamps and digests of orders, and the digest of the bundle
 //! before. So a venue that shows two histories has signed the contradiction.

@@ -279,7 +279,7 @@ impl Drop for DemoEdge {
 
 /// How a member is started.
 fn arguments(kind: &str, member: u64, root: SocketAddr, secret: &Path) -> Vec<String> {
-    let words = [kind, "--member", &member.to_string(), "--root", &root.to_string(), "--machines", "shared"];
+    let words = ["edge", kind, "--member", &member.to_string(), "--root", &root.to_string(), "--machines", "shared"];
     let mut arguments: Vec<String> = words.iter().map(ToString::to_string).collect();
     arguments.extend(["--clock-error-ns".into(), CLOCK_ERROR_NS.to_string()]);
     arguments.extend(["--secret".into(), secret.display().to_string()]);

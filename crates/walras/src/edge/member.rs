@@ -1,4 +1,4 @@
-//! `walras proxy` and `walras gateway`: members of a venue's edge, each a process.
+//! `walras edge proxy` and `walras edge gateway`: members of a venue's edge, each a process.
 
 use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -94,7 +94,7 @@ impl MemberArgs {
 /// Runs a proxy of a venue's edge.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
-  walras proxy --member 1 --root 10.0.0.1:9400 --secret edge-secret --listen 10.0.0.2:9400")]
+  walras edge proxy --member 1 --root 10.0.0.1:9400 --secret edge-secret --listen 10.0.0.2:9400")]
 pub struct ProxyCommand {
     /// Its number, 1 or above, unique among all members.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
@@ -116,12 +116,12 @@ impl ProxyCommand {
 /// Runs gateways of a venue's edge: each shows the feed to one participant, and sends its orders in.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
-  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
-  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
-  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --ouch 127.0.0.1:8071 \
+  walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed
+  walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --orders < orders.txt
+  walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --strategy market_maker.wat
+  walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --ouch 127.0.0.1:8071 \
     --feed-to 127.0.0.1:8073
-  walras gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
+  walras edge gateway --member 1000 --count 10 --root 127.0.0.1:9400 --secret edge-secret --machines shared --sample")]
 pub struct GatewayCommand {
     /// Number of the first gateway, unique among all members.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=u32::MAX as i64 - 1_000))]

@@ -1,4 +1,4 @@
-//! The market edge on the command line: `walras proxy`, `walras gateway`, `walras fairnet`, and the demo's edge.
+//! The market edge on the command line: `walras edge`, and the demo's edge.
 
 mod bundles;
 mod demo;
@@ -22,8 +22,7 @@ use primitives::{from_hex, to_hex};
 use crate::durable::write_durable;
 
 pub use demo::DemoEdge;
-pub use member::{GatewayCommand, ProxyCommand};
-pub use plan::Fairnet;
+pub use plan::EdgeMember;
 
 /// Orders of these edges are for the batch market. Blocks are hundreds of milliseconds apart.
 const BUNDLES: BundleRules = BundleRules { edge: 1, period: 100_000_000, most: 1_024 };
@@ -60,7 +59,7 @@ impl Machines {
 /// The secret that all machines of a venue have.
 fn read_secret(path: &Path) -> anyhow::Result<[u8; 32]> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    from_hex(text.trim()).with_context(|| format!("{}: make one with `walras fairnet secret`", path.display()))
+    from_hex(text.trim()).with_context(|| format!("{}: make one with `walras edge secret`", path.display()))
 }
 
 fn make_secret(path: &Path) -> anyhow::Result<()> {

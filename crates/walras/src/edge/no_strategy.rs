@@ -1,4 +1,4 @@
-//! What a binary that was built for a demo says of `walras gateway --strategy`.
+//! What a binary that was built for a demo says of `walras edge gateway --strategy`.
 
 use edge::EdgeObserver;
 use fairnet::MemberId;

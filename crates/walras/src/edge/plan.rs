@@ -1,4 +1,4 @@
-//! `walras fairnet`: trees and what they cost; the venue's secret; signed bundles; the sample market maker, remote.
+//! `walras edge`: trees and what they cost; the venue's secret; signed bundles; the sample market maker, remote.
 
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -10,35 +10,39 @@ use primitives::{PublicKey, from_hex};
 use serde_json::{Value, json};
 
 use super::bundles::{TrueBundles, verify};
-use crate::tables;
+use super::member::{GatewayCommand, ProxyCommand};
 
-/// The tree of the market edge: plan it, make its secret.
+/// A venue's market edge: plan its tree, make its secret, run its members.
 #[derive(clap::Subcommand)]
-pub enum Fairnet {
+pub enum EdgeMember {
     /// Plan the tree between a venue and its participants, and say what it costs.
     #[command(after_help = "Examples:
-  walras fairnet plan --participants 1000
-  walras fairnet plan --participants 100 --hedging 2 --trees 2 --json
-  walras fairnet plan --participants 1000 --depth 2")]
+  walras edge plan --participants 1000
+  walras edge plan --participants 100 --hedging 2 --trees 2 --json
+  walras edge plan --participants 1000 --depth 2")]
     Plan(PlanCommand),
     /// Make the secret that every machine of a venue's edge needs.
-    #[command(after_help = "Example:\n  walras fairnet secret --out edge-secret")]
+    #[command(after_help = "Example:\n  walras edge secret --out edge-secret")]
     Secret {
         /// The file; it must not exist.
         #[arg(long)]
         out: PathBuf,
     },
-    /// The sample market maker as a remote strategy: reads what `walras gateway --feed` prints, and writes the orders
-    /// that `walras gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
+    /// Run a proxy of a venue's market edge.
+    Proxy(ProxyCommand),
+    /// Run gateways of a venue's market edge.
+    Gateway(GatewayCommand),
+    /// The sample market maker as a remote strategy: reads what `walras edge gateway --feed` prints, and writes the
+    /// orders that `walras edge gateway --orders` reads. The module market_maker.wat issues the same in the gateway.
     #[command(after_help = "Example:
   mkfifo orders
-  walras gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed --orders < orders \\
-    | walras fairnet quote > orders")]
+  walras edge gateway --member 1000 --root 10.0.0.1:9400 --secret edge-secret --feed --orders < orders \\
+    | walras edge quote > orders")]
     Quote,
     /// Verify bundles of orders that a root has signed: chain, cut-offs, stamps, signatures.
     #[command(after_help = "Example:
   curl -s http://127.0.0.1:8090/v1/bundles > bundles.json
-  walras fairnet verify --bundles bundles.json --key 0x…")]
+  walras edge verify --bundles bundles.json --key 0x…")]
     Verify {
         /// What `/v1/bundles` answered.
         #[arg(long)]
@@ -74,7 +78,7 @@ fn quote(feed: impl BufRead, mut orders: impl Write) -> anyhow::Result<()> {
     for line in feed.lines() {
         let line = line.context("standard input")?;
         let shown: Value = serde_json::from_str(&line)
-            .with_context(|| format!("standard input: {line:?} is no line of `walras gateway --feed`"))?;
+            .with_context(|| format!("standard input: {line:?} is no line of `walras edge gateway --feed`"))?;
         let messages = shown["messages"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for body in messages.flat_map(|message| edge::sample_quotes(message.as_bytes())) {
             writeln!(orders, "0x{}", primitives::to_hex(&body)).context("standard output")?;
@@ -85,16 +89,18 @@ fn quote(feed: impl BufRead, mut orders: impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Fairnet {
+impl EdgeMember {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
-            Fairnet::Plan(plan) => {
+            EdgeMember::Plan(plan) => {
                 let report = plan.report()?;
-                if json { println!("{report}") } else { print!("{}", tables::text(&report)) }
+                if json { println!("{report}") } else { print!("{}", terminal::text(&report)) }
             }
-            Fairnet::Quote => quote(std::io::stdin().lock(), crate::output::Out)?,
-            Fairnet::Verify { bundles, key } => verify_file(&bundles, key.as_deref(), json)?,
-            Fairnet::Secret { out } => {
+            EdgeMember::Proxy(proxy) => return proxy.run(),
+            EdgeMember::Gateway(gateway) => return gateway.run(),
+            EdgeMember::Quote => quote(std::io::stdin().lock(), terminal::output::Out)?,
+            EdgeMember::Verify { bundles, key } => verify_file(&bundles, key.as_deref(), json)?,
+            EdgeMember::Secret { out } => {
                 super::make_secret(&out)?;
                 let path = out.display().to_string();
                 if json { println!("{}", json!({ "secret": path })) } else { println!("{path}") }

@@ -1,4 +1,4 @@
-//! A participant's own module inside a gateway (`walras gateway --strategy`).
+//! A participant's own module inside a gateway (`walras edge gateway --strategy`).
 
 use edge::{EdgeCommand, EdgeObserver, Strategy, StrategyError, StrategyLimits};
 use fairnet::{EdgeEffect, MemberId};

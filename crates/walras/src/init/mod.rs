@@ -310,7 +310,7 @@ fn measured_gas(limits: Limits, committee: u32) -> Limits {
     let (gas, seconds) = (limits.block_gas, slowest.ns * limits.block_gas as f64 / 1e9);
     eprintln!(
         "block_gas {gas}: the slowest gas of this machine ({}) takes {:.1} ns, so a block takes one core {seconds:.1} \
-         s at most; `walras bench hostile` searches longer, --block-gas sets another value",
+         s at most; `walras-lab bench hostile` searches longer, --block-gas sets another value",
         slowest.program, slowest.ns
     );
     limits

@@ -218,7 +218,7 @@ fn clock(block_ms: u64) -> Finding {
             "clock",
             format!(
                 "the newest block is {seconds} s from this machine's clock: nothing \
-             happens, the network stalls, or a clock is wrong (see `walras peers`, and timedatectl)"
+             happens, the network stalls, or a clock is wrong (see `walras status --peers`, and timedatectl)"
             ),
         ),
     }

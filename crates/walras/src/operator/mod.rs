@@ -10,4 +10,4 @@ pub use backup::{Backup, RestoreBackup};
 pub use config::ConfigCommand;
 pub use doctor::Doctor;
 pub use prune::Prune;
-pub use status::{Peers, StatusCommand};
+pub use status::StatusCommand;

@@ -1,4 +1,4 @@
-//! `walras status` and `walras peers`: one node, as it says itself.
+//! `walras status`: one node, as it says itself.
 
 use std::process::ExitCode;
 
@@ -11,16 +11,15 @@ use crate::wallet::server::Server;
 
 /// Shows how a node stands. Exits with 1 if it is not ready.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  walras status\n  walras status --server http://10.0.0.7:8080 --json")]
+#[command(after_help = "Examples:
+  walras status
+  walras status --server http://10.0.0.7:8080 --json
+  walras status --peers")]
 pub struct StatusCommand {
-    #[command(flatten)]
-    server: Server,
-}
-
-/// Shows the validators and followers that a validator sees. Exits with 1 if too few are connected to decide a block.
-#[derive(clap::Args)]
-#[command(after_help = "Example:\n  walras peers --server http://10.0.0.7:8080")]
-pub struct Peers {
+    /// Instead, show the validators and followers that a validator sees. Exits with 1 if too few are connected to
+    /// decide a block.
+    #[arg(long)]
+    peers: bool,
     #[command(flatten)]
     server: Server,
 }
@@ -28,6 +27,9 @@ pub struct Peers {
 impl StatusCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let node = self.server.node();
+        if self.peers {
+            return peers(&node.validator()?.context("this is a solo node, or it has just started: no peers")?, json);
+        }
         let (status, validator, unready) = (node.status()?, node.validator()?, node.unready()?);
         if json {
             let reason = unready.as_ref().map(|Unready { code, message }| json!({"code": code, "message": message}));
@@ -79,19 +81,15 @@ fn role(of: &ValidatorStatusBody) -> String {
     )
 }
 
-impl Peers {
-    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let status =
-            self.server.node().validator()?.context("this is a solo node, or it has just started: no peers")?;
-        if json {
-            println!("{}", json!({"me": status.me, "needed": status.needed, "peers": status.peers}));
-        } else {
-            println!("{:>4}  {:<11} {:<7} {:>10} {:>10} {:>8}", "who", "link", "votes", "decided", "certified", "ms");
-            status.peers.iter().for_each(|peer| println!("{}", row(peer, &status)));
-        }
-        let seen = status.connected + usize::from(!status.follows);
-        Ok(if seen >= status.needed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+fn peers(status: &ValidatorStatusBody, json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        println!("{}", json!({"me": status.me, "needed": status.needed, "peers": status.peers}));
+    } else {
+        println!("{:>4}  {:<11} {:<7} {:>10} {:>10} {:>8}", "who", "link", "votes", "decided", "certified", "ms");
+        status.peers.iter().for_each(|peer| println!("{}", row(peer, status)));
     }
+    let seen = status.connected + usize::from(!status.follows);
+    Ok(if seen >= status.needed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn row(peer: &PeerStatusBody, status: &ValidatorStatusBody) -> String {

@@ -1,4 +1,4 @@
-//! `walras audit`: proves from stores that the payment lane neither lost nor created money.
+//! `walras pay audit`: proves from stores that the payment lane neither lost nor created money.
 //!
 //! From the ledger: escrow = genesis backing + deposits − redemptions − verdicts, for each asset, where escrow is the
 //! issue minus what all accounts, offers, stakes and remainders hold. From validators' lane logs: every payment
@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
+use client::purse::LaneNetwork;
 use ledger::{Audit as AssetAudit, BlockReceipts, Ledger};
-use payments::{LaneLog, LaneLogSummary, LedgerFacts, LogOwner, Quorums};
+use payments::{EscrowTotals, LaneAuditReport, LaneLog, LaneLogSummary, LedgerFacts, LogOwner, Quorums};
 use primitives::{AssetId, Operation, Superblock};
 use serde_json::{Value, json};
 use store::{RealDisk, View};
@@ -23,8 +24,8 @@ use super::show::money;
 /// Proves from the ledger and from validators' lane logs that no money of the payment lane is lost or created.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  walras audit --home ./exchange
-  walras audit --home network/validator-0 --home network/validator-1 --home network/validator-2
+  walras pay audit --home ./exchange
+  walras pay audit --home network/validator-0 --home network/validator-1 --home network/validator-2
 
 The ledger is read from the first home, the lane's logs from all; 2f+1 of 3f+1 validators are needed. Nodes may be
 running. For homes of others, copies of `data/lane` suffice.")]
@@ -74,22 +75,51 @@ impl LaneAudit {
         );
         let facts = facts(&state, &assets)?;
         let counted = deposits_in_blocks(first, state.height())?;
-        if let Some(counted) = &counted {
-            for (asset, totals) in &facts.totals {
-                let in_blocks = counted.get(asset).copied().unwrap_or(0);
-                ensure!(
-                    in_blocks == totals.deposits,
-                    "asset {}: blocks withdraw {in_blocks} units into the lane, the ledger counts {}",
-                    network.symbol(*asset),
-                    totals.deposits
-                );
-            }
-        }
+        counted.iter().try_for_each(|counted| check_deposits(&network, &facts, counted))?;
         let members = lane.terms().members.len();
         let verdict = payments::audit(&logs, &lane.rules(), &facts, |_| Quorums::new(members));
-        let report = verdict.context("the audit found a fault")?;
-        let validators: BTreeSet<u8> = logs.iter().map(|log| log.owner.validator).collect();
-        let row = |(asset, totals): (&AssetId, &payments::EscrowTotals)| {
+        let found = Audited {
+            height: state.height(),
+            is_counted: counted.is_some(),
+            logs: logs.len(),
+            validators: logs.iter().map(|log| log.owner.validator).collect(),
+            report: verdict.context("the audit found a fault")?,
+        };
+        match json {
+            true => println!("{}", found.as_json(&network, &facts)),
+            false => found.print(&network, &facts),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Deposits are what blocks withdrew into the lane.
+fn check_deposits(network: &LaneNetwork, facts: &LedgerFacts, counted: &BTreeMap<AssetId, u128>) -> anyhow::Result<()> {
+    for (asset, totals) in &facts.totals {
+        let in_blocks = counted.get(asset).copied().unwrap_or(0);
+        ensure!(
+            in_blocks == totals.deposits,
+            "asset {}: blocks withdraw {in_blocks} units into the lane, the ledger counts {}",
+            network.symbol(*asset),
+            totals.deposits
+        );
+    }
+    Ok(())
+}
+
+/// What an audit found, beside the ledger's sums.
+struct Audited {
+    height: u64,
+    /// Whether deposits were counted in all blocks.
+    is_counted: bool,
+    logs: usize,
+    validators: BTreeSet<u8>,
+    report: LaneAuditReport,
+}
+
+impl Audited {
+    fn as_json(&self, network: &LaneNetwork, facts: &LedgerFacts) -> Value {
+        let row = |(asset, totals): (&AssetId, &EscrowTotals)| {
             json!({
                 "asset": network.symbol(*asset),
                 "backing": totals.backing.to_string(),
@@ -100,43 +130,39 @@ impl LaneAudit {
             })
         };
         let rows: Vec<Value> = facts.totals.iter().map(row).collect();
-        if json {
-            println!(
-                "{}",
-                json!({"height": state.height(), "sound": true, "escrow": rows, "logs": logs.len(),
-                    "validators": validators, "payments": report.payments, "certified_at_most": report.certified,
-                    "inputs_from_ended_epochs": report.from_before,
-                    "deposits_counted_in_blocks": counted.is_some()})
-            );
-            return Ok(ExitCode::SUCCESS);
-        }
-        println!("At height {}: escrow = genesis backing + deposits - redemptions - verdicts", state.height());
+        json!({"height": self.height, "sound": true, "escrow": rows, "logs": self.logs,
+            "validators": self.validators, "payments": self.report.payments,
+            "certified_at_most": self.report.certified, "inputs_from_ended_epochs": self.report.from_before,
+            "deposits_counted_in_blocks": self.is_counted})
+    }
+
+    fn print(&self, network: &LaneNetwork, facts: &LedgerFacts) {
+        println!("At height {}: escrow = genesis backing + deposits - redemptions - verdicts", self.height);
         for (asset, totals) in &facts.totals {
             let held = facts.escrow.get(asset).copied().unwrap_or(0);
             let [held, backing, deposits, redemptions, verdicts] =
                 [held, totals.backing, totals.deposits, totals.redemptions, totals.verdicts]
-                    .map(|units| money(&network, *asset, units));
+                    .map(|units| money(network, *asset, units));
             println!("  {held} = {backing} + {deposits} - {redemptions} - {verdicts}");
         }
-        match counted.is_some() {
+        match self.is_counted {
             true => println!("Deposits are those of the blocks, counted from the first."),
             false => println!("Deposits are those of the ledger's state, because not all blocks are kept here."),
         }
-        if logs.is_empty() {
+        if self.logs == 0 {
             println!("There are no lane logs here: payments in the lane were not checked.");
         } else {
             println!(
                 "{} payments in {} logs of {} validators: each conserves every asset, traces to a deposit, and no \
                  output is certified twice.",
-                report.payments,
-                logs.len(),
-                validators.len()
+                self.report.payments,
+                self.logs,
+                self.validators.len()
             );
         }
-        if report.from_before > 0 {
-            println!("{} inputs were created in epochs whose logs have been destroyed.", report.from_before);
+        if self.report.from_before > 0 {
+            println!("{} inputs were created in epochs whose logs have been destroyed.", self.report.from_before);
         }
-        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use client::purse::{Deposit, LaneNow, resolve_deposits};
-use primitives::Operation;
+use client::purse::{Deposit, LaneNow, Purse, resolve_deposits};
+use primitives::{Address, Amount, AssetId, Operation};
 use serde_json::json;
 
 use super::{PursePlace, show};
@@ -31,14 +31,8 @@ pub(super) fn deposit(
     LaneNow::ask(&node, &purse.network)?;
     resolve_deposits(&purse, &node, Duration::ZERO)?;
     let account = sender.account()?;
-    let mut waiting = purse.contents()?.deposits.into_iter();
-    let same = waiting.find(|one| (one.asset, one.amount) == (asset.0, amount) && one.account == account.to_string());
-    if let Some(same) = same.filter(|_| !sender.is_again()) {
-        bail!(
-            "the same deposit was sent before as {0}, and its result is unknown: `walras wallet status {0}` shows it, \
-             `walras pay settle` takes it into the purse. To do it twice, add --again",
-            same.transaction
-        );
+    if !sender.is_again() {
+        refuse_a_second(&purse, asset, amount, &account)?;
     }
     let seed = place.seed(&purse)?;
     let to = purse.keys.make(&seed)?.public();
@@ -79,4 +73,16 @@ pub(super) fn deposit(
         println!("deposited {}: spendable once its block is certified", purse.network.money(asset, amount));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a deposit that was sent before and whose result is unknown.
+fn refuse_a_second(purse: &Purse, asset: AssetId, amount: Amount, account: &Address) -> anyhow::Result<()> {
+    let mut waiting = purse.contents()?.deposits.into_iter();
+    let same = waiting.find(|one| (one.asset, one.amount) == (asset.0, amount) && one.account == account.to_string());
+    let Some(same) = same else { return Ok(()) };
+    bail!(
+        "the same deposit was sent before as {0}, and its result is unknown: `walras wallet status {0}` shows it, \
+         `walras pay settle` takes it into the purse. To do it twice, add --again",
+        same.transaction
+    )
 }

@@ -1,15 +1,15 @@
 //! The way back to the ledger: redemptions, contested money, accounts to which money was returned.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use api::{BalanceBody, LaneBody};
-use client::purse::{Asking, LaneNow, Slip, spend};
+use client::purse::{Asking, LaneNow, Purse, Slip, spend};
 use payments::{
-    BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentView, Recipient, SpentOutput,
-    contests, owner_message,
+    BridgeOperation, ContestClaim, ContestedOutput, OutputId, PaymentBody, PaymentCertificate, PaymentView, Recipient,
+    SpentOutput, contests, owner_message,
 };
 use primitives::{Address, TransactionId};
 use serde_json::json;
@@ -33,15 +33,7 @@ pub(super) fn redeem(
     let mut certified = Vec::new();
     for file in files {
         purse.network.learn(&sender.server().node())?;
-        for slip in Slip::read_file(file, &purse.network.id).with_context(|| file.display().to_string())? {
-            slip.verify(&purse.network).with_context(|| format!("{}: the receipt proves nothing", file.display()))?;
-            match slip {
-                Slip::ToAccounts(body, certificate) => certified.push((body, certificate)),
-                Slip::Receipt(_) | Slip::Deposit(_) => {
-                    bail!("{}: this receipt pays a lane address: use walras pay receive {0}", file.display())
-                }
-            }
-        }
+        certified.extend(redeemable(&purse, file)?);
     }
     if let Some((asset, amount)) = quantity {
         let quantity = purse.network.units(&asset, &amount)?;
@@ -75,18 +67,30 @@ pub(super) fn redeem(
         println!("{}", json!({"redeemed": rows.iter().map(row).collect::<Vec<_>>(), "waiting_claims": waiting}));
         return Ok(ExitCode::SUCCESS);
     }
-    for (body, _) in &rows {
-        for output in &body.payment.outputs {
-            if let Recipient::Account(account) = output.to {
-                let money = purse.network.money(output.asset, output.amount);
-                println!("redeemed {money} to {}", account.checked());
-            }
+    for output in rows.iter().flat_map(|(body, _)| &body.payment.outputs) {
+        if let Recipient::Account(account) = output.to {
+            println!("redeemed {} to {}", purse.network.money(output.asset, output.amount), account.checked());
         }
     }
     if waiting > 0 {
         println!("{waiting} claims are delayed by the limit on outflow; they are paid in order and do not expire");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The payments to accounts that a file of receipts proves.
+fn redeemable(purse: &Purse, file: &Path) -> anyhow::Result<Vec<(PaymentBody, PaymentCertificate)>> {
+    let named = || file.display().to_string();
+    let one = |slip: Slip| {
+        slip.verify(&purse.network).with_context(|| format!("{}: the receipt proves nothing", named()))?;
+        match slip {
+            Slip::ToAccounts(body, certificate) => Ok((body, certificate)),
+            Slip::Receipt(_) | Slip::Deposit(_) => {
+                bail!("{}: this receipt pays a lane address: use walras pay receive {0}", file.display())
+            }
+        }
+    };
+    Slip::read_file(file, &purse.network.id).with_context(named)?.into_iter().map(one).collect()
 }
 
 pub(super) fn contest(json: bool, name: &str, sender: &Sender, place: &PursePlace) -> anyhow::Result<ExitCode> {

@@ -26,7 +26,7 @@ mod repair;
 mod send;
 mod show;
 mod trust;
-pub mod watch;
+mod watch;
 mod words;
 
 use address::{Payee, lane_address};
@@ -364,7 +364,7 @@ pub enum Pay {
         #[command(flatten)]
         server: Server,
     },
-    /// Leave receipts of all the purse's money for a watcher (`walras watch`), which needs no key.
+    /// Leave receipts of all the purse's money for a watcher (`walras pay watch`), which needs no key.
     #[command(after_help = "Example:\n  walras pay leave watched")]
     Leave {
         /// The watcher's folder.
@@ -391,6 +391,10 @@ pub enum Pay {
         #[command(flatten)]
         place: PursePlace,
     },
+    /// Settle receipts and return money of the lane to the ledger for wallets that are offline.
+    Watch(watch::Watch),
+    /// Prove that no money of the payment lane is lost or created.
+    Audit(audit::LaneAudit),
 }
 
 impl Pay {
@@ -428,9 +432,12 @@ impl Pay {
             Pay::Leave { folder, place } => leave(json, &folder, &place),
             Pay::Accounts { place, server } => accounts(json, &place, &server),
             Pay::AccountKey { account, out, place } => account_key(json, &account, &out, &place),
+            Pay::Watch(watch) => watch.run(json),
+            Pay::Audit(audit) => audit.run(json),
         }
     }
 }
+
 fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server) -> anyhow::Result<ExitCode> {
     let network = lane_of(genesis.as_deref(), server)?;
     Purse::create(&place.purse, &network, |seed| keystore::create(seed, &place.passphrase()).map(drop))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use client::purse::{
     Asking, Held, Lanes, ProvedSlip, Purse, PurseError, ReceiptFault, Slip, checked, read_network, resolve_deposits,
     spend,
@@ -29,23 +29,9 @@ pub(super) fn receive(
     let slips = Slip::read_file(file, &purse.network.id).with_context(|| file.display().to_string())?;
     let lanes = settles.then(|| Lanes::new(&reach.server.node(), &purse.network, reach.patience()));
     let now = lanes.as_ref().and_then(|lanes| Some(lanes.as_ref().ok()?.now.epoch));
-    let mut taken = Vec::new();
     // All receipts of a file, or none.
-    for slip in &slips {
-        let (receipt, holding) = match checked(&purse, slip, now) {
-            Ok(checked) => checked,
-            Err(ReceiptFault::PaysAccounts) => {
-                bail!("{}: this receipt pays ledger accounts: use walras pay redeem --key KEY {0}", file.display())
-            }
-            Err(ReceiptFault::OtherOwner(to)) => bail!(
-                "{}: the receipt pays {}, which does not belong to this purse",
-                file.display(),
-                Shown(&purse.network.id, to)
-            ),
-            Err(fault) => return Err(anyhow::Error::from(fault).context(file.display().to_string())),
-        };
-        taken.push((receipt, holding));
-    }
+    let taken = slips.iter().map(|slip| checked(&purse, slip, now)).collect::<Result<Vec<_>, _>>();
+    let taken = taken.map_err(|fault| of_fault(&purse, file, fault))?;
     let mut rows = Vec::new();
     for (receipt, holding) in &taken {
         let is_new = purse.keep_receipt(&holding.id, receipt)?;
@@ -82,6 +68,21 @@ pub(super) fn receive(
         println!("Not settled yet ({}): walras pay settle", failed.join("; "));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why a receipt is not ours, in words.
+fn of_fault(purse: &Purse, file: &Path, fault: ReceiptFault) -> anyhow::Error {
+    let file = file.display();
+    match fault {
+        ReceiptFault::PaysAccounts => {
+            anyhow!("{file}: this receipt pays ledger accounts: use walras pay redeem --key KEY {file}")
+        }
+        ReceiptFault::OtherOwner(to) => {
+            let to = Shown(&purse.network.id, to);
+            anyhow!("{file}: the receipt pays {to}, which does not belong to this purse")
+        }
+        fault => anyhow::Error::from(fault).context(file.to_string()),
+    }
 }
 
 /// Settles received receipts; returns why some are not settled.

@@ -56,57 +56,62 @@ pub(super) fn money(network: &LaneNetwork, asset: AssetId, units: u128) -> Strin
 
 /// Prints the contents of the purse. `now` is the current lane epoch, if a node returned it.
 pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Result<()> {
-    let (network, contents) = (&purse.network, purse.contents()?);
+    let contents = purse.contents()?;
     let rows = rows(purse, &contents, now)?;
-    let unposted: Vec<_> = contents.sent.iter().filter(|sent| is_unposted(purse, sent)).collect();
-    let unfinished = contents.sent.iter().filter(|sent| is_pending(purse, sent)).count();
-    if json {
-        let row = |(asset, row): (&AssetId, &Row)| {
-            let money = network.assets.iter().find(|money| money.asset == *asset);
-            json!({
-                "asset": network.symbol(*asset),
-                "decimals": money.map(|money| money.decimals),
-                "settled": row.settled.to_string(),
-                "fast": row.fast.to_string(),
-                "pending": row.pending.to_string(),
-                "home_only": row.home_only.to_string(),
-                "lost": row.lost.to_string(),
-            })
-        };
-        let output = |held: &Held| {
-            json!({
-                "output": held.holding.id.to_string(),
-                "asset": network.symbol(held.holding.output.asset),
-                "amount": held.holding.output.amount.to_string(),
-                "home": held.home,
-                "settled": held.is_settled,
-            })
-        };
-        let payment = |sent: &lane::SentPayment| {
-            json!({
-                "payment": sent.payment.digest.to_string(),
-                "confirmed": sent.certificate.is_some(),
-                "settled": sent.is_settled,
-            })
-        };
-        println!(
-            "{}",
-            json!({
-                "epoch": now,
-                "balances": rows.iter().map(row).collect::<Vec<_>>(),
-                "outputs": contents.held.iter().map(output).collect::<Vec<_>>(),
-                "payments": contents.sent.iter().map(payment).collect::<Vec<_>>(),
-                "unposted": unposted.iter().map(|sent| sent.payment.digest.to_string()).collect::<Vec<_>>(),
-                "copied": purse.is_copy(),
-            })
-        );
-        return Ok(());
+    match json {
+        true => println!("{}", as_json(purse, &contents, now, &rows)),
+        false => in_words(purse, &contents, &rows),
     }
+    Ok(())
+}
+
+fn as_json(purse: &Purse, of: &PurseContents, now: Option<HomeEpoch>, rows: &BTreeMap<AssetId, Row>) -> Value {
+    let network = &purse.network;
+    let row = |(asset, row): (&AssetId, &Row)| {
+        let money = network.assets.iter().find(|money| money.asset == *asset);
+        json!({
+            "asset": network.symbol(*asset),
+            "decimals": money.map(|money| money.decimals),
+            "settled": row.settled.to_string(),
+            "fast": row.fast.to_string(),
+            "pending": row.pending.to_string(),
+            "home_only": row.home_only.to_string(),
+            "lost": row.lost.to_string(),
+        })
+    };
+    let output = |held: &Held| {
+        json!({
+            "output": held.holding.id.to_string(),
+            "asset": network.symbol(held.holding.output.asset),
+            "amount": held.holding.output.amount.to_string(),
+            "home": held.home,
+            "settled": held.is_settled,
+        })
+    };
+    let payment = |sent: &lane::SentPayment| {
+        json!({
+            "payment": sent.payment.digest.to_string(),
+            "confirmed": sent.certificate.is_some(),
+            "settled": sent.is_settled,
+        })
+    };
+    let unposted = of.sent.iter().filter(|sent| is_unposted(purse, sent));
+    json!({
+        "epoch": now,
+        "balances": rows.iter().map(row).collect::<Vec<_>>(),
+        "outputs": of.held.iter().map(output).collect::<Vec<_>>(),
+        "payments": of.sent.iter().map(payment).collect::<Vec<_>>(),
+        "unposted": unposted.map(|sent| sent.payment.digest.to_string()).collect::<Vec<_>>(),
+        "copied": purse.is_copy(),
+    })
+}
+
+fn in_words(purse: &Purse, of: &PurseContents, rows: &BTreeMap<AssetId, Row>) {
     if rows.is_empty() {
         println!("The purse is empty. Fill it:  walras pay deposit --key KEY --asset SYMBOL --amount AMOUNT");
     }
     for (asset, row) in rows {
-        let shown = |units| money(network, asset, units);
+        let shown = |units| money(&purse.network, *asset, units);
         println!("{}", shown(row.settled + row.fast));
         let parts = [
             ("settled: final", row.settled),
@@ -119,16 +124,16 @@ pub fn balance(purse: &Purse, now: Option<HomeEpoch>, json: bool) -> anyhow::Res
             println!("  {:<24} {words}", shown(units));
         }
     }
+    let unfinished = of.sent.iter().filter(|sent| is_pending(purse, sent)).count();
     if unfinished > 0 {
         println!("Payments that are not confirmed: {unfinished}. `walras pay settle` finishes them.");
     }
-    for sent in unposted {
+    for sent in of.sent.iter().filter(|sent| is_unposted(purse, sent)) {
         println!("Payment {} is not redeemed yet: walras pay redeem --key KEY", sent.payment.digest);
     }
     if purse.is_copy() {
         println!("This purse was copied or restored: it asks a quorum what it has spent before it spends again.");
     }
-    Ok(())
 }
 
 /// Whether a payment is not confirmed yet and may still be. A contested one is excluded: its money returns to the

@@ -1,4 +1,4 @@
-//! `walras watch`: acts on receipts for wallets that are offline. It holds no key of theirs.
+//! `walras pay watch`: acts on receipts for wallets that are offline. It holds no key of theirs.
 //!
 //! Wallets leave receipts in a folder (`walras pay leave`). The watcher settles them, posts the certificate of a
 //! payment that somebody contests, and in the last epoch of an output returns it to the ledger account of its owner.
@@ -38,8 +38,8 @@ const CONFIRMATIONS_MAX: usize = 1 << 20;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras pay leave watched                                    # a wallet leaves its receipts
-  walras watch --receipts watched --key fees.json             # until it is stopped
-  walras watch --receipts watched --key fees.json --once --json")]
+  walras pay watch --receipts watched --key fees.json             # until it is stopped
+  walras pay watch --receipts watched --key fees.json --once --json")]
 pub struct Watch {
     /// Folder with receipts; what was done with them is recorded there.
     #[arg(long, value_name = "DIR")]

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use client::{Assets, Ticks};
 use primitives::venue::{MarketId, MarketTerms, PPM, VenueId, VenueOperation, VenueOperator};
-use primitives::{Address, Operation, Price, PublicKey};
+use primitives::{Address, Amount, Operation, Price, PublicKey};
 
 use crate::decimal::to_units;
 use crate::wallet::send::Sender;
@@ -190,15 +190,7 @@ impl VenueCommand {
         match self {
             VenueCommand::Open { venue, operator, fee_cap, bond, sender } => sender.send(json, |server, _, assets| {
                 let fee_cap_ppm = millionths("--fee-cap", &fee_cap)?;
-                let bond = to_units(&bond, assets.first()?.decimals)?;
-                let all = server.node().venues()?;
-                ensure!(
-                    venue as usize == all.venues.len(),
-                    "--venue: the next free number is {}; `walras venue show` lists the venues that there are",
-                    all.venues.len()
-                );
-                let least = all.terms.bond_min.parse().unwrap_or(0);
-                ensure!(bond >= least, "--bond: a venue opens with at least {}", assets.first()?.money(least));
+                let bond = opening_bond(server, assets, venue, &bond)?;
                 Ok(at(VenueOperation::Open { venue, operator: operator.of(), fee_cap_ppm, bond }))
             }),
             VenueCommand::List { venue, market, base, quote, lot, tick, lots_max, fee_cap, penalty, sender } => sender
@@ -215,16 +207,7 @@ impl VenueCommand {
                         fee_cap_ppm: millionths("--fee-cap", &fee_cap)?,
                         penalty: to_units(&penalty, assets.first()?.decimals)?,
                     };
-                    let least = server.node().venues()?.terms.penalty_min.parse().unwrap_or(0);
-                    ensure!(
-                        terms.penalty >= least,
-                        "--penalty: a lot costs at least {}",
-                        assets.first()?.money(least)
-                    );
-                    ensure!(
-                        terms.is_sound(0),
-                        "these terms are impossible: base and quote differ, and so many lots can exist"
-                    );
+                    check_terms(server, assets, &terms)?;
                     Ok(at(VenueOperation::List { venue, market, terms }))
                 }),
             VenueCommand::Fence { venue, incarnation, sender } => sender.send(json, |server, _, _| {
@@ -261,6 +244,27 @@ impl VenueCommand {
             VenueCommand::Status(status) => status.run(json),
         }
     }
+}
+
+/// The bond with which the next venue opens.
+fn opening_bond(server: &Server, assets: &Assets, venue: VenueId, bond: &str) -> anyhow::Result<Amount> {
+    let bond = to_units(bond, assets.first()?.decimals)?;
+    let all = server.node().venues()?;
+    ensure!(
+        venue as usize == all.venues.len(),
+        "--venue: the next free number is {}; `walras venue show` lists the venues that there are",
+        all.venues.len()
+    );
+    let least = all.terms.bond_min.parse().unwrap_or(0);
+    ensure!(bond >= least, "--bond: a venue opens with at least {}", assets.first()?.money(least));
+    Ok(bond)
+}
+
+fn check_terms(server: &Server, assets: &Assets, terms: &MarketTerms) -> anyhow::Result<()> {
+    let least = server.node().venues()?.terms.penalty_min.parse().unwrap_or(0);
+    ensure!(terms.penalty >= least, "--penalty: a lot costs at least {}", assets.first()?.money(least));
+    ensure!(terms.is_sound(0), "these terms are impossible: base and quote differ, and so many lots can exist");
+    Ok(())
 }
 
 /// Base units of a lot, and quote units of a lot for one tick.

@@ -191,31 +191,37 @@ impl AtVenues {
                 })
             }
             AtVenues::Deposits { address, key, server } => {
-                let address = account(address, key, &server)?;
-                let (node, found) = (server.node(), server.node().deposits(&address)?);
-                if json {
-                    println!("{}", json!({"account": address.to_string(), "deposits": found}));
-                } else {
-                    let assets = node.assets()?;
-                    println!("{} has {} deposits", address.checked(), found.len());
-                    found.iter().for_each(|deposit| println!("  {}", deposit_in_words(deposit, &assets)));
-                }
-                Ok(ExitCode::SUCCESS)
+                show_deposits(json, &account(address, key, &server)?, &server.node())
             }
             AtVenues::TradingKeys { address, key, server } => {
-                let address = account(address, key, &server)?;
-                let (node, found) = (server.node(), server.node().trading_keys(&address)?);
-                if json {
-                    println!("{}", json!({"account": address.to_string(), "keys": found}));
-                } else {
-                    let assets = node.assets()?;
-                    println!("{} has {} trading keys", address.checked(), found.len());
-                    found.iter().for_each(|key| println!("{}", key_in_words(key, &assets)));
-                }
-                Ok(ExitCode::SUCCESS)
+                show_trading_keys(json, &account(address, key, &server)?, &server.node())
             }
         }
     }
+}
+
+fn show_deposits(json: bool, of: &Address, node: &NodeClient) -> anyhow::Result<ExitCode> {
+    let found = node.deposits(of)?;
+    if json {
+        println!("{}", json!({"account": of.to_string(), "deposits": found}));
+    } else {
+        let assets = node.assets()?;
+        println!("{} has {} deposits", of.checked(), found.len());
+        found.iter().for_each(|deposit| println!("  {}", deposit_in_words(deposit, &assets)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_trading_keys(json: bool, of: &Address, node: &NodeClient) -> anyhow::Result<ExitCode> {
+    let found = node.trading_keys(of)?;
+    if json {
+        println!("{}", json!({"account": of.to_string(), "keys": found}));
+    } else {
+        let assets = node.assets()?;
+        println!("{} has {} trading keys", of.checked(), found.len());
+        found.iter().for_each(|key| println!("{}", key_in_words(key, &assets)));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Warns before money goes to a venue that cannot settle.

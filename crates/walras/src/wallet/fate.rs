@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use api::{OperationBody, OrderNumberBody, OutcomeBody, TransactionBody, VenueOperationBody};
+use api::{OperationBody, OutcomeBody, TransactionBody};
 use client::Assets;
 pub(crate) use client::wallet::Fate;
 use primitives::TransactionId;
-use primitives::venue::OrderNumber;
 use serde_json::{Value, json};
 
 /// The transaction is pending.
@@ -122,60 +121,12 @@ fn sentence(fate: &Fate, assets: &Assets) -> String {
 /// The effect of a committed transaction, in decimals of its assets.
 fn in_words(body: &TransactionBody, assets: &Assets) -> String {
     let Some(operation) = &body.operation else { return "applied".into() };
-    match (operation, &body.outcome) {
-        (OperationBody::Pay { to, asset, amount }, _) => format!("paid {} to {to}", assets.money(amount, asset)),
-        (OperationBody::Issue { to, asset, amount }, _) => format!("issued {} to {to}", assets.money(amount, asset)),
-        (OperationBody::Burn { asset, amount }, _) => format!("burnt {}", assets.money(amount, asset)),
-        (
-            OperationBody::CreateOffer { sell, buy, .. },
-            Some(OutcomeBody::Offered { sold, bought, left, returned, why }),
-        ) => {
-            format!(
-                "sold {} for {}; {} rests, {} returned ({})",
-                assets.money(sold, sell),
-                assets.money(bought, buy),
-                assets.money(left, sell),
-                assets.money(returned, sell),
-                why.replace('_', " ")
-            )
-        }
-        (
-            OperationBody::Replace { sell, buy, offer, .. },
-            Some(OutcomeBody::Replaced { remained, sold, bought, left, returned, why }),
-        ) => {
-            format!(
-                "replaced offer {offer}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
-                assets.money(remained, sell),
-                assets.money(sold, sell),
-                assets.money(bought, buy),
-                assets.money(left, sell),
-                assets.money(returned, sell),
-                why.replace('_', " ")
-            )
-        }
-        (OperationBody::Exact { sell, buy, .. }, Some(OutcomeBody::Exact { sold, bought, returned, why })) => {
-            let returned = assets.money(returned, sell);
-            match why.as_ref() {
-                "filled" => {
-                    let (sold, bought) = (assets.money(sold, sell), assets.money(bought, buy));
-                    format!("sold {sold} for {bought}; {returned} returned")
-                }
-                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
-            }
-        }
-        (
-            OperationBody::OpenPool { a, b, .. } | OperationBody::Provide { a, b, .. },
-            Some(OutcomeBody::Pooled { a: paid_a, b: paid_b, shares }),
-        ) => {
-            format!("paid {} and {} for {shares} shares of the pool", assets.money(paid_a, a), assets.money(paid_b, b))
-        }
-        (OperationBody::Leave { a, b, .. }, Some(OutcomeBody::Pooled { a: got_a, b: got_b, shares })) => {
-            format!(
-                "received {} and {} for {shares} shares of the pool",
-                assets.money(got_a, a),
-                assets.money(got_b, b)
-            )
-        }
+    let text = |name: &str| operation.text(name);
+    let amount = || assets.money(&text("amount"), &text("asset"));
+    match (text("type").as_str(), &body.outcome) {
+        ("pay", _) => format!("paid {} to {}", amount(), text("to")),
+        ("issue", _) => format!("issued {} to {}", amount(), text("to")),
+        ("burn", _) => format!("burnt {}", amount()),
         (_, Some(OutcomeBody::Cancelled { found, missing: 0 })) => format!("{found} cancelled"),
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
@@ -186,33 +137,72 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
              fill does not fit"
                 .into()
         }
-        (OperationBody::Venue(operation), _) => at_venue(operation, assets),
-        (other, _) => format!("{} applied", other.name().replace('_', " ")),
+        ("venue", _) => at_venue(operation, assets),
+        (name, outcome) => outcome
+            .as_ref()
+            .and_then(|outcome| traded(operation, outcome, assets))
+            .unwrap_or_else(|| format!("{} applied", name.replace('_', " "))),
     }
 }
 
-fn at_venue(operation: &VenueOperationBody, assets: &Assets) -> String {
-    match operation {
-        VenueOperationBody::Deposit { venue, asset, units } => {
-            format!("deposited {} at venue {venue}", assets.money(units, asset))
+/// What an order or a pool brought; nothing is said of other operations.
+fn traded(operation: &OperationBody, outcome: &OutcomeBody, assets: &Assets) -> Option<String> {
+    let text = |name: &str| operation.text(name);
+    let money = |units: &str, asset: &str| assets.money(units, &text(asset));
+    Some(match outcome {
+        OutcomeBody::Offered { sold, bought, left, returned, why } => format!(
+            "sold {} for {}; {} rests, {} returned ({})",
+            money(sold, "sell"),
+            money(bought, "buy"),
+            money(left, "sell"),
+            money(returned, "sell"),
+            why.replace('_', " ")
+        ),
+        OutcomeBody::Replaced { remained, sold, bought, left, returned, why } => format!(
+            "replaced offer {}, of which {} rested; sold {} for {}; {} rests, {} returned ({})",
+            text("offer"),
+            money(remained, "sell"),
+            money(sold, "sell"),
+            money(bought, "buy"),
+            money(left, "sell"),
+            money(returned, "sell"),
+            why.replace('_', " ")
+        ),
+        OutcomeBody::Exact { sold, bought, returned, why } => {
+            let returned = money(returned, "sell");
+            match why.as_ref() {
+                "filled" => format!("sold {} for {}; {returned} returned", money(sold, "sell"), money(bought, "buy")),
+                why => format!("not filled, since {}; {returned} returned", unfilled(why)),
+            }
         }
-        VenueOperationBody::Collect { venue, .. } => {
+        OutcomeBody::Pooled { a, b, shares } => {
+            let does = if text("type") == "leave" { "received" } else { "paid" };
+            format!("{does} {} and {} for {shares} shares of the pool", money(a, "a"), money(b, "b"))
+        }
+        _ => return None,
+    })
+}
+
+fn at_venue(operation: &OperationBody, assets: &Assets) -> String {
+    let text = |name: &str| operation.text(name);
+    let venue = text("venue");
+    match text("action").as_str() {
+        "deposit" => format!("deposited {} at venue {venue}", assets.money(&text("units"), &text("asset"))),
+        "collect" => {
             format!("the deposit at venue {venue} leaves; `walras wallet deposits` shows how much, and when it is owed")
         }
-        VenueOperationBody::Authorize { venue, key, .. } => format!("the key {key} may trade at venue {venue}"),
-        VenueOperationBody::Revoke { venue, key } => format!("the key {key} is revoked at venue {venue}"),
-        VenueOperationBody::RaiseFloor { venue, key, floor } => {
-            let OrderNumberBody { incarnation, day, reference } = *floor;
-            let floor = OrderNumber { incarnation, day, reference };
-            format!("orders of the key {key} below {floor} die at venue {venue} once the delay is past")
+        "authorize" => format!("the key {} may trade at venue {venue}", text("key")),
+        "revoke" => format!("the key {} is revoked at venue {venue}", text("key")),
+        "raise_floor" => {
+            let part = |name: &str| operation.get("floor").and_then(|floor| floor[name].as_u64()).unwrap_or_default();
+            let floor = ["incarnation", "day", "reference"].map(|name| part(name).to_string()).join(":");
+            format!("orders of the key {} below {floor} die at venue {venue} once the delay is past", text("key"))
         }
-        VenueOperationBody::Open { venue, .. } => format!("venue {venue} is open"),
-        VenueOperationBody::List { venue, market, .. } => format!("market {market} of venue {venue} is listed"),
-        VenueOperationBody::Fence { venue, incarnation } => {
-            format!("incarnation {incarnation} of venue {venue} has ended")
-        }
-        VenueOperationBody::Accuse { venue, .. } => format!("venue {venue} is convicted"),
-        VenueOperationBody::Claim { venue, index, .. } => format!("fill {index} of venue {venue} is claimed"),
-        other => format!("{} applied", other.name().replace('_', " ")),
+        "open" => format!("venue {venue} is open"),
+        "list" => format!("market {} of venue {venue} is listed", text("market")),
+        "fence" => format!("incarnation {} of venue {venue} has ended", text("incarnation")),
+        "accuse" => format!("venue {venue} is convicted"),
+        "claim" => format!("fill {} of venue {venue} is claimed", text("index")),
+        other => format!("{} applied", other.replace('_', " ")),
     }
 }

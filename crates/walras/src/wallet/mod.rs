@@ -25,8 +25,8 @@ mod session;
 mod show;
 
 use at_venues::AtVenues;
-use client::Assets;
 use client::wallet::NetworkPin;
+use client::{Assets, Listed};
 use exact::ExactTerms;
 use pools::PoolCommand;
 use send::{Delivery, Sender};
@@ -295,13 +295,9 @@ impl WalletCommand {
         match self {
             WalletCommand::New { key, passphrase } => {
                 let public = keystore::create(&key, &passphrase)?.public();
-                print_key(json, &key, &public.address(), Some(&public));
-                Ok(ExitCode::SUCCESS)
+                Ok(print_key(json, &key, &public.address(), Some(&public)))
             }
-            WalletCommand::Address { key } => {
-                print_key(json, &key, &keystore::address(&key)?, None);
-                Ok(ExitCode::SUCCESS)
-            }
+            WalletCommand::Address { key } => Ok(print_key(json, &key, &keystore::address(&key)?, None)),
             WalletCommand::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
             WalletCommand::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
             WalletCommand::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
@@ -311,19 +307,7 @@ impl WalletCommand {
             WalletCommand::Offer { sell, buy, amount, limit, life, client, sender } => {
                 sender.send(json, |_, _, assets| {
                     let (sell, buy) = (assets.find(&sell)?, assets.find(&buy)?);
-                    let amount = to_units(&amount, sell.decimals)?;
-                    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
-                    ensure!(
-                        amount >= sell.least_units,
-                        "--amount: an offer sells at least {}",
-                        sell.money(sell.least_units)
-                    );
-                    let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
-                    ensure!(
-                        asks_enough,
-                        "an offer asks at least {}: raise --amount or --limit",
-                        buy.money(buy.least_units)
-                    );
+                    let (amount, limit) = offered(sell, buy, &amount, limit)?;
                     let (sell, buy, client) = (sell.asset, buy.asset, client.unwrap_or_default());
                     Ok(Operation::CreateOffer { sell, buy, amount, limit, life, client })
                 })
@@ -333,28 +317,15 @@ impl WalletCommand {
             }
             WalletCommand::Replace { offer, amount, limit, life, client, sender } => {
                 sender.send(json, |server, account, assets| {
-                    let found = server.node().offer(account, offer)?;
-                    let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
-                    let (sell, buy) = (assets.find(&found.sell)?, assets.find(&found.buy)?);
-                    let old = OfferPlace { sell: sell.asset, buy: buy.asset, limit: found.limit.parse()?, offer };
-                    let amount = to_units(&amount, sell.decimals)?;
-                    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
-                    let (remains, client) = (found.amount.parse()?, client.unwrap_or_default());
+                    let (old, remains, decimals) = resting(server, account, assets, offer)?;
+                    let amount = to_units(&amount, decimals[0])?;
+                    let (limit, client) = (to_unit_price(limit, decimals[0], decimals[1])?, client.unwrap_or_default());
                     Ok(Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client })))
                 })
             }
-            WalletCommand::Cancel { offer: ids, sender } => sender.send(json, |server, account, assets| {
-                let mut places = Vec::new();
-                for id in ids.iter().copied().collect::<BTreeSet<_>>() {
-                    let Some(found) = server.node().offer(account, id)? else { continue };
-                    let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
-                    places.push(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: id });
-                }
-                let named = || ids.iter().map(Sequence::to_string).collect::<Vec<_>>().join(", ");
-                ensure!(!places.is_empty(), "this account has no resting offer {}", named());
-                ensure!(places.len() <= CANCELS_MAX, "--offer: at most {CANCELS_MAX} offers in one transaction");
-                Ok(Operation::Cancel(places.into()))
-            }),
+            WalletCommand::Cancel { offer, sender } => {
+                sender.send(json, |server, account, assets| cancel(&offer, server, account, assets))
+            }
             WalletCommand::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
                 let account = if rotate { *own } else { new_key.address() };
                 Ok(Operation::CreateAccount { account, key: new_key })
@@ -368,18 +339,12 @@ impl WalletCommand {
                 Ok(Operation::Burn { asset, amount })
             }),
             WalletCommand::Stake { amount, validator_key, validator_passphrase_file, address, sender } => {
-                let (key, passphrase) = match (validator_key, validator_passphrase_file) {
-                    (Some(key), Some(file)) => (key, Passphrase::of_file(file)),
-                    (Some(key), None) => (key, sender.passphrase.clone()),
-                    (None, _) => (sender.key_file().to_path_buf(), sender.passphrase.clone()),
-                };
+                let passphrase = validator_passphrase_file.filter(|_| validator_key.is_some()).map(Passphrase::of_file);
+                let passphrase = passphrase.unwrap_or_else(|| sender.passphrase.clone());
+                let key = validator_key.unwrap_or_else(|| sender.key_file().to_path_buf());
                 sender.send(json, |server, account, assets| {
-                    let units = staked_units(&amount, assets)?;
                     let address = address.map_or_else(|| network_address(server, account), Ok)?;
-                    let chain = server.node().terms()?.chain;
-                    let address = with_link_key(&address, &key, &passphrase)?;
-                    let validator = keystore::open(&key, &passphrase)?;
-                    Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
+                    stake(server, account, staked_units(&amount, assets)?, &address, (&key, &passphrase))
                 })
             }
             WalletCommand::Unstake { amount, sender } => {
@@ -390,14 +355,67 @@ impl WalletCommand {
             WalletCommand::AtVenues(command) => command.run(json),
             WalletCommand::Pool(command) => command.run(json),
             WalletCommand::Session(command) => command.run(json),
-            WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| {
-                let bytes = hex_bytes(&evidence).context("--evidence: not a hexadecimal number of bytes")?;
-                let evidence: Evidence =
-                    borsh::from_slice(&bytes).context("--evidence: these bytes are not evidence")?;
-                Ok(Operation::Accuse(Box::new(evidence)))
-            }),
+            WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| accusation(&evidence)),
         }
     }
+}
+
+/// Stakes units for the validator of a key at a network address.
+fn stake(
+    server: &Server,
+    account: &Address,
+    units: Amount,
+    address: &str,
+    (key, passphrase): (&Path, &Passphrase),
+) -> anyhow::Result<Operation> {
+    let chain = server.node().terms()?.chain;
+    let address = with_link_key(address, key, passphrase)?;
+    let validator = keystore::open(key, passphrase)?;
+    Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
+}
+
+/// The units and the limit of an offer that is large enough.
+fn offered(sell: &Listed, buy: &Listed, amount: &str, limit: Price) -> anyhow::Result<(Amount, Price)> {
+    let amount = to_units(amount, sell.decimals)?;
+    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
+    ensure!(amount >= sell.least_units, "--amount: an offer sells at least {}", sell.money(sell.least_units));
+    let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
+    ensure!(asks_enough, "an offer asks at least {}: raise --amount or --limit", buy.money(buy.least_units));
+    Ok((amount, limit))
+}
+
+/// An offer that rests: its place, what remains of it, and the decimals of what it sells and buys.
+fn resting(
+    server: &Server,
+    account: &Address,
+    assets: &Assets,
+    offer: Sequence,
+) -> anyhow::Result<(OfferPlace, Amount, [u8; 2])> {
+    let found = server.node().offer(account, offer)?;
+    let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
+    let (sell, buy) = (assets.find(&found.sell)?, assets.find(&found.buy)?);
+    let place = OfferPlace { sell: sell.asset, buy: buy.asset, limit: found.limit.parse()?, offer };
+    Ok((place, found.amount.parse()?, [sell.decimals, buy.decimals]))
+}
+
+/// Cancels those of the offers that rest.
+fn cancel(ids: &[Sequence], server: &Server, account: &Address, assets: &Assets) -> anyhow::Result<Operation> {
+    let mut places = Vec::new();
+    for id in ids.iter().copied().collect::<BTreeSet<_>>() {
+        let Some(found) = server.node().offer(account, id)? else { continue };
+        let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
+        places.push(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: id });
+    }
+    let named = || ids.iter().map(Sequence::to_string).collect::<Vec<_>>().join(", ");
+    ensure!(!places.is_empty(), "this account has no resting offer {}", named());
+    ensure!(places.len() <= CANCELS_MAX, "--offer: at most {CANCELS_MAX} offers in one transaction");
+    Ok(Operation::Cancel(places.into()))
+}
+
+fn accusation(evidence: &str) -> anyhow::Result<Operation> {
+    let bytes = hex_bytes(evidence).context("--evidence: not a hexadecimal number of bytes")?;
+    let evidence: Evidence = borsh::from_slice(&bytes).context("--evidence: these bytes are not evidence")?;
+    Ok(Operation::Accuse(Box::new(evidence)))
 }
 
 /// Units of the first asset.
@@ -413,13 +431,12 @@ fn network_address(server: &Server, account: &Address) -> anyhow::Result<String>
     address.context("the registry has no address of this account's validator: give --address HOST:PORT")
 }
 
-fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) {
-    if json {
-        let public = public.map(ToString::to_string);
-        println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
-        return;
-    }
+fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicKey>) -> ExitCode {
     match public {
+        _ if json => {
+            let public = public.map(ToString::to_string);
+            println!("{}", serde_json::json!({"key": path, "address": address.to_string(), "public_key": public}));
+        }
         // Only the address, for use by other commands.
         None => println!("{}", address.checked()),
         Some(public) => {
@@ -428,6 +445,7 @@ fn print_key(json: bool, path: &Path, address: &Address, public: Option<&PublicK
             println!("Key file    {}", path.display());
         }
     }
+    ExitCode::SUCCESS
 }
 
 /// The account to look at. Its key's network is compared with the node's.

@@ -63,7 +63,7 @@ pub(super) fn watch(json: bool, address: Address, server: &Server) -> anyhow::Re
             // Nothing else was asked for.
             _ => {}
         }
-        if crate::output::takes_no_more() {
+        if terminal::output::takes_no_more() {
             return Ok(ExitCode::SUCCESS);
         }
     }

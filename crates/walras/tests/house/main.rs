@@ -66,18 +66,23 @@ fn locked() -> BTreeMap<String, Vec<String>> {
     packages
 }
 
-/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
-fn linked(name: &str) -> BTreeSet<String> {
+/// Dependencies that the manifest of a crate of the workspace names.
+fn named(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect("a manifest");
     let manifest: toml::Table = text.parse().expect("TOML");
-    let own = manifest["dependencies"].as_table().expect("a table").keys().cloned();
+    let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+    dependencies.into_iter().flat_map(toml::Table::keys).cloned().collect()
+}
+
+/// Every package that a crate of the workspace links: by its manifest, and from there on by the lock file.
+fn linked(name: &str) -> BTreeSet<String> {
     let (locked, workspace, mut found) = (locked(), built(), BTreeSet::new());
-    let mut next: Vec<String> = own.collect();
+    let mut next = named(name);
     while let Some(package) = next.pop() {
         if found.insert(package.clone()) {
             match workspace.contains_key(&package) {
                 // The lock file lists what tests of a crate need, too.
-                true => next.extend(linked(&package)),
+                true => next.extend(named(&package)),
                 false => next.extend(locked.get(&package).cloned().unwrap_or_default()),
             }
         }
@@ -96,6 +101,19 @@ fn clients_link_neither_the_ledger_nor_an_evm() {
     assert!(linked("ledger").contains("revm"), "what is looked for is found where it is");
 }
 
+/// What measures and simulates, and what only that needs.
+const LABORATORY: [&str; 5] = ["bench", "clarabel", "lab", "plotters", "sim"];
+
+#[test]
+fn the_product_links_no_laboratory() {
+    let linked_by = |name: &str| {
+        let linked = linked(name);
+        LABORATORY.into_iter().filter(|package| linked.contains(*package)).collect::<Vec<_>>()
+    };
+    assert_eq!(linked_by("walras"), [""; 0]);
+    assert_eq!(linked_by("lab"), ["bench", "clarabel", "plotters", "sim"], "what is looked for is found where it is");
+}
+
 #[test]
 fn the_architecture_names_every_dependency() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
@@ -106,22 +124,25 @@ fn the_architecture_names_every_dependency() {
     assert!(unnamed.is_empty(), "not named in ARCHITECTURE.md: {unnamed:?}");
 }
 
-/// Every source file of the workspace, by its path from the root.
-fn sources() -> Vec<(String, String)> {
-    fn walk(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                if path.file_name().is_some_and(|name| name != "target" && name != ".venv") {
-                    walk(&path, found);
-                }
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
+/// The files of a kind in a folder and the folders in it.
+fn files(folder: &Path, kind: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target" && name != ".venv" && name != "node_modules") {
+                found.extend(files(&path, kind));
             }
+        } else if path.extension().is_some_and(|extension| extension == kind) {
+            found.push(path);
         }
     }
-    let mut found = Vec::new();
-    ["crates", "sdk"].iter().for_each(|folder| walk(&root().join(folder), &mut found));
+    found
+}
+
+/// Every source file of the workspace, by its path from the root.
+fn sources() -> Vec<(String, String)> {
+    let mut found: Vec<_> = ["crates", "sdk"].iter().flat_map(|folder| files(&root().join(folder), "rs")).collect();
     found.sort();
     let read = |path: std::path::PathBuf| {
         let name = path.strip_prefix(root()).expect("below the root").display().to_string();
@@ -237,6 +258,43 @@ fn long_files_have_a_reason() {
     assert!(unlisted.is_empty(), "{unlisted:?}");
 }
 
+/// The longest function of a command line: what is longer is a table, or several functions.
+const FUNCTION: usize = 60;
+
+/// The first lines of functions of more than so many lines; the text is formatted.
+fn long_functions(text: &str, most: usize) -> Vec<&str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_function = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().take_while(|word| !word.starts_with('(')).collect();
+        words
+            .iter()
+            .position(|word| *word == "fn")
+            .is_some_and(|at| words[..at].iter().all(|word| QUALIFIERS.contains(word)))
+    };
+    let length = |at: usize| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let ends = |line: &&str| line.len() == indent + 1 && line.trim_start() == "}";
+        lines[at..].iter().position(ends).map_or(1, |more| more + 1)
+    };
+    (0..lines.len()).filter(|at| is_function(lines[*at]) && length(*at) > most).map(|at| lines[at].trim()).collect()
+}
+
+/// What stands before `fn`.
+const QUALIFIERS: [&str; 6] = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe"];
+
+#[test]
+fn functions_of_the_command_lines_are_short() {
+    let rooms = ["crates/walras/src/", "crates/lab/src/", "crates/terminal/src/"];
+    let sources = sources();
+    let of_rooms = sources.iter().filter(|(name, _)| rooms.iter().any(|room| name.starts_with(room)));
+    let found: Vec<_> = of_rooms
+        .flat_map(|(name, text)| long_functions(text, FUNCTION).into_iter().map(move |line| format!("{name}: {line}")))
+        .collect();
+    assert!(found.is_empty(), "{found:#?}");
+    let text = "impl A {\n    pub fn long(\n        &self,\n    ) {\n        one();\n    }\n}\nfn short() {\n}\n";
+    assert_eq!(long_functions(text, 4), ["pub fn long("], "what is looked for is found where it is");
+}
+
 /// Names of public types that mean the same idea in several crates, with the idea.
 const SHARED_NAMES: [(&str, &str); 9] = [
     ("Book", "a book of offers; the Python package wraps the one of clearing"),
@@ -266,10 +324,94 @@ fn no_public_type_has_the_name_of_another() {
     assert!(twice.is_empty(), "{twice:#?}");
 }
 
+/// The most files that name one operation: where it is declared and described, what it does, its words, its command,
+/// and the sources that are generated for clients.
+const FILES_OF_AN_OPERATION: usize = 12;
+
+/// A new operation touches as many files as a plain one stands in; the laboratory and tests aside.
+#[test]
+fn an_operation_stands_in_few_files() {
+    let tree = |folder: &str| ["rs", "py", "ts"].iter().flat_map(|kind| files(&root().join(folder), kind)).collect();
+    let all: Vec<std::path::PathBuf> = ["crates", "sdk/python/python", "sdk/typescript/src", "web/src"]
+        .into_iter()
+        .flat_map(|folder| -> Vec<_> { tree(folder) })
+        .filter(|path| {
+            !["bench", "sim", "lab", "tests"].iter().any(|part| path.components().any(|c| c.as_os_str() == *part))
+        })
+        .collect();
+    for words in [["Burn", "burn"], ["Unstake", "unstake"]] {
+        let naming = |path: &&std::path::PathBuf| {
+            let text = std::fs::read_to_string(path).expect("text");
+            let has = |word: &str| {
+                [format!("Operation::{word} "), format!("\"{word}\""), format!("class {word}(")]
+                    .iter()
+                    .any(|form| text.contains(form.as_str()))
+            };
+            words.iter().any(|word| has(word))
+        };
+        let named: Vec<_> = all.iter().filter(naming).collect();
+        assert!(named.len() <= FILES_OF_AN_OPERATION, "{words:?}: {} files: {named:#?}", named.len());
+    }
+}
+
 #[test]
 fn there_is_no_circle_of_files() {
     let read = |name: &String| circles::Crate::read(&root().join("crates").join(name).join("src")).circles();
     let found: Vec<_> =
         built().keys().map(|name| (name.clone(), read(name))).filter(|(_, all)| !all.is_empty()).collect();
     assert!(found.is_empty(), "files that need each other: {found:#?}");
+}
+
+/// The crates whose modules stand on storeys, from the lowest on. A module needs those below, and none beside it.
+const STOREYS: [(&str, &str); 4] = [
+    ("ledger", "terms < places < contracts < sessions < state < block"),
+    (
+        "doors",
+        "settings client taken unnumbered < roles door < tls backend < listen json < page markets < \
+         book_feed < kit < http ethereum side_door",
+    ),
+    (
+        "pit",
+        "words clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+         < host < door",
+    ),
+    (
+        "node",
+        "locks room < inbox desk chain_clock intake_queue verified < lane < config < pool < history \
+         < recovery < venue < shared < snapshot < links candles executor intake < publisher < \
+         pipeline < execution producer < developer validator < exchange < reads",
+    ),
+];
+/// Arrows back up that a crate may have, each from a file to a module.
+const ARROWS_UP: usize = 3;
+
+#[test]
+fn modules_stand_on_storeys() {
+    for (name, storeys) in STOREYS {
+        let read = circles::Crate::read(&root().join("crates").join(name).join("src"));
+        let storeys = circles::storeys_of(storeys);
+        let named: BTreeSet<&str> = storeys.iter().flatten().copied().collect();
+        assert_eq!(read.tops(), named, "{name}: left, the modules that there are; right, those on storeys");
+        let up = read.arrows(&storeys);
+        assert!(up.len() <= ARROWS_UP, "{name}: {} arrows back up: {up:#?}", up.len());
+    }
+}
+
+/// Files that may have `impl` blocks of one type: who reads it has them all before him.
+const FILES_OF_TYPE: usize = 6;
+/// Types that have fewer.
+const FEWER_FILES: [(&str, &str, usize); 1] = [("ledger", "state::ledger::Ledger", 4)];
+
+#[test]
+fn a_type_is_implemented_in_few_files() {
+    let mut many = Vec::new();
+    for name in built().keys() {
+        let impls = circles::Crate::read(&root().join("crates").join(name).join("src")).impls();
+        for (known, of, most) in FEWER_FILES.iter().filter(|(known, ..)| known == name) {
+            let files = impls.get(*of).map_or(0, BTreeSet::len);
+            assert!((1..=*most).contains(&files), "{known}: {files} files implement {of}");
+        }
+        many.extend(impls.into_iter().filter(|(_, files)| files.len() > FILES_OF_TYPE));
+    }
+    assert!(many.is_empty(), "types implemented in more than {FILES_OF_TYPE} files: {many:#?}");
 }

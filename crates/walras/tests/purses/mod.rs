@@ -170,7 +170,7 @@ impl Network {
 
     pub fn look(&self, key: &str) -> Value {
         let mut watch = walras();
-        watch.args(["watch", "--once", "--json", "--server", self.server(), "--key", key, "--receipts"]);
+        watch.args(["pay", "watch", "--once", "--json", "--server", self.server(), "--key", key, "--receipts"]);
         let output = watch.arg(self.path("watched")).output().expect("walras runs");
         assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
         serde_json::from_slice(&output.stdout).expect("JSON")
@@ -179,7 +179,7 @@ impl Network {
     /// The audit of all homes must find no fault.
     pub fn audit(&self, validators: usize) -> Value {
         let mut audit = walras();
-        audit.args(["audit", "--json"]);
+        audit.args(["pay", "audit", "--json"]);
         for index in 0..validators {
             audit.arg("--home").arg(self.home(index));
         }

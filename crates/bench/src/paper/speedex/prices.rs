@@ -6,15 +6,20 @@ use crate::clearing::{ClearingOptions, Suite, run};
 use crate::paper::chart::Chart;
 use crate::paper::exhibit::{ExhibitError, ExhibitSteps, PaperOptions, listed};
 
-fn measured(suite: Suite, books: usize, most: usize, say: &mut ExhibitSteps) -> Result<Vec<Value>, ExhibitError> {
+fn measured(
+    of: &PaperOptions,
+    suite: Suite,
+    (books, most): (usize, usize),
+    say: &mut ExhibitSteps,
+) -> Result<Vec<Value>, ExhibitError> {
     say(suite.name());
-    let options = ClearingOptions { suite, books: Some(books), most, threads: 1 };
+    let options = ClearingOptions { suite, books: Some(books), most, threads: 1, data: of.data.join("coingecko") };
     listed(&run(&options, &mut |_, _, _| ())?, "rows")
 }
 
 pub(super) fn figure_2(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let (books, most) = options.pick((1, 1_600), (5, 200_000));
-    let mut rows = measured(Suite::Figure2, books, most, say)?;
+    let mut rows = measured(options, Suite::Figure2, (books, most), say)?;
     for row in &mut rows {
         let bits = row["mu"].as_str().and_then(|mu| mu.strip_prefix("2^-")?.parse::<u32>().ok());
         row["bits"] = bits.into();
@@ -41,7 +46,7 @@ pub(super) fn figure_2(options: &PaperOptions, say: &mut ExhibitSteps) -> Result
 
 pub(super) fn figure_8(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let (books, most) = options.pick((1, 500), (5, 5_000));
-    let rows = measured(Suite::Figure8, books, most, say)?;
+    let rows = measured(options, Suite::Figure8, (books, most), say)?;
     let both = rows.iter().flat_map(|row| {
         [("convex program", "/convex_program_ms/p50"), ("ours", "/clear_ms/p50")].map(|(solver, at)| {
             let is_theirs = solver == "convex program";
@@ -71,7 +76,7 @@ pub(super) fn figure_8(options: &PaperOptions, say: &mut ExhibitSteps) -> Result
 
 pub(super) fn days(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let count = options.pick(3, 500);
-    let rows = measured(Suite::Coingecko(options.data.join("coingecko")), count, 0, say)?;
+    let rows = measured(options, Suite::Coingecko, (count, 0), say)?;
     let row = rows.first().ok_or("there are no days")?;
     let solver = |(name, field): (&str, &str)| {
         let figures = &row[field];

@@ -58,7 +58,7 @@ impl EdgeSetup {
         EdgeRules { heartbeat: 2 * MS, watermark: MS / 2, children: 32, merge, ..rules }
     }
 
-    /// Faults and sizes drawn from a seed: what `walras sim --edge` runs.
+    /// Faults and sizes drawn from a seed: what `walras-lab sim --edge` runs.
     pub fn drawn(seed: u64) -> EdgeSetup {
         let mut dice = SimDice::new(seed ^ 0xed6e);
         let mut below = |most: u64| dice.bits() % most;

@@ -6,9 +6,9 @@ use rayon::prelude::*;
 use trie::Trie;
 
 use super::{Account, Accounts, shard_of};
-use crate::genesis::Genesis;
+use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::unsound::AuditError;
+use crate::terms::Genesis;
 
 /// Accounts in a full chunk.
 const ENTRIES: usize = 32_768;

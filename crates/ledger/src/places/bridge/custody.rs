@@ -9,11 +9,11 @@ use proofs::{Refusal, RootPart, bridge_root};
 use trie::Trie;
 
 use super::{BridgeChange, BridgeEdit, Crossing, LaneBridge, LaneRecord};
-use crate::genesis::{Genesis, GenesisError};
+use crate::places::unsound::AuditError;
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::unsound::AuditError;
+use crate::terms::{Genesis, GenesisError};
 
 /// Bytes of a full piece of the state.
 const PIECE: usize = 1 << 20;

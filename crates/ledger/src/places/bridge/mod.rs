@@ -30,7 +30,6 @@
 
 mod custody;
 mod restarted;
-mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,9 +43,9 @@ use primitives::{Address, Amount, AssetId, Digest, Sequence, is_lane_duty};
 use proofs::Refusal;
 
 pub use payments::{LaneBls, LaneRegistration};
-pub use terms::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 
-use crate::sums::{Credit, Sums};
+use crate::places::sums::{Credit, Sums};
+use crate::terms::LaneTerms;
 
 const CONTEXT: &str = "walras 2026 bridge state v3";
 const TERMS_CONTEXT: &str = "walras 2026 bridge terms v2";

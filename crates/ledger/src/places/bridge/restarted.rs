@@ -1,7 +1,7 @@
 //! The lane of a restarted network: what is carried over, and its first committee.
 
 use super::*;
-use crate::restart::{RestartError, RestartedLane};
+use crate::terms::{LaneTerms, RestartError, RestartedLane};
 use payments::{LaneCarryOver, RestartEvidence, RestartPart, with_told_board};
 use primitives::PublicKey;
 

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use trie::Trie;
 
 use super::{Edit, OrderBook, PairChange, PairOffers, Workspace};
-use crate::genesis::Genesis;
+use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::unsound::AuditError;
+use crate::terms::Genesis;
 
 /// Offers in a full chunk.
 const ENTRIES: usize = 32_768;

@@ -5,11 +5,7 @@
 //! fill.
 
 use clearing::TooSmall;
-use primitives::Amount;
 use proofs::Refusal;
-
-/// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.
-pub const LEAST_UNITS: Amount = 4_096;
 
 /// The reason that the sender of a small offer is told.
 pub(crate) fn too_small(small: TooSmall) -> Refusal {

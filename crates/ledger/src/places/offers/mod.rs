@@ -13,10 +13,8 @@ mod minima;
 mod offer;
 mod pair_offers;
 
-pub(in crate::places) use ends::Ends;
 pub use ends::{ENDS_MAX, LIFE_MAX};
-pub(crate) use ends::{EndFault, check_end};
-pub use minima::LEAST_UNITS;
+pub(crate) use ends::{EndFault, Ends, check_end};
 pub(crate) use minima::too_small;
 pub(crate) use offer::last_height;
 pub use offer::{Edit, PairChange};

@@ -9,7 +9,7 @@ use proofs::{HoldingId, PoolFill, PoolRecord, PoolRecordId, Pooled, pool_record_
 use super::custody::PoolsChange;
 use super::{POOLS_MAX, PoolEdit, Pools, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays};
 use crate::places::bytes_of;
-use crate::sums::{Credit, Sums};
+use crate::places::sums::{Credit, Sums};
 
 /// A pool that takes part in a batch.
 pub(crate) type AwakePool = (PoolKey, Pool);

@@ -7,10 +7,10 @@ use primitives::{Address, AssetId, Digest, PoolKey};
 use proofs::{HoldingId, PoolRecord, PoolRecordId, Refusal, RootPart, pool_record_value, pools_root};
 use trie::Trie;
 
-use super::{POOLS_MAX, PoolEdit, PoolTerms, Pools, SHARES_MAX, SHARES_OF_NOBODY};
-use crate::genesis::{Genesis, GenesisError};
+use super::{POOLS_MAX, PoolEdit, Pools, SHARES_MAX, SHARES_OF_NOBODY};
+use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, ReadChunks, Restored, Rules, bytes_of, in_place, tagged};
-use crate::unsound::AuditError;
+use crate::terms::{Genesis, GenesisError, PoolTerms};
 
 const TERMS_CONTEXT: &str = "walras 2026 pool terms v1";
 /// Records in a full chunk.

@@ -50,7 +50,6 @@
 
 mod block;
 mod custody;
-mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -60,8 +59,8 @@ use primitives::{Address, Amount, AssetId, PoolKey, PoolOperation, Sequence};
 use proofs::{HoldingId, PoolRecord, Refusal};
 
 use super::shared_map::SharedMap;
+use crate::terms::PoolTerms;
 pub(crate) use block::{AwakePool, PoolTurn, groups};
-pub use terms::PoolTerms;
 
 /// The most pools of a chain.
 pub const POOLS_MAX: usize = 4_096;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use primitives::{Address, Amount, AssetId, Digest, SubBlock, Superblock};
 use proofs::{Refusal, RootPart, Validators};
 
-use super::{LaneStakes, RegistryEdit, STAKED, Stakes};
-use crate::genesis::{Genesis, GenesisError, Membership};
+use super::{LaneStakes, RegistryEdit, Stakes};
+use crate::places::sums::Sums;
+use crate::places::unsound::AuditError;
 use crate::places::{
     Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
-use crate::sums::Sums;
-use crate::unsound::AuditError;
+use crate::terms::{Genesis, GenesisError, Membership, STAKED};
 
 impl Custody for Arc<Stakes> {
     const TAG: u8 = RootPart::STAKES;

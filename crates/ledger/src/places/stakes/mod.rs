@@ -86,14 +86,12 @@ mod seats_tests;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
+use primitives::{Address, Amount, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
 use proofs::{Member, Refusal, Terms, Validator, Validators};
 
-use crate::sums::Credit;
+use crate::places::sums::Credit;
+use crate::terms::STAKED;
 use seats::{Candidate, Standing, next_seats};
-
-/// The asset that is staked.
-pub const STAKED: AssetId = AssetId(0);
 
 /// The registry with the rules by which it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]

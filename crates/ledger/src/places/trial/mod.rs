@@ -4,9 +4,9 @@ use primitives::{Address, Amount, AssetId, Digest, Superblock};
 use proofs::Refusal;
 
 use super::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged};
-use crate::genesis::Genesis;
-use crate::sums::Credit;
-use crate::unsound::AuditError;
+use crate::places::sums::Credit;
+use crate::places::unsound::AuditError;
+use crate::terms::Genesis;
 
 /// Units of asset 0 by the account that they wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,10 @@ use primitives::venue::VenueOperation;
 
 use super::Venues;
 use super::edit::VenueEdit;
+use super::evidence::{charge, convict};
 use super::mistake::VenueMistake;
-use super::settle::SettleEdit;
+use super::payouts::{forget, pay_out};
+use super::settle::{SettleEdit, settle_all};
 use super::step::Step;
 
 /// The steps of a block, in order.
@@ -54,11 +56,11 @@ impl Venues {
             (stage_of(edit.operation), is_withdrawal(edit.operation), *sender, edit.sequence)
         });
         let settles: Vec<SettleEdit<'_>> = edits.iter().filter_map(|edit| as_settle(edit)).collect();
-        self.settle_all(&settles, step);
+        settle_all(self, &settles, step);
         for (sender, VenueEdit { operation, .. }) in edits {
             match operation {
-                VenueOperation::Accuse(evidence) => self.convict(evidence, step),
-                VenueOperation::Claim(claim) => self.claim(claim, step),
+                VenueOperation::Accuse(evidence) => convict(self, evidence, step),
+                VenueOperation::Claim(claim) => charge(self, claim, step),
                 VenueOperation::Fence { .. } if self.makes(VenueMistake::TwoFences) => {
                     self.edit(*sender, operation, step);
                     self.edit(*sender, operation, step);
@@ -66,8 +68,8 @@ impl Venues {
                 other => self.edit(*sender, other, step),
             }
         }
-        self.pay_out(step);
-        self.forget();
+        pay_out(self, step);
+        forget(self);
     }
 }
 

@@ -5,6 +5,7 @@ use primitives::{Address, Amount, AssetId, PublicKey};
 use proofs::{Refusal, TradingKey, VenueRecord};
 
 use super::Venues;
+use super::evidence::{check_accusation, check_claim};
 use super::mistake::VenueMistake;
 use super::records::RAISES_MAX;
 
@@ -44,8 +45,8 @@ impl Venues {
             VenueOperation::RaiseFloor { venue, key, floor } => {
                 self.check_raise(self.own_key(sender, *venue, key)?, *floor)
             }
-            VenueOperation::Accuse(evidence) => self.check_accusation(evidence),
-            VenueOperation::Claim(claim) => self.check_claim(claim),
+            VenueOperation::Accuse(evidence) => check_accusation(self, evidence),
+            VenueOperation::Claim(claim) => check_claim(self, claim),
         }
     }
 

@@ -11,10 +11,10 @@ use proofs::{
 
 use super::Venues;
 use super::records::{is_sound_key, is_sound_venue};
-use super::terms::VenueTerms;
 use crate::places::shared_map::SharedMap;
+use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, Custody, ReadChunks, Restored, in_place, tagged};
-use crate::unsound::AuditError;
+use crate::terms::VenueTerms;
 
 /// Records in a full chunk.
 const ENTRIES: usize = 4_096;
@@ -72,50 +72,44 @@ pub(super) fn chunks(venues: &Venues) -> impl Iterator<Item = Vec<u8>> + '_ {
         .chain(pieces(&venues.claimed, VenuesChunk::Claimed))
 }
 
-impl Venues {
-    /// Number of records in chunks; the head is one.
-    pub(super) fn entries(&self) -> u64 {
-        let Venues { venues, markets, deposits, keys, filled, claimed, .. } = self;
-        let records = venues.len() + markets.len() + deposits.len() + keys.len() + filled.len() + claimed.len();
-        1 + records as u64
-    }
+/// Number of records in chunks; the head is one.
+pub(super) fn entries(state: &Venues) -> u64 {
+    let Venues { venues, markets, deposits, keys, filled, claimed, .. } = state;
+    let records = venues.len() + markets.len() + deposits.len() + keys.len() + filled.len() + claimed.len();
+    1 + records as u64
+}
 
-    /// The fault of a state that was read, if there is one.
-    fn fault(&self, assets: usize) -> Option<&'static str> {
-        let known = |venue: &VenueId| self.venues.contains(venue);
-        let is_venue = |(at, (venue, record)): (usize, (&VenueId, &VenueRecord))| {
-            at as u64 == u64::from(*venue)
-                && is_sound_venue(record)
-                && self.markets.from(&(*venue, 0)).take_while(|((of, _), _)| of == venue).count()
-                    == record.markets as usize
-        };
-        let is_listed = |terms: &MarketTerms| (terms.base.0 as usize) < assets && (terms.quote.0 as usize) < assets;
-        let mut markets = self.markets.iter();
-        Some(match () {
-            _ if self.terms.fault().is_some() => "their terms cannot be",
-            _ if self.horizon.delay() != self.terms.delay => "their horizon follows other terms",
-            _ if self.venues.len() as u64 > u64::from(self.terms.venues_max) => "there are too many",
-            _ if !self.venues.iter().enumerate().all(is_venue) => "a venue cannot be",
-            _ if !markets.all(|((venue, _), of)| known(venue) && of.is_sound(0) && is_listed(of)) => {
-                "a market cannot be"
-            }
-            _ if !self.deposits.iter().all(|(id, deposit)| known(&id.0) && is_deposit(deposit)) => {
-                "a deposit cannot be"
-            }
-            _ if !self.keys.iter().all(|(id, key)| known(&id.0) && is_sound_key(key)) => "a trading key cannot be",
-            _ if !self.filled.iter().all(|(id, _)| self.keys.contains(&(id.0, id.2))) => "an order has no key",
-            _ if !self.claimed.iter().all(|(id, _)| known(&id.0)) => "a claim has no venue",
-            _ if self.entries_by_venue() => "a venue has another number of entries",
-            _ => return None,
-        })
-    }
+/// The fault of a state that was read, if there is one.
+fn fault(state: &Venues, assets: usize) -> Option<&'static str> {
+    let known = |venue: &VenueId| state.venues.contains(venue);
+    let is_venue = |(at, (venue, record)): (usize, (&VenueId, &VenueRecord))| {
+        at as u64 == u64::from(*venue)
+            && is_sound_venue(record)
+            && state.markets.from(&(*venue, 0)).take_while(|((of, _), _)| of == venue).count()
+                == record.markets as usize
+    };
+    let is_listed = |terms: &MarketTerms| (terms.base.0 as usize) < assets && (terms.quote.0 as usize) < assets;
+    let mut markets = state.markets.iter();
+    Some(match () {
+        _ if state.terms.fault().is_some() => "their terms cannot be",
+        _ if state.horizon.delay() != state.terms.delay => "their horizon follows other terms",
+        _ if state.venues.len() as u64 > u64::from(state.terms.venues_max) => "there are too many",
+        _ if !state.venues.iter().enumerate().all(is_venue) => "a venue cannot be",
+        _ if !markets.all(|((venue, _), of)| known(venue) && of.is_sound(0) && is_listed(of)) => "a market cannot be",
+        _ if !state.deposits.iter().all(|(id, deposit)| known(&id.0) && is_deposit(deposit)) => "a deposit cannot be",
+        _ if !state.keys.iter().all(|(id, key)| known(&id.0) && is_sound_key(key)) => "a trading key cannot be",
+        _ if !state.filled.iter().all(|(id, _)| state.keys.contains(&(id.0, id.2))) => "an order has no key",
+        _ if !state.claimed.iter().all(|(id, _)| known(&id.0)) => "a claim has no venue",
+        _ if entries_by_venue(state) => "a venue has another number of entries",
+        _ => return None,
+    })
+}
 
-    /// Whether a venue's number of entries is not the number that it has.
-    fn entries_by_venue(&self) -> bool {
-        let mut counts = std::collections::BTreeMap::<VenueId, u64>::new();
-        self.filled.iter().for_each(|(id, _)| *counts.entry(id.0).or_default() += 1);
-        self.venues.iter().any(|(venue, record)| record.entries != counts.get(venue).copied().unwrap_or(0))
-    }
+/// Whether a venue's number of entries is not the number that it has.
+fn entries_by_venue(state: &Venues) -> bool {
+    let mut counts = std::collections::BTreeMap::<VenueId, u64>::new();
+    state.filled.iter().for_each(|(id, _)| *counts.entry(id.0).or_default() += 1);
+    state.venues.iter().any(|(venue, record)| record.entries != counts.get(venue).copied().unwrap_or(0))
 }
 
 fn is_deposit(deposit: &VenueDeposit) -> bool {
@@ -171,12 +165,12 @@ impl ReadChunks<Option<Arc<Venues>>> for VenuesReader {
     }
 
     fn entries(&self) -> u64 {
-        self.venues.as_ref().map_or(0, Venues::entries)
+        self.venues.as_ref().map_or(0, entries)
     }
 
     fn finish(self, chain: &Restored) -> Result<Option<Arc<Venues>>, AuditError> {
         let Some(mut venues) = self.venues else { return Ok(None) };
-        match venues.fault(chain.assets) {
+        match fault(&venues, chain.assets) {
             Some(fault) => Err(AuditError::Venues(fault)),
             None => {
                 venues.queue_all();

@@ -10,15 +10,15 @@ use rayon::prelude::*;
 use trie::Trie;
 
 use super::Venues;
-use super::chunks::{VenuesReader, chunks};
+use super::chunks::{VenuesReader, chunks, entries};
 use super::edit::VenueEdit;
 use super::records::VenueRow;
 use super::running::leading;
 use super::step::{BONDED, Step};
-use crate::genesis::{Genesis, GenesisError};
+use crate::places::sums::Sums;
+use crate::places::unsound::AuditError;
 use crate::places::{Audited, Custody, Moved, Rules, Turn, bytes_of};
-use crate::sums::Sums;
-use crate::unsound::AuditError;
+use crate::terms::{Genesis, GenesisError};
 
 const REST_CONTEXT: &str = "walras 2026 venues rest v1";
 
@@ -155,7 +155,7 @@ impl Custody for Option<Arc<Venues>> {
     }
 
     fn entries(&self) -> u64 {
-        self.as_ref().map_or(0, |venues| venues.entries())
+        self.as_ref().map_or(0, |venues| entries(venues))
     }
 
     fn held(&self, audited: &Audited<'_>) -> Result<Vec<u128>, AuditError> {

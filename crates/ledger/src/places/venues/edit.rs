@@ -4,7 +4,7 @@ use primitives::venue::{MarketId, VenueId, VenueOperation};
 use primitives::{AssetId, PublicKey, Sequence};
 use proofs::{ClaimedId, Refusal};
 
-use crate::scope::Scope;
+use crate::places::scope::Scope;
 
 /// What an operation does to venues; its transaction is known by sender and number.
 #[derive(Clone, Copy, Debug)]

@@ -51,18 +51,15 @@ mod edits;
 mod evidence;
 mod fill;
 mod mistake;
-mod past;
 mod payouts;
 mod records;
 mod running;
 mod settle;
 mod state;
 mod step;
-mod terms;
 #[cfg(test)]
 mod tests;
 mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
 pub use state::Venues;
-pub use terms::VenueTerms;

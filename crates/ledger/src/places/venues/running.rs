@@ -123,7 +123,7 @@ impl<'v> Running<'v> {
             let market = markets.binary_search_by_key(&signed.order.market, |market| market.id);
             let market = market.expect("each order's market is among them");
             let found = entries.find(&filled_id(settle.venue, &signed.key, &signed.order.number));
-            venues.running_order(settle.venue, signed, found, *key, market)
+            running_order(venues, settle.venue, signed, found, *key, market)
         };
         let orders = settle.orders.par_iter().zip(&positions).with_min_len(ORDERS_OF_THREAD);
         let orders: Vec<RunningOrder<'v>> = orders.map_init(|| venues.filled.finder(), order).collect();
@@ -278,7 +278,7 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
     let mut publics: Vec<PublicKey> = settle.orders.iter().map(|order| order.key).collect();
     publics.dedup();
     let find = |keys: &mut Finder<'v, TradingKeyId, TradingKey>, public: &PublicKey| {
-        keys.find(&(settle.venue, *public)).map(|before| venues.running_key(*public, before))
+        keys.find(&(settle.venue, *public)).map(|before| running_key(venues, *public, before))
     };
     let all = publics.par_iter().with_min_len(ORDERS_OF_THREAD);
     let found: Vec<Option<RunningKey<'v>>> = all.map_init(|| venues.keys.finder(), find).collect();
@@ -295,57 +295,55 @@ fn keys_of<'v>(venues: &'v Venues, settle: &Settle) -> (Vec<Option<usize>>, Vec<
     (of_order, found.into_iter().flatten().collect())
 }
 
-impl Venues {
-    fn running_key<'v>(&self, public: PublicKey, before: &'v TradingKey) -> RunningKey<'v> {
-        let floor = self.floor_in_force(before);
-        RunningKey {
-            public,
-            before,
-            net: Gains::from_slice(&before.net),
-            floor,
-            floor_before: floor,
-            raises: before.raises.iter().filter(|(since, _)| !self.is_past(*since)).copied().collect(),
-            is_revoked: self.is_revoked(before),
-        }
+fn running_key<'v>(state: &Venues, public: PublicKey, before: &'v TradingKey) -> RunningKey<'v> {
+    let floor = state.floor_in_force(before);
+    RunningKey {
+        public,
+        before,
+        net: Gains::from_slice(&before.net),
+        floor,
+        floor_before: floor,
+        raises: before.raises.iter().filter(|(since, _)| !state.is_past(*since)).copied().collect(),
+        is_revoked: state.is_revoked(before),
     }
+}
 
-    /// An order with what is filled under its number.
-    fn running_order<'v>(
-        &self,
-        venue: VenueId,
-        SettledOrder { key: public, order, signature }: &'v SettledOrder,
-        found: Option<&FilledOrder>,
-        key: Option<usize>,
-        market: usize,
-    ) -> RunningOrder<'v> {
-        let digest = order.digest(&self.network, venue, public);
-        let is_same = |entry: &&FilledOrder| entry.digest == digest || self.makes(VenueMistake::NumberReused);
-        let entry = found.filter(is_same).copied();
-        RunningOrder {
-            order,
-            digest,
-            key,
-            market,
-            base: 0,
-            quote: 0,
-            entry,
-            entry_before: entry,
-            is_reused: entry.is_none() && found.is_some_and(|other| !self.is_expired(other.expiry)),
-            is_new: found.is_none(),
-            is_alive: self.is_alive(order),
-            is_signed: entry.is_some() || signature.is_some(),
-        }
+/// An order with what is filled under its number.
+fn running_order<'v>(
+    state: &Venues,
+    venue: VenueId,
+    SettledOrder { key: public, order, signature }: &'v SettledOrder,
+    found: Option<&FilledOrder>,
+    key: Option<usize>,
+    market: usize,
+) -> RunningOrder<'v> {
+    let digest = order.digest(&state.network, venue, public);
+    let is_same = |entry: &&FilledOrder| entry.digest == digest || state.makes(VenueMistake::NumberReused);
+    let entry = found.filter(is_same).copied();
+    RunningOrder {
+        order,
+        digest,
+        key,
+        market,
+        base: 0,
+        quote: 0,
+        entry,
+        entry_before: entry,
+        is_reused: entry.is_none() && found.is_some_and(|other| !state.is_expired(other.expiry)),
+        is_new: found.is_none(),
+        is_alive: is_alive(state, order),
+        is_signed: entry.is_some() || signature.is_some(),
     }
+}
 
-    /// F3: whether an order has not expired, and does not live too long.
-    fn is_alive(&self, order: &VenueOrder) -> bool {
-        let (now, delay) = (self.now(), self.terms.delay);
-        let is_in_time = |until: u64| {
-            let matched = self.horizon.time_of(now.height.saturating_sub(delay.heights));
-            matched.is_some_and(|matched| matched <= until) || now.time_ms <= until.saturating_add(delay.ms)
-        };
-        !self.is_expired(order.expiry)
-            && order.until_ms.is_none_or(is_in_time)
-            && order.expiry <= now.height.saturating_add(self.terms.life_max)
-    }
+/// F3: whether an order has not expired, and does not live too long.
+fn is_alive(state: &Venues, order: &VenueOrder) -> bool {
+    let (now, delay) = (state.now(), state.terms.delay);
+    let is_in_time = |until: u64| {
+        let matched = state.horizon.time_of(now.height.saturating_sub(delay.heights));
+        matched.is_some_and(|matched| matched <= until) || now.time_ms <= until.saturating_add(delay.ms)
+    };
+    !state.is_expired(order.expiry)
+        && order.until_ms.is_none_or(is_in_time)
+        && order.expiry <= now.height.saturating_add(state.terms.life_max)
 }

@@ -55,64 +55,62 @@ pub(super) struct Judged {
     pub rows: Vec<VenueRow>,
 }
 
-impl Venues {
-    /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
-    /// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
-    pub(super) fn settle_all(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
-        if !settles.is_empty() {
-            // One entry into the pool of threads for all of the work.
-            rayon::join(|| self.settle_in_pool(settles, step), || ());
+/// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
+/// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
+pub(super) fn settle_all(state: &mut Venues, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
+    if !settles.is_empty() {
+        // One entry into the pool of threads for all of the work.
+        rayon::join(|| settle_in_pool(state, settles, step), || ());
+    }
+}
+
+fn settle_in_pool(state: &mut Venues, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
+    let mut by_venue: BTreeMap<VenueId, Vec<(SettleEdit<'_>, Running<'_>)>> = BTreeMap::new();
+    for edit in settles {
+        match running(state, edit.settle) {
+            Some(running) => by_venue.entry(edit.settle.venue).or_default().push((*edit, running)),
+            None => step.void.push((edit.sender, edit.sequence)),
         }
     }
-
-    fn settle_in_pool(&mut self, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
-        let mut by_venue: BTreeMap<VenueId, Vec<(SettleEdit<'_>, Running<'_>)>> = BTreeMap::new();
-        for edit in settles {
-            match self.running(edit.settle) {
-                Some(running) => by_venue.entry(edit.settle.venue).or_default().push((*edit, running)),
-                None => step.void.push((edit.sender, edit.sequence)),
+    let mut judged = Vec::new();
+    for of_venue in by_venue.into_values() {
+        let counting = counting_one(&of_venue, |edit| step.id(edit.sender, edit.sequence)).sequence;
+        for (edit, running) in of_venue {
+            match edit.sequence == counting {
+                true => judged.push((edit.settle, running.run(edit.settle))),
+                false => step.void.push((edit.sender, edit.sequence)),
             }
         }
-        let mut judged = Vec::new();
-        for of_venue in by_venue.into_values() {
-            let counting = counting_one(&of_venue, |edit| step.id(edit.sender, edit.sequence)).sequence;
-            for (edit, running) in of_venue {
-                match edit.sequence == counting {
-                    true => judged.push((edit.settle, running.run(edit.settle))),
-                    false => step.void.push((edit.sender, edit.sequence)),
-                }
-            }
-        }
-        judged.into_iter().for_each(|(settle, judged)| self.write(settle, judged, step));
     }
+    judged.into_iter().for_each(|(settle, judged)| write(state, settle, judged, step));
+}
 
-    /// A settle that passes B3 and B4: it begins at the settled count, orders without signature have entries, and the
-    /// bond and the room for entries suffice for all of it.
-    fn running<'v>(&'v self, settle: &'v Settle) -> Option<Running<'v>> {
-        let venue = self.venues.get(&settle.venue)?;
-        let is_next = settle.from == venue.fills.count()
-            || (self.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
-        let running = is_next.then(|| Running::of(self, settle)).flatten()?;
-        let costs = settle.fills.iter().map(|fill| running.liability(fill).map(|(_, penalty)| u128::from(penalty)));
-        let penalties = costs.sum::<Option<u128>>()?;
-        let least = if self.makes(VenueMistake::PenaltiesTakeTheWholeBond) { 0 } else { self.terms.bond_min };
-        let needed = u128::from(least).saturating_add(penalties);
-        let entries = venue.entries.saturating_add(running.new_entries());
-        (u128::from(venue.bond) >= needed && entries <= self.terms.entries_max).then_some(running)
-    }
+/// A settle that passes B3 and B4: it begins at the settled count, orders without signature have entries, and the
+/// bond and the room for entries suffice for all of it.
+fn running<'v>(state: &'v Venues, settle: &'v Settle) -> Option<Running<'v>> {
+    let venue = state.venues.get(&settle.venue)?;
+    let is_next = settle.from == venue.fills.count()
+        || (state.makes(VenueMistake::CutCountedTwice) && settle.from < venue.fills.count());
+    let running = is_next.then(|| Running::of(state, settle)).flatten()?;
+    let costs = settle.fills.iter().map(|fill| running.liability(fill).map(|(_, penalty)| u128::from(penalty)));
+    let penalties = costs.sum::<Option<u128>>()?;
+    let least = if state.makes(VenueMistake::PenaltiesTakeTheWholeBond) { 0 } else { state.terms.bond_min };
+    let needed = u128::from(least).saturating_add(penalties);
+    let entries = venue.entries.saturating_add(running.new_entries());
+    (u128::from(venue.bond) >= needed && entries <= state.terms.entries_max).then_some(running)
+}
 
-    fn write(&mut self, settle: &Settle, mut judged: Judged, step: &mut Step<'_>) {
-        let venue = settle.venue;
-        for (to, units) in std::mem::take(&mut judged.penalties) {
-            self.venue_mut(venue).bond -= units;
-            step.take_bond(to, units);
-        }
-        step.accounts.extend(judged.deposits.iter().map(|((_, account, _), _)| *account));
-        self.venue_mut(venue).fills = std::mem::take(&mut judged.tree);
-        let (leaves, verdicts) = (std::mem::take(&mut judged.leaves), std::mem::take(&mut judged.verdicts));
-        self.write_records(venue, judged);
-        step.settled.push(SettledFills { venue, incarnation: settle.incarnation, from: settle.from, leaves, verdicts });
+fn write(state: &mut Venues, settle: &Settle, mut judged: Judged, step: &mut Step<'_>) {
+    let venue = settle.venue;
+    for (to, units) in std::mem::take(&mut judged.penalties) {
+        state.venue_mut(venue).bond -= units;
+        step.take_bond(to, units);
     }
+    step.accounts.extend(judged.deposits.iter().map(|((_, account, _), _)| *account));
+    state.venue_mut(venue).fills = std::mem::take(&mut judged.tree);
+    let (leaves, verdicts) = (std::mem::take(&mut judged.leaves), std::mem::take(&mut judged.verdicts));
+    state.write_records(venue, judged);
+    step.settled.push(SettledFills { venue, incarnation: settle.incarnation, from: settle.from, leaves, verdicts });
 }
 
 /// Changed records as input for the trie.

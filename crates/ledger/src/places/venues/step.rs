@@ -3,7 +3,8 @@
 use primitives::{Address, Amount, AssetId, Digest, Sequence, Transaction, TransactionId};
 use proofs::{Refusal, SettledFills};
 
-use crate::sums::Credit;
+use crate::places::contracts::reserved::is_reserved;
+use crate::places::sums::Credit;
 
 /// The asset of bonds and penalties.
 pub(super) const BONDED: AssetId = AssetId(0);
@@ -41,7 +42,7 @@ impl<'t> Step<'t> {
 
     /// Units that left a bond: they are paid to an account, or burnt.
     pub(super) fn take_bond(&mut self, to: Option<Address>, units: Amount) {
-        match to.filter(|to| !crate::contracts::is_reserved(to)) {
+        match to.filter(|to| !is_reserved(to)) {
             Some(to) if units > 0 => self.credits.push(Credit { to, asset: BONDED, amount: units }),
             _ => self.burnt += units,
         }

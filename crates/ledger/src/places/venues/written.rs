@@ -8,7 +8,7 @@ use super::Venues;
 use super::mistake::VenueMistake;
 use super::settle::{DepositChange, Judged, KeyChange};
 use crate::places::shared_map::{Edited, SharedMap};
-use crate::sums::Sums;
+use crate::places::sums::Sums;
 
 impl Venues {
     /// Writes the records of a venue that a settle changed. The maps have nothing in common, so threads share them.

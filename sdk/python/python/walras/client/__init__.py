@@ -2,7 +2,7 @@
 
 `Client` works with a thread, `AsyncClient` on an event loop; both have the same methods and run the same core.
 
-- **Exact.** Amounts and prices are `decimal.Decimal` in whole assets. What would lose a part of a unit is refused.
+- **No rounding.** Amounts and prices are `decimal.Decimal` in whole assets. What would lose a part of a unit is refused.
 - **Never twice.** A transaction is stored before it is sent, and only its bytes are sent again. With a `reference` a
   payment happens once, also when the program asks again after a crash; without one, an operation whose result is
   unknown is not signed a second time.

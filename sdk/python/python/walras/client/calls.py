@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote as escaped
 
+from walras.client import operations
 from walras.client.amounts import Assets, assets_of
-from walras.client.encoding import OfferPlace, address_bytes
+from walras.client.encoding import address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
@@ -226,6 +227,6 @@ class Session:
         return (yield from self.get("/v1/blocks", decode, limit=limit, before=before))
 
 
-def place_of(offer: Offer, assets: Assets) -> OfferPlace:
+def place_of(offer: Offer, assets: Assets) -> operations.OfferPlace:
     """How a cancel or a replacement names an offer."""
-    return OfferPlace(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)
+    return operations.OfferPlace(assets[offer.sell].number, assets[offer.buy].number, offer.limit, offer.id)

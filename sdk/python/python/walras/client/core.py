@@ -7,10 +7,11 @@ from decimal import ROUND_CEILING, Decimal
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
+from walras.client import operations
 from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
-from walras.client.encoding import CANCELS_MAX, Cancel, CreateOffer, Exact, Pay, Replace, address_bytes, raw
+from walras.client.encoding import CANCELS_MAX, address_bytes, raw
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -171,7 +172,7 @@ class Core:
         address_bytes(to)
         assets = yield from self.session.assets()
         of = assets[asset]
-        operation = Pay(to.lower(), of.number, of.units(amount))
+        operation = operations.Pay(to.lower(), of.number, of.units(amount))
         return (yield from self.sender.send(operation, wait, reference))
 
     def offer(
@@ -187,7 +188,8 @@ class Core:
         """`named` are its life and its client's name for it."""
         assets = yield from self.session.assets()
         sold, bought = assets[sell], assets[buy]
-        operation = CreateOffer(sold.number, bought.number, sold.units(amount), limit_of(price, sold, bought), *named)
+        terms = (sold.units(amount), limit_of(price, sold, bought))
+        operation = operations.CreateOffer(sold.number, bought.number, *terms, *named)
         _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
@@ -205,10 +207,10 @@ class Core:
         base, quote = assets.market(market)
         units, limit = base.units(amount), limit_of(price, base, quote)
         if side == "sell":
-            operation = CreateOffer(base.number, quote.number, units, limit, *named)
+            operation = operations.CreateOffer(base.number, quote.number, units, limit, *named)
         else:
             cost, inverse = inverse_limit(units, limit)
-            operation = CreateOffer(quote.number, base.number, cost, inverse, *named)
+            operation = operations.CreateOffer(quote.number, base.number, cost, inverse, *named)
         _check_size(operation, assets)
         return (yield from self.sender.send(operation, wait, reference))
 
@@ -225,7 +227,7 @@ class Core:
         assets = yield from self.session.assets()
         base, quote = assets.market(market)
         sell, buy = (base, quote) if side == "sell" else (quote, base)
-        operation = Exact(sell.number, buy.number, side, base.units(amount), quote.units(bound), client)
+        operation = operations.Exact(sell.number, buy.number, side, base.units(amount), quote.units(bound), client)
         return (yield from self.sender.send(operation, wait, reference))
 
     def placed_offer(self, id: str) -> Flow[tuple[Fate, str, str, Decimal, Decimal, Decimal | None] | None]:
@@ -247,7 +249,7 @@ class Core:
     def cancel(self, offer: Offer | int, wait: bool) -> Flow[Fate]:
         assets = yield from self.session.assets()
         offer = yield from self._resting(offer)
-        return (yield from self.sender.send(Cancel((place_of(offer, assets),)), wait, None))
+        return (yield from self.sender.send(operations.Cancel((place_of(offer, assets),)), wait, None))
 
     def _resting(self, offer: Offer | int) -> Flow[Offer]:
         if not isinstance(offer, int):
@@ -267,8 +269,9 @@ class Core:
         offer = yield from self._resting(offer)
         sell, buy = assets[offer.sell], assets[offer.buy]
         limit = limit_of(price, sell, buy)
-        operation = Replace(place_of(offer, assets), sell.units(offer.amount), sell.units(amount), limit)
-        _check_size(CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
+        sizes = (sell.units(offer.amount), sell.units(amount))
+        operation = operations.Replace(sell.number, buy.number, offer.limit, offer.id, *sizes, limit)
+        _check_size(operations.CreateOffer(sell.number, buy.number, operation.amount, limit), assets)
         return (yield from self.sender.send(operation, wait, None))
 
     def cancel_all(self, market: str | None, every: bool) -> Flow[list[Fate]]:
@@ -282,7 +285,7 @@ class Core:
         for at in range(0, len(mine), CANCELS_MAX):
             places = tuple(place_of(offer, assets) for offer in mine[at : at + CANCELS_MAX])
             try:
-                ids.append((yield from self.sender.send(Cancel(places), False, None)).id)
+                ids.append((yield from self.sender.send(operations.Cancel(places), False, None)).id)
             except TransactionRefusedError as error:
                 if error.code != "unknown_offer":
                     raise
@@ -297,7 +300,7 @@ class Core:
         return fates
 
 
-def _check_size(offer: CreateOffer, assets: Assets) -> None:
+def _check_size(offer: operations.CreateOffer, assets: Assets) -> None:
     """Refuses what the ledger would refuse as too little."""
     asked = (offer.amount * offer.limit).to_integral_value(rounding=ROUND_CEILING)
     for what, number, units in (("sells", offer.sell, offer.amount), ("asks for", offer.buy, int(asked))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from blake3 import blake3
 from Crypto.Hash import keccak
@@ -13,27 +13,10 @@ from walras.client.amounts import DIGITS, plain
 from walras.client.errors import AddressError, AmountError
 
 __all__ = [
-    "AuthorizeSession",
     "Body",
-    "Burn",
-    "Cancel",
-    "CreateAccount",
-    "CreateOffer",
-    "Exact",
-    "Issue",
-    "Leave",
-    "OfferPlace",
-    "OpenPool",
     "Operation",
-    "Pay",
-    "PoolKey",
-    "Provide",
-    "Replace",
-    "RevokeSession",
-    "SessionAlive",
     "Signed",
-    "Unstake",
-    "Withdraw",
+    "Structure",
     "address_bytes",
     "checked_address",
     "derived",
@@ -127,364 +110,89 @@ def life_bytes(life: str) -> bytes:
     return b"\1" + u64(int(height))
 
 
-Fields: TypeAlias = "list[tuple[str, str, str | list[Fields]]]"
-"""Name, type and value of each field of typed data (EIP-712); the value of a list is that of its structures."""
+Fields: TypeAlias = "list[tuple[str, str, str]]"
+"""Name, type and value of each field of typed data (EIP-712)."""
 
 CANCELS_MAX = 32
 """The most offers that one cancel names."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreateAccount:
-    """Registers an account, or rotates the account's own key."""
-
-    account: str
-    key: str
-    NAME: ClassVar[str] = "CreateAccount"
-
-    def encode(self) -> bytes:
-        return b"\0" + address_bytes(self.account) + raw(self.key)
-
-    def fields(self) -> Fields:
-        return [("registered", "address", self.account), ("key", "bytes32", self.key)]
+def pool_keeps(x: int, y: int) -> tuple[int, int]:
+    """Units of both assets that an opening with these leaves in its pool for ever: nobody has the shares to them."""
+    return -(-x // 256), -(-y // 256)
 
 
-@dataclass(frozen=True, slots=True)
-class CreateOffer:
-    """Sells up to `amount` units, for at least `limit` units bought per unit sold. Assets are numbers."""
+class Field(NamedTuple):
+    """A field of an operation: its attribute, its name and type in typed data, and how it is encoded."""
 
-    sell: int
-    buy: int
-    amount: int
-    limit: Decimal
-    life: str = RESTS
-    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it is in,
-    or ``one batch``."""
-    client: str = NO_CLIENT
-    """The client's own name of the order, 16 bytes in hexadecimal. It is signed, and no state has it."""
-    NAME: ClassVar[str] = "CreateOffer"
-
-    def encode(self) -> bytes:
-        terms = u64(self.amount) + price_bytes(self.limit)
-        return b"\1" + u32(self.sell) + u32(self.buy) + terms + life_bytes(self.life) + raw(self.client)
-
-    def fields(self) -> Fields:
-        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
-        terms: Fields = [("amount", "uint64", str(self.amount)), ("limit", "string", plain(self.limit))]
-        return [*pair, *terms, ("life", "string", self.life), ("client", "bytes16", self.client)]
+    attribute: str
+    name: str
+    kind: str
+    form: str
+    more: tuple[Any, ...] = ()
+    """The texts of a choice, or the structure of a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfferPlace:
-    """Where an own offer rests."""
+def _encoded(field: Field, value: Any) -> bytes:
+    match field.form:
+        case "u8" | "u16" | "u32" | "u64":
+            return int(value).to_bytes(int(field.form[1:]) // 8, "little")
+        case "address":
+            return address_bytes(value)
+        case "price":
+            return price_bytes(value)
+        case "life":
+            return life_bytes(value)
+        case "choice":
+            if value not in field.more:
+                raise AmountError(f"{value!r} is no {field.attribute}: write one of {', '.join(field.more)}")
+            return bytes([field.more.index(value)])
+        case "text" | "bytes":
+            content = value.encode() if field.form == "text" else raw(value)
+            return u32(len(content)) + content
+        case "list":
+            return u32(len(value)) + b"".join(entry.encode() for entry in value)
+        case _:
+            return raw(value)
 
-    sell: int
-    buy: int
-    limit: Decimal
-    offer: int
+
+class Structure:
+    """What consists of fields in the order in which they are encoded and hashed."""
+
+    __slots__ = ()
+    NAME: ClassVar[str]
+    FIELDS: ClassVar[tuple[Field, ...]]
 
     def encode(self) -> bytes:
-        return u32(self.sell) + u32(self.buy) + price_bytes(self.limit) + u64(self.offer)
+        return b"".join(_encoded(field, getattr(self, field.attribute)) for field in self.FIELDS)
 
-    def fields(self) -> Fields:
-        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
-        return [*pair, ("limit", "string", plain(self.limit)), ("offer", "uint64", str(self.offer))]
+    @classmethod
+    def form(cls, head: str = "") -> str:
+        """Its type as it is hashed, and those of its lists."""
+        inner = sorted((field.more[0] for field in cls.FIELDS if field.form == "list"), key=lambda one: str(one.NAME))
+        fields = ",".join(f"{field.kind} {field.name}" for field in cls.FIELDS)
+        return f"{cls.NAME}({head}{fields}){''.join(one.form() for one in inner)}"
 
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Cancels what rests of up to 32 offers; those that do not rest are skipped."""
-
-    offers: tuple[OfferPlace, ...]
-    NAME: ClassVar[str] = "Cancel"
-
-    def encode(self) -> bytes:
-        return b"\2" + u32(len(self.offers)) + b"".join(offer.encode() for offer in self.offers)
-
-    def fields(self) -> Fields:
-        return [("offers", "Offer[]", [offer.fields() for offer in self.offers])]
+    def digest(self, head: str = "", words: bytes = b"") -> bytes:
+        """Its hash as typed data; `head` and `words` are types and values of fields that come first."""
+        words += b"".join(_word(field, getattr(self, field.attribute)) for field in self.FIELDS)
+        return keccak256(keccak256(self.form(head).encode()) + words)
 
 
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """Cancels an own offer and places another one of the same pair. `remains` is what is believed to rest of the old
-    one, and not less than does; the new one sells `amount` less what was sold meanwhile."""
+def _word(field: Field, value: Any) -> bytes:
+    if field.form == "list":
+        return keccak256(b"".join(entry.digest() for entry in value))
+    return word(field.kind, plain(value) if isinstance(value, Decimal) else str(value))
 
-    old: OfferPlace
-    remains: int
-    amount: int
-    limit: Decimal
-    life: str = RESTS
-    client: str = NO_CLIENT
-    NAME: ClassVar[str] = "Replace"
+
+class Operation(Structure):
+    """What the ledger is asked for: one of :mod:`walras.client.operations`."""
+
+    __slots__ = ()
+    CODE: ClassVar[bytes]
 
     def encode(self) -> bytes:
-        terms = u64(self.remains) + u64(self.amount) + price_bytes(self.limit)
-        return b"\x0c" + self.old.encode() + terms + life_bytes(self.life) + raw(self.client)
-
-    def fields(self) -> Fields:
-        old, sizes = self.old, (("remains", self.remains), ("amount", self.amount))
-        pair: Fields = [("sell", "uint32", str(old.sell)), ("buy", "uint32", str(old.buy))]
-        place: Fields = [("oldLimit", "string", plain(old.limit)), ("offer", "uint64", str(old.offer))]
-        units: Fields = [(name, "uint64", str(value)) for name, value in sizes]
-        terms: Fields = [("limit", "string", plain(self.limit)), ("life", "string", self.life)]
-        return [*pair, *place, *units, *terms, ("client", "bytes16", self.client)]
-
-
-@dataclass(frozen=True, slots=True)
-class Exact:
-    """Buys exactly `units` of `buy` for at most `bound`, or sells exactly `units` of `sell` for at least `bound`, at the
-    rate of the batch of its block; or nothing happens, and what it locked returns."""
-
-    sell: int
-    buy: int
-    side: str
-    """``buy`` or ``sell``."""
-    units: int
-    bound: int
-    client: str = NO_CLIENT
-    NAME: ClassVar[str] = "Exact"
-
-    def encode(self) -> bytes:
-        if self.side not in ("buy", "sell"):
-            raise AmountError(f"{self.side!r} is no side of an exact order: write 'buy' or 'sell'")
-        terms = bytes([("buy", "sell").index(self.side)]) + u64(self.units) + u64(self.bound)
-        return b"\x0e" + u32(self.sell) + u32(self.buy) + terms + raw(self.client)
-
-    def fields(self) -> Fields:
-        pair: Fields = [("sell", "uint32", str(self.sell)), ("buy", "uint32", str(self.buy))]
-        terms: Fields = [("units", "uint64", str(self.units)), ("bound", "uint64", str(self.bound))]
-        return [*pair, ("side", "string", self.side), *terms, ("client", "bytes16", self.client)]
-
-
-@dataclass(frozen=True, slots=True)
-class Pay:
-    """Moves units to another account."""
-
-    to: str
-    asset: int
-    amount: int
-    NAME: ClassVar[str] = "Pay"
-
-    def encode(self) -> bytes:
-        return b"\3" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
-
-    def fields(self) -> Fields:
-        return [
-            ("to", "address", self.to),
-            ("asset", "uint32", str(self.asset)),
-            ("amount", "uint64", str(self.amount)),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """Creates units, for their issuer."""
-
-    to: str
-    asset: int
-    amount: int
-    NAME: ClassVar[str] = "Issue"
-
-    def encode(self) -> bytes:
-        return b"\4" + address_bytes(self.to) + u32(self.asset) + u64(self.amount)
-
-    def fields(self) -> Fields:
-        return [
-            ("to", "address", self.to),
-            ("asset", "uint32", str(self.asset)),
-            ("amount", "uint64", str(self.amount)),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Burn:
-    """Destroys units, for their issuer."""
-
-    asset: int
-    amount: int
-    NAME: ClassVar[str] = "Burn"
-
-    def encode(self) -> bytes:
-        return b"\5" + u32(self.asset) + u64(self.amount)
-
-    def fields(self) -> Fields:
-        return [("asset", "uint32", str(self.asset)), ("amount", "uint64", str(self.amount))]
-
-
-@dataclass(frozen=True, slots=True)
-class Unstake:
-    """Withdraws units of the first asset from the account's own stake."""
-
-    units: int
-    NAME: ClassVar[str] = "Unstake"
-
-    def encode(self) -> bytes:
-        return b"\7" + u64(self.units)
-
-    def fields(self) -> Fields:
-        return [("units", "uint64", str(self.units))]
-
-
-@dataclass(frozen=True, slots=True)
-class Withdraw:
-    """Moves units into the payment lane, where the key `to` spends them."""
-
-    to: str
-    asset: int
-    amount: int
-    NAME: ClassVar[str] = "Withdraw"
-
-    def encode(self) -> bytes:
-        return b"\x09" + raw(self.to) + u32(self.asset) + u64(self.amount)
-
-    def fields(self) -> Fields:
-        return [
-            ("to", "bytes32", self.to),
-            ("asset", "uint32", str(self.asset)),
-            ("amount", "uint64", str(self.amount)),
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class PoolKey:
-    """A constant-product pool: the number of the lower asset, that of the higher one, and the fee class."""
-
-    a: int
-    b: int
-    fee_class: int = 0
-
-    def encode(self) -> bytes:
-        return u32(self.a) + u32(self.b) + bytes([self.fee_class])
-
-    def fields(self) -> Fields:
-        assets: Fields = [("a", "uint32", str(self.a)), ("b", "uint32", str(self.b))]
-        return [*assets, ("class", "uint8", str(self.fee_class))]
-
-
-def _on_pool(kind: int, pool: PoolKey, *numbers: int) -> bytes:
-    return bytes([13, kind]) + pool.encode() + b"".join(u64(number) for number in numbers)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPool:
-    """Opens a pool with so many units of both assets. A 256th of both, `stays`, can never be taken out again."""
-
-    pool: PoolKey
-    x: int
-    y: int
-    NAME: ClassVar[str] = "OpenPool"
-
-    @property
-    def stays(self) -> tuple[int, int]:
-        """Units of both assets that stay in the pool for ever: nobody has the shares to which they belong."""
-        return -(-self.x // 256), -(-self.y // 256)
-
-    def encode(self) -> bytes:
-        return _on_pool(0, self.pool, self.x, self.y)
-
-    def fields(self) -> Fields:
-        return [*self.pool.fields(), ("x", "uint64", str(self.x)), ("y", "uint64", str(self.y))]
-
-
-@dataclass(frozen=True, slots=True)
-class Provide:
-    """Buys shares of a pool for at most so many units of both assets; what is not needed returns."""
-
-    pool: PoolKey
-    shares: int
-    most_a: int
-    most_b: int
-    NAME: ClassVar[str] = "Provide"
-
-    def encode(self) -> bytes:
-        return _on_pool(1, self.pool, self.shares, self.most_a, self.most_b)
-
-    def fields(self) -> Fields:
-        most: Fields = [("mostA", "uint64", str(self.most_a)), ("mostB", "uint64", str(self.most_b))]
-        return [*self.pool.fields(), ("shares", "uint64", str(self.shares)), *most]
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Gives shares of a pool back for at least so many units of both assets."""
-
-    pool: PoolKey
-    shares: int
-    least_a: int
-    least_b: int
-    NAME: ClassVar[str] = "Leave"
-
-    def encode(self) -> bytes:
-        return _on_pool(2, self.pool, self.shares, self.least_a, self.least_b)
-
-    def fields(self) -> Fields:
-        least: Fields = [("leastA", "uint64", str(self.least_a)), ("leastB", "uint64", str(self.least_b))]
-        return [*self.pool.fields(), ("shares", "uint64", str(self.shares)), *least]
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizeSession:
-    """Lets a key cancel or trade for the account, in its next slot."""
-
-    slot: int
-    key: str
-    scope: str
-    """``cancel`` or ``trade``."""
-    ends: int
-    alive: int
-    caps: tuple[tuple[int, int], ...]
-    """Numbers of assets, rising, with the most units that it may use, fees included: at least one, for the fees."""
-    possession: str
-    """The key's signature on :func:`session_possession_bytes`."""
-    NAME: ClassVar[str] = "AuthorizeSession"
-
-    def encode(self) -> bytes:
-        if self.scope not in ("cancel", "trade"):
-            raise AmountError(f"{self.scope!r} is no scope of a session key: write 'cancel' or 'trade'")
-        terms = u32(self.slot) + raw(self.key) + bytes([("cancel", "trade").index(self.scope)])
-        caps = u32(len(self.caps)) + b"".join(u32(asset) + u64(units) for asset, units in self.caps)
-        return b"\x0f\0" + terms + u64(self.ends) + u64(self.alive) + caps + raw(self.possession)
-
-    def fields(self) -> Fields:
-        if not self.caps:
-            raise AmountError("a session key needs a cap for the first asset, to pay its fees")
-        terms: Fields = [("slot", "uint32", str(self.slot)), ("key", "bytes32", self.key)]
-        heights: Fields = [("ends", "uint64", str(self.ends)), ("alive", "uint64", str(self.alive))]
-        caps: list[Fields] = [
-            [("asset", "uint32", str(asset)), ("units", "uint64", str(units))] for asset, units in self.caps
-        ]
-        rest: Fields = [("caps", "SessionCap[]", caps), ("possession", "bytes", self.possession)]
-        return [*terms, ("scope", "string", self.scope), *heights, *rest]
-
-
-@dataclass(frozen=True, slots=True)
-class RevokeSession:
-    """Ends a session key and its offers."""
-
-    slot: int
-    NAME: ClassVar[str] = "RevokeSession"
-
-    def encode(self) -> bytes:
-        return b"\x0f\1" + u32(self.slot)
-
-    def fields(self) -> Fields:
-        return [("slot", "uint32", str(self.slot))]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionAlive:
-    """Raises the height at whose end a session key's offers end; 0 ends them at once."""
-
-    slot: int
-    through: int
-    NAME: ClassVar[str] = "SessionAlive"
-
-    def encode(self) -> bytes:
-        return b"\x0f\2" + u32(self.slot) + u64(self.through)
-
-    def fields(self) -> Fields:
-        return [("slot", "uint32", str(self.slot)), ("through", "uint64", str(self.through))]
+        return self.CODE + Structure.encode(self)
 
 
 SLOT_BITS = 43
@@ -506,12 +214,6 @@ def session_possession_bytes(network: str, account: str, slot: int, key: str) ->
     return b"walras session key possession v1\0" + raw(network) + address_bytes(account) + u32(slot) + raw(key)
 
 
-Operation: TypeAlias = (
-    "CreateAccount | CreateOffer | Cancel | Replace | Pay | Issue | Burn | Unstake | Withdraw"
-    " | OpenPool | Provide | Leave | Exact | AuthorizeSession | RevokeSession | SessionAlive"
-)
-
-
 def word(kind: str, value: str) -> bytes:
     """A value of typed data, as it is hashed."""
     match kind:
@@ -529,21 +231,10 @@ def word(kind: str, value: str) -> bytes:
             return int(value).to_bytes(32, "big")
 
 
-def form_of(name: str, fields: Fields) -> str:
-    """A structure's name and fields, and after them the structures of its lists."""
-    lists = [(kind.removesuffix("[]"), value) for _, kind, value in fields if not isinstance(value, str)]
-    inner = "".join(form_of(structure, entries[0]) for structure, entries in sorted(lists, key=lambda one: one[0]))
-    return f"{name}({','.join(f'{kind} {field}' for field, kind, _ in fields)}){inner}"
-
-
 def hash_struct(name: str, fields: Fields) -> bytes:
-    def one(kind: str, value: str | list[Fields]) -> bytes:
-        if isinstance(value, str):
-            return word(kind, value)
-        return keccak256(b"".join(hash_struct(kind.removesuffix("[]"), entry) for entry in value))
-
-    form = form_of(name, fields)
-    return keccak256(keccak256(form.encode()) + b"".join(one(kind, value) for _, kind, value in fields))
+    """The hash of a structure without lists."""
+    form = f"{name}({','.join(f'{kind} {field}' for field, kind, _ in fields)})"
+    return keccak256(keccak256(form.encode()) + b"".join(word(kind, value) for _, kind, value in fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -564,9 +255,10 @@ class Body:
         """What an Ethereum wallet's key signs (EIP-712)."""
         names: Fields = [("name", "string", "Walras"), ("version", "string", "1")]
         domain: Fields = [*names, ("chainId", "uint256", str(self.chain)), ("salt", "bytes32", network)]
-        numbers: Fields = [("sequence", "uint64", str(self.sequence)), ("until", "uint64", str(self.until))]
-        message: Fields = [("account", "address", self.account), *numbers, *self.operation.fields()]
-        return keccak256(b"\x19\x01" + hash_struct("EIP712Domain", domain) + hash_struct(self.operation.NAME, message))
+        numbers = int(self.sequence).to_bytes(32, "big") + int(self.until).to_bytes(32, "big")
+        words = address_bytes(self.account).rjust(32, b"\0") + numbers
+        message = self.operation.digest("address account,uint64 sequence,uint64 until,", words)
+        return keccak256(b"\x19\x01" + hash_struct("EIP712Domain", domain) + message)
 
 
 @dataclass(frozen=True, slots=True)

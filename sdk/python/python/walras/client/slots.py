@@ -21,15 +21,7 @@ from typing import Any
 
 from walras.client.amounts import Number
 from walras.client.calls import Session, place_of
-from walras.client.encoding import (
-    CANCELS_MAX,
-    AuthorizeSession,
-    Cancel,
-    Operation,
-    RevokeSession,
-    SessionAlive,
-    Signed,
-)
+from walras.client.encoding import CANCELS_MAX, Operation, Signed
 from walras.client.errors import (
     AmountError,
     ClientError,
@@ -42,6 +34,7 @@ from walras.client.fate import LASTS_MAX
 from walras.client.flow import Flow
 from walras.client.keys import Ed25519Key
 from walras.client.models import Account, Fate, SessionKey
+from walras.client.operations import AuthorizeSession, Cancel, RevokeSession, SessionAlive, SessionLimit
 from walras.client.sending import Sender
 
 __all__ = ["HEIGHTS", "Leaving", "Slots"]
@@ -82,7 +75,8 @@ class Slots:
         assets, limits = (yield from self.session.assets()), (yield from self.session.limits())
         if limits.fee_asset not in caps:
             raise AmountError(f"caps: without one for {limits.fee_asset} the key cannot pay fees, and so can do nothing")
-        units = tuple(sorted((assets[symbol].number, assets[symbol].units(most)) for symbol, most in caps.items()))
+        most = sorted((assets[symbol].number, assets[symbol].units(units)) for symbol, units in caps.items())
+        limits_of = tuple(SessionLimit(*one) for one in most)
         for _ in range(_TRIES):
             account = yield from self.session.account(self.sender.account)
             if (found := _of_key(account, key)) is not None:
@@ -94,7 +88,7 @@ class Slots:
             first = ends if alive is None else min(account.height + alive, ends)
             slot = account.session_slots + 1
             agreed = key.agree(limits.network, self.sender.account, slot)
-            operation = AuthorizeSession(slot, key.public, scope, ends, first, units, agreed)
+            operation = AuthorizeSession(slot, key.public, scope, ends, first, limits_of, agreed)
             yield from self._sent(self.sender.send(operation, True, None))
         raise ClientError(f"others take every slot of {self.sender.account} first; nothing was added. Try again later")
 

@@ -12,14 +12,14 @@ use primitives::{
 use proofs::{FillVerdict, Refusal};
 
 use super::model::{Plain, PlainDeposit, PlainEntry, VENUE, zero};
-use crate::Limits;
+use crate::places::venues::Venues;
 use crate::places::venues::chunks::{VenuesReader, chunks};
 use crate::places::venues::edit::{VenueEdit, VenueOnce};
 use crate::places::venues::mistake::VenueMistake;
 use crate::places::venues::records::number_of;
 use crate::places::venues::step::Step;
-use crate::places::venues::{VenueTerms, Venues};
 use crate::places::{ReadChunks, Restored};
+use crate::terms::{Limits, VenueTerms};
 
 pub const NETWORK: Digest = Digest([9; 32]);
 pub const OWNER: u8 = 1;
@@ -136,7 +136,7 @@ impl World {
         let refusal: Option<Refusal> = self.venues.check(sender, operation).err();
         match refusal.is_none() == permits {
             true => Ok(permits),
-            false => Err(format!("{}: the model says {permits}, the place {refusal:?}", operation.name())),
+            false => Err(format!("{operation:?}: the model says {permits}, the place {refusal:?}")),
         }
     }
 

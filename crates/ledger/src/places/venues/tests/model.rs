@@ -8,7 +8,7 @@ use primitives::venue::{
 };
 use primitives::{Address, Amount, AssetId, Digest, PublicKey};
 
-use crate::places::venues::VenueTerms;
+use crate::terms::VenueTerms;
 
 pub const VENUE: u32 = 0;
 

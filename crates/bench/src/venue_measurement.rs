@@ -1,0 +1,79 @@
+//! What the measurement of a venue is asked: its flow, its pipeline alone, or files for another engine.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use crate::flow::{FlowEvent, FlowParameters, from_itch};
+use crate::measurement::{BenchFolder, BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
+use crate::paper::exhibit::ExhibitError;
+use crate::venue::{self, VenueBenchOptions};
+use crate::venue_pipeline::{self, PipelineOptions};
+
+/// The root of a venue: orders a second, its journal against the disk, signatures, a Soup session, market data.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  walras-lab bench venue --json
+  walras-lab bench venue --file 01302020.NASDAQ_ITCH50 --security AAPL   # orders of a day instead of a drawn flow")]
+pub struct VenueArgs {
+    /// Arrivals of a drawn flow.
+    #[arg(long, default_value_t = 200_000)]
+    arrivals: usize,
+    /// A file of framed ITCH 5.0 messages, whose orders are replayed.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// With --file: the security; the first one that has orders by default.
+    #[arg(long, requires = "file")]
+    security: Option<String>,
+    /// Arrivals of a step: what waits when the disk is ready.
+    #[arg(long, default_value_t = 256, value_parser = count(1..=4_096))]
+    batch: usize,
+    /// Round trips over each socket in a run.
+    #[arg(long, default_value_t = 5_000)]
+    trips: usize,
+    /// Runs; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = count(1..))]
+    runs: usize,
+    #[command(flatten)]
+    folder: BenchFolder,
+    /// Only risk, engine and journal, with the commands that --flow writes.
+    #[arg(long, conflicts_with = "file")]
+    pipeline: bool,
+    /// Write the commands of --pipeline into flow.txt in this folder, for another engine, and measure nothing.
+    #[arg(long, requires = "pipeline")]
+    flow: Option<PathBuf>,
+}
+
+impl Measurement for VenueArgs {
+    fn measured(self, say: &mut BenchSteps) -> BenchResult {
+        let VenueArgs { arrivals, file, security, batch, trips, runs, folder, pipeline, flow } = self;
+        if let Some(path) = flow.map(|into| into.join("flow.txt")) {
+            let file = File::create(&path).map_err(of_file(&path))?;
+            venue_pipeline::write_flow(arrivals, &mut BufWriter::new(file)).map_err(of_file(&path))?;
+            return Ok(BenchShown::Files(vec![path]));
+        }
+        if pipeline {
+            let options = PipelineOptions { arrivals, batch, runs };
+            return folder.with(|folder| venue_pipeline::run(&options, folder, say));
+        }
+        let flow = FlowParameters::default();
+        let replayed = file.map(|file| replayed(&file, security.as_deref(), flow.owners)).transpose()?;
+        let options = VenueBenchOptions { flow, arrivals, replayed, batch, trips, runs };
+        folder.with(|folder| venue::run(&options, folder, say))
+    }
+}
+
+/// The orders of a file of ITCH 5.0 messages.
+fn replayed(file: &Path, security: Option<&str>, owners: u32) -> Result<Vec<FlowEvent>, ExhibitError> {
+    let bytes = std::fs::read(file).map_err(of_file(file))?;
+    let padded = |text: &str| {
+        let mut symbol = [b' '; 8];
+        let place = symbol.get_mut(..text.len());
+        place
+            .ok_or(format!("--security {text}: a symbol has at most eight characters"))?
+            .copy_from_slice(text.as_bytes());
+        Ok::<_, String>(symbol)
+    };
+    let security = security.map(padded).transpose()?;
+    from_itch(&bytes, security, owners).map_err(|what| format!("{}: {what}", file.display()).into())
+}

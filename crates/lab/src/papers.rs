@@ -1,0 +1,195 @@
+//! `walras-lab bench PAPER`: tables and figures of the five papers, and the tables of documents that are made of them.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench::measurement::{ascending, threads};
+use bench::paper::document;
+use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
+use clap::{Args, Command};
+use serde_json::Value;
+
+/// How thorough a run is.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum SizeName {
+    /// Seconds for each exhibit: whether everything runs, and whether the shape is there.
+    Small,
+    /// Minutes for each: the numbers.
+    Full,
+}
+
+/// What to show of a paper, and how.
+#[derive(clap::Args)]
+#[command(group = what())]
+pub struct PaperArgs {
+    /// Numbers of figures.
+    #[arg(long, value_delimiter = ',')]
+    figure: Vec<u32>,
+    /// Numbers of tables.
+    #[arg(long, value_delimiter = ',')]
+    table: Vec<u32>,
+    /// Other names that `--list` shows: section-7.1-payments, proxy-rate, validation-d.
+    #[arg(long, value_delimiter = ',')]
+    name: Vec<String>,
+    /// Every table, figure and headline number that there is.
+    #[arg(long)]
+    all: bool,
+    /// Only list them, with what each costs.
+    #[arg(long)]
+    list: bool,
+    /// How thorough the runs are.
+    #[arg(long, value_enum, default_value = "small")]
+    size: SizeName,
+    /// Numbers of threads, ascending; exhibits that use one number take the last.
+    #[arg(long, value_delimiter = ',', default_values_t = [1usize, 2], value_parser = threads())]
+    threads: Vec<usize>,
+    /// Seed of everything that is drawn.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Folder with `coingecko` and `diablo`; exhibits without their data say so.
+    #[arg(long, default_value = "../shared/data")]
+    data: PathBuf,
+    /// Folder for PAPER-ID.json, .csv and .svg of each exhibit.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// Make the tables of a document anew from what exhibits wrote with `--out`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  walras-lab bench document\n  walras-lab bench document --check")]
+pub struct DocumentArgs {
+    /// The document.
+    #[arg(default_value = "docs/benchmarks.md")]
+    document: PathBuf,
+    /// The folder that exhibits wrote into, beside the document or below it.
+    #[arg(long, default_value = "docs/figures")]
+    figures: PathBuf,
+    /// Write nothing; fail if a table differs from its data.
+    #[arg(long)]
+    check: bool,
+}
+
+/// What to show must be said, in one way or several.
+fn what() -> clap::ArgGroup {
+    clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "name", "all", "list"])
+}
+
+/// Prints what there is, of one paper or of all.
+pub fn print_list(papers: &[Paper], json: bool) {
+    let list = bench::paper::list(papers);
+    if json {
+        println!("{list}");
+        return;
+    }
+    for one in list["rows"].as_array().into_iter().flatten() {
+        let text = |name: &str| one[name].as_str().unwrap_or_default();
+        let id = format!("{} {}", text("paper"), text("id"));
+        let seconds = format!("{} s, full {} s", one["seconds_small"], one["seconds_full"]);
+        println!("{id:<36} {:<16} {:<12} {seconds:<20} {}", text("section"), text("kind"), text("title"));
+    }
+}
+
+/// What the command of a paper says of itself, and how it is asked.
+fn help(paper: Paper) -> (&'static str, &'static str) {
+    match paper {
+        Paper::Speedex => (
+            "Tables and figures of SPEEDEX: prices, whole blocks, payments, the filter. Each is labelled measured, \
+             simulated, Monte Carlo, computed or quoted, and says whether what the paper claims holds",
+            "Examples:
+  walras-lab bench speedex --list
+  walras-lab bench speedex --figure 7 --threads 1,2,4
+  walras-lab bench speedex --all --size small --out figures     # figures/speedex-figure-7.json, .csv and .svg",
+        ),
+        Paper::RedBelly => (
+            "Tables and figures of Smart Red Belly: transaction management, rates, the trace of NASDAQ",
+            "Example:\n  walras-lab bench red-belly --table 1 --figure 3 --size full",
+        ),
+        Paper::BlockStm => (
+            "The plot of Block-STM, and the same executor under the EVM",
+            "Example:\n  walras-lab bench block-stm --all --threads 1,2,4,8",
+        ),
+        Paper::Accept => (
+            "Tables and figures of Accept: schemes, shards, trees, the set of spent outputs",
+            "Example:\n  walras-lab bench accept --table 2 --size full",
+        ),
+        Paper::Onyx => (
+            "Tables and figures of Onyx: multicast to a thousand receivers, hedging, fair order queues",
+            "Examples:
+  walras-lab bench onyx --table 3 --size full --json
+  walras-lab bench onyx --name proxy-rate,release-span
+  walras-lab bench onyx --figure 15 --out figures     # writes figures/onyx-figure-15.json, .csv and .svg",
+        ),
+    }
+}
+
+impl PaperArgs {
+    /// The command of a paper.
+    pub fn command(paper: Paper) -> Command {
+        let (about, examples) = help(paper);
+        PaperArgs::augment_args(Command::new(paper.name())).about(about).after_help(examples)
+    }
+
+    /// Shows what is asked for.
+    pub fn run(self, paper: Paper, json: bool, say: &mut dyn FnMut(&str)) -> anyhow::Result<()> {
+        if self.list {
+            print_list(&[paper], json);
+            return Ok(());
+        }
+        let exhibits = bench::paper::chosen(paper, &self.figure, &self.table, &self.name, self.all)?;
+        ascending(&self.threads).map_err(anyhow::Error::from_boxed)?;
+        let size = match self.size {
+            SizeName::Small => RunSize::Small,
+            SizeName::Full => RunSize::Full,
+        };
+        let options = PaperOptions { size, threads: self.threads, seed: self.seed, data: self.data };
+        let report = bench::paper::run(&exhibits, &options, self.out.as_deref(), say)?;
+        print(&report, json);
+        Ok(())
+    }
+}
+
+/// One JSON document, or of each exhibit its title, its kind, how it was made, its rows and what became of its claims.
+fn print(report: &Value, json: bool) {
+    if json {
+        println!("{report}");
+        return;
+    }
+    for exhibit in report["exhibits"].as_array().into_iter().flatten() {
+        let mut shown = exhibit.clone();
+        let fields = shown.as_object_mut().into_iter();
+        fields.for_each(|fields| {
+            fields.retain(|name, _| !["claims", "the_paper_says", "columns", "provenance"].contains(&name.as_str()))
+        });
+        println!("{}", terminal::text(&shown));
+        for value in exhibit["the_paper_says"].as_array().into_iter().flatten() {
+            let text = |name: &str| value[name].as_str().unwrap_or_default();
+            println!("the paper, {}: {}: {}", text("section"), text("what"), text("value"));
+        }
+        for claim in exhibit["claims"].as_array().into_iter().flatten() {
+            let text = |name: &str| claim[name].as_str().unwrap_or_default();
+            println!("claim: {}: {}: {}", text("claim"), text("verdict").to_uppercase(), text("numbers"));
+        }
+        println!();
+    }
+}
+
+impl DocumentArgs {
+    /// Makes the tables anew, or checks them.
+    pub fn run(&self, json: bool) -> anyhow::Result<()> {
+        let path = self.document.display().to_string();
+        let text = std::fs::read_to_string(&self.document).with_context(|| path.clone())?;
+        let folder = self.document.parent().unwrap_or(std::path::Path::new(""));
+        let link = self.figures.strip_prefix(folder).unwrap_or(&self.figures).display().to_string();
+        let made = document::with_tables(&text, &self.figures, &link)?;
+        let (tables, differs) = (document::shown(&text).len(), made != text);
+        if self.check && differs {
+            anyhow::bail!("{path}: a table differs from its data; `walras-lab bench document` makes it anew");
+        }
+        if differs {
+            std::fs::write(&self.document, made).with_context(|| path.clone())?;
+        }
+        let changed = differs && !self.check;
+        terminal::print_figures(&serde_json::json!({ "document": path, "tables": tables, "changed": changed }), json);
+        Ok(())
+    }
+}

@@ -1,0 +1,432 @@
+//! A superblock becomes changes of the state: filter, orders, clearing, settlement, effects, contracts.
+//!
+//! For a decided block, the filter names the transactions that count. Their offers and cancellations are applied to
+//! the book, the whole book is cleared as one batch, and executed offers leave it, in order of limit price, with at
+//! most one partial fill a pair. What is left of offers whose last batch this was leaves after it. Then the registry
+//! of validators processes the block. Each shard of accounts marks sequence numbers, takes debits, and receives
+//! refunds, payments and fills. The auctioneer's surplus is burnt.
+//!
+//! The clearing of a block is the one that the deterministic solver finds: no proposer chooses prices. A replay or a
+//! node that catches up has the batch in the archived receipts; it checks that batch instead of solving
+//! ([`Ledger::apply_attached`], SPEEDEX §K.3). An offer that the marginal key shows to trade in full then goes
+//! directly from its transaction to its fill and never enters book or trie. The resulting state is the same.
+//!
+//! **Properties.** Every step works on disjoint parts of the state, so the outcome does not depend on threads. The
+//! filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
+//! every asset, the change of spendable balances, locked, staked, escrowed, deposited and bonded units equals the
+//! change of issued units; each sum is taken where the values are written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use payments::BridgeEvent;
+use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
+use proofs::{Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SettledFills};
+
+use super::attached::Attached;
+use super::effects::apply_effects;
+use super::ethereum::{Phase, execute_contracts, note_hash};
+use super::exacts::{exact_credits, mark_exacts};
+use super::fault::Fault;
+use super::filter::{admit, filter};
+use super::orders::{Orders, merged};
+use super::outcomes::{mark_pooled, mark_void, outcomes};
+use super::quotas::beyond_quota;
+use super::stage::Stage;
+use super::trade::{Traded, end_offers, trade, trade_as};
+use crate::contracts::{SeenBefore, Undo};
+use crate::places::accounts::{AccountDigests, account_digest};
+use crate::places::contracts::ContractsChange;
+use crate::places::offers::PairChange;
+use crate::places::pools::PoolTurn;
+use crate::places::sums::{Credit, Sums};
+use crate::places::{Kept, PlaceChanges, PlaceSums, Turn};
+use crate::sessions::{SessionTurn, released};
+use crate::state::{Changes, Ledger};
+
+/// What is known about a block's signatures.
+#[derive(Clone, Copy, Debug)]
+pub enum Signatures<'a> {
+    /// All were verified before: on arrival, or before the block was logged.
+    Valid,
+    /// For each native transaction of the block, in order, whether its signature is valid.
+    Known(&'a [bool]),
+    /// None is verified yet.
+    Unchecked,
+}
+
+impl<'a> Signatures<'a> {
+    /// What is known after the unchecked signatures are verified; `None` if all are valid.
+    fn known(self, checked: Option<&'a [bool]>) -> Option<&'a [bool]> {
+        match self {
+            Signatures::Known(valid) => Some(valid),
+            Signatures::Valid | Signatures::Unchecked => checked,
+        }
+    }
+}
+
+/// What a block did.
+#[derive(Debug)]
+pub struct Applied {
+    /// Height of the block.
+    pub height: Height,
+    /// Digest of the block.
+    pub block: Digest,
+    /// The outcome of each native transaction, in the order of the block.
+    pub outcomes: Vec<Outcome>,
+    /// The batch.
+    pub batch: Batch,
+    /// The results of Ethereum transactions.
+    pub contracts: ContractReceipts,
+    /// Accounts that changed, by address.
+    pub modified: Vec<Address>,
+    /// How the prices were found; none if nothing was for sale, or the clearing was given.
+    pub report: Option<clearing::Report>,
+    /// Events at the bridge to the payment lane, which the lane learns once the block is certified.
+    pub lane: Vec<BridgeEvent>,
+    /// The settles of venues that counted.
+    pub venues: Vec<SettledFills>,
+    /// Input for the tries.
+    pub changes: Changes,
+}
+
+/// What the places did in a block.
+struct AtPlaces {
+    kept: Kept,
+    /// Events at the bridge to the payment lane.
+    lane: Vec<BridgeEvent>,
+    /// Settles of venues that counted.
+    venues: Vec<SettledFills>,
+    /// Operations that pay and do nothing.
+    void: BTreeSet<(Address, Sequence)>,
+    /// Accounts that are concerned though their balances may not change, some of them twice.
+    concerned: Vec<Address>,
+}
+
+impl Ledger {
+    /// Applies the next block by the clearing that the solver finds. `stage` is called at the end of each step.
+    ///
+    /// # Errors
+    /// [`Fault`] if the block is not the next one, or an invariant is violated.
+    pub fn apply(
+        &mut self,
+        block: &Superblock,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        self.run(block, None, signatures, stage)
+    }
+
+    /// Applies the next block as [`Ledger::apply`] does, but checks the given clearing instead of searching for one.
+    /// Of the book, the groups are solved of which that clearing says that not every offer could be served: there it
+    /// must be what the solver finds.
+    ///
+    /// A book has many clearings that pass, so the check alone does not prove that this is the block's clearing. Use
+    /// it for batches of certified receipts or of the node's own receipts, and compare the state root with the one
+    /// that the next block names.
+    ///
+    /// # Errors
+    /// [`Fault`] if the block is not the next one, the clearing is wrong (the state is unchanged), or an invariant is
+    /// violated.
+    pub fn apply_attached(
+        &mut self,
+        block: &Superblock,
+        attached: &Attached,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        self.run(block, Some(attached), signatures, stage)
+    }
+
+    /// Checks a block's transactions against the present state, and changes nothing: for each native transaction, in
+    /// order, the reason why the filter would remove it, if it would.
+    pub fn judge(&self, block: &Superblock, signatures: Signatures) -> Vec<Option<Refusal>> {
+        let transactions = native(block);
+        let checked = matches!(signatures, Signatures::Unchecked)
+            .then(|| primitives::verify_transactions(&self.network(), &transactions));
+        filter(self, &transactions, signatures.known(checked.as_deref()), &beyond_quota(block)).refusals
+    }
+
+    /// Checks one transaction against the present state, as the filter would if it were alone in the next block.
+    ///
+    /// A node calls this before it adds a transaction to its mempool. The signature is not checked here.
+    ///
+    /// # Errors
+    /// [`Refusal`] gives the reason why the transaction would be removed.
+    pub fn admit(&self, transaction: &Transaction) -> Result<(), Refusal> {
+        admit(self, transaction)
+    }
+
+    fn run(
+        &mut self,
+        block: &Superblock,
+        attached: Option<&Attached>,
+        signatures: Signatures,
+        stage: &mut dyn FnMut(Stage),
+    ) -> Result<Applied, Fault> {
+        check_succession(self, block)?;
+        let digest = Superblock::digest(&block.to_bytes());
+        let transactions = native(block);
+        let checked = matches!(signatures, Signatures::Unchecked)
+            .then(|| primitives::verify_transactions(&self.network(), &transactions));
+        stage(Stage::Signatures);
+        let filtered = filter(self, &transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
+        stage(Stage::Filter);
+        let mut orders = Orders::of(&transactions, &filtered, self);
+        let before = undo_before(self, &orders);
+        let mut pools = self.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools));
+        let mut traded = match attached {
+            None => trade(self, block.height, &orders, &pools, stage)?,
+            Some(attached) => trade_as(self, block.height, &orders, &pools, attached, stage)?,
+        };
+        pools.trade(self.pools(), &traded.batch.pools);
+        let sessions = SessionTurn::of(&orders.sessions);
+        end_offers(self, block.height, &sessions, &mut orders, &mut traded);
+        let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
+        mark_exacts(&mut outcomes, &traded.exacts);
+        mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
+        stage(Stage::Settlement);
+        let AtPlaces { kept, lane, venues, void, concerned } =
+            apply_places(self, block, &orders, &transactions, &filtered.refusals);
+        mark_void(&mut outcomes, &filtered, &transactions, &void);
+        let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
+        let pooled = commit_pools(self, pools, &mut held, &mut places);
+        let exacts = exact_credits(&orders.exacts, &traded.exacts);
+        orders.released.extend(released(&traded.batch, exacts.iter().copied()));
+        let sessions = sessions.changes(block.height, &orders.sessions, &orders.rekeyed, &orders.released);
+        let own = orders.credits.iter().copied().chain(exacts.into_iter().map(|(_, credit)| credit));
+        let credits: Vec<Credit> = own.chain(moved(&traded.batch)).chain(payouts).chain(pooled).collect();
+        let mut effects = apply_effects(self, &transactions, &filtered, &credits, &sessions);
+        let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
+        burn(self, block.height, fees, &mut traded.batch, &mut effects.issued)?;
+        (held.accounts, held.book) = (effects.balances, traded.locked);
+        check_conservation(self, block.height, &held, &effects.issued)?;
+        stage(Stage::Effects);
+        let mut phase = execute_contracts(self, block, &traded.batch)?;
+        advance(self, block, digest);
+        note_history(self, effects.seen, before, &traded.batch, std::mem::take(&mut phase.undo));
+        let accounts = redigest(self, effects.changed, &phase.accounts);
+        let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
+        let modified = with_concerned(accounts.iter().map(|(address, _)| Address(*address)).collect(), concerned);
+        let Phase { receipts: contracts, slots, .. } = phase;
+        (places.accounts, places.book) = (accounts, with_later(pairs, phase.pairs));
+        places.contracts = ContractsChange { slots, rest: self.places.contracts.digest() };
+        let changes = Changes { places, assets: self.asset_digests() };
+        stage(Stage::Contracts);
+        let Traded { batch, report, .. } = traded;
+        let height = block.height;
+        Ok(Applied { height, block: digest, outcomes, batch, contracts, modified, report, lane, venues, changes })
+    }
+}
+
+/// Makes a block's changes of pools; returns what is paid to accounts.
+fn commit_pools(ledger: &mut Ledger, turn: PoolTurn, held: &mut PlaceSums, changes: &mut PlaceChanges) -> Vec<Credit> {
+    let Some(pools) = &mut ledger.places.pools else { return Vec::new() };
+    let (credits, change, rows) = Arc::make_mut(pools).commit(turn);
+    (held.pools, changes.pools) = (change, Some(rows));
+    credits
+}
+
+/// What the native phase may change of what Ethereum sees: valuations, and offers of contracts that leave.
+fn undo_before(ledger: &Ledger, orders: &Orders) -> Undo {
+    let mut before = Undo::default();
+    if ledger.places.contracts.head().is_some() {
+        before.valuations = ledger.assets.iter().map(|asset| asset.valuation).collect();
+        before.note_leaving(&orders.leaving, &ledger.places.book);
+    }
+    before
+}
+
+/// The block is the ledger's last one from now on.
+fn advance(ledger: &mut Ledger, block: &Superblock, digest: Digest) {
+    ledger.is_book_full = ledger.places.book.len() as u64 >= ledger.limits.resting_offers;
+    (ledger.height, ledger.last_block, ledger.time_ms) = (block.height, digest, block.time_ms);
+    note_hash(ledger);
+}
+
+/// Stores what Ethereum saw before each phase of a block.
+fn note_history(ledger: &mut Ledger, native: Vec<SeenBefore>, mut before: Undo, batch: &Batch, of_contracts: Undo) {
+    if ledger.places.contracts.head().is_none() {
+        return;
+    }
+    before.note_batch(batch);
+    let Undo { native_offers, valuations, .. } = before;
+    let mut undo = Undo { native_offers, valuations, ..of_contracts };
+    for before in native {
+        if let Some(now) = ledger.places.accounts.get(&before.address) {
+            undo.note_native(before, now);
+        }
+    }
+    ledger.history.push(undo);
+}
+
+/// Digests of the accounts that a block changed: accounts that contracts wrote are hashed again.
+fn redigest(ledger: &Ledger, changed: Vec<([u8; 20], Option<[u8; 32]>)>, written: &[Address]) -> AccountDigests {
+    if written.is_empty() {
+        return changed;
+    }
+    let mut room = Vec::new();
+    let digest = |address: &Address| {
+        let account = ledger.places.accounts.get(address).expect("it was written");
+        (address.0, Some(account_digest(account, &mut room)))
+    };
+    let mut all: Vec<_> = written.iter().map(digest).collect();
+    // The sort is stable, so of two digests of an account the one after contracts is kept.
+    all.extend(changed);
+    all.sort_by_key(|(address, _)| *address);
+    all.dedup_by_key(|(address, _)| *address);
+    all
+}
+
+fn check_succession(ledger: &Ledger, block: &Superblock) -> Result<(), Fault> {
+    if block.height != ledger.height + 1 {
+        return Err(Fault::Height { height: ledger.height, got: block.height });
+    }
+    if block.parent != ledger.last_block {
+        return Err(Fault::Parent { height: block.height, parent: ledger.last_block, got: block.parent });
+    }
+    Ok(())
+}
+
+/// Burns the auctioneer's surplus, and units of asset 0: fees and forfeited deposits.
+fn burn(ledger: &mut Ledger, height: Height, fees: i128, batch: &mut Batch, issued: &mut Sums) -> Result<(), Fault> {
+    let mut kept = Sums::default();
+    for trade in &batch.trades {
+        kept.add(trade.pair.sell, i128::from(trade.sold));
+        kept.add(trade.pair.buy, -i128::from(trade.bought));
+    }
+    for fill in &batch.pools {
+        kept.add(fill.sell(), i128::from(fill.sold));
+        kept.add(fill.buy(), -i128::from(fill.bought));
+    }
+    for trade in &batch.exacts {
+        kept.add(trade.pair.sell, i128::from(trade.sold));
+        kept.add(trade.pair.buy, -i128::from(trade.bought));
+    }
+    if let Some(asset) = (0..ledger.assets.len()).find(|asset| kept.get(*asset) < 0) {
+        let units = kept.get(asset).unsigned_abs();
+        return Err(Fault::Auctioneer { height, asset: AssetId(asset as u32), units });
+    }
+    kept.add(AssetId(0), fees);
+    for (number, asset) in ledger.assets.iter_mut().enumerate() {
+        let id = AssetId(number as u32);
+        let kept = kept.get(number);
+        issued.add(id, -kept);
+        let units = i128::from(asset.issued) + issued.get(number);
+        asset.issued = Amount::try_from(units).expect("issued units stay between zero and the cap");
+        if kept > 0 {
+            batch.burnt.push((id, kept as Amount));
+        }
+    }
+    Ok(())
+}
+
+/// Applies the operations on places that keep units for accounts.
+fn apply_places(
+    ledger: &mut Ledger,
+    block: &Superblock,
+    orders: &Orders,
+    transactions: &[&Transaction],
+    refusals: &[Option<Refusal>],
+) -> AtPlaces {
+    let mut turn = Turn {
+        block,
+        limits: &ledger.limits,
+        refusals,
+        transactions,
+        pays_back: ledger.schedule().is_boundary(block.height),
+        convicted: Vec::new(),
+        answering: BTreeSet::new(),
+        answering_heights: 0,
+        lane: Vec::new(),
+        void: Vec::new(),
+        settled: Vec::new(),
+        concerned: Vec::new(),
+    };
+    let kept = ledger.places.apply(&mut turn, &orders.edits);
+    let Turn { lane, void, settled: venues, concerned, .. } = turn;
+    AtPlaces { kept, lane, venues, void: void.into_iter().collect(), concerned }
+}
+
+/// Checks that the places of custody changed together by as much as the issue. If a place that holds units is
+/// missing in the list of places, its first block is a fault.
+fn check_conservation(ledger: &Ledger, height: Height, held: &PlaceSums, issued: &Sums) -> Result<(), Fault> {
+    let held = held.named();
+    for number in 0..ledger.assets.len() {
+        let (sum, issued): (i128, _) = (held.iter().map(|(_, sums)| sums.get(number)).sum(), issued.get(number));
+        if sum != issued {
+            let places = held.iter().map(|(place, sums)| (*place, sums.get(number))).collect();
+            return Err(Fault::Conservation { height, asset: AssetId(number as u32), places, issued });
+        }
+    }
+    Ok(())
+}
+
+/// Merges changes of pairs with later ones that remove no ranges; both are in order.
+fn with_later(changes: Vec<PairChange>, later: Vec<PairChange>) -> Vec<PairChange> {
+    if later.is_empty() {
+        return changes;
+    }
+    let mut all: BTreeMap<Pair, PairChange> = changes.into_iter().map(|change| (change.pair, change)).collect();
+    for PairChange { pair, through, edits } in later {
+        let change = all.entry(pair).or_insert(PairChange { pair, through, edits: Vec::new() });
+        change.edits = merged(change.edits.iter().copied(), edits.into_iter());
+    }
+    all.into_values().collect()
+}
+
+/// What a batch pays to accounts: what they bought, and what returned of offers that traded or ended.
+fn moved(batch: &Batch) -> impl Iterator<Item = Credit> + '_ {
+    let paid = |fill: &Fill| Credit { to: fill.place.account, asset: fill.pair.buy, amount: fill.bought };
+    let returned = |fill: &Fill| Credit { to: fill.place.account, asset: fill.pair.sell, amount: fill.returned };
+    let ended = |one: &EndedOffer| Credit { to: one.place.account, asset: one.pair.sell, amount: one.returned };
+    let rest = batch.fills.iter().filter(|fill| fill.returned > 0).map(returned);
+    batch.fills.iter().map(paid).chain(rest).chain(batch.ended.iter().map(ended))
+}
+
+/// A block's native transactions, in order.
+fn native(block: &Superblock) -> Vec<&Transaction> {
+    block.sub_blocks.iter().flat_map(|sub| &sub.native).collect()
+}
+
+/// Adds accounts that are concerned though their balances may not have changed, by address.
+fn with_concerned(mut modified: Vec<Address>, concerned: Vec<Address>) -> Vec<Address> {
+    if !concerned.is_empty() {
+        modified.extend(concerned);
+        modified.sort_unstable();
+        modified.dedup();
+    }
+    modified
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Genesis, Listing};
+    use primitives::Fraction;
+    use proofs::PairTrade;
+
+    fn ledger() -> Ledger {
+        let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, Address::default())).to_vec();
+        let balances = vec![(Address([1; 20]), AssetId(0), 1_000), (Address([1; 20]), AssetId(1), 1_000)];
+        let (fee, mu) = (5, Fraction::power_of_two(10));
+        Ledger::new(&Genesis { fee, mu, assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    /// The fees of the block do not cover the auctioneer's deficit either.
+    #[test]
+    fn an_auctioneer_who_lacks_a_unit_stops_the_block() {
+        let pair = |sell, buy| Pair { sell: AssetId(sell), buy: AssetId(buy) };
+        let trades = vec![
+            PairTrade { pair: pair(0, 1), sold: 10, bought: 10 },
+            PairTrade { pair: pair(1, 0), sold: 11, bought: 11 },
+        ];
+        let mut batch = Batch { trades, ..Batch::default() };
+        let (mut ledger, mut issued) = (ledger(), Sums::default());
+        let fault = burn(&mut ledger, 1, 35, &mut batch, &mut issued).expect_err("it pays 11 units of 10");
+        assert_eq!(fault, Fault::Auctioneer { height: 1, asset: AssetId(0), units: 1 });
+        batch.trades[0].sold = 11;
+        burn(&mut ledger, 1, 35, &mut batch, &mut issued).expect("nothing is missing");
+        assert_eq!(batch.burnt, [(AssetId(0), 35), (AssetId(1), 1)]);
+    }
+}

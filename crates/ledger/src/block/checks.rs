@@ -1,0 +1,168 @@
+//! Whether a transaction is valid alone, by the state before its block.
+
+use primitives::{Address, Height, Life, OfferPlace, Operation, SignedBy, Transaction, slot_of};
+use proofs::{Pair, Refusal};
+
+use super::footprint::{Footprint, Requirement, Visitor, place_of};
+use crate::places::accounts::{Account, Shard, shard_of};
+use crate::places::offers::{EndFault, check_end, too_small};
+use crate::places::pools::opens_with;
+use crate::state::Ledger;
+
+/// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
+/// chooses the price, and an account that fills one price with offers must not make others do long searches.
+const EXPLAINED: usize = 64;
+
+/// Checks the requirements of a footprint.
+struct Check<'l> {
+    ledger: &'l Ledger,
+    sender: Address,
+    /// How many of the offers that a cancel names rest.
+    found: u8,
+}
+
+impl<'a> Visitor<'a> for Check<'_> {
+    #[inline]
+    fn require(&mut self, requirement: Requirement<'a>) -> Result<(), Refusal> {
+        let Check { ledger, sender, .. } = self;
+        let permit = |holds: bool, refusal| if holds { Ok(()) } else { Err(refusal) };
+        match requirement {
+            Requirement::Listed(asset) => permit((asset.0 as usize) < ledger.assets.len(), Refusal::UNKNOWN_ASSET),
+            Requirement::Absent(account) => {
+                permit(ledger.places.accounts.get(account).is_none(), Refusal::ACCOUNT_EXISTS)
+            }
+            Requirement::OneRests(places) => {
+                let rests = |named: &&OfferPlace| ledger.places.book.rests(place_of(*sender, named)).is_some();
+                self.found = places.iter().filter(rests).count() as u8;
+                permit(self.found > 0, Refusal::UNKNOWN_OFFER)
+            }
+            Requirement::Remains(replace) => {
+                let rests = ledger.places.book.rests(place_of(*sender, &replace.old)).ok_or(Refusal::UNKNOWN_OFFER)?;
+                permit(rests <= replace.remains, Refusal::REMAINS_TOO_FEW)
+            }
+            Requirement::Size(pair, amount, limit) => ledger.minima(pair).check(amount, limit).map_err(too_small),
+            Requirement::ExactSize(asset, units) => {
+                permit(units >= ledger.assets[asset.0 as usize].least_units, Refusal::EXACT_TOO_SMALL)
+            }
+            Requirement::Room(pair) => check_room(ledger, pair),
+            Requirement::Alive(life) => check_life(ledger, life),
+            Requirement::Reserve(asset, units) => {
+                let least = ledger.assets[asset.0 as usize].least_units;
+                permit(opens_with(units, least), Refusal::POOL_TOO_SMALL)
+            }
+            Requirement::Issuer(asset) => {
+                permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
+            }
+            Requirement::Session(operation) => {
+                let account = ledger.places.accounts.get(sender).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
+                ledger.session_rules().check_operation(account, operation)
+            }
+            Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
+        }
+    }
+}
+
+/// Checks one transaction against the state before the block; returns the sender's position in its shard, and how
+/// many of the offers that a cancel names rest.
+pub(super) fn check_in(
+    ledger: &Ledger,
+    shard: &Shard,
+    transaction: &Transaction,
+    signed: bool,
+    is_beyond_quota: bool,
+) -> Result<(u32, u8), Refusal> {
+    transaction.check()?;
+    let body = &transaction.body;
+    let is_for_this = match &transaction.signed_by {
+        SignedBy::Key { .. } => true,
+        SignedBy::TypedData { network, .. } => *network == ledger.network(),
+    };
+    if body.chain != ledger.chain || !is_for_this {
+        return Err(Refusal::WRONG_CHAIN);
+    }
+    if !signed {
+        return Err(Refusal::BAD_SIGNATURE);
+    }
+    if is_beyond_quota {
+        return Err(Refusal::OVER_QUOTA);
+    }
+    let position = shard.find(&body.account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
+    let account = shard.at(position);
+    match slot_of(body.sequence) {
+        _ if matches!(body.operation, Operation::Present { .. }) => check_present(ledger, transaction)?,
+        0 if !account.is_signed_for_by(&transaction.signed_by) => return Err(Refusal::WRONG_SIGNER),
+        0 => account.window().check(body.sequence)?,
+        _ => ledger.session_rules().check(account, transaction)?,
+    }
+    check_until(ledger, body.until)?;
+    let mut check = Check { ledger, sender: body.account, found: 0 };
+    body.emit(ledger.fee, &mut check)?;
+    Ok((position, check.found))
+}
+
+/// Whether the validator's key signed a presence: it speaks for the account in this alone.
+fn check_present(ledger: &Ledger, transaction: &Transaction) -> Result<(), Refusal> {
+    let own = ledger.places.validators.registered.get(&transaction.body.account).ok_or(Refusal::NOT_A_VALIDATOR)?;
+    match transaction.signed_by {
+        SignedBy::Key { signer, .. } if signer == own.member.key => Ok(()),
+        _ => Err(Refusal::NOT_VALIDATORS_KEY),
+    }
+}
+
+/// Checks the last height of a transaction for the next block.
+fn check_until(ledger: &Ledger, until: Height) -> Result<(), Refusal> {
+    let next = ledger.height.saturating_add(1);
+    match () {
+        _ if until < next => Err(Refusal::ENDED),
+        _ if until - next > ledger.limits.until_max => Err(Refusal::ENDS_TOO_LATE),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the book takes one more offer of a pair in the next block.
+fn check_room(ledger: &Ledger, pair: Pair) -> Result<(), Refusal> {
+    match () {
+        _ if ledger.is_book_full => Err(Refusal::BOOK_FULL),
+        _ if pairs_room(ledger) == 0 && ledger.places.book.get(pair).is_none() => Err(Refusal::TOO_MANY_PAIRS),
+        _ => Ok(()),
+    }
+}
+
+/// Whether an offer with this life may be placed in the next block.
+fn check_life(ledger: &Ledger, life: Life) -> Result<(), Refusal> {
+    let Life::Until(until) = life else { return Ok(()) };
+    check_end(until, ledger.height.saturating_add(1), |height| ledger.places.book.ending_at(height)).map_err(|fault| {
+        match fault {
+            EndFault::Past => Refusal::LIFE_ENDED,
+            EndFault::TooFar => Refusal::LIFE_TOO_LONG,
+            EndFault::Crowded => Refusal::ENDS_CROWDED,
+        }
+    })
+}
+
+/// Pairs that may still be opened.
+pub(super) fn pairs_room(ledger: &Ledger) -> usize {
+    (ledger.limits.open_pairs as usize).saturating_sub(ledger.places.book.pairs())
+}
+
+/// Distinguishes a cancel of another account's offer from one that finds no offer, if a short search can tell.
+fn explain(ledger: &Ledger, refusal: Refusal, transaction: &Transaction) -> Refusal {
+    let is_anothers = |named: &OfferPlace| {
+        let offers = ledger.places.book.get(Pair { sell: named.sell, buy: named.buy });
+        offers.is_some_and(|offers| offers.any_at(named.limit, named.offer, EXPLAINED))
+    };
+    match &transaction.body.operation {
+        Operation::Cancel(places) if refusal == Refusal::UNKNOWN_OFFER && places.first().is_some_and(is_anothers) => {
+            Refusal::NOT_YOUR_OFFER
+        }
+        _ => refusal,
+    }
+}
+
+/// The sender of a transaction that [`Ledger::admit`] would accept if the sender had the balance.
+pub(crate) fn admit_but_for_balance<'l>(ledger: &'l Ledger, transaction: &Transaction) -> Result<&'l Account, Refusal> {
+    let shard = &ledger.places.accounts.shards()[shard_of(&transaction.body.account)];
+    let (position, _) =
+        check_in(ledger, shard, transaction, true, false).map_err(|refusal| explain(ledger, refusal, transaction))?;
+    Ok(shard.at(position))
+}

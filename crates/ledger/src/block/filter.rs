@@ -1,0 +1,485 @@
+//! The deterministic filter decides which transactions of a block count (SPEEDEX §8 and appendix I).
+//!
+//! For a block, each transaction is first checked alone against the state before the block. Of those of one account
+//! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
+//! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
+//! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
+//! the balance covers their fees: they only give money back (so do ends and timers of session keys). Cancels claim
+//! nothing: an offer that several of them name is cancelled once, and each pays. Of the replacements of one offer that
+//! with the highest number counts, unless the offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
+//! Transactions of session keys are checked before that: of those of one slot, which together would use more than a
+//! cap or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the account's
+//! spend too much, those of its session keys are removed first (module `sessions`).
+//! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
+//! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
+//! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
+//! ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block opens
+//! more pairs than there is room for, the lowest are opened and the offers of the others are removed.
+//!
+//! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
+//!
+//! **Properties.** Which of several transactions of one number counts follows from their ids, and every later check
+//! uses all that count, before any are removed. So the answer depends neither on order nor on threads, and removing a
+//! transaction cannot cause a conflict among the others. Only quota refusals depend on a transaction's sub-block and
+//! its place there. Who kept an old transaction of somebody else can submit it again until it ends and while its number
+//! is free; a substitute that ends later stands against it.
+//!
+//! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
+//! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A
+//! transaction that is in the block more than once (clients retry at several validators) counts once and is no
+//! conflict. Issues are limited here because any account may be an issuer.
+
+use primitives::{Amount, SessionSlot, Transaction, TransactionId, slot_of};
+use proofs::{Offer, Pair, Refusal};
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
+use super::checks::{admit_but_for_balance, check_in, pairs_room};
+use super::claims::{AccountClaims, Shared, shared_room, visit};
+use super::footprint::{Once, Sum, Visitor};
+use crate::places::accounts::{Account, SHARDS, shard_of};
+use crate::places::offers::OrderBook;
+use crate::places::scope::Scope;
+use crate::sessions::{Precedence, is_relief};
+use crate::state::Ledger;
+
+/// A transaction that will be applied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admitted {
+    /// Its index in the block.
+    pub index: u32,
+    /// Its sender's position in the sender's shard.
+    pub position: u32,
+    /// How many of the offers that a cancel names rest.
+    pub found: u8,
+    /// Whether another transaction already has the effect that this one asks for: then this one pays and does nothing
+    /// else.
+    pub is_idle: bool,
+}
+
+/// The filter's answer.
+pub(crate) struct Filtered {
+    /// Transactions to apply, by the sender's shard; within a shard by account and sequence number.
+    pub admitted: Vec<Vec<Admitted>>,
+    /// For each transaction of the block, the reason why it is refused, if it is.
+    pub refusals: Vec<Option<Refusal>>,
+}
+
+impl Filtered {
+    /// Fees that the applied transactions cost together.
+    pub(crate) fn weight(&self, transactions: &[&Transaction]) -> u64 {
+        let of = |admitted: &Admitted| transactions[admitted.index as usize].body.weight();
+        self.admitted.iter().flatten().map(of).sum()
+    }
+}
+
+/// A transaction that is valid alone.
+struct Candidate<'a> {
+    index: u32,
+    position: u32,
+    /// How many of the offers that a cancel names rest.
+    found: u8,
+    transaction: &'a Transaction,
+}
+
+impl Candidate<'_> {
+    fn is_relief(&self) -> bool {
+        is_relief(&self.transaction.body.operation)
+    }
+
+    fn precedence(&self) -> Precedence {
+        Precedence::of(&self.transaction.body)
+    }
+
+    /// The slot of its session key; 0 if the account's own key signs.
+    fn slot(&self) -> SessionSlot {
+        slot_of(self.transaction.body.sequence)
+    }
+}
+
+/// Of an account's candidates with one number, the one that counts: that which ends last, and of those the one with
+/// the highest id. Of copies, whose signatures may differ, it is the first.
+fn counting_one<'c, 'a>(same: &'c [Candidate<'a>]) -> &'c Candidate<'a> {
+    if same.len() == 1 {
+        return &same[0];
+    }
+    let rank = |one: &&Candidate| (one.transaction.body.until, one.transaction.id());
+    same.iter().rev().max_by_key(rank).expect("not empty")
+}
+
+/// Why a candidate does not count beside another one with its number.
+fn why_not(candidate: &Candidate, counts: &Candidate) -> Refusal {
+    match candidate.transaction.body == counts.transaction.body {
+        true => Refusal::DUPLICATE,
+        false => Refusal::SEQUENCE_CONFLICT,
+    }
+}
+
+/// The result of checking one shard's transactions.
+#[derive(Default)]
+struct Judged<'a> {
+    /// Transactions that are valid alone.
+    candidates: Vec<Candidate<'a>>,
+    refused: Vec<(u32, Refusal)>,
+    /// Those that pay and do nothing, because another one of the sender has the same effect.
+    idle: Vec<u32>,
+    /// Their claims that other accounts may make as well.
+    shared: Shared,
+}
+
+/// Finds the pair that a transaction would open.
+struct Opens<'l> {
+    book: &'l OrderBook,
+    pair: Option<Pair>,
+}
+
+impl<'a> Visitor<'a> for Opens<'_> {
+    fn place(&mut self, pair: Pair, _: Offer) {
+        self.pair = self.book.get(pair).is_none().then_some(pair);
+    }
+}
+
+/// Checks all transactions of a block. `valid[i]` says whether the signature of `transactions[i]` is valid, and
+/// `beyond` lists those beyond the quotas of their sub-blocks.
+pub(crate) fn filter(
+    ledger: &Ledger,
+    transactions: &[&Transaction],
+    valid: Option<&[bool]>,
+    beyond: &[u32],
+) -> Filtered {
+    let order = by_shard(transactions);
+    let judged: Vec<Judged> = (0..SHARDS)
+        .into_par_iter()
+        .map(|shard| filter_shard(ledger, shard, &order.indices[order.range(shard)], transactions, valid, beyond))
+        .collect();
+    let mut refusals = vec![None; transactions.len()];
+    for &(index, refusal) in judged.iter().flat_map(|judged| &judged.refused) {
+        refusals[index as usize] = Some(refusal);
+    }
+    let shared = judged.iter().map(|judged| &judged.shared);
+    refuse_sides(ledger, shared.clone(), &mut refusals);
+    refuse_pairs(ledger, &judged, &mut refusals);
+    let mut idle = idle(shared, &refusals, |index| transactions[index as usize].id());
+    idle.extend(judged.iter().flat_map(|judged| &judged.idle));
+    idle.sort_unstable();
+    idle.dedup();
+    let admit = |candidate: &Candidate| {
+        let &Candidate { index, position, found, .. } = candidate;
+        let is_idle = !idle.is_empty() && idle.binary_search(&index).is_ok();
+        refusals[index as usize].is_none().then_some(Admitted { index, position, found, is_idle })
+    };
+    let admitted = judged.iter().map(|judged| judged.candidates.iter().filter_map(admit).collect()).collect();
+    Filtered { admitted, refusals }
+}
+
+fn filter_shard<'a>(
+    ledger: &Ledger,
+    shard: usize,
+    indices: &[u32],
+    transactions: &[&'a Transaction],
+    valid: Option<&[bool]>,
+    beyond: &[u32],
+) -> Judged<'a> {
+    let shard = &ledger.places.accounts.shards()[shard];
+    let mut judged = Judged { candidates: Vec::with_capacity(indices.len()), ..Judged::default() };
+    for &index in indices {
+        let transaction = transactions[index as usize];
+        let signed = valid.is_none_or(|valid| valid[index as usize]);
+        let is_beyond = !beyond.is_empty() && beyond.binary_search(&index).is_ok();
+        match check_in(ledger, shard, transaction, signed, is_beyond) {
+            Ok((position, found)) => judged.candidates.push(Candidate { index, position, found, transaction }),
+            Err(refusal) => judged.refused.push((index, refusal)),
+        }
+    }
+    let Judged { candidates, refused, idle, shared: claims } = &mut judged;
+    candidates.sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signed_by, c.index));
+    for account in candidates.chunk_by(|a, b| a.position == b.position) {
+        let claims = AccountClaims::and_shared(claims);
+        filter_account(ledger, shard.at(account[0].position), account, claims, refused, idle);
+    }
+    judged
+}
+
+/// Checks the candidates of one account together; they are sorted by sequence number.
+fn filter_account(
+    ledger: &Ledger,
+    account: &Account,
+    candidates: &[Candidate],
+    mut claims: AccountClaims,
+    refused: &mut Vec<(u32, Refusal)>,
+    idle: &mut Vec<u32>,
+) {
+    let mut counting: SmallVec<[&Candidate; 8]> = SmallVec::new();
+    for same in candidates.chunk_by(|a, b| a.transaction.body.sequence == b.transaction.body.sequence) {
+        let counts = counting_one(same);
+        let others = same.iter().filter(|other| other.index != counts.index);
+        refused.extend(others.map(|other| (other.index, why_not(other, counts))));
+        counting.push(counts);
+    }
+    let owners = counting.partition_point(|one| one.slot() == 0);
+    let has_sessions = owners < counting.len();
+    if has_sessions {
+        refuse_beyond_caps(ledger, account, &mut counting, refused);
+        // The owner's come last: of replacements of one offer the last one counts.
+        counting.rotate_left(owners);
+    }
+    counting.iter().for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+    let Some(conflict) = claims.conflict(ledger, account) else { return idle.extend(claims.repeated()) };
+    let is_own = |one: &Candidate| one.precedence() == Precedence::Owner;
+    let sets: [&dyn Fn(&Candidate) -> bool; 4] =
+        [&|one| one.precedence() < Precedence::Key, &is_own, &|one| one.is_relief(), &|one| {
+            is_own(one) && one.is_relief()
+        }];
+    let sets = if has_sessions { &sets[..] } else { &sets[2..3] };
+    for stands in sets {
+        let mut claims = AccountClaims::default();
+        counting
+            .iter()
+            .filter(|one| stands(one))
+            .for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+        if claims.conflict(ledger, account).is_none() {
+            let removed = counting.iter().filter(|one| !stands(one));
+            refused.extend(removed.map(|one| (one.index, conflict)));
+            return idle.extend(claims.repeated());
+        }
+    }
+    refused.extend(counting.iter().map(|one| (one.index, conflict)));
+}
+
+/// Removes transactions of session keys that together would use more than a cap, or open more offers than a key may
+/// have. Those of each key are judged apart; they are sorted by sequence number.
+fn refuse_beyond_caps<'c, 'a>(
+    ledger: &Ledger,
+    account: &Account,
+    counting: &mut SmallVec<[&'c Candidate<'a>; 8]>,
+    refused: &mut Vec<(u32, Refusal)>,
+) {
+    let before = refused.len();
+    for of_slot in counting.chunk_by(|a, b| a.slot() == b.slot()).filter(|of_slot| of_slot[0].slot() > 0) {
+        let beyond = |ones: &mut dyn Iterator<Item = &&Candidate>| {
+            let mut claims = AccountClaims::default();
+            ones.for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+            claims.sums.retain(|(sum, _)| !matches!(sum, Sum::Spent(_)));
+            claims.conflict(ledger, account)
+        };
+        let Some(refusal) = beyond(&mut of_slot.iter()) else { continue };
+        let relief = beyond(&mut of_slot.iter().filter(|one| one.is_relief())).is_none();
+        let removed = of_slot.iter().filter(|one| !(relief && one.is_relief()));
+        refused.extend(removed.map(|one| (one.index, refusal)));
+    }
+    let removed = &refused[before..];
+    if !removed.is_empty() {
+        counting.retain(|one| !removed.iter().any(|(index, _)| *index == one.index));
+    }
+}
+
+/// Refuses all sides of conflicts between accounts, including transactions whose own account has a conflict. Only
+/// the shares of a pool are counted without those: anybody may buy them.
+fn refuse_sides<'s>(
+    ledger: &Ledger,
+    shared: impl Iterator<Item = &'s Shared> + Clone,
+    refusals: &mut [Option<Refusal>],
+) {
+    let refuse = |refusals: &mut [Option<Refusal>], index: u32, refusal| {
+        refusals[index as usize].get_or_insert(refusal);
+    };
+    let is_sided = |once: &Once| matches!(once.scope(), Scope::Sides(_));
+    let mut once: Vec<(Once, u32)> =
+        shared.clone().flat_map(|shared| &shared.once).filter(|(once, _)| is_sided(once)).copied().collect();
+    once.sort_unstable();
+    for same in once.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        if let Scope::Sides(refusal) = same[0].0.scope() {
+            same.iter().for_each(|(_, index)| refuse(refusals, *index, refusal));
+        }
+    }
+    // Whoever cannot pay for shares must not keep others from buying them.
+    let counts =
+        |(sum, index, _): &&(Sum, u32, Amount)| !matches!(sum, Sum::Minted(_)) || refusals[*index as usize].is_none();
+    let mut sums: Vec<(Sum, u32, Amount)> = shared.flat_map(|shared| &shared.sums).filter(counts).copied().collect();
+    sums.sort_unstable();
+    for same in sums.chunk_by(|a, b| a.0 == b.0) {
+        let (sum, units) = (same[0].0, same.iter().map(|(_, _, units)| u128::from(*units)).sum::<u128>());
+        if units > u128::from(shared_room(ledger, sum)) {
+            same.iter().for_each(|(_, index, _)| refuse(refusals, *index, sum.refusal()));
+        }
+    }
+}
+
+/// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
+/// offers of the others.
+fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
+    let assets = ledger.assets.len();
+    if assets.saturating_mul(assets) <= ledger.limits.open_pairs as usize {
+        return;
+    }
+    let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
+    let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
+        |Candidate { index, transaction, .. }| {
+            let mut opens = Opens { book: &ledger.places.book, pair: None };
+            visit(&transaction.body, 0, &mut opens);
+            opens.pair.map(|pair| (pair, *index))
+        },
+    );
+    let mut opened: Vec<(Pair, u32)> = opened.collect();
+    opened.par_sort_unstable();
+    for beyond in opened.chunk_by(|a, b| a.0 == b.0).skip(pairs_room(ledger)) {
+        beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TOO_MANY_PAIRS));
+    }
+}
+
+/// Checks one transaction against the present state, as the filter would if it were alone in the next block; see
+/// [`Ledger::admit`].
+pub(crate) fn admit(ledger: &Ledger, transaction: &Transaction) -> Result<(), Refusal> {
+    let account = admit_but_for_balance(ledger, transaction)?;
+    let mut claims = AccountClaims::default();
+    visit(&transaction.body, ledger.fee, &mut claims);
+    claims.conflict(ledger, account).map_or(Ok(()), Err)
+}
+
+/// All accepted transactions that claim a key of [`Scope::KeepOne`], except the one with the lowest id, ascending.
+fn idle<'s>(
+    shared: impl Iterator<Item = &'s Shared>,
+    refusals: &[Option<Refusal>],
+    id: impl Fn(u32) -> TransactionId,
+) -> Vec<u32> {
+    let stands =
+        |(once, index): &&(Once, u32)| matches!(once.scope(), Scope::KeepOne) && refusals[*index as usize].is_none();
+    let mut once: Vec<(Once, u32)> = shared.flat_map(|shared| &shared.once).filter(stands).copied().collect();
+    once.sort_unstable();
+    let mut idle = Vec::new();
+    for same in once.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let mut by_id: Vec<_> = same.iter().map(|(_, index)| (id(*index), *index)).collect();
+        by_id.sort_unstable();
+        idle.extend(by_id[1..].iter().map(|(_, index)| *index));
+    }
+    idle.sort_unstable();
+    idle.dedup();
+    idle
+}
+
+/// Indices of transactions, grouped by the shard of their sender.
+struct ByShard {
+    indices: Vec<u32>,
+    starts: Vec<usize>,
+}
+
+impl ByShard {
+    fn range(&self, shard: usize) -> std::ops::Range<usize> {
+        self.starts[shard]..self.starts[shard + 1]
+    }
+}
+
+/// A counting sort by shard.
+fn by_shard(transactions: &[&Transaction]) -> ByShard {
+    let shard = |transaction: &&Transaction| shard_of(&transaction.body.account);
+    let mut starts = vec![0; SHARDS + 1];
+    transactions.iter().for_each(|transaction| starts[shard(transaction) + 1] += 1);
+    (0..SHARDS).for_each(|s| starts[s + 1] += starts[s]);
+    let mut next = starts.clone();
+    let mut indices = vec![0; transactions.len()];
+    for (index, transaction) in transactions.iter().enumerate() {
+        let slot = &mut next[shard(transaction)];
+        indices[*slot] = u32::try_from(index).expect("fewer than 2^32 transactions in a block");
+        *slot += 1;
+    }
+    ByShard { indices, starts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::footprint::Footprint;
+    use super::*;
+    use crate::{Genesis, Listing, Reservations, ReserveError};
+    use primitives::{Address, AssetId, Digest, Fraction};
+
+    /// Operations that the ledger does not have: each is one match arm.
+    enum Trial {
+        /// Draws on a sum of all accounts with a cap of 100 units.
+        Capped(Amount),
+        /// Redeems something, which counts once, whichever account asks.
+        Redeem(u8),
+        /// A venue spends units of its deposit of 50.
+        Draw(Amount),
+    }
+
+    impl Footprint for Trial {
+        fn emit<'a>(&'a self, _: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+            match *self {
+                Trial::Capped(units) => visitor.sum(Sum::Capped, units),
+                Trial::Redeem(what) => visitor.once(Once::Redeemed(what)),
+                Trial::Draw(units) => visitor.sum(Sum::Deposit, units),
+            }
+            Ok(())
+        }
+    }
+
+    fn ledger() -> Ledger {
+        let assets = vec![Listing::new("USD", 2, Address::default())];
+        let balances = (1..=3).map(|person| (Address([person; 20]), AssetId(0), 10)).collect();
+        Ledger::new(&Genesis { mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() }).expect("sound")
+    }
+
+    /// The filter's refusals of operations by sender, and the indices of those that do nothing; an operation's id is
+    /// its index reversed.
+    fn judge(operations: &[(u8, Trial)]) -> (Vec<Option<Refusal>>, Vec<u32>) {
+        let (ledger, mut shared) = (ledger(), Shared::default());
+        let mut refusals = vec![None; operations.len()];
+        for sender in 1..=3 {
+            let mut claims = AccountClaims::and_shared(&mut shared);
+            let own = || (0..).zip(operations).filter(|(_, (who, _))| *who == sender);
+            for (index, (_, operation)) in own() {
+                claims.index = index;
+                visit(operation, 0, &mut claims);
+            }
+            let account = ledger.places.accounts.get(&Address([sender; 20])).expect("exists");
+            if let Some(refusal) = claims.conflict(&ledger, account) {
+                own().for_each(|(index, _)| refusals[index as usize] = Some(refusal));
+            }
+        }
+        refuse_sides(&ledger, [&shared].into_iter(), &mut refusals);
+        let idle = idle([&shared].into_iter(), &refusals, |index| Digest([u8::MAX - index as u8; 32]));
+        (refusals, idle)
+    }
+
+    #[test]
+    fn a_sum_with_a_cap_refuses_all_sides() {
+        assert_eq!(judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(40))]).0, [None, None]);
+        let too_much = Some(Refusal::ISSUE_TOO_LARGE);
+        assert_eq!(
+            judge(&[(1, Trial::Capped(60)), (2, Trial::Capped(41)), (3, Trial::Draw(1))]).0,
+            [too_much, too_much, None]
+        );
+    }
+
+    #[test]
+    fn of_what_is_redeemed_twice_the_lowest_id_that_stands_counts() {
+        let redeem = |who| (who, Trial::Redeem(7));
+        assert_eq!(judge(&[redeem(1), redeem(2), redeem(3)]), (vec![None; 3], vec![0, 1]));
+        // The transaction with the lowest id is removed because its account overspends.
+        let overdrawn = Some(Refusal::OVERDRAFT);
+        let (refusals, idle) = judge(&[redeem(1), redeem(2), redeem(3), (3, Trial::Draw(51))]);
+        assert_eq!((refusals, idle), (vec![None, None, overdrawn, overdrawn], vec![0]));
+        assert_eq!(judge(&[redeem(1), (2, Trial::Redeem(8))]).1, []);
+    }
+
+    #[test]
+    fn a_venue_that_draws_too_much_fails_alone() {
+        let (refusals, _) = judge(&[(1, Trial::Draw(30)), (1, Trial::Draw(21)), (2, Trial::Draw(50))]);
+        assert_eq!(refusals, [Some(Refusal::OVERDRAFT), Some(Refusal::OVERDRAFT), None]);
+    }
+
+    #[test]
+    fn trial_operations_reserve_by_the_same_footprint() {
+        let (ledger, mut reservations) = (ledger(), Reservations::default());
+        reservations.make_room(20);
+        let account = |person: u8| ledger.places.accounts.get(&Address([person; 20])).expect("exists");
+        let reserve = |person, trial: Trial| reservations.reserve(&trial, 0, &ledger, account(person));
+        let refused = |refusal| Err(ReserveError::Refused(refusal));
+        assert_eq!(reserve(1, Trial::Capped(60)), Ok(()));
+        assert_eq!(reserve(2, Trial::Capped(41)), refused(Refusal::ISSUE_TOO_LARGE));
+        assert_eq!(reserve(2, Trial::Capped(40)), Ok(()));
+        assert_eq!((reserve(1, Trial::Draw(50)), reserve(2, Trial::Draw(50))), (Ok(()), Ok(())));
+        assert_eq!(reserve(1, Trial::Draw(1)), refused(Refusal::OVERDRAFT));
+        assert_eq!((reserve(1, Trial::Redeem(1)), reserve(2, Trial::Redeem(1))), (Ok(()), Ok(())));
+    }
+}

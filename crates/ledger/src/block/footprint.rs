@@ -1,0 +1,390 @@
+//! The footprint of an operation defines what the operation means.
+//!
+//! [`emit`] is the one place that defines what each native operation needs, spends, claims and changes. It calls a
+//! [`Visitor`], which uses the parts that concern it; nothing is stored in between. The filter visits for
+//! requirements, sums and once-keys, reservations for sums and once-keys, orders for the book, credits and the
+//! registry, effects for the accounts. So two rules cannot diverge, and a new operation is one match arm.
+//!
+//! Everything that a transaction spends or owns is recorded under its sender, so that no account can make the
+//! transactions of another one fail by spending. Keys that several senders may claim have their own scope
+//! ([`Scope`]).
+
+use payments::{BridgeKey, Output, Recipient};
+use primitives::{
+    Address, Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation,
+    Price, PublicKey, Sequence, SessionOperation, SessionSlot, slot_of,
+};
+use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
+
+use crate::contracts::is_reserved;
+use crate::places::PlaceEdit;
+use crate::places::bridge::{BridgeEdit, claims};
+use crate::places::offers::last_height;
+use crate::places::pools::PoolEdit;
+use crate::places::scope::Scope;
+use crate::places::stakes::RegistryEdit;
+use crate::places::sums::Credit;
+use crate::places::venues::{VenueEdit, VenueOnce};
+
+/// What must hold in the state before the block.
+#[derive(Clone, Copy)]
+pub(crate) enum Requirement<'a> {
+    /// The asset is listed. This is required before anything else is checked about the asset.
+    Listed(AssetId),
+    /// There is no such account.
+    Absent(&'a Address),
+    /// An offer of the sender rests at one of these places.
+    OneRests(&'a [OfferPlace]),
+    /// The offer rests, and with no more units than the replacement says.
+    Remains(&'a OfferReplacement),
+    /// An offer of this size is not below the minimum.
+    Size(Pair, Amount, Price),
+    /// An exact order of so many units of an asset is not below the minimum.
+    ExactSize(AssetId, Amount),
+    /// The book has room for an offer of this pair.
+    Room(Pair),
+    /// An offer with this life is not over in the next block, and may end when it does.
+    Alive(Life),
+    /// A new pool holds enough units of an asset.
+    Reserve(AssetId, Amount),
+    /// The sender issues the asset.
+    Issuer(AssetId),
+    /// The sender's session keys permit the operation.
+    Session(&'a SessionOperation),
+    /// The place of custody permits the edit.
+    Place(PlaceEdit<'a>),
+}
+
+/// A sum of units with a limit that the transactions of a block may not exceed together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Sum {
+    /// What the sender spends of an asset; its balance is the limit.
+    Spent(AssetId),
+    /// What a session key of the sender uses of an asset; the room under its cap is the limit.
+    Key(SessionSlot, AssetId),
+    /// Offers that a session key of the sender opens; what it may still open is the limit.
+    Offers(SessionSlot),
+    /// What all accounts issue of an asset; the cap on existing units is the limit.
+    Issued(AssetId),
+    /// Shares of a pool that all accounts buy; the cap on shares is the limit.
+    Minted(PoolKey),
+    /// Shares of a pool that the sender gives back; what it holds is the limit.
+    Shares(PoolKey),
+    /// For the trial operations: all draw on one sum with a cap.
+    #[cfg(test)]
+    Capped,
+    /// For the trial operations: a venue draws on its deposit.
+    #[cfg(test)]
+    Deposit,
+}
+
+/// A key that may be claimed only once in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Once {
+    /// A sequence number of the sender is used.
+    Sequence(Sequence),
+    /// An offer of the sender is replaced.
+    Replace(Pair, Place),
+    /// A session key is authorised.
+    Session,
+    /// The sender's key changes.
+    Key,
+    /// The sender's stake changes.
+    Stake,
+    /// The sender's validator is present.
+    Present,
+    /// A key becomes the key of a validator.
+    ValidatorKey(PublicKey),
+    /// An account is created.
+    Created(Address),
+    /// A pool is opened.
+    Pool(PoolKey),
+    /// Something happens at the bridge to the payment lane.
+    Bridge(BridgeKey),
+    /// Something happens at a venue.
+    Venue(VenueOnce),
+    /// For the trial operations: something is redeemed, by any sender.
+    #[cfg(test)]
+    Redeemed(u8),
+}
+
+impl Once {
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
+            Once::Replace(..) | Once::Session => Scope::Latest,
+            Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
+            Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
+            Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
+            Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
+            Once::Created(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
+            Once::Venue(once) => once.scope(),
+            #[cfg(test)]
+            Once::Redeemed(_) => Scope::KeepOne,
+        }
+    }
+}
+
+impl Sum {
+    /// Whether the sum belongs to the sender, so that a conflict concerns only its account.
+    pub(crate) fn is_own(self) -> bool {
+        match self {
+            Sum::Spent(_) | Sum::Shares(_) | Sum::Key(..) | Sum::Offers(_) => true,
+            Sum::Issued(_) | Sum::Minted(_) => false,
+            #[cfg(test)]
+            Sum::Capped => false,
+            #[cfg(test)]
+            Sum::Deposit => true,
+        }
+    }
+
+    /// Why transactions that exceed the limit together are refused.
+    pub(crate) fn refusal(self) -> Refusal {
+        match self {
+            Sum::Spent(_) => Refusal::OVERDRAFT,
+            Sum::Key(..) => Refusal::SESSION_CAP,
+            Sum::Offers(_) => Refusal::SESSION_OFFERS,
+            Sum::Issued(_) => Refusal::ISSUE_TOO_LARGE,
+            Sum::Minted(_) => Refusal::TOO_MANY_SHARES,
+            Sum::Shares(_) => Refusal::SHARES_NOT_HELD,
+            #[cfg(test)]
+            Sum::Capped => Refusal::ISSUE_TOO_LARGE,
+            #[cfg(test)]
+            Sum::Deposit => Refusal::OVERDRAFT,
+        }
+    }
+}
+
+/// Receives the parts of a footprint; it implements the ones that concern it and ignores the others.
+pub(crate) trait Visitor<'a> {
+    /// Something must hold in the state before the block. An error ends the footprint.
+    fn require(&mut self, _: Requirement<'a>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Units are added to a sum. Units of [`Sum::Spent`] leave the sender's balance, those of [`Sum::Key`] the room of
+    /// a session key.
+    fn sum(&mut self, _: Sum, _: Amount) {}
+
+    /// A once-key is claimed.
+    fn once(&mut self, _: Once) {}
+
+    /// Units are paid to an account after the block's debits; zero units make the account exist.
+    fn credit(&mut self, _: Credit) {}
+
+    /// An offer is placed.
+    fn place(&mut self, _: Pair, _: Offer) {}
+
+    /// An exact order joins the batch of the block.
+    fn exact(&mut self, _: ExactRequest) {}
+
+    /// An offer takes the place of one that rests before the block; its id is given.
+    fn replace(&mut self, _: &'a OfferReplacement, _: Sequence) {}
+
+    /// If an offer of the sender rests there before the block, it is removed from the book, and what it locks is
+    /// credited once, however many transactions of the block name it.
+    fn cancel(&mut self, _: Pair, _: Place) {}
+
+    /// The number of existing units of an asset changes by this much.
+    fn issue(&mut self, _: AssetId, _: i128) {}
+
+    /// Something happens to the sender's session keys.
+    fn session(&mut self, _: &'a SessionOperation) {}
+
+    /// The sender's key changes.
+    fn register(&mut self, _: PublicKey) {}
+
+    /// A place of custody is edited.
+    fn edit(&mut self, _: PlaceEdit<'a>) {}
+}
+
+/// Anything that has a footprint.
+pub(crate) trait Footprint {
+    /// Emits the whole footprint to the visitor; one unit of weight costs `fee`.
+    fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal>;
+}
+
+impl Footprint for Body {
+    #[inline]
+    fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+        let sender = self.account;
+        pay_for(self, fee, visitor);
+        match &self.operation {
+            &Operation::CreateAccount { account, key } if account == sender => {
+                visitor.once(Once::Key);
+                visitor.register(key);
+            }
+            Operation::CreateAccount { account, .. } => {
+                visitor.require(Requirement::Absent(account))?;
+                visitor.once(Once::Created(*account));
+                visitor.credit(Credit { to: *account, asset: AssetId(0), amount: 0 });
+            }
+            &Operation::CreateOffer { sell, buy, amount, limit, life, client: _ } => {
+                let pair = listed(sell, buy, visitor)?;
+                visitor.require(Requirement::Size(pair, amount, limit))?;
+                visitor.require(Requirement::Room(pair))?;
+                visitor.require(Requirement::Alive(life))?;
+                spend(self.sequence, sell, amount, visitor);
+                open(self.sequence, life, visitor);
+                let place = Place { limit, account: sender, id: self.sequence };
+                visitor.place(pair, Offer { place, amount, until: last_height(life) });
+            }
+            &Operation::Exact { sell, buy, side, units, bound, client: _ } => {
+                let pair = listed(sell, buy, visitor)?;
+                let request = ExactRequest { pair, side, units, bound, account: sender, id: self.sequence };
+                let exact = if side == ExactSide::Buy { buy } else { sell };
+                visitor.require(Requirement::ExactSize(exact, units))?;
+                spend(self.sequence, sell, request.locks(), visitor);
+                visitor.exact(request);
+            }
+            Operation::Cancel(places) => {
+                visitor.require(Requirement::OneRests(places))?;
+                places
+                    .iter()
+                    .map(|named| place_of(sender, named))
+                    .for_each(|(pair, place)| visitor.cancel(pair, place));
+            }
+            Operation::Replace(replace) => {
+                let pair = listed(replace.old.sell, replace.old.buy, visitor)?;
+                visitor.require(Requirement::Remains(replace))?;
+                visitor.require(Requirement::Size(pair, replace.amount, replace.limit))?;
+                visitor.require(Requirement::Alive(replace.life))?;
+                visitor.once(Once::Replace(pair, place_of(sender, &replace.old).1));
+                if replace.debit() > 0 {
+                    spend(self.sequence, pair.sell, replace.debit(), visitor);
+                }
+                visitor.replace(replace, self.sequence);
+            }
+            &Operation::Pay { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                not_reserved(&to)?;
+                visitor.sum(Sum::Spent(asset), amount);
+                visitor.credit(Credit { to, asset, amount });
+            }
+            &Operation::Issue { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                not_reserved(&to)?;
+                visitor.sum(Sum::Issued(asset), amount);
+                visitor.issue(asset, i128::from(amount));
+                visitor.credit(Credit { to, asset, amount });
+            }
+            &Operation::Burn { asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.sum(Sum::Spent(asset), amount);
+                visitor.issue(asset, -i128::from(amount));
+            }
+            Operation::Stake(stake) => {
+                edit(PlaceEdit::Stakes(RegistryEdit::Stake(stake)), visitor)?;
+                visitor.once(Once::Stake);
+                visitor.once(Once::ValidatorKey(stake.key));
+                visitor.sum(Sum::Spent(AssetId(0)), stake.units);
+            }
+            &Operation::Unstake { units } => {
+                edit(PlaceEdit::Stakes(RegistryEdit::Unstake(units)), visitor)?;
+                visitor.once(Once::Stake);
+            }
+            &Operation::Present { epoch } => edit(PlaceEdit::Stakes(RegistryEdit::Present(epoch)), visitor)?,
+            Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
+            &Operation::Withdraw { to, asset, amount } => {
+                visitor.require(Requirement::Listed(asset))?;
+                let output = Output { to: Recipient::Key(to), asset, amount };
+                edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(self.sequence, output)), visitor)?;
+                visitor.sum(Sum::Spent(asset), amount);
+            }
+            Operation::Lane(bytes) => {
+                edit(PlaceEdit::Bridge(BridgeEdit::Post(bytes)), visitor)?;
+                let (key, deposit) = claims(bytes)?;
+                visitor.once(Once::Bridge(key));
+                visitor.sum(Sum::Spent(AssetId(0)), deposit);
+            }
+            Operation::Pool(operation) => {
+                let pool = operation.pool();
+                listed(pool.a, pool.b, visitor)?;
+                edit(PlaceEdit::Pools(PoolEdit { sequence: self.sequence, operation }), visitor)?;
+                match **operation {
+                    PoolOperation::Open { x, y, .. } => {
+                        visitor.require(Requirement::Reserve(pool.a, x))?;
+                        visitor.require(Requirement::Reserve(pool.b, y))?;
+                        visitor.once(Once::Pool(pool));
+                    }
+                    PoolOperation::Provide { shares, .. } => visitor.sum(Sum::Minted(pool), shares),
+                    PoolOperation::Leave { shares, .. } => visitor.sum(Sum::Shares(pool), shares),
+                }
+                let debits = self.operation.debits().into_iter().flatten();
+                debits.for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
+            }
+            Operation::Session(operation) => {
+                visitor.require(Requirement::Session(operation))?;
+                if let SessionOperation::Authorize { terms, .. } = &**operation {
+                    for cap in &terms.caps {
+                        visitor.require(Requirement::Listed(cap.asset))?;
+                    }
+                    visitor.once(Once::Session);
+                }
+                visitor.session(operation);
+            }
+            Operation::Venue(operation) => {
+                for asset in operation.assets().into_iter().flatten() {
+                    visitor.require(Requirement::Listed(asset))?;
+                }
+                edit(PlaceEdit::Venues(VenueEdit { sequence: self.sequence, operation }), visitor)?;
+                VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));
+                operation.debit().into_iter().for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a reserved address: nobody could move what it holds.
+fn not_reserved(to: &Address) -> Result<(), Refusal> {
+    if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
+}
+
+/// What every transaction uses up, whatever its operation: fee and sequence number. A presence has no number: the
+/// validator's key must not use up those of the account.
+pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
+    visitor.once(match body.operation {
+        Operation::Present { .. } => Once::Present,
+        _ => Once::Sequence(body.sequence),
+    });
+    spend(body.sequence, AssetId(0), body.cost(fee), visitor);
+}
+
+/// Units leave the sender's balance, and the room of its session key if one signs.
+fn spend<'a>(sequence: Sequence, asset: AssetId, units: Amount, visitor: &mut impl Visitor<'a>) {
+    visitor.sum(Sum::Spent(asset), units);
+    match slot_of(sequence) {
+        0 => {}
+        slot => visitor.sum(Sum::Key(slot, asset), units),
+    }
+}
+
+/// A session key opens an offer, if one signs and the offer may rest.
+fn open<'a>(sequence: Sequence, life: Life, visitor: &mut impl Visitor<'a>) {
+    match slot_of(sequence) {
+        0 => {}
+        slot if life != Life::OneBatch => visitor.sum(Sum::Offers(slot), 1),
+        _ => {}
+    }
+}
+
+/// The pair and the place of an offer of this account.
+pub(crate) fn place_of(account: Address, named: &OfferPlace) -> (Pair, Place) {
+    let OfferPlace { sell, buy, limit, offer } = *named;
+    (Pair { sell, buy }, Place { limit, account, id: offer })
+}
+
+fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Result<Pair, Refusal> {
+    visitor.require(Requirement::Listed(sell))?;
+    visitor.require(Requirement::Listed(buy))?;
+    Ok(Pair { sell, buy })
+}
+
+fn edit<'a>(edit: PlaceEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Place(edit))?;
+    visitor.edit(edit);
+    Ok(())
+}

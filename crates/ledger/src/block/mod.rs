@@ -1,0 +1,37 @@
+//! A block, from its transactions to the changes of the state.
+//!
+//! `footprint` is the one definition of what each operation means. The flow of a block (`apply`): `filter` (which
+//! transactions count, by `checks` of each alone and `claims` of those of an account) → `orders` (what they ask for) →
+//! `trade` (the books: `clear`, or the check of an `attached` clearing, then `settle`) → the places → `effects` (the
+//! accounts) → `ethereum` (the contract phase).
+
+mod apply;
+mod attached;
+mod checks;
+mod claims;
+mod clear;
+mod effects;
+mod ethereum;
+mod exacts;
+mod fault;
+mod filter;
+mod footprint;
+mod orders;
+mod outcomes;
+mod quotas;
+mod reservations;
+mod settle;
+mod spending;
+mod stage;
+mod trade;
+
+pub use apply::{Applied, Signatures};
+pub use attached::{Attached, AttachedTrade};
+pub use fault::{AttachedViolation, Fault};
+pub use quotas::{
+    ACCUSATIONS_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Quota,
+    QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, quotas_of,
+};
+pub use reservations::{Reservations, ReserveError};
+pub use spending::spending;
+pub use stage::Stage;

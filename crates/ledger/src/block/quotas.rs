@@ -1,0 +1,126 @@
+//! Quotas bound the work that one proposer can cause for everyone: what a sub-block may hold of what is dear to check.
+//! They are part of the rules; the table of all bounds stands beside [`crate::Limits`].
+
+use payments::POST_CHECKS_MAX;
+use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
+use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
+
+use crate::places::bridge;
+
+/// Accusations of one sub-block that are processed: each costs two signature checks, and pays nothing if it is
+/// refused.
+pub const ACCUSATIONS_PER_SUB_BLOCK: u32 = 16;
+/// Stakes of one sub-block that are processed: each costs a signature check and a walk over the registry.
+pub const STAKES_PER_SUB_BLOCK: u32 = 64;
+
+/// Signature checks that the posts of one sub-block about the payment lane may cost, without members' duties.
+pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
+/// Signature checks that are reserved for members' duties in the lane, so that no flood of other posts keeps votes,
+/// views and registrations out.
+pub const LANE_DUTY_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
+
+/// Transactions of a sub-block that may be signed as typed data: each costs a recovery of some 45 µs, which no batch
+/// equation makes cheaper. A sub-block with more is invalid by its bytes alone.
+pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
+
+/// Exact orders of a sub-block: amounts are sought for them beside those of all offers.
+pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
+
+/// Stops and revocations of session keys of a sub-block: each takes up to [`crate::SLOT_OFFERS_MAX`] offers out of the
+/// book.
+pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
+
+/// What a quota counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuotaKind {
+    /// Recoveries of typed data.
+    Recoveries,
+    /// Accusations of validators and of venues.
+    Accusations,
+    /// Stakes.
+    Stakes,
+    /// Exact orders.
+    Exacts,
+    /// Stops and revocations of session keys.
+    SessionEnds,
+    /// Signature checks of members' duties in the lane.
+    LaneDutyChecks,
+    /// Signature checks of other posts about the lane.
+    LaneChecks,
+    /// Signatures of settles of venues.
+    VenueSignatures,
+}
+
+/// What a sub-block has of each quota, by [`QuotaKind`].
+const QUOTAS: [u32; 8] = [
+    TYPED_DATA_PER_SUB_BLOCK,
+    ACCUSATIONS_PER_SUB_BLOCK,
+    STAKES_PER_SUB_BLOCK,
+    EXACTS_PER_SUB_BLOCK,
+    SESSION_ENDS_PER_SUB_BLOCK,
+    LANE_DUTY_CHECKS_PER_SUB_BLOCK,
+    LANE_CHECKS_PER_SUB_BLOCK,
+    VENUE_SIGNATURES_PER_SUB_BLOCK,
+];
+
+impl QuotaKind {
+    /// What a sub-block has of it.
+    pub fn of_sub_block(self) -> u32 {
+        QUOTAS[self as usize]
+    }
+}
+
+/// The quotas that a transaction counts against, and by how much: most against none, few against two.
+pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
+    let is_typed = matches!(transaction.signed_by, SignedBy::TypedData { .. });
+    let recovery = is_typed.then_some((QuotaKind::Recoveries, 1));
+    let other = match &transaction.body.operation {
+        Operation::Accuse(_) => Some((QuotaKind::Accusations, 1)),
+        Operation::Stake(_) => Some((QuotaKind::Stakes, 1)),
+        Operation::Exact { .. } => Some((QuotaKind::Exacts, 1)),
+        Operation::Session(operation) if operation.ends_offers() => Some((QuotaKind::SessionEnds, 1)),
+        Operation::Lane(bytes) if is_lane_duty(bytes) => Some((QuotaKind::LaneDutyChecks, bridge::cost(bytes))),
+        Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),
+        Operation::Venue(operation) => match &**operation {
+            VenueOperation::Settle(settle) => Some((QuotaKind::VenueSignatures, settle.signatures() as u32)),
+            VenueOperation::Accuse(_) | VenueOperation::Claim(_) => Some((QuotaKind::Accusations, 1)),
+            _ => None,
+        },
+        _ => None,
+    };
+    recovery.into_iter().chain(other)
+}
+
+/// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,
+/// because they would be refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Quota {
+    left: [u32; QUOTAS.len()],
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { left: QUOTAS }
+    }
+}
+
+impl Quota {
+    /// Counts the next transaction of the sub-block; false, and nothing is counted, if a quota has too little left.
+    pub fn admits(&mut self, transaction: &Transaction) -> bool {
+        let has_room = quotas_of(transaction).all(|(kind, cost)| self.left[kind as usize] >= cost);
+        if has_room {
+            quotas_of(transaction).for_each(|(kind, cost)| self.left[kind as usize] -= cost);
+        }
+        has_room
+    }
+}
+
+/// Indices of a block's native transactions that are beyond the quotas of their sub-blocks, ascending.
+pub(crate) fn beyond_quota(block: &Superblock) -> Vec<u32> {
+    let of_sub_block = |sub: &SubBlock| {
+        let mut quota = Quota::default();
+        sub.native.iter().map(|transaction| !quota.admits(transaction)).collect::<Vec<bool>>()
+    };
+    let beyond = block.sub_blocks.iter().flat_map(of_sub_block);
+    (0..).zip(beyond).filter(|(_, is_beyond)| *is_beyond).map(|(index, _)| index).collect()
+}

@@ -1,0 +1,258 @@
+//! The hot state, and what it says of itself.
+
+use std::sync::Arc;
+
+use clearing::{Minima, Params};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, SessionSlot};
+use proofs::{Asset, Member, Pair, Refusal, Schedule, Validators, asset_digest};
+
+use super::audit::{Audit, audit};
+use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
+use crate::places::accounts::Accounts;
+use crate::places::bridge::LaneBridge;
+use crate::places::contracts::Contracts;
+use crate::places::offers::OrderBook;
+use crate::places::pools::Pools;
+use crate::places::unsound::AuditError;
+use crate::places::venues::Venues;
+use crate::places::{Audited, Places, Rules};
+use crate::sessions::{SessionRules, SlotOffers};
+use crate::terms::{Genesis, GenesisError, Limits};
+
+/// The hot state of the exchange after a block.
+///
+/// A clone shares its memory with the original until either is changed: checkpoints are written from a clone.
+#[derive(Clone)]
+pub struct Ledger {
+    pub(crate) chain: u64,
+    pub(crate) fee: Amount,
+    pub(crate) epsilon: Fraction,
+    pub(crate) mu: Fraction,
+    pub(crate) limits: Limits,
+    pub(crate) height: Height,
+    pub(crate) last_block: Digest,
+    pub(crate) time_ms: u64,
+    pub(crate) assets: Vec<Asset>,
+    /// Where the units of the assets are.
+    pub(crate) places: Places,
+    /// The offers of session keys; derived.
+    pub(crate) slots: SlotOffers,
+    /// Executes contracts; not part of the state.
+    pub(crate) engine: EvmEngine,
+    /// What Ethereum saw at the last heights; not part of the state.
+    pub(crate) history: History,
+    /// Whether the book holds its maximum of resting offers and accepts no more.
+    pub(crate) is_book_full: bool,
+    /// Whether blocks may edit accounts; set by the genesis, not part of a checkpoint.
+    pub(crate) is_developers: bool,
+}
+
+impl Ledger {
+    /// The state at height 0.
+    ///
+    /// # Errors
+    /// [`GenesisError`] names the error of the genesis.
+    pub fn new(genesis: &Genesis) -> Result<Ledger, GenesisError> {
+        let assets = genesis.issued_assets()?;
+        let (limits, last_block) = (genesis.limits, genesis.digest());
+        let mut places = Places::found(genesis, last_block);
+        if limits.has_contracts() {
+            found_weth9(&mut places.accounts, &mut places.contracts);
+            if genesis.is_developers {
+                found_deployer(&mut places.accounts, &mut places.contracts);
+            }
+        }
+        Ok(Ledger {
+            chain: genesis.chain,
+            fee: genesis.fee,
+            epsilon: genesis.epsilon,
+            mu: genesis.mu,
+            limits,
+            height: 0,
+            last_block,
+            time_ms: 0,
+            assets,
+            places,
+            slots: SlotOffers::default(),
+            engine: EvmEngine::default(),
+            history: History::default(),
+            is_book_full: false,
+            is_developers: genesis.is_developers,
+        })
+    }
+
+    /// Adds the settings that only the genesis has to a state that was restored from a checkpoint.
+    pub fn under(self, genesis: &Genesis) -> Ledger {
+        Ledger { is_developers: genesis.is_developers, ..self }
+    }
+
+    /// Whether this is a developers' chain, whose blocks may edit accounts.
+    pub fn is_developers(&self) -> bool {
+        self.is_developers
+    }
+
+    /// Height of the last block applied; 0 at genesis.
+    pub fn height(&self) -> Height {
+        self.height
+    }
+
+    /// Digest of the last block applied; of the genesis at height 0.
+    pub fn last_block(&self) -> Digest {
+        self.last_block
+    }
+
+    /// Time of the last block applied, milliseconds since 1970; 0 at genesis.
+    pub fn time_ms(&self) -> u64 {
+        self.time_ms
+    }
+
+    /// The chain's number.
+    pub fn chain(&self) -> u64 {
+        self.chain
+    }
+
+    /// The identity of the network, which typed data names: it covers the genesis and the founders, and the restart
+    /// if the network has restarted.
+    pub fn network(&self) -> Digest {
+        self.places.validators.registered.terms.network
+    }
+
+    /// Units of asset 0 that a transaction costs.
+    pub fn fee(&self) -> Amount {
+        self.fee
+    }
+
+    /// The commission ε.
+    pub fn epsilon(&self) -> Fraction {
+        self.epsilon
+    }
+
+    /// The band μ.
+    pub fn mu(&self) -> Fraction {
+        self.mu
+    }
+
+    /// The limits of the chain.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The assets, by number.
+    pub fn assets(&self) -> &[Asset] {
+        &self.assets
+    }
+
+    /// The accounts.
+    pub fn accounts(&self) -> &Accounts {
+        &self.places.accounts
+    }
+
+    /// The resting offers.
+    pub fn book(&self) -> &OrderBook {
+        &self.places.book
+    }
+
+    /// Open offers of the session key in an account's slot.
+    pub fn open_in_slot(&self, account: Address, slot: SessionSlot) -> u32 {
+        self.slots.open((account, slot))
+    }
+
+    /// The staked validators, and the pool of rewards.
+    pub fn validators(&self) -> &Validators {
+        &self.places.validators.registered
+    }
+
+    /// Storage and code of contracts, and what they see of the chain.
+    pub fn contracts(&self) -> &Contracts {
+        &self.places.contracts
+    }
+
+    /// The payment lane; `None` on a chain without one.
+    pub fn lane(&self) -> Option<&LaneBridge> {
+        self.places.lane.as_deref()
+    }
+
+    /// The venues of continuous markets; `None` on a chain without them.
+    pub fn venues(&self) -> Option<&Venues> {
+        self.places.venues.as_deref()
+    }
+
+    /// The venues as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_venues(&self) -> Option<Arc<Venues>> {
+        self.places.venues.clone()
+    }
+
+    /// The pools; `None` on a chain without them.
+    pub fn pools(&self) -> Option<&Pools> {
+        self.places.pools.as_deref()
+    }
+
+    /// The pools as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_pools(&self) -> Option<Arc<Pools>> {
+        self.places.pools.clone()
+    }
+
+    /// When committees change.
+    pub fn schedule(&self) -> Schedule {
+        self.places.validators.registered.terms.schedule
+    }
+
+    /// The committee of an epoch, by index in consensus; none if it is not drawn yet, or no longer needed.
+    pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
+        self.places.validators.registered.committee(epoch)
+    }
+
+    /// What operations on places are checked by in the next block.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules { chain: self.chain, height: self.height.saturating_add(1), limits: self.limits }
+    }
+
+    /// What session keys are checked by in the next block.
+    pub(crate) fn session_rules(&self) -> SessionRules<'_> {
+        SessionRules { height: self.height, slots: &self.slots }
+    }
+
+    /// The parameters of this chain's clearings.
+    pub fn clearing_params(&self) -> Params {
+        Params { epsilon: self.epsilon, mu: self.mu, ..Params::default() }
+    }
+
+    /// The least units of each asset.
+    pub(crate) fn least_units(&self) -> Vec<Amount> {
+        self.assets.iter().map(|asset| asset.least_units).collect()
+    }
+
+    /// The least sizes of a pair's offers; both assets are listed.
+    pub(crate) fn minima(&self, pair: Pair) -> Minima {
+        let least = |asset: AssetId| self.assets[asset.0 as usize].least_units;
+        Minima { sell: least(pair.sell), buy: least(pair.buy) }
+    }
+
+    /// The digests of all assets.
+    pub(crate) fn asset_digests(&self) -> Vec<(u32, [u8; 32])> {
+        (0..).zip(&self.assets).map(|(number, asset)| (number, asset_digest(asset))).collect()
+    }
+
+    /// Wei of one unit of asset 0.
+    pub fn wei_per_unit(&self) -> u64 {
+        10u64.pow(18 - u32::from(self.assets[0].decimals))
+    }
+
+    /// Whether an accusation with this evidence would be accepted in the next block.
+    ///
+    /// # Errors
+    /// [`Refusal`] gives the reason why not: nothing is proved, or no account is left to convict.
+    pub fn convicts(&self, evidence: &Evidence) -> Result<(), Refusal> {
+        self.places.validators.convicted(evidence, self.height + 1).map(|_| ())
+    }
+
+    /// Sums what every place of custody holds, and compares the sums with what is issued; one entry per asset.
+    ///
+    /// # Errors
+    /// [`AuditError`] names the asset, pair or place.
+    pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
+        let (assets, accounts) = (self.assets.as_slice(), &self.places.accounts);
+        let audited = Audited { assets, accounts, height: self.height, wei_per_unit: self.wei_per_unit() };
+        audit(&self.places, &self.slots, &audited)
+    }
+}

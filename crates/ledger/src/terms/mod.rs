@@ -1,0 +1,19 @@
+//! What a chain is founded on: its genesis, the terms of its places of custody, its limits, how its blocks get their
+//! time, and the terms of a restart. All of it is fixed before the first block, and depends on nothing above it.
+
+mod genesis;
+mod lane;
+mod limits;
+mod pools;
+mod restart;
+mod time;
+mod venues;
+
+pub(crate) use genesis::STAKED;
+pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, RULES, usual_fee};
+pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
+pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes};
+pub use pools::PoolTerms;
+pub use restart::{Restart, RestartError, RestartedLane};
+pub use time::{BlockClock, TIME_MAX_MS};
+pub use venues::VenueTerms;

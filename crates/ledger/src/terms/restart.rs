@@ -1,0 +1,107 @@
+//! Restarts a network under a new identity, from a state that its validators agree on outside the protocol.
+//!
+//! A validator cannot take back what it has signed, and its vote log is never edited. So a network that must go back
+//! to an earlier state, or discard the blocks of a faulty binary, restarts under another identity: the digest of the
+//! first identity, the number of the restart, and the snapshot that it begins with. Everything that validators sign
+//! names the identity, so earlier statements mean nothing in the restarted network and contradict nothing in it.
+//!
+//! A committee that is gone for good decides nothing, and draws no other one. So a restart may name the accounts that
+//! take its seats; the list is part of the identity. Who has a seat counts as present for the next draw, and nobody
+//! else does: absent stakes that counted would take f seats at once.
+//!
+//! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
+//! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
+//! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
+
+use payments::{CarryRefusal, LaneRefusal};
+use primitives::{Address, Digest, PublicKey};
+
+const IDENTITY_CONTEXT: &str = "walras 2026 restart of a network v1";
+const COMMITTEE_CONTEXT: &str = "walras 2026 restart of a network with a committee v1";
+const LANE_CONTEXT: &str = "walras 2026 restart of a network with a lane v1";
+
+/// Which restart of a network this is, and the snapshot it begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// How often the network has restarted, including this time; counted from 1.
+    pub number: u32,
+    /// The digest of the state ([`crate::Snapshot::digest`]) that the previous network ended with.
+    pub snapshot: Digest,
+    /// The accounts that take the seats of the first committee, in this order; empty if the drawn committees stay.
+    pub committee: Vec<Address>,
+    /// What its payment lane begins with, if it has one.
+    pub lane: Option<RestartedLane>,
+}
+
+/// The beginning of the payment lane of a restarted network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartedLane {
+    /// The digest of the list ([`payments::LaneCarryOver::digest`]).
+    pub list: Digest,
+    /// The keys of each member's shards in the first epoch, by the member's index.
+    pub members: Vec<Vec<PublicKey>>,
+}
+
+/// Why a network cannot restart with a state.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RestartError {
+    /// The number is 0; restarts are counted from 1.
+    #[error("the number of a restart is 1 or more: set it to 1 for the first restart")]
+    Number,
+    /// The state is not the one that was agreed on.
+    #[error("the state has snapshot digest {found}, but the restart begins with {agreed}: use the agreed snapshot")]
+    OtherSnapshot {
+        /// The state's digest.
+        found: Digest,
+        /// The digest agreed on.
+        agreed: Digest,
+    },
+    /// An account cannot take a seat.
+    #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
+    Seat(Address, &'static str),
+    /// More accounts are named than a committee has seats.
+    #[error("{0} accounts are named for the committee, and this network's has {1} seats: name fewer")]
+    Seats(usize, u32),
+    /// The state has a payment lane and no list was agreed on, or the other way around.
+    #[error("the state has a payment lane exactly if a list is carried over: name the lane's logs")]
+    Lane,
+    /// The list is not the one that was agreed on.
+    #[error("the list of the lane has digest {found}, but the restart begins with {agreed}: use the agreed evidence")]
+    OtherList {
+        /// The list's digest.
+        found: Digest,
+        /// The digest agreed on.
+        agreed: Digest,
+    },
+    /// The keys of the first committee do not fit the lane.
+    #[error("the keys of the lane's first committee do not fit: {0}")]
+    Committee(&'static str),
+    /// An operator's part is of another network.
+    #[error("an operator's part does not fit: {0}")]
+    Part(LaneRefusal),
+    /// No list is safe.
+    #[error(transparent)]
+    Carry(#[from] CarryRefusal),
+}
+
+impl Restart {
+    /// The identity of the restarted network; `first` is the identity of the network when it was founded.
+    pub fn identity(&self, first: &Digest) -> Digest {
+        let base = self.base(first);
+        let with = |lane: &RestartedLane| borsh::to_vec(&(base, lane.list, &lane.members));
+        let bytes = self.lane.as_ref().map(|lane| with(lane).expect("writing to memory cannot fail"));
+        bytes.map_or(base, |bytes| Digest::of(LANE_CONTEXT, &bytes))
+    }
+
+    /// The identity without what the lane begins with. Registrars sign the keys of the first committee for it, since
+    /// the identity itself follows from these keys.
+    pub fn base(&self, first: &Digest) -> Digest {
+        let bytes = borsh::to_vec(&(first, self.number, self.snapshot)).expect("writing to memory cannot fail");
+        let base = Digest::of(IDENTITY_CONTEXT, &bytes);
+        if self.committee.is_empty() {
+            return base;
+        }
+        let bytes = borsh::to_vec(&(base, &self.committee)).expect("writing to memory cannot fail");
+        Digest::of(COMMITTEE_CONTEXT, &bytes)
+    }
+}

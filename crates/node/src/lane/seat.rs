@@ -1,0 +1,133 @@
+//! A validator's membership in the payment lane, and the errors when it cannot take part.
+
+use std::net::SocketAddr;
+
+use lane::{LogError, ShardError};
+use ledger::LaneBridge;
+use payments::HomeEpoch;
+use primitives::{PublicKey, SecretKey};
+use sockets::Acquaintances;
+
+use super::keys::LaneKeySafe;
+
+/// A shard of home epoch h listens on the port of its address plus h modulo this.
+pub const HOME_PORTS: u16 = api::HOME_PORTS;
+const _: () = assert!(HOME_PORTS as u64 == payments::HOME_PORTS, "a shard listens where clients look for it");
+
+/// A validator's seat in the lane's committee, as its operator has set it up.
+#[derive(Clone)]
+pub struct LaneSeat {
+    /// Its index in the committee.
+    pub index: u8,
+    /// The keys of its shards, or what registers them.
+    pub keys: LaneKeys,
+    /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
+    pub addresses: Vec<Vec<SocketAddr>>,
+    /// Whether they all speak TLS.
+    pub tls: bool,
+    /// Whom its operator knows.
+    pub known: Acquaintances,
+    /// The key of the account that posts votes and views.
+    pub account: SecretKey,
+    /// How the node encrypts the keys that it creates; `None` if it does not.
+    pub safe: Option<LaneKeySafe>,
+}
+
+/// Where the keys of a member's shards come from.
+#[derive(Clone)]
+pub enum LaneKeys {
+    /// These keys serve in every epoch: the genesis has no registrars.
+    Fixed(Vec<SecretKey>),
+    /// The node creates fresh keys for each epoch, and this key of the genesis registers them.
+    Registrar(Box<SecretKey>),
+}
+
+impl LaneSeat {
+    /// Number of its shards.
+    pub fn shards(&self) -> u16 {
+        self.addresses.get(usize::from(self.index)).map_or(0, |shards| shards.len() as u16)
+    }
+}
+
+/// Why a validator cannot take part in the lane.
+#[derive(Debug, thiserror::Error)]
+pub enum LaneStartError {
+    /// The chain has no lane.
+    #[error("the genesis has no `lane` section: this chain has no payment lane")]
+    NoLane,
+    /// The lane is running already.
+    #[error("this node takes part in the lane already: start it only once")]
+    Running,
+    /// The genesis does not name a key.
+    #[error(
+        "lane.members[{member}] in the genesis does not name the keys {keys:?}: use the keys of this member's shards"
+    )]
+    Keys {
+        /// The index.
+        member: u8,
+        /// The keys given.
+        keys: Vec<PublicKey>,
+    },
+    /// The genesis does not name the registrar, or names registrars where shard keys are given.
+    #[error("lane.registrars[{0}] in the genesis does not match the key given: use this member's lane-key.json")]
+    Registrar(u8),
+    /// The number of addresses does not match the committee.
+    #[error(
+        "`[lane] addresses` needs one address for each shard of each member, whose port and the 7 above it are valid"
+    )]
+    Addresses,
+    /// A setting does not list networks.
+    #[error("[lane] {key}: {text:?} is neither an address nor a network such as 10.0.0.0/8")]
+    Network {
+        /// The setting.
+        key: &'static str,
+        /// What it says.
+        text: String,
+    },
+    /// The network restarts without this home.
+    #[error(
+        "the lane of this home is closed for restart {0} of the network: run the home that `walras restart` made instead"
+    )]
+    Closed(u32),
+    /// A directory or a log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A directory cannot be used.
+    #[error("{0}: {1}")]
+    Directory(String, std::io::Error),
+    /// A thread could not be started.
+    #[error("{0}")]
+    Thread(String),
+    /// A shard cannot start.
+    #[error(transparent)]
+    Shard(#[from] ShardError),
+}
+
+/// The address at which a shard of a home epoch listens.
+pub fn home_address(of: SocketAddr, home: HomeEpoch) -> SocketAddr {
+    SocketAddr::new(of.ip(), of.port() + (home % u64::from(HOME_PORTS)) as u16)
+}
+
+/// Checks a membership against the terms of the chain.
+pub(crate) fn check(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStartError> {
+    let (terms, at) = (lane.terms(), usize::from(member.index));
+    match &member.keys {
+        LaneKeys::Registrar(key) => {
+            if terms.registrars.get(at) != Some(&key.public()) {
+                return Err(LaneStartError::Registrar(member.index));
+            }
+        }
+        LaneKeys::Fixed(keys) => {
+            let keys: Vec<PublicKey> = keys.iter().map(SecretKey::public).collect();
+            if !terms.registrars.is_empty() {
+                return Err(LaneStartError::Registrar(member.index));
+            }
+            if terms.members.get(at) != Some(&keys) {
+                return Err(LaneStartError::Keys { member: member.index, keys });
+            }
+        }
+    }
+    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
+    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
+    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
+}

@@ -1,0 +1,269 @@
+//! The tables of `walras export` about orders: what they ask for, with their lives and names, what became of them, and
+//! which offers rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use ledger::{BlockReceipts, ExactOutcome, FillReason, Ledger, NO_END, Outcome, Traded};
+use primitives::{Amount, AssetId, Body, ClientId, Life, Operation, Sequence, Superblock, TransactionId};
+
+use super::cells::{AssetCells, TIME};
+use crate::files::parquet_files::{Cell, Table};
+
+pub const ORDERS: [&str; 20] = [
+    "required int64 height",
+    TIME,
+    "required binary transaction (STRING)",
+    "required binary account (STRING)",
+    "required int64 offer (INTEGER(64,false))",
+    "optional int64 replaces (INTEGER(64,false))",
+    "required binary sell (STRING)",
+    "required binary buy (STRING)",
+    "required int64 amount",
+    "required binary min_price (STRING)",
+    "required binary life (STRING)",
+    "optional int64 until (INTEGER(64,false))",
+    "optional binary client (STRING)",
+    "required binary outcome (STRING)",
+    "required int64 sold",
+    "required int64 bought",
+    "required int64 left",
+    "required int64 returned",
+    "required int64 sell_decimals",
+    "required int64 buy_decimals",
+];
+pub const EXACTS: [&str; 17] = [
+    "required int64 height",
+    TIME,
+    "required binary transaction (STRING)",
+    "required binary account (STRING)",
+    "required int64 order (INTEGER(64,false))",
+    "required binary sell (STRING)",
+    "required binary buy (STRING)",
+    "required binary side (STRING)",
+    "required int64 units",
+    "required int64 bound",
+    "optional binary client (STRING)",
+    "required binary outcome (STRING)",
+    "required int64 sold",
+    "required int64 bought",
+    "required int64 returned",
+    "required int64 sell_decimals",
+    "required int64 buy_decimals",
+];
+pub const ENDED: [&str; 10] = [
+    "required int64 height",
+    TIME,
+    "required binary sell (STRING)",
+    "required binary buy (STRING)",
+    "required binary account (STRING)",
+    "required int64 offer (INTEGER(64,false))",
+    "required binary min_price (STRING)",
+    "required int64 returned",
+    "required binary why (STRING)",
+    "required int64 sell_decimals",
+];
+const OFFERS: [&str; 9] = [
+    "required int64 height",
+    "required binary sell (STRING)",
+    "required binary buy (STRING)",
+    "required binary account (STRING)",
+    "required int64 offer (INTEGER(64,false))",
+    "required int64 amount",
+    "required binary min_price (STRING)",
+    "optional int64 until (INTEGER(64,false))",
+    "required int64 sell_decimals",
+];
+
+/// The tables of a day about orders.
+pub struct OrderTables {
+    orders: Table,
+    exacts: Table,
+    ended: Table,
+}
+
+impl OrderTables {
+    /// Begins the files; `file` has the path of a table's.
+    pub fn create(file: impl Fn(&str) -> std::path::PathBuf) -> anyhow::Result<OrderTables> {
+        Ok(OrderTables {
+            orders: Table::create(&file("orders"), &ORDERS)?,
+            exacts: Table::create(&file("exacts"), &EXACTS)?,
+            ended: Table::create(&file("ended"), &ENDED)?,
+        })
+    }
+
+    /// The tables with their names.
+    pub fn named(self) -> [(&'static str, Table); 3] {
+        [("orders", self.orders), ("exacts", self.exacts), ("ended", self.ended)]
+    }
+
+    /// The orders of a block, each with the outcome that counts of its id, and the offers that left the book in it.
+    pub fn write(&mut self, block: &Superblock, receipts: &BlockReceipts, assets: &AssetCells) -> anyhow::Result<()> {
+        let counted: BTreeMap<TransactionId, Outcome> =
+            ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
+        let mut seen = BTreeSet::new();
+        let bodies = block.sub_blocks.iter().flat_map(|sub| &sub.native).map(|transaction| &transaction.body);
+        for (body, (id, _)) in bodies.zip(&receipts.outcomes) {
+            let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
+            let row = Row { block, body, id, outcome, assets };
+            match &body.operation {
+                &Operation::CreateOffer { sell, buy, amount, ref limit, life, client } => {
+                    let limit = limit.to_string();
+                    self.orders.push(row.order(Asks { sell, buy, amount, limit, life, client, replaces: None }))?;
+                }
+                Operation::Replace(replace) => {
+                    let (sell, buy, replaces) = (replace.old.sell, replace.old.buy, Some(replace.old.offer));
+                    let (amount, limit) = (replace.amount, replace.limit.to_string());
+                    let (life, client) = (replace.life, replace.client);
+                    self.orders.push(row.order(Asks { sell, buy, amount, limit, life, client, replaces }))?;
+                }
+                Operation::Exact { .. } => self.exacts.push(row.exact())?,
+                _ => {}
+            }
+        }
+        for ended in &receipts.batch.ended {
+            self.ended.push([
+                block.height.into(),
+                block.time_ms.into(),
+                assets.symbol(ended.pair.sell),
+                assets.symbol(ended.pair.buy),
+                Cell::Text(ended.place.account.to_string()),
+                ended.place.id.into(),
+                Cell::Text(ended.place.limit.to_string()),
+                ended.returned.into(),
+                Cell::Text(ended.why.name().into()),
+                assets.decimals(ended.pair.sell),
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+/// What an order to place an offer asks for.
+struct Asks {
+    sell: AssetId,
+    buy: AssetId,
+    amount: Amount,
+    limit: String,
+    life: Life,
+    client: ClientId,
+    replaces: Option<Sequence>,
+}
+
+/// A transaction of a block with its outcome.
+struct Row<'a> {
+    block: &'a Superblock,
+    body: &'a Body,
+    id: &'a TransactionId,
+    outcome: &'a Outcome,
+    assets: &'a AssetCells,
+}
+
+impl Row<'_> {
+    fn begin(&self) -> [Cell; 5] {
+        [
+            self.block.height.into(),
+            self.block.time_ms.into(),
+            Cell::Text(self.id.to_string()),
+            Cell::Text(self.body.account.to_string()),
+            self.body.sequence.into(),
+        ]
+    }
+
+    fn order(&self, asks: Asks) -> [Cell; 20] {
+        let (outcome, met) = match self.outcome {
+            Outcome::Offered(met) => ("placed", *met),
+            Outcome::Replaced(replaced) => ("replaced", replaced.met),
+            other => (other.refusal().map_or("superseded", |refusal| refusal.code()), NOTHING),
+        };
+        let [height, time, transaction, account, number] = self.begin();
+        let until = if let Life::Until(until) = asks.life { Some(until) } else { None };
+        let life = match asks.life {
+            Life::Rests => "rests",
+            Life::Until(_) => "until",
+            Life::OneBatch => "one batch",
+        };
+        [
+            height,
+            time,
+            transaction,
+            account,
+            number,
+            Cell::MaybeCount(asks.replaces),
+            self.assets.symbol(asks.sell),
+            self.assets.symbol(asks.buy),
+            asks.amount.into(),
+            Cell::Text(asks.limit),
+            Cell::Text(life.into()),
+            Cell::MaybeCount(until),
+            named(asks.client),
+            Cell::Text(outcome.into()),
+            met.sold.into(),
+            met.bought.into(),
+            met.left.into(),
+            met.returned.into(),
+            self.assets.decimals(asks.sell),
+            self.assets.decimals(asks.buy),
+        ]
+    }
+
+    fn exact(&self) -> [Cell; 17] {
+        let Operation::Exact { sell, buy, side, units, bound, client } = self.body.operation else {
+            unreachable!("only exact orders are asked for");
+        };
+        let (outcome, (sold, bought, returned)) = match self.outcome {
+            Outcome::Exact(ExactOutcome { sold, bought, returned, why }) => (why.name(), (*sold, *bought, *returned)),
+            other => (other.refusal().map_or("superseded", |refusal| refusal.code()), (0, 0, 0)),
+        };
+        let [height, time, transaction, account, number] = self.begin();
+        [
+            height,
+            time,
+            transaction,
+            account,
+            number,
+            self.assets.symbol(sell),
+            self.assets.symbol(buy),
+            Cell::Text(side.name().into()),
+            units.into(),
+            bound.into(),
+            named(client),
+            Cell::Text(outcome.into()),
+            sold.into(),
+            bought.into(),
+            returned.into(),
+            self.assets.decimals(sell),
+            self.assets.decimals(buy),
+        ]
+    }
+}
+
+/// What a refused order moved.
+const NOTHING: Traded = Traded { sold: 0, bought: 0, left: 0, returned: 0, why: FillReason::NotTaken };
+
+fn named(client: ClientId) -> Cell {
+    Cell::Maybe((client != ClientId::NONE).then(|| client.to_string()))
+}
+
+/// Writes the offers that rest; returns the number of rows.
+pub fn write_offers(ledger: &Ledger, assets: &AssetCells, path: &Path) -> anyhow::Result<u64> {
+    let mut table = Table::create(path, &OFFERS)?;
+    for (pair, offers) in ledger.book().iter() {
+        for offer in offers.iter() {
+            table.push([
+                ledger.height().into(),
+                assets.symbol(pair.sell),
+                assets.symbol(pair.buy),
+                Cell::Text(offer.place.account.to_string()),
+                offer.place.id.into(),
+                offer.amount.into(),
+                Cell::Text(offer.place.limit.to_string()),
+                Cell::MaybeCount((offer.until != NO_END).then_some(offer.until)),
+                assets.decimals(pair.sell),
+            ])?;
+        }
+    }
+    let rows = table.count;
+    table.finish()?;
+    Ok(rows)
+}

@@ -1,0 +1,714 @@
+"""Operations of transactions, from the table of operations: written by `make operations`, not by hand.
+
+Assets are numbers, amounts units, and limits decimals in units. Keys, signatures and bytes are hexadecimal after ``0x``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar
+
+from walras.client.encoding import NO_CLIENT, RESTS, Field, Operation, Structure
+
+__all__ = [
+    "AuthorizeSession",
+    "Burn",
+    "Cancel",
+    "CreateAccount",
+    "CreateOffer",
+    "Exact",
+    "Issue",
+    "Lane",
+    "Leave",
+    "MandateLimit",
+    "MarketLimits",
+    "OfferPlace",
+    "OpenPool",
+    "Pay",
+    "Provide",
+    "Replace",
+    "RevokeSession",
+    "SessionAlive",
+    "SessionLimit",
+    "Stake",
+    "Unstake",
+    "VenueAuthorize",
+    "VenueBond",
+    "VenueChangeOperator",
+    "VenueCollect",
+    "VenueDeposit",
+    "VenueFence",
+    "VenueList",
+    "VenueOpen",
+    "VenueRaiseFloor",
+    "VenueRevoke",
+    "VenueUnbond",
+    "Withdraw",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferPlace(Structure):
+    """Where an offer of the sender rests."""
+    sell: int
+    """Symbol sold."""
+    buy: int
+    """Symbol bought."""
+    limit: Decimal
+    """Its limit."""
+    offer: int
+    """Its id."""
+    NAME: ClassVar[str] = "Offer"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("sell", "sell", "uint32", "u32"),
+        Field("buy", "buy", "uint32", "u32"),
+        Field("limit", "limit", "string", "price"),
+        Field("offer", "offer", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimit(Structure):
+    """The most units of an asset that a session key may use."""
+    asset: int
+    """Symbol."""
+    units: int
+    """Units."""
+    NAME: ClassVar[str] = "SessionCap"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MarketLimits(Structure):
+    """A market that a key may trade in, and at which prices."""
+    market: int
+    """The market."""
+    lowest: int
+    """The lowest price in ticks."""
+    highest: int
+    """The highest price in ticks."""
+    NAME: ClassVar[str] = "VenueMarket"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("market", "market", "uint32", "u32"),
+        Field("lowest", "lowest", "uint32", "u32"),
+        Field("highest", "highest", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MandateLimit(Structure):
+    """The most that a key may lose of an asset."""
+    asset: int
+    """Symbol."""
+    units: int
+    """Units."""
+    NAME: ClassVar[str] = "VenueCap"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAccount(Operation):
+    """Registers an account, or rotates the account's own key."""
+    registered: str
+    """The account."""
+    key: str
+    """The key that controls it from the next block on."""
+    NAME: ClassVar[str] = "CreateAccount"
+    CODE: ClassVar[bytes] = bytes([0])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("registered", "registered", "address", "address"),
+        Field("key", "key", "bytes32", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CreateOffer(Operation):
+    """Offers an asset for another."""
+    sell: int
+    """Symbol sold."""
+    buy: int
+    """Symbol bought."""
+    amount: int
+    """Maximum units to sell."""
+    limit: Decimal
+    """Minimum units bought per unit sold."""
+    life: str = RESTS
+    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it
+    is in, or ``one batch``."""
+    client: str = NO_CLIENT
+    """What its client calls it: 16 bytes in hexadecimal. No state has it."""
+    NAME: ClassVar[str] = "CreateOffer"
+    CODE: ClassVar[bytes] = bytes([1])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("sell", "sell", "uint32", "u32"),
+        Field("buy", "buy", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+        Field("limit", "limit", "string", "price"),
+        Field("life", "life", "string", "life"),
+        Field("client", "client", "bytes16", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel(Operation):
+    """Cancels offers."""
+    offers: tuple[OfferPlace, ...]
+    """Where they rest, 1 to 32 different places. What does not rest is skipped; one must."""
+    NAME: ClassVar[str] = "Cancel"
+    CODE: ClassVar[bytes] = bytes([2])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("offers", "offers", "Offer[]", "list", (OfferPlace,)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pay(Operation):
+    """Moves units to another account."""
+    to: str
+    """Receiving account."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    NAME: ClassVar[str] = "Pay"
+    CODE: ClassVar[bytes] = bytes([3])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("to", "to", "address", "address"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Issue(Operation):
+    """Creates units, for their issuer."""
+    to: str
+    """Receiving account."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    NAME: ClassVar[str] = "Issue"
+    CODE: ClassVar[bytes] = bytes([4])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("to", "to", "address", "address"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Burn(Operation):
+    """Destroys units, for their issuer."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    NAME: ClassVar[str] = "Burn"
+    CODE: ClassVar[bytes] = bytes([5])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stake(Operation):
+    """Registers a validator, adds to its stake, or changes its key or address."""
+    units: int
+    """Units of the first asset to add."""
+    key: str
+    """The validator's key."""
+    host: str
+    """Host and port."""
+    possession: str
+    """The validator key's proof of possession."""
+    NAME: ClassVar[str] = "Stake"
+    CODE: ClassVar[bytes] = bytes([6])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("units", "units", "uint64", "u64"),
+        Field("key", "key", "bytes32", "raw"),
+        Field("host", "host", "string", "text"),
+        Field("possession", "possession", "bytes", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unstake(Operation):
+    """Withdraws units from the account's own stake."""
+    units: int
+    """Units of the first asset."""
+    NAME: ClassVar[str] = "Unstake"
+    CODE: ClassVar[bytes] = bytes([7])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw(Operation):
+    """Moves units into the payment lane."""
+    to: str
+    """The key that may spend them there."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    NAME: ClassVar[str] = "Withdraw"
+    CODE: ClassVar[bytes] = bytes([9])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("to", "to", "bytes32", "raw"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Lane(Operation):
+    """Posts something about the payment lane."""
+    post: str
+    """The bytes posted, in hexadecimal; at most 131,072."""
+    NAME: ClassVar[str] = "Lane"
+    CODE: ClassVar[bytes] = bytes([10])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("post", "post", "bytes", "bytes"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Operation):
+    """Cancels an offer and places another one of the same pair."""
+    sell: int
+    """Symbol sold."""
+    buy: int
+    """Symbol bought."""
+    old_limit: Decimal
+    """Limit of the old offer."""
+    offer: int
+    """Id of the old offer."""
+    remains: int
+    """Units that the sender believes rest of it; no more do. The new offer is smaller by what was sold
+    meanwhile."""
+    amount: int
+    """Units that the new offer sells if ``remains`` rest."""
+    limit: Decimal
+    """Limit of the new offer."""
+    life: str = RESTS
+    """How long it rests: ``rests`` until it is sold or cancelled, ``until`` and the last height whose batch it
+    is in, or ``one batch``."""
+    client: str = NO_CLIENT
+    """What its client calls it: 16 bytes in hexadecimal. No state has it."""
+    NAME: ClassVar[str] = "Replace"
+    CODE: ClassVar[bytes] = bytes([12])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("sell", "sell", "uint32", "u32"),
+        Field("buy", "buy", "uint32", "u32"),
+        Field("old_limit", "oldLimit", "string", "price"),
+        Field("offer", "offer", "uint64", "u64"),
+        Field("remains", "remains", "uint64", "u64"),
+        Field("amount", "amount", "uint64", "u64"),
+        Field("limit", "limit", "string", "price"),
+        Field("life", "life", "string", "life"),
+        Field("client", "client", "bytes16", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPool(Operation):
+    """Opens a constant-product pool."""
+    a: int
+    """Symbol of the asset with the lower number."""
+    b: int
+    """Symbol of the other asset."""
+    fee_class: int
+    """Fee class."""
+    x: int
+    """Units of ``a``."""
+    y: int
+    """Units of ``b``."""
+    NAME: ClassVar[str] = "OpenPool"
+    CODE: ClassVar[bytes] = bytes([13, 0])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("a", "a", "uint32", "u32"),
+        Field("b", "b", "uint32", "u32"),
+        Field("fee_class", "class", "uint8", "u8"),
+        Field("x", "x", "uint64", "u64"),
+        Field("y", "y", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Provide(Operation):
+    """Buys shares of a pool."""
+    a: int
+    """Symbol of the asset with the lower number."""
+    b: int
+    """Symbol of the other asset."""
+    fee_class: int
+    """Fee class."""
+    shares: int
+    """Shares to buy."""
+    most_a: int
+    """The most units of ``a`` to pay; what is not needed returns."""
+    most_b: int
+    """The most units of ``b``."""
+    NAME: ClassVar[str] = "Provide"
+    CODE: ClassVar[bytes] = bytes([13, 1])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("a", "a", "uint32", "u32"),
+        Field("b", "b", "uint32", "u32"),
+        Field("fee_class", "class", "uint8", "u8"),
+        Field("shares", "shares", "uint64", "u64"),
+        Field("most_a", "mostA", "uint64", "u64"),
+        Field("most_b", "mostB", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Leave(Operation):
+    """Gives shares of a pool back."""
+    a: int
+    """Symbol of the asset with the lower number."""
+    b: int
+    """Symbol of the other asset."""
+    fee_class: int
+    """Fee class."""
+    shares: int
+    """Shares to give back."""
+    least_a: int
+    """The fewest units of ``a`` to receive."""
+    least_b: int
+    """The fewest units of ``b``."""
+    NAME: ClassVar[str] = "Leave"
+    CODE: ClassVar[bytes] = bytes([13, 2])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("a", "a", "uint32", "u32"),
+        Field("b", "b", "uint32", "u32"),
+        Field("fee_class", "class", "uint8", "u8"),
+        Field("shares", "shares", "uint64", "u64"),
+        Field("least_a", "leastA", "uint64", "u64"),
+        Field("least_b", "leastB", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Exact(Operation):
+    """In the batch of its block, buys or sells exactly so many units within its bound; otherwise nothing
+    happens."""
+    sell: int
+    """Symbol sold."""
+    buy: int
+    """Symbol bought."""
+    side: str
+    """``buy``: exactly ``units`` of ``buy`` are bought; ``sell``: exactly ``units`` of ``sell`` are sold."""
+    units: int
+    """Units to buy or to sell."""
+    bound: int
+    """The most units of ``sell`` to pay, which it locks for the block, or the fewest of ``buy`` to receive."""
+    client: str = NO_CLIENT
+    """What its client calls it: 16 bytes in hexadecimal. No state has it."""
+    NAME: ClassVar[str] = "Exact"
+    CODE: ClassVar[bytes] = bytes([14])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("sell", "sell", "uint32", "u32"),
+        Field("buy", "buy", "uint32", "u32"),
+        Field("side", "side", "string", "choice", ("buy", "sell")),
+        Field("units", "units", "uint64", "u64"),
+        Field("bound", "bound", "uint64", "u64"),
+        Field("client", "client", "bytes16", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizeSession(Operation):
+    """Lets a key cancel or trade for the account."""
+    slot: int
+    """The slot: one above the last one that the account has given."""
+    key: str
+    """The key."""
+    scope: str
+    """``cancel`` or ``trade``."""
+    ends: int
+    """The last height at which its transactions count."""
+    alive: int
+    """Its offers end with this block, unless the height is raised before."""
+    caps: tuple[SessionLimit, ...]
+    """Units that it may use of each asset, fees included; at most 8. Of others it may use nothing."""
+    possession: str
+    """The key's signature that it agrees."""
+    NAME: ClassVar[str] = "AuthorizeSession"
+    CODE: ClassVar[bytes] = bytes([15, 0])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("slot", "slot", "uint32", "u32"),
+        Field("key", "key", "bytes32", "raw"),
+        Field("scope", "scope", "string", "choice", ("cancel", "trade")),
+        Field("ends", "ends", "uint64", "u64"),
+        Field("alive", "alive", "uint64", "u64"),
+        Field("caps", "caps", "SessionCap[]", "list", (SessionLimit,)),
+        Field("possession", "possession", "bytes", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RevokeSession(Operation):
+    """Ends a session key and its offers."""
+    slot: int
+    """The slot."""
+    NAME: ClassVar[str] = "RevokeSession"
+    CODE: ClassVar[bytes] = bytes([15, 1])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("slot", "slot", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAlive(Operation):
+    """Raises the height at whose end a session key's offers end; 0 ends them now."""
+    slot: int
+    """The slot."""
+    through: int
+    """The height, or 0."""
+    NAME: ClassVar[str] = "SessionAlive"
+    CODE: ClassVar[bytes] = bytes([15, 2])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("slot", "slot", "uint32", "u32"),
+        Field("through", "through", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueOpen(Operation):
+    """Opens a venue, which the sender owns."""
+    venue: int
+    """Its number: the next free one."""
+    operator: str
+    """The account."""
+    report_key: str
+    """The report key."""
+    fee_cap_ppm: int
+    """The most that an order pays in fees, in millionths of the quote units that it trades."""
+    bond: int
+    """Units of the first asset that become its bond."""
+    NAME: ClassVar[str] = "VenueOpen"
+    CODE: ClassVar[bytes] = bytes([11, 0])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("operator", "operator", "address", "address"),
+        Field("report_key", "reportKey", "bytes32", "raw"),
+        Field("fee_cap_ppm", "feeCapPpm", "uint32", "u32"),
+        Field("bond", "bond", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueList(Operation):
+    """Lists a market."""
+    venue: int
+    """The venue."""
+    market: int
+    """The market's number: the next free one of the venue."""
+    base: int
+    """Symbol of the asset that is traded."""
+    quote: int
+    """Symbol of the asset in which it is paid."""
+    lot_units: int
+    """Base units of a lot."""
+    tick_units: int
+    """Quote units of a lot for one tick."""
+    lots_max: int
+    """The most lots of an order."""
+    fee_cap_ppm: int
+    """The most that an order pays in fees, in millionths of the quote units that it trades."""
+    penalty: int
+    """What a bust costs the bond, in units of the first asset for each lot."""
+    NAME: ClassVar[str] = "VenueList"
+    CODE: ClassVar[bytes] = bytes([11, 1])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("market", "market", "uint32", "u32"),
+        Field("base", "base", "uint32", "u32"),
+        Field("quote", "quote", "uint32", "u32"),
+        Field("lot_units", "lotUnits", "uint64", "u64"),
+        Field("tick_units", "tickUnits", "uint64", "u64"),
+        Field("lots_max", "lotsMax", "uint32", "u32"),
+        Field("fee_cap_ppm", "feeCapPpm", "uint32", "u32"),
+        Field("penalty", "penalty", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueFence(Operation):
+    """Ends an incarnation."""
+    venue: int
+    """The venue."""
+    incarnation: int
+    """The incarnation."""
+    NAME: ClassVar[str] = "VenueFence"
+    CODE: ClassVar[bytes] = bytes([11, 2])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("incarnation", "incarnation", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueChangeOperator(Operation):
+    """Replaces the operator."""
+    venue: int
+    """The venue."""
+    from_: str
+    """The account."""
+    from_report_key: str
+    """The report key."""
+    to: str
+    """The account."""
+    to_report_key: str
+    """The report key."""
+    NAME: ClassVar[str] = "VenueChangeOperator"
+    CODE: ClassVar[bytes] = bytes([11, 3])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("from_", "from", "address", "address"),
+        Field("from_report_key", "fromReportKey", "bytes32", "raw"),
+        Field("to", "to", "address", "address"),
+        Field("to_report_key", "toReportKey", "bytes32", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueBond(Operation):
+    """Adds to the bond."""
+    venue: int
+    """The venue."""
+    units: int
+    """Units of the first asset."""
+    NAME: ClassVar[str] = "VenueBond"
+    CODE: ClassVar[bytes] = bytes([11, 4])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueUnbond(Operation):
+    """Withdraws from the bond."""
+    venue: int
+    """The venue."""
+    units: int
+    """Units of the first asset."""
+    NAME: ClassVar[str] = "VenueUnbond"
+    CODE: ClassVar[bytes] = bytes([11, 5])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueDeposit(Operation):
+    """Deposits units of the sender."""
+    venue: int
+    """The venue."""
+    asset: int
+    """Symbol."""
+    units: int
+    """Units."""
+    NAME: ClassVar[str] = "VenueDeposit"
+    CODE: ClassVar[bytes] = bytes([11, 7])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueCollect(Operation):
+    """Asks for units of the sender's deposit, or for all if it has fewer."""
+    venue: int
+    """The venue."""
+    asset: int
+    """Symbol."""
+    units: int
+    """Units."""
+    NAME: ClassVar[str] = "VenueCollect"
+    CODE: ClassVar[bytes] = bytes([11, 8])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueAuthorize(Operation):
+    """Lets a key trade for the sender."""
+    venue: int
+    """The venue."""
+    key: str
+    """The key."""
+    scope: str
+    """``venue``: it trades at the venue. Others are not accepted yet."""
+    markets: tuple[MarketLimits, ...]
+    """The markets, by number; 1 to 16."""
+    caps: tuple[MandateLimit, ...]
+    """The most that it may lose on balance, by asset, at most 32; of an asset that is missing nothing."""
+    possession: str
+    """The key's signature that it agrees."""
+    NAME: ClassVar[str] = "VenueAuthorize"
+    CODE: ClassVar[bytes] = bytes([11, 9])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("key", "key", "bytes32", "raw"),
+        Field("scope", "scope", "string", "choice", ("venue", "batch", "cancel")),
+        Field("markets", "markets", "VenueMarket[]", "list", (MarketLimits,)),
+        Field("caps", "caps", "VenueCap[]", "list", (MandateLimit,)),
+        Field("possession", "possession", "bytes", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueRevoke(Operation):
+    """Ends a key of the sender for ever."""
+    venue: int
+    """The venue."""
+    key: str
+    """The key."""
+    NAME: ClassVar[str] = "VenueRevoke"
+    CODE: ClassVar[bytes] = bytes([11, 10])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("key", "key", "bytes32", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueRaiseFloor(Operation):
+    """Lower numbers of a key of the sender are dead."""
+    venue: int
+    """The venue."""
+    key: str
+    """The key."""
+    incarnation: int
+    """The incarnation of the venue that the order is for."""
+    day: int
+    """The day of the session."""
+    reference: int
+    """The client's reference."""
+    NAME: ClassVar[str] = "VenueRaiseFloor"
+    CODE: ClassVar[bytes] = bytes([11, 11])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("key", "key", "bytes32", "raw"),
+        Field("incarnation", "incarnation", "uint32", "u32"),
+        Field("day", "day", "uint32", "u16"),
+        Field("reference", "reference", "uint32", "u32"),
+    )

@@ -1,0 +1,401 @@
+/** Operations of transactions, from the table of operations: written by `make operations`, not by hand. */
+
+/** How long an offer rests: until it is sold or cancelled, up to the batch of a height, or in its own batch alone. */
+export type Life = "rests" | `until ${bigint}` | "one batch";
+
+/** A field: its name and type in typed data, and how it is encoded; of a choice its texts, of a list its structure. */
+export type OperationField = { name: string; type: string; form: string; texts?: readonly string[]; of?: string };
+
+/** Where an offer of the sender rests. */
+export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigint };
+
+/** The most units of an asset that a session key may use. */
+export type SessionLimit = { asset: number; units: bigint };
+
+/** A market that a key may trade in, and at which prices. */
+export type MarketLimits = { market: number; lowest: number; highest: number };
+
+/** The most that a key may lose of an asset. */
+export type MandateLimit = { asset: number; units: bigint };
+
+/** What the ledger is asked for. Assets are numbers, amounts units, limits shortest decimals in units. */
+export type Operation =
+  /** Registers an account, or rotates the account's own key. */
+  | { kind: "CreateAccount"; registered: string; key: string }
+  /** Offers an asset for another. */
+  | { kind: "CreateOffer"; sell: number; buy: number; amount: bigint; limit: string; life?: Life; client?: string }
+  /** Cancels offers. */
+  | { kind: "Cancel"; offers: OfferPlace[] }
+  /** Moves units to another account. */
+  | { kind: "Pay"; to: string; asset: number; amount: bigint }
+  /** Creates units, for their issuer. */
+  | { kind: "Issue"; to: string; asset: number; amount: bigint }
+  /** Destroys units, for their issuer. */
+  | { kind: "Burn"; asset: number; amount: bigint }
+  /** Registers a validator, adds to its stake, or changes its key or address. */
+  | { kind: "Stake"; units: bigint; key: string; host: string; possession: string }
+  /** Withdraws units from the account's own stake. */
+  | { kind: "Unstake"; units: bigint }
+  /** Moves units into the payment lane. */
+  | { kind: "Withdraw"; to: string; asset: number; amount: bigint }
+  /** Posts something about the payment lane. */
+  | { kind: "Lane"; post: string }
+  /** Cancels an offer and places another one of the same pair. */
+  | { kind: "Replace"; sell: number; buy: number; oldLimit: string; offer: bigint; remains: bigint; amount: bigint; limit: string; life?: Life; client?: string }
+  /** Opens a constant-product pool. */
+  | { kind: "OpenPool"; a: number; b: number; class: number; x: bigint; y: bigint }
+  /** Buys shares of a pool. */
+  | { kind: "Provide"; a: number; b: number; class: number; shares: bigint; mostA: bigint; mostB: bigint }
+  /** Gives shares of a pool back. */
+  | { kind: "Leave"; a: number; b: number; class: number; shares: bigint; leastA: bigint; leastB: bigint }
+  /** In the batch of its block, buys or sells exactly so many units within its bound; otherwise nothing happens. */
+  | { kind: "Exact"; sell: number; buy: number; side: "buy" | "sell"; units: bigint; bound: bigint; client?: string }
+  /** Lets a key cancel or trade for the account. */
+  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade"; ends: bigint; alive: bigint; caps: SessionLimit[]; possession: string }
+  /** Ends a session key and its offers. */
+  | { kind: "RevokeSession"; slot: number }
+  /** Raises the height at whose end a session key's offers end; 0 ends them now. */
+  | { kind: "SessionAlive"; slot: number; through: bigint }
+  /** Opens a venue, which the sender owns. */
+  | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
+  /** Lists a market. */
+  | { kind: "VenueList"; venue: number; market: number; base: number; quote: number; lotUnits: bigint; tickUnits: bigint; lotsMax: number; feeCapPpm: number; penalty: bigint }
+  /** Ends an incarnation. */
+  | { kind: "VenueFence"; venue: number; incarnation: number }
+  /** Replaces the operator. */
+  | { kind: "VenueChangeOperator"; venue: number; from: string; fromReportKey: string; to: string; toReportKey: string }
+  /** Adds to the bond. */
+  | { kind: "VenueBond"; venue: number; units: bigint }
+  /** Withdraws from the bond. */
+  | { kind: "VenueUnbond"; venue: number; units: bigint }
+  /** Deposits units of the sender. */
+  | { kind: "VenueDeposit"; venue: number; asset: number; units: bigint }
+  /** Asks for units of the sender's deposit, or for all if it has fewer. */
+  | { kind: "VenueCollect"; venue: number; asset: number; units: bigint }
+  /** Lets a key trade for the sender. */
+  | { kind: "VenueAuthorize"; venue: number; key: string; scope: "venue" | "batch" | "cancel"; markets: MarketLimits[]; caps: MandateLimit[]; possession: string }
+  /** Ends a key of the sender for ever. */
+  | { kind: "VenueRevoke"; venue: number; key: string }
+  /** Lower numbers of a key of the sender are dead. */
+  | { kind: "VenueRaiseFloor"; venue: number; key: string; incarnation: number; day: number; reference: number };
+
+/** The first bytes and the fields of each operation, in the order in which they are encoded and hashed. */
+export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fields: readonly OperationField[] }> = {
+  CreateAccount: {
+    code: [0],
+    fields: [
+      { name: "registered", type: "address", form: "address" },
+      { name: "key", type: "bytes32", form: "raw" },
+    ],
+  },
+  CreateOffer: {
+    code: [1],
+    fields: [
+      { name: "sell", type: "uint32", form: "u32" },
+      { name: "buy", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+      { name: "limit", type: "string", form: "price" },
+      { name: "life", type: "string", form: "life" },
+      { name: "client", type: "bytes16", form: "raw" },
+    ],
+  },
+  Cancel: {
+    code: [2],
+    fields: [
+      { name: "offers", type: "Offer[]", form: "list", of: "Offer" },
+    ],
+  },
+  Pay: {
+    code: [3],
+    fields: [
+      { name: "to", type: "address", form: "address" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+    ],
+  },
+  Issue: {
+    code: [4],
+    fields: [
+      { name: "to", type: "address", form: "address" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+    ],
+  },
+  Burn: {
+    code: [5],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+    ],
+  },
+  Stake: {
+    code: [6],
+    fields: [
+      { name: "units", type: "uint64", form: "u64" },
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "host", type: "string", form: "text" },
+      { name: "possession", type: "bytes", form: "raw" },
+    ],
+  },
+  Unstake: {
+    code: [7],
+    fields: [
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  },
+  Withdraw: {
+    code: [9],
+    fields: [
+      { name: "to", type: "bytes32", form: "raw" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+    ],
+  },
+  Lane: {
+    code: [10],
+    fields: [
+      { name: "post", type: "bytes", form: "bytes" },
+    ],
+  },
+  Replace: {
+    code: [12],
+    fields: [
+      { name: "sell", type: "uint32", form: "u32" },
+      { name: "buy", type: "uint32", form: "u32" },
+      { name: "oldLimit", type: "string", form: "price" },
+      { name: "offer", type: "uint64", form: "u64" },
+      { name: "remains", type: "uint64", form: "u64" },
+      { name: "amount", type: "uint64", form: "u64" },
+      { name: "limit", type: "string", form: "price" },
+      { name: "life", type: "string", form: "life" },
+      { name: "client", type: "bytes16", form: "raw" },
+    ],
+  },
+  OpenPool: {
+    code: [13, 0],
+    fields: [
+      { name: "a", type: "uint32", form: "u32" },
+      { name: "b", type: "uint32", form: "u32" },
+      { name: "class", type: "uint8", form: "u8" },
+      { name: "x", type: "uint64", form: "u64" },
+      { name: "y", type: "uint64", form: "u64" },
+    ],
+  },
+  Provide: {
+    code: [13, 1],
+    fields: [
+      { name: "a", type: "uint32", form: "u32" },
+      { name: "b", type: "uint32", form: "u32" },
+      { name: "class", type: "uint8", form: "u8" },
+      { name: "shares", type: "uint64", form: "u64" },
+      { name: "mostA", type: "uint64", form: "u64" },
+      { name: "mostB", type: "uint64", form: "u64" },
+    ],
+  },
+  Leave: {
+    code: [13, 2],
+    fields: [
+      { name: "a", type: "uint32", form: "u32" },
+      { name: "b", type: "uint32", form: "u32" },
+      { name: "class", type: "uint8", form: "u8" },
+      { name: "shares", type: "uint64", form: "u64" },
+      { name: "leastA", type: "uint64", form: "u64" },
+      { name: "leastB", type: "uint64", form: "u64" },
+    ],
+  },
+  Exact: {
+    code: [14],
+    fields: [
+      { name: "sell", type: "uint32", form: "u32" },
+      { name: "buy", type: "uint32", form: "u32" },
+      { name: "side", type: "string", form: "choice", texts: ["buy", "sell"] },
+      { name: "units", type: "uint64", form: "u64" },
+      { name: "bound", type: "uint64", form: "u64" },
+      { name: "client", type: "bytes16", form: "raw" },
+    ],
+  },
+  AuthorizeSession: {
+    code: [15, 0],
+    fields: [
+      { name: "slot", type: "uint32", form: "u32" },
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "scope", type: "string", form: "choice", texts: ["cancel", "trade"] },
+      { name: "ends", type: "uint64", form: "u64" },
+      { name: "alive", type: "uint64", form: "u64" },
+      { name: "caps", type: "SessionCap[]", form: "list", of: "SessionCap" },
+      { name: "possession", type: "bytes", form: "raw" },
+    ],
+  },
+  RevokeSession: {
+    code: [15, 1],
+    fields: [
+      { name: "slot", type: "uint32", form: "u32" },
+    ],
+  },
+  SessionAlive: {
+    code: [15, 2],
+    fields: [
+      { name: "slot", type: "uint32", form: "u32" },
+      { name: "through", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueOpen: {
+    code: [11, 0],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "operator", type: "address", form: "address" },
+      { name: "reportKey", type: "bytes32", form: "raw" },
+      { name: "feeCapPpm", type: "uint32", form: "u32" },
+      { name: "bond", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueList: {
+    code: [11, 1],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "market", type: "uint32", form: "u32" },
+      { name: "base", type: "uint32", form: "u32" },
+      { name: "quote", type: "uint32", form: "u32" },
+      { name: "lotUnits", type: "uint64", form: "u64" },
+      { name: "tickUnits", type: "uint64", form: "u64" },
+      { name: "lotsMax", type: "uint32", form: "u32" },
+      { name: "feeCapPpm", type: "uint32", form: "u32" },
+      { name: "penalty", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueFence: {
+    code: [11, 2],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "incarnation", type: "uint32", form: "u32" },
+    ],
+  },
+  VenueChangeOperator: {
+    code: [11, 3],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "from", type: "address", form: "address" },
+      { name: "fromReportKey", type: "bytes32", form: "raw" },
+      { name: "to", type: "address", form: "address" },
+      { name: "toReportKey", type: "bytes32", form: "raw" },
+    ],
+  },
+  VenueBond: {
+    code: [11, 4],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueUnbond: {
+    code: [11, 5],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueDeposit: {
+    code: [11, 7],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueCollect: {
+    code: [11, 8],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  },
+  VenueAuthorize: {
+    code: [11, 9],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "scope", type: "string", form: "choice", texts: ["venue", "batch", "cancel"] },
+      { name: "markets", type: "VenueMarket[]", form: "list", of: "VenueMarket" },
+      { name: "caps", type: "VenueCap[]", form: "list", of: "VenueCap" },
+      { name: "possession", type: "bytes", form: "raw" },
+    ],
+  },
+  VenueRevoke: {
+    code: [11, 10],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "key", type: "bytes32", form: "raw" },
+    ],
+  },
+  VenueRaiseFloor: {
+    code: [11, 11],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "incarnation", type: "uint32", form: "u32" },
+      { name: "day", type: "uint32", form: "u16" },
+      { name: "reference", type: "uint32", form: "u32" },
+    ],
+  },
+};
+
+/** The structures of lists, by name. */
+export const LISTED: Record<string, readonly OperationField[]> = {
+  Offer: [
+      { name: "sell", type: "uint32", form: "u32" },
+      { name: "buy", type: "uint32", form: "u32" },
+      { name: "limit", type: "string", form: "price" },
+      { name: "offer", type: "uint64", form: "u64" },
+    ],
+  SessionCap: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+  VenueMarket: [
+      { name: "market", type: "uint32", form: "u32" },
+      { name: "lowest", type: "uint32", form: "u32" },
+      { name: "highest", type: "uint32", form: "u32" },
+    ],
+  VenueCap: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "units", type: "uint64", form: "u64" },
+    ],
+};
+
+/** An operation as a node shows it. Assets are symbols, and units are decimal text. */
+export type OperationBody =
+  | { type: "create_account"; account: string; key: string }
+  | { type: "create_offer"; sell: string; buy: string; amount: string; limit: string; life: string; client?: string }
+  | { type: "cancel"; offers: { sell: string; buy: string; limit: string; offer: string }[] }
+  | { type: "pay"; to: string; asset: string; amount: string }
+  | { type: "issue"; to: string; asset: string; amount: string }
+  | { type: "burn"; asset: string; amount: string }
+  | { type: "stake"; units: string; key: string; address: string; possession: string }
+  | { type: "unstake"; units: string }
+  | { type: "accuse"; epoch: string; validator: number; height: string; statements: "proposals" | "commits" | "round_votes" | "round_proposals" }
+  | { type: "withdraw"; to: string; asset: string; amount: string }
+  | { type: "lane"; post: string }
+  | { type: "replace"; sell: string; buy: string; old_limit: string; offer: string; remains: string; amount: string; limit: string; life: string; client?: string }
+  | { type: "open_pool"; a: string; b: string; class: number; x: string; y: string }
+  | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: string; most_b: string }
+  | { type: "leave"; a: string; b: string; class: number; shares: string; least_a: string; least_b: string }
+  | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: string; bound: string; client?: string }
+  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade"; ends: string; alive: string; caps: { asset: string; units: string }[]; possession: string }
+  | { type: "revoke_session"; slot: number }
+  | { type: "session_alive"; slot: number; through: string }
+  | { type: "present"; epoch: string }
+  | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
+  | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
+  | { type: "venue"; action: "fence"; venue: number; incarnation: number }
+  | { type: "venue"; action: "change_operator"; venue: number; from: { account: string; report_key: string }; to: { account: string; report_key: string } }
+  | { type: "venue"; action: "bond"; venue: number; units: string }
+  | { type: "venue"; action: "unbond"; venue: number; units: string }
+  | { type: "venue"; action: "settle"; venue: number; incarnation: number; from: string; fills: number }
+  | { type: "venue"; action: "deposit"; venue: number; asset: string; units: string }
+  | { type: "venue"; action: "collect"; venue: number; asset: string; units: string }
+  | { type: "venue"; action: "authorize"; venue: number; key: string; mandate: { scope: "venue" | "batch" | "cancel"; markets: { market: number; tick_min: number; tick_max: number }[]; caps: { asset: string; units: string }[] }; possession: string }
+  | { type: "venue"; action: "revoke"; venue: number; key: string }
+  | { type: "venue"; action: "raise_floor"; venue: number; key: string; floor: { incarnation: number; day: number; reference: number } }
+  | { type: "venue"; action: "accuse"; venue: number; incarnation: number; index: string; account: string }
+  | { type: "venue"; action: "claim"; venue: number; incarnation: number; index: string; account: string };
