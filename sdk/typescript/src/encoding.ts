@@ -18,6 +18,9 @@ export type Field = { name: string; type: string };
 export const field = (name: string, type: string): Field => ({ name, type });
 /** What every transaction has. */
 export const numbers = [field("account", "address"), field("sequence", "uint64"), field("until", "uint64")];
+/** Units of both assets that an opening with these amounts leaves in its pool for ever. */
+export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
+
 /** What an offer has that says nothing else. */
 const USUAL: Record<string, string> = { life: "rests", client: "0x" + "00".repeat(16) };
 /** The most offers that one cancel names. */
@@ -25,9 +28,6 @@ export const CANCELS_MAX = 32;
 const SIGNED_TAG = utf8ToBytes("walras native transaction v3\0");
 /** The kind, then a key or a network, then the signature: as many bytes for both kinds. */
 const SEAL_BYTES = 1 + 32 + 64;
-
-/** Units of both assets that an opening with these leaves in its pool for ever: nobody has the shares to them. */
-export const poolKeeps = (x: bigint, y: bigint): [bigint, bigint] => [(x + 255n) / 256n, (y + 255n) / 256n];
 
 /** BLAKE3 in its key derivation mode. */
 export const derived = (context: string, message: Uint8Array): Uint8Array => blake3(message, { context: utf8ToBytes(context) });

@@ -42,9 +42,9 @@ impl Ledger {
 
     /// What a developer has chosen for a block.
     pub(crate) fn chosen_block(&self, block: &Superblock) -> DeveloperBlock {
-        let bytes = block.sub_blocks.iter().filter(|_| self.is_developers).flat_map(|one| &one.ethereum);
-        let edits = bytes.filter_map(|bytes| DeveloperEdit::decode(bytes));
-        let mut possible = edits.filter(|edit| self.check_edit(edit).is_ok());
+        let sections = block.sub_blocks.iter().filter(|_| self.is_developers).flat_map(|one| &one.ethereum);
+        let mut possible =
+            sections.filter_map(|bytes| DeveloperEdit::decode(bytes)).filter(|edit| self.check_edit(edit).is_ok());
         let chosen =
             possible.find_map(|edit| if let DeveloperEdit::Block(chosen) = edit { Some(chosen) } else { None });
         chosen.unwrap_or_default()

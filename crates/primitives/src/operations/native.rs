@@ -203,7 +203,7 @@ pub static NATIVE: &[OperationRow] = &[
         code: &[13, 0],
         name: "open_pool",
         structure: "OpenPool",
-        about: "Opens a constant-product pool.",
+        about: "Opens a constant-product pool. A 256th of both amounts can never be taken out again.",
         fees: POOL_WEIGHT,
         fields: &[
             A,

@@ -47,6 +47,7 @@ pub enum RowError {
         problem: String,
     },
     /// A row of a Parquet file is invalid.
+    #[cfg(feature = "parquet")]
     #[error("{}: row {row}, column {name}: {problem}", path.display())]
     Cell {
         /// The file.
@@ -59,6 +60,7 @@ pub enum RowError {
         problem: String,
     },
     /// A Parquet file lacks a column.
+    #[cfg(feature = "parquet")]
     #[error("{}: no column {column:?}: its columns must include {}", path.display(), columns.join(", "))]
     NoColumn {
         /// The file.

@@ -1,16 +1,12 @@
 //! `walras wallet`: keys, operations, balances, and the fate of transactions.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail, ensure};
-use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, ClientId, Evidence, Life, LifeError, OfferPlace, OfferReplacement,
-    Operation, Price, PublicKey, Sequence, Stake, TransactionId,
-};
+use anyhow::{Context, bail};
+use primitives::{Address, Amount, AssetId, Evidence, Operation, PublicKey, Stake, TransactionId};
 
-use crate::decimal::{to_unit_price, to_units};
+use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 use client::hexadecimal::hex_bytes;
@@ -18,6 +14,7 @@ use client::hexadecimal::hex_bytes;
 mod at_venues;
 mod exact;
 pub mod fate;
+mod offers;
 mod pools;
 pub mod send;
 pub mod server;
@@ -25,19 +22,14 @@ mod session;
 mod show;
 
 use at_venues::AtVenues;
+use client::Assets;
 use client::wallet::NetworkPin;
-use client::{Assets, Listed};
-use exact::ExactTerms;
+use offers::OfferCommand;
 use pools::PoolCommand;
 use send::{Delivery, Sender};
 use server::Server;
 use session::SessionCommand;
 use show::{show, watch};
-
-/// The life of an offer; a hyphen stands for a space.
-fn life(text: &str) -> Result<Life, LifeError> {
-    text.replace('-', " ").parse()
-}
 
 /// Holds keys, sends any operation, looks at balances.
 #[derive(clap::Subcommand)]
@@ -94,82 +86,8 @@ pub enum WalletCommand {
         #[command(flatten)]
         sender: Sender,
     },
-    /// Offer an asset for another; the offer takes part in the batch of the next block.
-    #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
-The same, if it trades at once, and otherwise not:
-  walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10 --life one-batch")]
-    Offer {
-        /// Asset to sell.
-        #[arg(long)]
-        sell: String,
-        /// Asset to receive.
-        #[arg(long)]
-        buy: String,
-        /// Maximum amount to sell, in whole assets.
-        #[arg(long)]
-        amount: String,
-        /// Minimum price: whole assets bought per whole asset sold, net of commission.
-        #[arg(long)]
-        limit: Price,
-        /// How long it rests: `rests` until it is sold or cancelled, `until-1234` up to the batch of that height, or
-        /// `one-batch`.
-        #[arg(long, default_value = "rests", value_parser = life)]
-        life: Life,
-        /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
-        #[arg(long)]
-        client: Option<ClientId>,
-        #[command(flatten)]
-        sender: Sender,
-    },
-    /// Buy or sell exactly so much in the batch of the next block, within a bound, or nothing. Exit 1 if not filled.
-    #[command(
-        after_help = "Examples, buy exactly 100 EUR for at most 111 USD; sell exactly 100 EUR for at least 109 USD:
-  walras wallet exact --key alice.json --buy EUR --amount 100 --pay USD --most 111
-  walras wallet exact --key alice.json --sell EUR --amount 100 --receive USD --least 109"
-    )]
-    Exact {
-        #[command(flatten)]
-        terms: ExactTerms,
-        /// A name of your own for the order, 16 bytes in hexadecimal.
-        #[arg(long)]
-        client: Option<ClientId>,
-        #[command(flatten)]
-        sender: Sender,
-    },
-    /// Replace a resting offer. What was sold of it meanwhile makes the new one smaller: it never sells twice.
-    #[command(after_help = "Example:
-  walras wallet replace --key alice.json --offer 7 --amount 100 --limit 1.12")]
-    Replace {
-        /// The offer's id, as `wallet show` lists it.
-        #[arg(long)]
-        offer: Sequence,
-        /// Amount that the new offer sells, in whole assets, if what rests now rests then.
-        #[arg(long)]
-        amount: String,
-        /// Minimum price: whole assets bought per whole asset sold, net of commission.
-        #[arg(long)]
-        limit: Price,
-        /// How long it rests: `rests`, `until-1234` or `one-batch`.
-        #[arg(long, default_value = "rests", value_parser = life)]
-        life: Life,
-        /// A name of your own for the order, 16 bytes in hexadecimal.
-        #[arg(long)]
-        client: Option<ClientId>,
-        #[command(flatten)]
-        sender: Sender,
-    },
-    /// Cancel resting offers, up to 32 with one transaction.
-    #[command(after_help = "Examples:
-  walras wallet cancel --key alice.json --offer 7
-  walras wallet cancel --key alice.json --offer 7,8,9")]
-    Cancel {
-        /// The ids of the offers, as `wallet show` lists them. Those that rest no more are left out.
-        #[arg(long, required = true, value_delimiter = ',')]
-        offer: Vec<Sequence>,
-        #[command(flatten)]
-        sender: Sender,
-    },
+    #[command(flatten)]
+    Offers(OfferCommand),
     /// Register an account, or rotate this account's key.
     #[command(after_help = "Examples:
   walras wallet create-account --key alice.json --new-key 0x8a88…
@@ -304,28 +222,7 @@ impl WalletCommand {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Pay { to, asset, amount })
             }),
-            WalletCommand::Offer { sell, buy, amount, limit, life, client, sender } => {
-                sender.send(json, |_, _, assets| {
-                    let (sell, buy) = (assets.find(&sell)?, assets.find(&buy)?);
-                    let (amount, limit) = offered(sell, buy, &amount, limit)?;
-                    let (sell, buy, client) = (sell.asset, buy.asset, client.unwrap_or_default());
-                    Ok(Operation::CreateOffer { sell, buy, amount, limit, life, client })
-                })
-            }
-            WalletCommand::Exact { terms, client, sender } => {
-                sender.send(json, |_, _, assets| terms.operation(assets, client.unwrap_or_default()))
-            }
-            WalletCommand::Replace { offer, amount, limit, life, client, sender } => {
-                sender.send(json, |server, account, assets| {
-                    let (old, remains, decimals) = resting(server, account, assets, offer)?;
-                    let amount = to_units(&amount, decimals[0])?;
-                    let (limit, client) = (to_unit_price(limit, decimals[0], decimals[1])?, client.unwrap_or_default());
-                    Ok(Operation::Replace(Box::new(OfferReplacement { old, remains, amount, limit, life, client })))
-                })
-            }
-            WalletCommand::Cancel { offer, sender } => {
-                sender.send(json, |server, account, assets| cancel(&offer, server, account, assets))
-            }
+            WalletCommand::Offers(command) => command.run(json),
             WalletCommand::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
                 let account = if rotate { *own } else { new_key.address() };
                 Ok(Operation::CreateAccount { account, key: new_key })
@@ -343,8 +240,7 @@ impl WalletCommand {
                 let passphrase = passphrase.unwrap_or_else(|| sender.passphrase.clone());
                 let key = validator_key.unwrap_or_else(|| sender.key_file().to_path_buf());
                 sender.send(json, |server, account, assets| {
-                    let address = address.map_or_else(|| network_address(server, account), Ok)?;
-                    stake(server, account, staked_units(&amount, assets)?, &address, (&key, &passphrase))
+                    stake(server, account, staked_units(&amount, assets)?, address, (&key, &passphrase))
                 })
             }
             WalletCommand::Unstake { amount, sender } => {
@@ -360,56 +256,19 @@ impl WalletCommand {
     }
 }
 
-/// Stakes units for the validator of a key at a network address.
+/// Stakes units for the validator of a key, at the network address that it has if no other one is given.
 fn stake(
     server: &Server,
     account: &Address,
     units: Amount,
-    address: &str,
+    address: Option<String>,
     (key, passphrase): (&Path, &Passphrase),
 ) -> anyhow::Result<Operation> {
+    let address = address.map_or_else(|| network_address(server, account), Ok)?;
     let chain = server.node().terms()?.chain;
-    let address = with_link_key(address, key, passphrase)?;
+    let address = with_link_key(&address, key, passphrase)?;
     let validator = keystore::open(key, passphrase)?;
     Ok(Operation::Stake(Box::new(Stake::new(units, address, chain, account, &validator))))
-}
-
-/// The units and the limit of an offer that is large enough.
-fn offered(sell: &Listed, buy: &Listed, amount: &str, limit: Price) -> anyhow::Result<(Amount, Price)> {
-    let amount = to_units(amount, sell.decimals)?;
-    let limit = to_unit_price(limit, sell.decimals, buy.decimals)?;
-    ensure!(amount >= sell.least_units, "--amount: an offer sells at least {}", sell.money(sell.least_units));
-    let asks_enough = !limit.accepts(amount, buy.least_units.saturating_sub(1));
-    ensure!(asks_enough, "an offer asks at least {}: raise --amount or --limit", buy.money(buy.least_units));
-    Ok((amount, limit))
-}
-
-/// An offer that rests: its place, what remains of it, and the decimals of what it sells and buys.
-fn resting(
-    server: &Server,
-    account: &Address,
-    assets: &Assets,
-    offer: Sequence,
-) -> anyhow::Result<(OfferPlace, Amount, [u8; 2])> {
-    let found = server.node().offer(account, offer)?;
-    let found = found.with_context(|| format!("this account has no resting offer {offer}"))?;
-    let (sell, buy) = (assets.find(&found.sell)?, assets.find(&found.buy)?);
-    let place = OfferPlace { sell: sell.asset, buy: buy.asset, limit: found.limit.parse()?, offer };
-    Ok((place, found.amount.parse()?, [sell.decimals, buy.decimals]))
-}
-
-/// Cancels those of the offers that rest.
-fn cancel(ids: &[Sequence], server: &Server, account: &Address, assets: &Assets) -> anyhow::Result<Operation> {
-    let mut places = Vec::new();
-    for id in ids.iter().copied().collect::<BTreeSet<_>>() {
-        let Some(found) = server.node().offer(account, id)? else { continue };
-        let (sell, buy) = (assets.find(&found.sell)?.asset, assets.find(&found.buy)?.asset);
-        places.push(OfferPlace { sell, buy, limit: found.limit.parse()?, offer: id });
-    }
-    let named = || ids.iter().map(Sequence::to_string).collect::<Vec<_>>().join(", ");
-    ensure!(!places.is_empty(), "this account has no resting offer {}", named());
-    ensure!(places.len() <= CANCELS_MAX, "--offer: at most {CANCELS_MAX} offers in one transaction");
-    Ok(Operation::Cancel(places.into()))
 }
 
 fn accusation(evidence: &str) -> anyhow::Result<Operation> {

@@ -13,9 +13,6 @@ pub(crate) use absent::{Table, read};
 #[cfg(feature = "parquet")]
 pub use {read::read, write::Table};
 
-/// How the definition of a column of numbers up to 2^64-1 ends.
-pub const UNSIGNED: &str = "(INTEGER(64,false))";
-
 /// A field of a row.
 #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "nothing is written"))]
 pub enum Cell {

@@ -11,10 +11,12 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::files::parquet_files::{Cell, UNSIGNED};
+use crate::files::parquet_files::Cell;
 
 /// Number of rows that are held in memory before they are written.
 const GROUP_ROWS: usize = 131_072;
+/// How the definition of a column of numbers up to 2^64-1 ends.
+const UNSIGNED: &str = "(INTEGER(64,false))";
 
 /// The collected values of a column.
 enum Column {

@@ -21,6 +21,7 @@ __all__ = [
     "checked_address",
     "derived",
     "keccak256",
+    "pool_keeps",
     "raw",
     "session_possession_bytes",
     "slot_of",
@@ -118,7 +119,8 @@ CANCELS_MAX = 32
 
 
 def pool_keeps(x: int, y: int) -> tuple[int, int]:
-    """Units of both assets that an opening with these leaves in its pool for ever: nobody has the shares to them."""
+    """Units of both assets that an opening with these amounts leaves in its pool for ever: nobody has the shares to
+    which they belong."""
     return -(-x // 256), -(-y // 256)
 
 
