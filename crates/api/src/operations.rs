@@ -11,8 +11,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The operation of a transaction: its `type`, at a venue its `action`, and its fields. Assets are symbols, and units are
-/// decimal text.
+/// The operation of a transaction: its `type`, at a venue its `action`, and its fields. Assets are symbols, and units
+/// are decimal text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperationBody {
     fields: Vec<(String, Value)>,

@@ -20,8 +20,8 @@
 //! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each
 //! case the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or
 //! only buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all
-//! that they reserve; with either of them, condition 5 is not used. Orders for exact amounts take what a full clearing leaves over,
-//! see [`crate::order`], and do not matter.
+//! that they reserve; with either of them, condition 5 is not used. Orders for exact amounts take what a full clearing
+//! leaves over, see [`crate::order`], and do not matter.
 //!
 //! Units are integers and exact. Rates are doubles, and every bound of one is moved outward by [`OUT`], which is more
 //! than a thousand times what rounding can explain. So a narrowed bound holds for every full clearing, and

@@ -1,10 +1,10 @@
 //! The table of native operations: what each one is called, what its fields are, and what they mean.
 //!
 //! An operation is declared twice and nowhere else: as a variant of [`Operation`], whose encoding is the wire's, and as
-//! a [`OperationRow`] here. A test holds that both agree. From the rows come typed data, the bodies of JSON both ways with their
-//! schema, the tables of `docs/specification.md`, and the sources of the clients in Python and TypeScript. What an
-//! operation does, and its words for people, stand where they are decided: in `ledger::footprint`, in its effects, and
-//! in `doors`.
+//! an [`OperationRow`] here. A test holds that both agree. From the rows come typed data, the bodies of JSON both ways
+//! with their schema, the tables of `docs/specification.md`, and the sources of the clients in Python and TypeScript.
+//! What an operation does, and its words for people, stand where they are decided: in `ledger::footprint`, in its
+//! effects, and in `doors`.
 
 mod native;
 mod value;

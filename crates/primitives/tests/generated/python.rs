@@ -6,9 +6,10 @@ use primitives::operations::{FieldKind, OperationField};
 
 use crate::{asked, flat, lists};
 
-const HEAD: &str = r#""""Operations of transactions, from the table of operations: written by `make operations`, not by hand.
+const HEAD: &str = r#""""Operations of transactions, from the table of operations.
 
-Assets are numbers, amounts units, and limits decimals in units. Keys, signatures and bytes are hexadecimal after ``0x``.
+Written by `make operations`, not by hand. Assets are numbers, amounts units, and limits decimals in units. Keys,
+signatures and bytes are hexadecimal after ``0x``.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ use primitives::operations::{self, FieldKind, OperationField, OperationRow};
 
 use crate::{asked, flat, lists};
 
-const HEAD: &str = r#"/** Operations of transactions, from the table of operations: written by `make operations`, not by hand. */
+const HEAD: &str = r#"/** Operations of transactions, written by `make operations` from the table of operations. */
 
 /** How long an offer rests: until it is sold or cancelled, up to the batch of a height, or in its own batch alone. */
 export type Life = "rests" | `until ${bigint}` | "one batch";
