@@ -1,4 +1,4 @@
-/** Operations of transactions, from the table of operations: written by `make operations`, not by hand. */
+/** Operations of transactions, written by `make operations` from the table of operations. */
 
 /** How long an offer rests: until it is sold or cancelled, up to the batch of a height, or in its own batch alone. */
 export type Life = "rests" | `until ${bigint}` | "one batch";
@@ -42,7 +42,7 @@ export type Operation =
   | { kind: "Lane"; post: string }
   /** Cancels an offer and places another one of the same pair. */
   | { kind: "Replace"; sell: number; buy: number; oldLimit: string; offer: bigint; remains: bigint; amount: bigint; limit: string; life?: Life; client?: string }
-  /** Opens a constant-product pool. */
+  /** Opens a constant-product pool. A 256th of both amounts can never be taken out again. */
   | { kind: "OpenPool"; a: number; b: number; class: number; x: bigint; y: bigint }
   /** Buys shares of a pool. */
   | { kind: "Provide"; a: number; b: number; class: number; shares: bigint; mostA: bigint; mostB: bigint }

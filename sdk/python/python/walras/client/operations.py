@@ -1,6 +1,7 @@
-"""Operations of transactions, from the table of operations: written by `make operations`, not by hand.
+"""Operations of transactions, from the table of operations.
 
-Assets are numbers, amounts units, and limits decimals in units. Keys, signatures and bytes are hexadecimal after ``0x``.
+Written by `make operations`, not by hand. Assets are numbers, amounts units, and limits decimals in units. Keys,
+signatures and bytes are hexadecimal after ``0x``.
 """
 
 from __future__ import annotations
@@ -322,7 +323,7 @@ class Replace(Operation):
 
 @dataclass(frozen=True, slots=True)
 class OpenPool(Operation):
-    """Opens a constant-product pool."""
+    """Opens a constant-product pool. A 256th of both amounts can never be taken out again."""
     a: int
     """Symbol of the asset with the lower number."""
     b: int
