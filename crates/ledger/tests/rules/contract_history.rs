@@ -136,7 +136,8 @@ fn blocks_execute_again_as_they_did() {
             let context = Arc::new(ledger.ethereum_context(block, sub, receipts.base_fee));
             let transaction = EthereumTransaction::decode(bytes).expect("decodes").to_job(&receipt.sender);
             let job = EvmJob { space: 0, context, transaction };
-            let settings = TraceSettings { steps: 100, stack: true, memory: true, storage: true, calls: true };
+            let settings =
+                TraceSettings { steps: 100, stack: true, memory: true, storage: true, returned: true, calls: true };
             let (watched, tracer) = view.trace(&job, Tracer::new(settings));
             let watched = watched.expect("executed");
             let EvmOutcome::Executed(execution) = view.execute(&job) else { panic!("skipped") };
