@@ -13,7 +13,7 @@ pub struct CutFrame {
 
 /// What bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Frame<'a> {
+pub enum FileFrame<'a> {
     /// A message, and the bytes after it.
     Message(&'a [u8], &'a [u8]),
     /// The end of a session, and the bytes after it: none, or another session.
@@ -24,16 +24,16 @@ pub enum Frame<'a> {
 ///
 /// # Errors
 /// [`CutFrame`] if the bytes end within a message.
-pub fn first_frame(bytes: &[u8]) -> Result<Option<Frame<'_>>, CutFrame> {
+pub fn first_frame(bytes: &[u8]) -> Result<Option<FileFrame<'_>>, CutFrame> {
     let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
         return if bytes.is_empty() { Ok(None) } else { Err(CutFrame { has: bytes.len(), needs: 2 }) };
     };
     let length = usize::from(u16::from_be_bytes(*length));
     if length == 0 {
-        return Ok(Some(Frame::End(rest)));
+        return Ok(Some(FileFrame::End(rest)));
     }
     let (message, rest) = rest.split_at_checked(length).ok_or(CutFrame { has: bytes.len(), needs: 2 + length })?;
-    Ok(Some(Frame::Message(message, rest)))
+    Ok(Some(FileFrame::Message(message, rest)))
 }
 
 /// Appends `message` and its length; false, and nothing, if it is longer than 65,535 bytes or empty.
@@ -52,12 +52,12 @@ mod tests {
     fn frames_are_read_as_written_and_a_cut_one_is_named() {
         let mut bytes = Vec::new();
         assert!(put_frame(b"one", &mut bytes) && put_frame(b"x", &mut bytes));
-        assert_eq!(first_frame(&bytes), Ok(Some(Frame::Message(b"one", &bytes[5..]))));
-        assert_eq!(first_frame(&bytes[5..]), Ok(Some(Frame::Message(b"x", &[]))));
+        assert_eq!(first_frame(&bytes), Ok(Some(FileFrame::Message(b"one", &bytes[5..]))));
+        assert_eq!(first_frame(&bytes[5..]), Ok(Some(FileFrame::Message(b"x", &[]))));
         assert_eq!(first_frame(&[]), Ok(None));
         assert_eq!(first_frame(&bytes[..4]), Err(CutFrame { has: 4, needs: 5 }));
         assert_eq!(first_frame(&bytes[..1]), Err(CutFrame { has: 1, needs: 2 }));
-        assert_eq!(first_frame(&[0, 0, 9]), Ok(Some(Frame::End(&[9]))));
+        assert_eq!(first_frame(&[0, 0, 9]), Ok(Some(FileFrame::End(&[9]))));
         assert!(!put_frame(&[], &mut bytes) && !put_frame(&vec![0; 65_536], &mut bytes));
     }
 }

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, ValueEnum};
-use protocols::frames::{Frame, first_frame};
+use protocols::frames::{FileFrame, first_frame};
 use protocols::itch::ItchMessage;
 use protocols::lobster::LobsterLine;
 use serde_json::json;
@@ -159,11 +159,11 @@ fn read_itch(mut file: impl Read, mut take: impl FnMut(FlowEvent) -> Result<()>)
         loop {
             match first_frame(rest) {
                 Ok(None) => break,
-                Ok(Some(Frame::Message(frame, after))) => {
+                Ok(Some(FileFrame::Message(frame, after))) => {
                     of.message(frame, &mut take)?;
                     rest = after;
                 }
-                Ok(Some(Frame::End(after))) => {
+                Ok(Some(FileFrame::End(after))) => {
                     of.end(&mut take)?;
                     rest = after;
                 }
