@@ -2,7 +2,7 @@
 # Prints the table of readers of market data in docs/interoperability.md. Needs Python 3.10 and PyPI.
 # SAMPLES may name a folder with files that others publish: LOBSTER's AAPL_2012-06-21_message_50.csv, and the example
 # file ex20101224.TEST_ITCH_50 of the R package RITCH.
-# Usage: findings/market-data/run.sh path/to/walras
+# Usage: peers/market-data/run.sh path/to/walras
 set -eu
 walras=$(realpath "${1:?usage: run.sh path/to/walras}")
 cd "$(dirname "$0")"
