@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use ::clearing::workload::Seeded;
 use ::matching::Side;
-use protocols::frames::{Frame, first_frame};
+use protocols::frames::{FileFrame, first_frame};
 use protocols::itch::{ItchBody, ItchMessage};
 use serde_json::{Value, json};
 
@@ -194,12 +194,12 @@ pub fn from_itch(bytes: &[u8], security: Option<[u8; 8]>, owners: u32) -> Result
         let offset = bytes.len() - rest.len();
         let cut = |_| format!("byte {offset}: the last message is cut");
         let (message, behind) = match first_frame(rest).map_err(cut)? {
-            Some(Frame::Message(message, behind)) => (message, behind),
-            Some(Frame::End(behind)) if !behind.is_empty() => {
+            Some(FileFrame::Message(message, behind)) => (message, behind),
+            Some(FileFrame::End(behind)) if !behind.is_empty() => {
                 let more = behind.len();
                 return Err(format!("byte {offset}: a length of zero ends the session, and {more} bytes follow it"));
             }
-            Some(Frame::End(_)) | None => return Ok(events),
+            Some(FileFrame::End(_)) | None => return Ok(events),
         };
         rest = behind;
         let message = ItchMessage::decode(message).map_err(|error| format!("byte {offset}: {error}"))?;

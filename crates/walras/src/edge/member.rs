@@ -295,7 +295,8 @@ fn roots(args: &MemberArgs) -> anyhow::Result<edge::EtcdRoots> {
     }
     let Some((user, file)) = args.etcd_user.as_ref().zip(args.etcd_password_file.as_ref()) else { return Ok(roots) };
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let password = text.lines().next().unwrap_or_default().to_string();
+    let password = text.lines().next().filter(|line| !line.is_empty());
+    let password = password.with_context(|| format!("{}: its first line has no password", file.display()))?.to_string();
     Ok(roots.with_login(edge::EtcdLogin { user: user.clone(), password }))
 }
 
