@@ -175,6 +175,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Leave the pool of ${operation.a} and ${operation.b}`;
     case "lane":
       return "Post about the payment lane";
+    case "venue":
+      return `Venue ${operation.venue}: ${operation.action.replaceAll("_", " ")}`;
   }
 }
 

@@ -11,6 +11,7 @@ describe("transactions in words", () => {
     expect(operationText(pay, decimals)).toBe("Pay 12.50 USD");
     expect(operationText({ ...pay, type: "issue", asset: "JPY" }, decimals)).toBe("Issue 1,250 JPY");
     expect(operationText({ type: "burn", asset: "BTC", amount: "1" }, decimals)).toBe("Burn 0.00000001 BTC");
+    expect(operationText({ type: "venue", action: "raise_floor", venue: 3, key: "0x", floor: { incarnation: 0, day: 1, reference: 2 } }, decimals)).toBe("Venue 3: raise floor");
   });
 
   it("counts each side of an offer in its own asset", () => {

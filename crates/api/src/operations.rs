@@ -3,12 +3,12 @@
 
 use std::fmt;
 
-use primitives::operations::{self, FieldKind, OperationField, OperationRow};
+use primitives::operations::{self, FieldKind, FieldList, OperationField, OperationRow};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Ref, RefBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 /// The operation of a transaction: its `type`, at a venue its `action`, and its fields. Assets are symbols, and units
@@ -83,7 +83,35 @@ impl<'de> Deserialize<'de> for OperationBody {
     }
 }
 
-impl ToSchema for OperationBody {}
+impl ToSchema for OperationBody {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let lists = operations::all().flat_map(|row| row.fields).filter_map(|field| match field.kind {
+            FieldKind::List(list) => Some(list),
+            _ => None,
+        });
+        for list in lists {
+            let name = entry_schema(list);
+            if !schemas.iter().any(|(known, _)| *known == name) {
+                schemas.push((name, object(list.fields, &[]).description(Some(list.about)).into()));
+            }
+        }
+    }
+}
+
+/// The name of the schema of a list's entry.
+fn entry_schema(list: &FieldList) -> String {
+    format!("{}Body", list.name)
+}
+
+/// The name of the schema of a group, which answers about venues have, too.
+fn group_schema(field: &OperationField) -> &'static str {
+    match field.name {
+        "terms" => "VenueMarketTermsBody",
+        "mandate" => "MandateBody",
+        "floor" => "OrderNumberBody",
+        _ => "VenueOperatorBody",
+    }
+}
 
 impl PartialSchema for OperationBody {
     fn schema() -> RefOr<Schema> {
@@ -126,10 +154,13 @@ fn field_schema(field: &OperationField) -> RefOr<Schema> {
         }
         FieldKind::Choice(texts) => plain(Type::String.into()).enum_values(Some(texts.iter().copied())).into(),
         FieldKind::List(list) => {
-            let entry = object(list.fields, &[]).description(Some(list.about));
+            let entry = Ref::from_schema_name(entry_schema(list));
             ArrayBuilder::new().items(entry).description(Some(field.about)).into()
         }
-        FieldKind::Group(fields) => object(fields, &[]).description(Some(field.about)).into(),
+        FieldKind::Group(_) => {
+            let of = Ref::from_schema_name(group_schema(field));
+            RefOr::Ref(RefBuilder::new().ref_location(of.ref_location).description(Some(field.about)).build())
+        }
         _ => plain(Type::String.into()).into(),
     }
 }

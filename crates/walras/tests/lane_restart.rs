@@ -170,7 +170,7 @@ fn a_restored_solo_chain_has_a_lane_of_its_own() {
     assert_eq!(good(&run(&format!("{follow} new/lane-list.json")))["outputs"], 1);
     let balance = pay(&node, "balance --purse alice");
     assert_eq!(balance["balances"][0]["settled"], "10000", "{balance}");
-    let audit = good(&run("audit --json --home new"));
+    let audit = good(&run("pay audit --json --home new"));
     assert_eq!(audit["sound"], true, "{audit}");
     assert_eq!(node.terminate().code(), Some(0));
     assert!(start("old").log().contains("closed for restart 1"));

@@ -120,17 +120,20 @@ struct ItchFile {
 impl ItchFile {
     fn message(&mut self, frame: &[u8], take: &mut impl FnMut(FlowEvent) -> Result<()>) -> Result<()> {
         let message = ItchMessage::decode(frame).map_err(|error| self.wrong(error.into()))?;
+        if self.ended.is_some() {
+            take(FlowEvent::Day)?;
+        }
         take(of_itch(&message)).with_context(|| self.place())?;
         (self.at, self.count, self.ended) = (self.at + 2 + frame.len() as u64, self.count + 1, None);
         Ok(())
     }
 
-    /// A session ends. Two ends in a row, or an end before any message, are no file of ITCH.
-    fn end(&mut self, take: &mut impl FnMut(FlowEvent) -> Result<()>) -> Result<()> {
+    /// A session ends; its day does with the first message of the next one. Two ends in a row are no file of ITCH.
+    fn end(&mut self) -> Result<()> {
         ensure!(self.ended.is_none(), self.wrong(anyhow!("another length of zero follows")));
         self.ended = Some(self.at);
         self.at += 2;
-        take(FlowEvent::Day)
+        Ok(())
     }
 
     fn place(&self) -> String {
@@ -164,7 +167,7 @@ fn read_itch(mut file: impl Read, mut take: impl FnMut(FlowEvent) -> Result<()>)
                     rest = after;
                 }
                 Ok(Some(FileFrame::End(after))) => {
-                    of.end(&mut take)?;
+                    of.end()?;
                     rest = after;
                 }
                 Err(_) if read > 0 => break,
