@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use node::{Answer, ExchangeError};
+use node::{Answer, Awaited, Exchange, ExchangeError};
 use primitives::{
     Address, AssetId, ClientId, Digest, ExactSide, Life, OfferPlace, Operation, Price, Sequence, SessionCap,
     SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction, session_possession_bytes,
@@ -148,13 +148,23 @@ fn pay_until(cluster: &Cluster, number: u64, sequence: &mut Sequence, over: &Ato
         let operation = Operation::Pay { to: Address([7; 20]), asset: AssetId(1), amount: *sequence };
         let payment = signed(&cluster.identity(), number, *sequence, until, operation);
         let begun = Instant::now();
-        let taken = node.submit_of(client(number as u8 + 1), vec![payment], true).map(|answer| answer.blocking_recv());
-        if matches!(taken, Ok(Ok(answers)) if matches!(answers[..], [Answer::Committed(..)])) {
+        if is_durable(node, client(number as u8 + 1), payment) {
             latencies.push(begun.elapsed().as_secs_f64() * 1_000.0);
         }
         std::thread::sleep(PAUSE);
     }
     latencies
+}
+
+/// Sends a transaction, and waits until its block is durable; false if it is refused, or another one takes its place.
+fn is_durable(node: &Exchange, from: Client, transaction: Transaction) -> bool {
+    let answers = node.submit_of(from, vec![transaction], true).map(|answers| answers.blocking_recv());
+    let Ok(Ok(answers)) = answers else { return false };
+    match answers.into_iter().next() {
+        Some(Answer::Committed(..)) => true,
+        Some(Answer::Pending(_, Some(durable))) => matches!(durable.blocking_recv(), Ok(Awaited::Committed(..))),
+        _ => false,
+    }
 }
 
 /// Sends a flood to the first validator until the time is over; returns the number of its transactions.
@@ -243,5 +253,10 @@ fn open_sessions(cluster: &Cluster, sequences: &mut Sequences) {
     });
     let opens: Vec<Transaction> = opens.collect();
     // A key that is not opened makes its stops refused, which the figures show.
-    drop(node.submit_of(client(99), opens, true).map(|answers| answers.blocking_recv()));
+    let answers = node.submit_of(client(99), opens, true).map(|answers| answers.blocking_recv());
+    for answer in answers.into_iter().flatten().flatten() {
+        if let Answer::Pending(_, Some(durable)) = answer {
+            drop(durable.blocking_recv());
+        }
+    }
 }
