@@ -4,6 +4,8 @@
 # A MoldUDP64 packet whose message count is 0xFFFF ends the session (Nasdaq, MoldUDP64 protocol 1.00, "End of Session").
 # The decoder calls `on_hb` for a heartbeat (count 0), but for the end of a session it calls neither `on_eos` nor anything
 # else: it reads the count as a signed number and finds -1 messages. A receiver that waits for `on_eos` waits for ever.
+# Seen on 28 November 2026:
+#   moldudp 0.0.21: a heartbeat calls ['heartbeat'], the end of a session calls []
 # Exits 0 while that is so, and 1 when the behaviour has changed.
 set -eu
 folder=$(mktemp -d)

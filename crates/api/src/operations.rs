@@ -103,13 +103,14 @@ fn entry_schema(list: &FieldList) -> String {
     format!("{}Body", list.name)
 }
 
-/// The name of the schema of a group, which answers about venues have, too.
-fn group_schema(field: &OperationField) -> &'static str {
+/// The name of the schema of a group that answers about venues have, too.
+fn group_schema(field: &OperationField) -> Option<&'static str> {
     match field.name {
-        "terms" => "VenueMarketTermsBody",
-        "mandate" => "MandateBody",
-        "floor" => "OrderNumberBody",
-        _ => "VenueOperatorBody",
+        "operator" | "from" | "to" => Some("VenueOperatorBody"),
+        "terms" => Some("VenueMarketTermsBody"),
+        "mandate" => Some("MandateBody"),
+        "floor" => Some("OrderNumberBody"),
+        _ => None,
     }
 }
 
@@ -157,10 +158,13 @@ fn field_schema(field: &OperationField) -> RefOr<Schema> {
             let entry = Ref::from_schema_name(entry_schema(list));
             ArrayBuilder::new().items(entry).description(Some(field.about)).into()
         }
-        FieldKind::Group(_) => {
-            let of = Ref::from_schema_name(group_schema(field));
-            RefOr::Ref(RefBuilder::new().ref_location(of.ref_location).description(Some(field.about)).build())
-        }
+        FieldKind::Group(fields) => match group_schema(field) {
+            Some(name) => {
+                let of = Ref::from_schema_name(name);
+                RefOr::Ref(RefBuilder::new().ref_location(of.ref_location).description(Some(field.about)).build())
+            }
+            None => object(fields, &[]).description(Some(field.about)).into(),
+        },
         _ => plain(Type::String.into()).into(),
     }
 }

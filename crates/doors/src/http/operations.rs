@@ -124,9 +124,11 @@ impl Api {
     }
 
     fn given_value(&self, place: String, kind: FieldKind, value: Json) -> Result<FieldValue, Failure> {
+        if let (FieldKind::Long, Some(number)) = (kind, value.as_u64()) {
+            return Ok(FieldValue::Number(number));
+        }
         Ok(match kind {
             FieldKind::Short(bytes) => short(&place, bytes, &value)?,
-            FieldKind::Long if value.is_u64() => FieldValue::Number(value.as_u64().unwrap_or_default()),
             FieldKind::List(list) => self.given_list(place, list, value)?,
             FieldKind::Group(fields) => {
                 FieldValue::Group(self.given_values(fields, Given::of(format!("operation.{place}"), value)?)?)
