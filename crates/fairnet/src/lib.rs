@@ -53,6 +53,7 @@ mod roster;
 mod seating;
 mod seen;
 mod sequence;
+#[cfg(feature = "simulation")]
 pub mod sim;
 mod succession;
 mod tokens;

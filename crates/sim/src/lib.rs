@@ -12,17 +12,17 @@
 
 mod ethereum;
 mod fees;
-mod kernel;
 mod lane;
 mod market;
 mod mistakes;
 mod sessions;
 mod solo;
 pub mod validators;
+mod world;
 
-pub use kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
 pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use sessions::SessionCounts;
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};
+pub use world::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};

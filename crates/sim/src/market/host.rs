@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kernel::{Dice, FaultDisk, Surviving};
 use primitives::venue::{FillReport, OrderNumber};
 use primitives::{Digest, PublicKey, Transaction};
-use store::{FaultDisk, Surviving};
 use venue::{
     Acceptance, FillFate, MarketEvent, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill, VenueInput,
     VenueOptions, VenueRoot, VenueSettings,
@@ -13,7 +13,7 @@ use venue::{
 use super::follower::Follower;
 use super::people::{MARKET, keys};
 use super::wire::Door;
-use crate::kernel::{Dice, MarketMistake};
+use crate::world::MarketMistake;
 
 /// A root with its disk, and what was told by it.
 pub(super) struct Host {

@@ -1,15 +1,15 @@
 //! One run: a node, its clients, a clock, a disk, and the faults that occur.
 
+use kernel::{Crash, Dice, DiskFault, FaultDisk, Surviving};
 use ledger::{Genesis, Refusal};
 use primitives::Transaction;
 use replica::BlockWorker;
-use store::{Disk, DiskFault, FaultDisk, Surviving};
 
 use super::clients::{Clients, Drawn};
 use super::node::{Answer, Around, Setup, SimNode, Stop, recover};
 use super::oracle::Oracle;
 use super::{SimOptions, SimReport};
-use crate::kernel::{Crash, Dice, EngineMistake, Mistake, Trace, World};
+use crate::world::{EngineMistake, Mistake, Trace, World};
 
 /// The thread whose turn it is.
 #[derive(Clone, Copy)]
@@ -264,7 +264,8 @@ impl SoloWorld {
     /// Crashes after this many further changes of the disk.
     fn arm_crash(&mut self, points: u64) {
         let surviving = self.dice.surviving();
-        self.crash.arm(&self.disk, points, surviving);
+        let disk = self.disk.clone();
+        self.crash.arm(&[&self.disk], points, move || disk.after_crash(surviving));
     }
 
     fn inject(&mut self, point: u64, fault: DiskFault) {
@@ -374,7 +375,7 @@ impl SoloWorld {
             self.note("crash in recovery", point);
         };
         // The armed crash that was not reached is cancelled.
-        self.crash.disarm(&self.disk);
+        self.crash.disarm(&[&self.disk]);
         self.oracle.restarted(&restored, &mut self.dice)?;
         self.clients.look(&restored.ledger);
         self.note("restart", restored.ledger.height());

@@ -1,0 +1,49 @@
+//! The clock of a world: it jumps from event to event.
+
+use crate::Calendar;
+
+/// Buckets of 4 ms, and 256 of them: links and jobs take less than the second that these are, timers may take more.
+const BUCKETS: (u32, u32) = (12, 8);
+
+/// Events by time, in microseconds. Of one time the first that was scheduled comes first.
+pub struct Schedule<E> {
+    events: Calendar<E>,
+    count: u64,
+    now: u64,
+}
+
+impl<E> Default for Schedule<E> {
+    fn default() -> Schedule<E> {
+        Schedule { events: Calendar::new(BUCKETS.0, BUCKETS.1), count: 0, now: 0 }
+    }
+}
+
+impl<E> Schedule<E> {
+    /// The time of the last event, in microseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Number of events that were ever scheduled.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The events that are still to come, in no order.
+    pub fn pending(&self) -> impl Iterator<Item = &E> {
+        self.events.pending()
+    }
+
+    /// Schedules an event in `delay` microseconds.
+    pub fn push(&mut self, delay: u64, event: E) {
+        self.count += 1;
+        self.events.push(self.now + delay, event);
+    }
+
+    /// The next event; the time is now its time.
+    pub fn pop(&mut self) -> Option<E> {
+        let (time, event) = self.events.pop()?;
+        self.now = time;
+        Some(event)
+    }
+}
