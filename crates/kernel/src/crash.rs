@@ -41,3 +41,26 @@ impl<D: Send + 'static> Crash<D> {
         self.take();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Surviving;
+
+    #[test]
+    fn a_crash_hits_all_disks_at_the_change_for_which_it_is_armed() {
+        let (one, other, crash) = (FaultDisk::new(1), FaultDisk::new(2), Crash::default());
+        let (left, right) = (one.clone(), other.clone());
+        crash.arm(&[&one, &other], 1, move || [&left, &right].map(|disk| disk.after_crash(Surviving::Everything)));
+        one.create("a").expect("a name");
+        assert!(crash.take().is_none(), "one change more");
+        one.create("b").expect("a name");
+        one.create("c").expect("a name");
+        let names = |disk: &FaultDisk| disk.list().expect("it has no faults").len();
+        assert_eq!(crash.take().expect("it has occurred").each_ref().map(names), [2, 0]);
+        crash.disarm(&[&one, &other]);
+        other.create("d").expect("a name");
+        other.create("e").expect("a name");
+        assert!(crash.take().is_none(), "it was cancelled");
+    }
+}

@@ -1,7 +1,5 @@
 //! Random numbers that a seed decides.
 
-use crate::Surviving;
-
 /// The step of SplitMix64: 2^64 over the golden ratio.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -70,16 +68,6 @@ impl Dice {
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.index(at + 1));
-        }
-    }
-
-    /// What is left on a disk of the writes that were not synced.
-    pub fn surviving(&mut self) -> Surviving {
-        match self.below(6) {
-            0 => Surviving::Nothing,
-            1 => Surviving::Everything,
-            2 => Surviving::Torn(self.below(8)),
-            _ => Surviving::Some(self.bits()),
         }
     }
 }

@@ -26,6 +26,18 @@ pub enum Surviving {
     Some(u64),
 }
 
+impl Surviving {
+    /// What the dice leave.
+    pub fn drawn(dice: &mut Dice) -> Surviving {
+        match dice.below(6) {
+            0 => Surviving::Nothing,
+            1 => Surviving::Everything,
+            2 => Surviving::Torn(dice.below(8)),
+            _ => Surviving::Some(dice.bits()),
+        }
+    }
+}
+
 /// A fault at a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskFault {

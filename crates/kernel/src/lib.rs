@@ -34,6 +34,6 @@ pub use disk::{DiskFault, FaultDisk, FaultFile, FaultLock, Surviving};
 pub use law::{DelayLaw, LawTable, SpikeState, Spikes};
 pub use links::{DatagramFaults, Flight, Links};
 pub use log_disk::LogDisk;
-pub use planted::Planted;
+pub use planted::{PLANTABLE, Planted};
 pub use schedule::Schedule;
 pub use xoshiro::Xoshiro;

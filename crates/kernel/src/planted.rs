@@ -1,5 +1,8 @@
 //! The place of a planted mistake.
 
+/// Whether mistakes can be planted in what is built: never in the product, if it is built alone.
+pub const PLANTABLE: bool = cfg!(feature = "mistakes");
+
 /// A place for a mistake, or for faulty links, that a simulation plants: a check that never fires proves nothing.
 ///
 /// Without the feature `mistakes` the place is always empty and takes no room: [`Planted::is`] is false at compile
@@ -9,6 +12,8 @@ pub struct Planted<M>(place::Place<M>);
 
 #[cfg(feature = "mistakes")]
 mod place {
+    use std::fmt::{Debug, Formatter, Result};
+
     pub(super) type Place<M> = Option<M>;
     pub(super) const fn empty<M>() -> Place<M> {
         None
@@ -19,10 +24,15 @@ mod place {
     pub(super) fn change<M>(place: &mut Place<M>) -> Option<&mut M> {
         place.as_mut()
     }
+    pub(super) fn name<M: Debug>(place: &Place<M>, f: &mut Formatter<'_>) -> Result {
+        place.fmt(f)
+    }
 }
 
 #[cfg(not(feature = "mistakes"))]
 mod place {
+    use std::fmt::{Debug, Formatter, Result};
+
     pub(super) type Place<M> = std::marker::PhantomData<M>;
     pub(super) const fn empty<M>() -> Place<M> {
         std::marker::PhantomData
@@ -32,6 +42,9 @@ mod place {
     }
     pub(super) fn change<M>(_: &mut Place<M>) -> Option<&mut M> {
         None
+    }
+    pub(super) fn name<M: Debug>(_: &Place<M>, f: &mut Formatter<'_>) -> Result {
+        f.write_str("None")
     }
 }
 
@@ -72,13 +85,10 @@ impl<M> Default for Planted<M> {
     }
 }
 
-/// An empty place names not even the type of what it could hold.
+/// A place without room names not even the type of what it could hold: no mistake's name reaches the product.
 impl<M: std::fmt::Debug> std::fmt::Debug for Planted<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.as_ref() {
-            Some(mistake) => mistake.fmt(f),
-            None => f.write_str("nothing"),
-        }
+        place::name(&self.0, f)
     }
 }
 
@@ -116,6 +126,6 @@ mod tests {
     #[cfg(feature = "mistakes")]
     fn a_planted_mistake_is_made() {
         assert!(Planted::from(Trial::Made).is(Trial::Made) && !Planted::NOTHING.is(Trial::Made));
-        assert_eq!(format!("{:?} {:?}", Planted::from(Trial::Made), Planted::<Trial>::default()), "Made nothing");
+        assert_eq!(format!("{:?} {:?}", Planted::from(Trial::Made), Planted::<Trial>::default()), "Some(Made) None");
     }
 }

@@ -47,3 +47,31 @@ impl<E> Schedule<E> {
         Some(event)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dice;
+
+    #[test]
+    fn events_come_by_time_and_those_of_one_time_as_they_were_scheduled() {
+        for seed in 0..20 {
+            let (mut schedule, mut list, mut dice) = (Schedule::default(), Vec::new(), Dice::new(seed));
+            for number in 0..2_000u32 {
+                // Some at once, some within a bucket, some beyond all buckets.
+                let delay = dice.below([1, 50, 5_000, 3_000_000][dice.index(4)]);
+                list.push((schedule.now() + delay, number));
+                schedule.push(delay, number);
+                while dice.once_in(2) && !list.is_empty() {
+                    assert_eq!(schedule.pending().count(), list.len());
+                    let next = *list.iter().min().expect("some");
+                    list.retain(|event| *event != next);
+                    assert_eq!((schedule.pop(), schedule.now()), (Some(next.1), next.0), "seed {seed}");
+                }
+            }
+            list.sort_unstable();
+            list.iter().for_each(|next| assert_eq!(schedule.pop(), Some(next.1)));
+            assert_eq!((schedule.pop(), schedule.count()), (None, 2_000));
+        }
+    }
+}

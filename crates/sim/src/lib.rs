@@ -2,9 +2,8 @@
 //!
 //! Four worlds run the code that runs in production, each with everything around it played: one node with its clients
 //! and its disk ([`run`]), a network of validators ([`validators`]), the payment lane ([`run_lane`]), and a continuous
-//! market with its venue and its custody ([`run_market`]). They stand on one kernel: clock, dice, links, disks, and the
-//! mistakes that a world can be told to make ([`Mistake`]). Each mistake has a seed that finds it
-//! ([`found`]).
+//! market with its venue and its custody ([`run_market`]). They stand on [`kernel`]: clock, dice, links and
+//! disks. Each [`Mistake`] that a world can be told to make has a seed that finds it ([`found`]).
 //!
 //! A failure prints the seed. The same seed makes the same run: the trace of its report is a digest over all events.
 //!

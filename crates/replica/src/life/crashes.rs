@@ -187,7 +187,7 @@ fn a_crash_at_any_point_in_the_life_of_a_block_restarts_to_the_same_state() {
         let mut dice = Dice::new(seed);
         let (mut disk, mut told) = (FaultDisk::new(seed), 0);
         loop {
-            let surviving = dice.surviving();
+            let surviving = Surviving::drawn(&mut dice);
             let crash = (dice.below(8) != 0).then(|| (dice.below(40), surviving));
             let mut shell = Shell::start(&reference, disk, told);
             let left = shell.run(crash, &mut dice);

@@ -43,7 +43,7 @@ mod traders;
 mod villain;
 mod wire;
 
-use kernel::{Dice, DiskFault, FaultDisk};
+use kernel::{Dice, DiskFault, FaultDisk, Surviving};
 use primitives::venue::{FillReport, VenueOperation};
 use primitives::{Height, Transaction};
 use venue::{CertifiedFacts, SettlingTerms, Steering, VenueInput, VenueOptions, VenueSettings, VenueStop};
@@ -296,7 +296,7 @@ impl MarketWorld {
             }
             26..=41 => self.block(),
             42 => {
-                let surviving = self.dice.surviving();
+                let surviving = Surviving::drawn(&mut self.dice);
                 self.hosts[at].crash(now_ms, surviving, &mut self.dice)?;
                 self.collect(at)
             }

@@ -176,7 +176,7 @@ impl SoloWorld {
             (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a disk error without a fault: {error}")),
             (None, Err(Stop::Disk(_))) => {
                 self.report.disk_errors += 1;
-                let surviving = self.dice.surviving();
+                let surviving = Surviving::drawn(&mut self.dice);
                 let left = self.disk.after_crash(surviving);
                 self.restart_on(left)
             }
@@ -263,7 +263,7 @@ impl SoloWorld {
 
     /// Crashes after this many further changes of the disk.
     fn arm_crash(&mut self, points: u64) {
-        let surviving = self.dice.surviving();
+        let surviving = Surviving::drawn(&mut self.dice);
         let disk = self.disk.clone();
         self.crash.arm(&[&self.disk], points, move || disk.after_crash(surviving));
     }

@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
-use kernel::{Dice, Links, Schedule as Events};
+use kernel::{Dice, Links, Schedule as Events, Surviving};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
 use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting};
@@ -694,7 +694,7 @@ impl SimNetwork {
             Event::Wake => self.wake(to),
             Event::Kill { loses_log } => self.kill(to, loses_log),
             Event::Tear => {
-                let (points, surviving) = (self.dice.below(6), self.dice.surviving());
+                let (points, surviving) = (self.dice.below(6), Surviving::drawn(&mut self.dice));
                 self.hosts[usize::from(to)].arm_crash(points, surviving);
             }
             Event::Cut { other } => {
@@ -858,7 +858,7 @@ impl SimNetwork {
         if self.hosts[usize::from(of)].process.is_none() {
             return;
         }
-        let surviving = self.dice.surviving();
+        let surviving = Surviving::drawn(&mut self.dice);
         self.check_log(of);
         let mut home = host::after_crash(&self.hosts[usize::from(of)].home, surviving);
         if loses_log {
@@ -890,7 +890,7 @@ impl SimNetwork {
         let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake };
         let process = loop {
             if self.tears > 0 && self.dice.once_in(4) {
-                let (points, surviving) = (self.dice.below(20), self.dice.surviving());
+                let (points, surviving) = (self.dice.below(20), Surviving::drawn(&mut self.dice));
                 self.hosts[usize::from(of)].arm_crash(points, surviving);
             }
             let host = &self.hosts[usize::from(of)];

@@ -183,7 +183,7 @@ impl FixParty {
 
     /// The bridge's process ends, and begins again with what its disk kept.
     pub fn crash(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
-        self.restart(at, dice.surviving())
+        self.restart(at, Surviving::drawn(dice))
     }
 
     fn restart(&mut self, at: &WireMoment, surviving: Surviving) -> Result<(), String> {
