@@ -20,8 +20,9 @@
 //!
 //! A pool is one more pair, on the side that it sells at these prices. Orders for exact amounts come last: see `order`.
 //!
-//! **Deviations from the paper**: no floating-point linear program; the same method for ε = 0 and ε > 0. When L
-//! cannot be met, all lower bounds are dropped as in appendix D, and the assets in short supply are named.
+//! **Deviations from the paper**: no floating-point linear program; the same method for ε = 0 and ε > 0. When
+//! amounts within L are not found, all lower bounds are dropped as in appendix D. If what then trades still misses
+//! one, the assets in short supply are named.
 
 use primitives::{Amount, AssetId, Price};
 use rayon::prelude::*;
@@ -157,8 +158,7 @@ impl<'a> Flows<'a> {
 
     /// If something is short in this set, lets its assets trade as much as they can within the budget.
     fn maximise(&mut self) {
-        let short = self.all.par_iter_mut().filter(|together| !together.short.is_empty());
-        short.for_each(|together| together.is_spent = !together.program.maximise(&together.values));
+        self.all.par_iter_mut().filter(|together| !together.short.is_empty()).for_each(Together::maximise);
     }
 
     /// The spending as one try.
@@ -195,9 +195,17 @@ impl<'a> Together<'a> {
         Together { values, program, assets, short: Vec::new(), is_spent: false }
     }
 
+    /// Lets the assets trade as much as they can. What then meets every bound is full, however it was found.
+    fn maximise(&mut self) {
+        self.is_spent = !self.program.maximise(&self.values);
+        if self.program.arcs.iter().all(|arc| arc.sold >= arc.low) {
+            self.short.clear();
+        }
+    }
+
     fn obstacle(&self) -> Option<Obstacle> {
         let id = |asset: &usize| AssetId(*asset as u32);
-        if self.is_spent {
+        if self.is_spent && !self.short.is_empty() {
             return Some(Obstacle {
                 reason: Reason::Amounts,
                 assets: self.assets.iter().map(id).collect(),
@@ -253,11 +261,11 @@ impl Program<'_> {
         if short.is_empty() || self.repair(values) { Vec::new() } else { short }
     }
 
-    /// Drops the lower bounds, maximises trade and makes it executable. The budget starts anew; false if it ends before
-    /// that is done: then nothing trades.
+    /// Maximises trade without the lower bounds and makes it executable. The budget starts anew; false if it ends
+    /// before that is done: then nothing trades.
     fn maximise(&mut self, values: &[f64]) -> bool {
         self.renew_allowance();
-        self.arcs.iter_mut().for_each(|arc| arc.drop_bound());
+        let bounds: Vec<Amount> = self.arcs.iter_mut().map(|arc| std::mem::take(&mut arc.low)).collect();
         self.solve();
         self.execute(values);
         let mut done = self.short().is_empty() || self.repair(values);
@@ -269,6 +277,7 @@ impl Program<'_> {
         if !done {
             self.arcs.iter_mut().for_each(|arc| arc.sold = 0);
         }
+        self.arcs.iter_mut().zip(bounds).for_each(|(arc, low)| arc.low = low);
         done
     }
 

@@ -99,11 +99,6 @@ impl Arc<'_> {
         self.rate.net.payout_bound(sold)
     }
 
-    /// Drops the lower bound.
-    pub(crate) fn drop_bound(&mut self) {
-        self.low = 0;
-    }
-
     pub(crate) fn paid(&self) -> u128 {
         self.paid_at(self.sold)
     }

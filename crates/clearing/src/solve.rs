@@ -13,7 +13,7 @@ use crate::units::seek_units;
 
 /// The version of the rules that determine the result of a clearing. It is incremented with every change that gives
 /// some book other prices or amounts. Nodes that must agree on clearings must have the same version.
-pub const RULES: u32 = 9;
+pub const RULES: u32 = 10;
 
 /// Clears `book`: prices, then amounts. `last` are the valuations of the previous batch, if there was one.
 ///

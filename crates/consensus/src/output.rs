@@ -11,20 +11,32 @@ use crate::members::Members;
 use crate::proposal::{Evidence, Payload, payload_digest};
 use crate::refused::Refused;
 
+/// Maximum number of heights that are output and not applied.
+const AHEAD: u64 = 128;
 const ORDER_CONTEXT: &str = "walras 2026 consensus order of sub-blocks v1";
 
 impl Engine {
-    /// Outputs every decided height, in order, up to the first gap.
+    /// Outputs every decided height, in order, up to the first gap or as far as the ledger may be behind.
     pub(crate) fn output(&mut self) {
-        while let Some(sub_blocks) = self.live.get(&(self.decided.0 + 1)).and_then(|live| {
-            let held = |(slot, digest): &(Index, Digest)| Some((*slot, live.held(*slot, digest)?.1.clone()));
-            live.height.decision()?.iter().map(held).collect::<Option<Vec<_>>>()
-        }) {
+        while let Some(sub_blocks) = self.next_decision() {
             let (link, benches) = self.next_link(&sub_blocks);
             self.output_superblock(link.digest(&self.chain), benches, sub_blocks);
         }
         self.commit_due();
         self.advance_certified();
+    }
+
+    /// The sub-blocks of the next height, if it is decided, all of them are here, and the ledger has room for it.
+    fn next_decision(&self) -> Option<Vec<(Index, Payload)>> {
+        let live = self.live.get(&(self.decided.0 + 1)).filter(|_| self.may_output())?;
+        let held = |(slot, digest): &(Index, Digest)| Some((*slot, live.held(*slot, digest)?.1.clone()));
+        live.height.decision()?.iter().map(held).collect()
+    }
+
+    /// Whether the ledger is near enough for another height. What is output waits for it in memory; and since nobody
+    /// takes part above the horizon of what it has output, a validator with a slow ledger stops voting.
+    pub(crate) fn may_output(&self) -> bool {
+        self.decided.0 < self.applied.saturating_add(AHEAD)
     }
 
     /// The link of the next height with these sub-blocks, and the attendance after it.

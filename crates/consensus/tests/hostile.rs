@@ -222,29 +222,47 @@ fn a_thousand_contradictions_are_one_proof() {
     assert_eq!(engine.finish_turn().evidence.len(), 1);
 }
 
+/// A validator without others, which decides what it proposes at once.
+fn lone() -> (Setup, Start) {
+    let chain = Chain { keys: vec![secret(ME).public()], ..chain() };
+    let rules = Rules::default();
+    let benches = Engine::first_benches(&chain.committee(), &rules);
+    let check = Arc::new(|bytes: &[u8]| Some(Contents { transactions: bytes.len(), time_ms: None }));
+    let setup = Setup { chain, rules, followers: 1, me: ME, signer: Arc::new(secret(ME)), check };
+    (setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots: vec![] })
+}
+
+/// Superblocks wait for the ledger in memory: others that decide faster must not fill it.
+#[test]
+fn a_validator_with_a_slow_ledger_decides_so_far_ahead_and_no_further() {
+    let (setup, start) = lone();
+    let horizon = setup.rules.horizon();
+    let mut engine = Engine::new(setup, start);
+    let propose = |engine: &mut Engine, height| {
+        engine.propose(height, b"a block".to_vec().into());
+        engine.finish_turn().decided.len()
+    };
+    let decided: usize = (1..=128 + horizon).map(|height| propose(&mut engine, height)).sum();
+    assert_eq!((decided, engine.decided()), (128, 128));
+    // Every height that the ledger applies makes room for another, and others hear of it.
+    engine.on_applied(3);
+    let turn = engine.finish_turn();
+    assert_eq!(turn.decided.iter().map(|superblock| superblock.height).collect::<Vec<_>>(), [129, 130, 131]);
+    assert_eq!(engine.decided(), 131);
+}
+
 /// With more than f faulty validators, a certificate can name a superblock other than the one decided here. The alarm
 /// must be raised whichever arrives first.
 #[test]
 fn a_certificate_that_comes_before_the_decision_is_compared_with_it() {
-    let lone = Chain { keys: vec![secret(ME).public()], ..chain() };
-    let rules = Rules::default();
-    let benches = Engine::first_benches(&lone.committee(), &rules);
-    let setup = Setup {
-        chain: lone.clone(),
-        rules,
-        followers: 1,
-        me: ME,
-        signer: Arc::new(secret(ME)),
-        check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
-    };
+    let (setup, start) = lone();
+    let lone = setup.chain.clone();
     let statement = Statement { height: 1, superblock: Digest([9; 32]), root: Digest([1; 32]) };
     let commit = Commit::sign(&lone, statement, ME, &secret(ME));
     let certificate = Certificate { epoch: 0, statement, signatures: vec![(ME, commit.signature)] };
     for certificate_first in [true, false] {
         // The root is not known yet, so this validator does not commit.
-        let start =
-            Start { height: 0, superblock: Digest::default(), benches: benches.clone(), applied: 0, roots: vec![] };
-        let mut engine = Engine::new(setup.clone(), start);
+        let mut engine = Engine::new(setup.clone(), start.clone());
         if certificate_first {
             engine.on_frame(1, Frame::Certificate(certificate.clone()));
         }

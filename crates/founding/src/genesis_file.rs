@@ -304,7 +304,7 @@ mod tests {
                 "limits.least_base_fee is 0, but limits.block_gas needs 1",
             ),
             ("\"chain\"", "\"chian\"", "line 3"),
-            ("\"rules\": 10", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 10"),
+            ("\"rules\": 11", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 11"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");

@@ -6,7 +6,7 @@
 //!
 //! * [`Dice`]: SplitMix64; one seed, one run. [`RemainderDice`] reduces by remainders, which older seeds of tests mean;
 //!   [`Xoshiro`] serves the laws of delay: [`DelayLaw`], [`LawTable`], [`Spikes`].
-//! * [`Calendar`]: events by time; [`Schedule`]: a clock that jumps from event to event.
+//! * [`Calendar`]: events by time; [`EventClock`]: a clock that jumps from event to event.
 //! * [`Links`], which break and report it; [`Flight`], datagrams that are lost, repeated and reordered; and
 //!   [`DatagramFaults`], what else happens to them.
 //! * [`FaultDisk`]: a disk that fails as real disks do; [`Crash`]: what is left of disks when the machine stops in the
@@ -20,20 +20,20 @@ mod calendar;
 mod crash;
 mod dice;
 mod disk;
+mod event_clock;
 mod law;
 mod links;
 mod log_disk;
 mod planted;
-mod schedule;
 mod xoshiro;
 
 pub use calendar::Calendar;
 pub use crash::Crash;
 pub use dice::{Dice, RemainderDice};
 pub use disk::{DiskFault, FaultDisk, FaultFile, FaultLock, Surviving};
+pub use event_clock::EventClock;
 pub use law::{DelayLaw, LawTable, SpikeState, Spikes};
 pub use links::{DatagramFaults, Flight, Links};
 pub use log_disk::LogDisk;
 pub use planted::{PLANTABLE, Planted};
-pub use schedule::Schedule;
 pub use xoshiro::Xoshiro;

@@ -155,12 +155,12 @@ fn refused(format: u8) -> [String; 4] {
 #[test]
 fn files_of_earlier_formats_are_refused_by_version() {
     let [genesis, state, block, receipts] = refused(1);
-    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 10"), "{genesis}");
+    assert!(genesis.contains("the chain follows rules 2, this binary follows rules 11"), "{genesis}");
     assert!(state.contains("the snapshot is of format 1, and this program reads 3"), "{state}");
     assert!(block.contains("a block of format 1, and this program reads 5"), "{block}");
     assert!(receipts.contains("receipts of format 1, and this program reads 10"), "{receipts}");
     let [genesis, state, block, receipts] = refused(2);
-    assert!(genesis.contains("the chain follows rules 4, this binary follows rules 10"), "{genesis}");
+    assert!(genesis.contains("the chain follows rules 4, this binary follows rules 11"), "{genesis}");
     assert!(state.contains("the snapshot is of format 2, and this program reads 3"), "{state}");
     assert!(block.contains("a block of format 4, and this program reads 5"), "{block}");
     assert!(receipts.contains("receipts of format") && receipts.contains("this program reads 10"), "{receipts}");

@@ -657,7 +657,7 @@ impl Engine {
         let could = self.can_propose();
         self.applied = self.applied.max(height);
         self.moved |= self.waits && !could && self.can_propose();
-        self.collect();
+        self.output();
     }
 
     /// Records the state root after an applied height.

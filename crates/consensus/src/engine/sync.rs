@@ -10,8 +10,6 @@ use crate::refused::Refused;
 
 /// Maximum number of heights in one answer.
 const HEIGHTS: u64 = 64;
-/// Maximum number of heights that are output and not applied while catching up.
-const AHEAD: u64 = 128;
 /// Ticks without progress, while others have certificates, after which the first validator is asked.
 const STILL: u64 = 2;
 /// Ticks after which another validator is asked.
@@ -54,7 +52,7 @@ impl Engine {
     fn ask(&mut self) {
         self.sync.asked = None;
         let from = self.certified + 1;
-        if self.decided.0 >= self.applied + AHEAD || from > *self.chain.heights.end() {
+        if !self.may_output() || from > *self.chain.heights.end() {
             return;
         }
         let ahead = |index: &Index| {
@@ -113,7 +111,7 @@ impl Engine {
         if height <= self.certified || height > *self.chain.heights.end() {
             return Ok(());
         }
-        if height > self.decided.0 + 1 || self.decided.0 >= self.applied + AHEAD {
+        if height > self.decided.0 + 1 || !self.may_output() {
             return Ok(());
         }
         block.certificate.verify(&self.chain).map_err(|_| Refused::Signature)?;

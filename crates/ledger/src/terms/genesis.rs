@@ -13,8 +13,8 @@ use super::venues::VenueTerms;
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
 /// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
 /// does. A change that changes results needs a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 10;
-const _: () = assert!(clearing::RULES == 9, "the solver's results have changed: increase RULES");
+pub const RULES: u32 = 11;
+const _: () = assert!(clearing::RULES == 10, "the solver's results have changed: increase RULES");
 /// The asset that is staked.
 pub(crate) const STAKED: AssetId = AssetId(0);
 /// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.

@@ -287,6 +287,12 @@ proptest! {
     }
 }
 
+/// In its last block amounts are found without the lower bounds that meet all of them: no asset may be named short.
+#[test]
+fn a_batch_that_meets_every_bound_is_full() {
+    run(3, 40, 110, 1, Fraction::power_of_two(15));
+}
+
 #[test]
 fn a_longer_history_equals_the_model_and_meets_every_refusal() {
     let Met { refusals: met, returned, filled, keyed, lapsed } = run(8, 110, 110, 1, Fraction::power_of_two(15));

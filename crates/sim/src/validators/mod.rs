@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
-use kernel::{Dice, Links, Schedule as Events, Surviving};
+use kernel::{Dice, EventClock, Links, Surviving};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
 use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting};
@@ -306,7 +306,7 @@ pub struct SimNetwork {
     twins: BTreeMap<Index, Index>,
     links: Links<Index>,
     flood: flood::Flood,
-    schedule: Events<(Index, Event)>,
+    schedule: EventClock<(Index, Event)>,
     steps: u64,
     dice: Dice,
     statements: BTreeMap<(Index, u64, Vote), Vote>,
@@ -397,7 +397,7 @@ impl SimNetwork {
             twins: BTreeMap::new(),
             links: Links::default(),
             flood: flood::Flood::default(),
-            schedule: Events::default(),
+            schedule: EventClock::default(),
             steps: 0,
             dice: Dice::new(seed),
             statements: BTreeMap::new(),

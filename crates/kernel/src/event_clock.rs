@@ -6,19 +6,19 @@ use crate::Calendar;
 const BUCKETS: (u32, u32) = (12, 8);
 
 /// Events by time, in microseconds. Of one time the first that was scheduled comes first.
-pub struct Schedule<E> {
+pub struct EventClock<E> {
     events: Calendar<E>,
     count: u64,
     now: u64,
 }
 
-impl<E> Default for Schedule<E> {
-    fn default() -> Schedule<E> {
-        Schedule { events: Calendar::new(BUCKETS.0, BUCKETS.1), count: 0, now: 0 }
+impl<E> Default for EventClock<E> {
+    fn default() -> EventClock<E> {
+        EventClock { events: Calendar::new(BUCKETS.0, BUCKETS.1), count: 0, now: 0 }
     }
 }
 
-impl<E> Schedule<E> {
+impl<E> EventClock<E> {
     /// The time of the last event, in microseconds.
     pub fn now(&self) -> u64 {
         self.now
@@ -56,22 +56,22 @@ mod tests {
     #[test]
     fn events_come_by_time_and_those_of_one_time_as_they_were_scheduled() {
         for seed in 0..20 {
-            let (mut schedule, mut list, mut dice) = (Schedule::default(), Vec::new(), Dice::new(seed));
+            let (mut clock, mut list, mut dice) = (EventClock::default(), Vec::new(), Dice::new(seed));
             for number in 0..2_000u32 {
                 // Some at once, some within a bucket, some beyond all buckets.
                 let delay = dice.below([1, 50, 5_000, 3_000_000][dice.index(4)]);
-                list.push((schedule.now() + delay, number));
-                schedule.push(delay, number);
+                list.push((clock.now() + delay, number));
+                clock.push(delay, number);
                 while dice.once_in(2) && !list.is_empty() {
-                    assert_eq!(schedule.pending().count(), list.len());
+                    assert_eq!(clock.pending().count(), list.len());
                     let next = *list.iter().min().expect("some");
                     list.retain(|event| *event != next);
-                    assert_eq!((schedule.pop(), schedule.now()), (Some(next.1), next.0), "seed {seed}");
+                    assert_eq!((clock.pop(), clock.now()), (Some(next.1), next.0), "seed {seed}");
                 }
             }
             list.sort_unstable();
-            list.iter().for_each(|next| assert_eq!(schedule.pop(), Some(next.1)));
-            assert_eq!((schedule.pop(), schedule.count()), (None, 2_000));
+            list.iter().for_each(|next| assert_eq!(clock.pop(), Some(next.1)));
+            assert_eq!((clock.pop(), clock.count()), (None, 2_000));
         }
     }
 }
