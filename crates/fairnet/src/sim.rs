@@ -1,7 +1,7 @@
 //! The cores on one event queue, and what the paper computes by Monte Carlo.
 //!
 //! [`TreeRun`] simulates market data on its way down: relays, deadlines and holds are those of this crate; egress
-//! queues, links, stragglers, losses and clock errors are drawn by seeded laws, those of `kernel`. [`hedged_delays`] and
+//! queues, links, stragglers, losses and clock errors are drawn by seeded laws (`kernel`). [`hedged_delays`] and
 //! [`sprayed_delays`] are the models of appendices C and K.
 //!
 //! # Cost model
