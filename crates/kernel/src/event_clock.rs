@@ -59,7 +59,8 @@ mod tests {
             let (mut clock, mut list, mut dice) = (EventClock::default(), Vec::new(), Dice::new(seed));
             for number in 0..2_000u32 {
                 // Some at once, some within a bucket, some beyond all buckets.
-                let delay = dice.below([1, 50, 5_000, 3_000_000][dice.index(4)]);
+                let most = [1, 50, 5_000, 3_000_000][dice.index(4)];
+                let delay = dice.below(most);
                 list.push((clock.now() + delay, number));
                 clock.push(delay, number);
                 while dice.once_in(2) && !list.is_empty() {
