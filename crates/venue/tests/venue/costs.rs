@@ -1,8 +1,8 @@
 //! What entries cost the operator, and what traders pay for them.
 
+use kernel::FaultDisk;
 use primitives::Amount;
 use primitives::venue::{OrderLife, VenueOrder, VenueSide};
-use store::FaultDisk;
 use venue::{MarketSettings, OrderRefusal, ReportKind, VenueLimits};
 
 use crate::world::*;

@@ -1,8 +1,8 @@
 //! The bytes of records, outcomes and snapshots: a change of what they mean needs another version.
 
+use kernel::FaultDisk;
 use primitives::venue::{MarketTerms, SettledOrder, VenueOrder, VenueSide};
 use primitives::{Digest, Operation};
-use store::FaultDisk;
 use venue::{
     CertifiedFacts, KeyStanding, OperatorStanding, Steering, TradeCommand, VenueEffect, VenueFact, VenueInput,
     VenueLimits, VenueOptions, VenueRoot, VenueSettings, VenueStanding, check_orders,
