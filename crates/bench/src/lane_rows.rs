@@ -553,8 +553,8 @@ pub fn table_1(calls: usize) -> Value {
     Operations::measured(calls).as_json()
 }
 
-/// What one shard of one validator of `n` costs by the size of its trees (§3.3): `cpu_us` is measured for a payment
-/// whose input is proved by a certificate, `formula_us` is the paper's C of signatures and hashes, from costs measured
+/// What one shard of one validator of `n` costs by the size of its trees (§3.3). `cpu_us` is measured for a payment
+/// whose input is proved by a certificate. `formula_us` is the paper's C of signatures and hashes, from costs measured
 /// in the same run.
 pub fn tree_sizes(n: usize, leaves: &[usize], payments: usize) -> Vec<Value> {
     let operations = Operations::measured(payments.min(512));

@@ -128,7 +128,7 @@
 //! - Nothing is pipelined between two epochs: the last heights of one are certified before the first of the next is
 //!   proposed. This costs one round of messages per epoch and lets each engine know only one committee.
 //! - A validator that has lost its log uses the highest height that any of the others claims to take part in, not the
-//!   (f+1)-th highest: with n = 4, the only other correct validator that saw its earlier votes may be the one that is
+//!   (f+1)-th highest. With n = 4, the only other correct validator that saw its earlier votes may be the one that is
 //!   ahead of all. So a faulty validator can keep it silent by claiming to be far ahead; it must then be restarted
 //!   without that link. A lost log counts as a fault: together with a lying validator it is more than f = 1. It costs
 //!   only that validator's votes.

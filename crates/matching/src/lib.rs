@@ -27,11 +27,11 @@
 //! once as a self-trade, so no owner is on both sides of any price. [`Command::Uncross`] ends a call by one auction.
 //!
 //! **Auction.** All trades take place at one tick: of the ticks with the largest volume those with the smallest
-//! surplus; among these the highest if buyers have the surplus at all of them, the lowest if sellers have, and
-//! otherwise the one closest to the reference tick. Orders are served by price and time on both sides. Then the book is
-//! not crossed: served are the best buys, so with a volume of V the buys that are left are below every tick at which
-//! sells are left, or a larger volume would have been possible. If the tick lies outside the collar nothing trades and
-//! the call goes on.
+//! surplus. Among these it is the highest if buyers have the surplus at all of them, and the lowest if sellers have.
+//! Otherwise it is the one closest to the reference tick. Orders are served by price and time on both sides. Then the
+//! book is not crossed: served are the best buys, so with a volume of V the buys that are left are below every tick at
+//! which sells are left, or a larger volume would have been possible. If the tick lies outside the collar nothing
+//! trades and the call goes on.
 //!
 //! **Kill switch.** [`Command::Kill`] cancels all orders of an owner and refuses new ones until [`Command::Revive`].
 //!

@@ -26,11 +26,11 @@
 //!   signs, and of the verdicts on payments that its log barred.
 //! - Upon a *vote* or a *view* of a shard: post it. Upon the *bars* of all shards in a case: tell the shard that posts
 //!   the view.
-//! - **What must be said is derived, never queued.** With each block: for every open case that concerns a running
-//!   home, and of which the ledger lacks this member's vote or view although no post has it, tell the shards of the
-//!   case again, every [`ASK_BLOCKS`] blocks: they report again what their logs bind them to. The registration of the
-//!   next epoch, a dealing and complaints follow from the ledger and the keys of that epoch. A report that is lost on
-//!   the way, because a queue is full, is only late.
+//! - **What must be said is derived, never queued.** With each block it looks at every open case that concerns a
+//!   running home, and of which the ledger lacks this member's vote or view although no post has it. Every
+//!   [`ASK_BLOCKS`] blocks the member tells the shards of such a case again: they report again what their logs bind
+//!   them to. The registration of the next epoch, a dealing and complaints follow from the ledger and the keys of that
+//!   epoch. A report that is lost on the way, because a queue is full, is only late.
 //! - A post is made again when its last transaction has ended ([`POST_BLOCKS`]), and dropped when the ledger has it or
 //!   needs it no longer. So a member that is more blocks behind says nothing until it has caught up.
 //! - If the genesis asks for group keys: deal for the next epoch when all members have registered, and complain about

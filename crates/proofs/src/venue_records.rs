@@ -45,7 +45,7 @@ pub struct VenueRecord {
     pub fills: FillTree,
     /// The ended incarnations ([`primitives::venue::EndedIncarnation::leaf`]).
     pub finals: FillTree,
-    /// Units of asset 0 that answer for it, without those that leave.
+    /// Units of asset 0 in the venue's bond, without those that leave.
     pub bond: Amount,
     /// Units of the bond that leave; they are liable until they are paid out.
     pub leaving: Option<LeavingBond>,
@@ -145,7 +145,7 @@ pub fn record_value(record: &[u8]) -> [u8; 32] {
 }
 
 impl VenueRecord {
-    /// Units of asset 0 that answer for it.
+    /// Units of asset 0 in the venue's bond, those that leave included.
     pub fn liable(&self) -> Amount {
         self.bond.saturating_add(self.leaving.map_or(0, |leaving| leaving.units))
     }

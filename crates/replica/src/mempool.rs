@@ -6,10 +6,10 @@
 //! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
-//! Duties ([`primitives::Operation::is_duty`]), those of members of the payment lane and validators' presences, wait in
-//! a queue of their own, with room of its own, and are taken first: a flood of paid transactions stops no vote, no
-//! registration and no presence, whether it fills the pool or the block. The ledger admits only what somebody owes,
-//! once, so that nobody else fills this queue.
+//! Duties ([`primitives::Operation::is_duty`]) are those of members of the payment lane and validators' presences. They
+//! wait in a queue of their own, with room of its own, and are taken first. So a flood of paid transactions stops no
+//! vote, no registration and no presence, whether it fills the pool or the block. The ledger admits only what somebody
+//! owes, once, so that nobody else fills this queue.
 //!
 //! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
 //! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota

@@ -50,11 +50,11 @@
 //! - Upon a read that finds an **ESTIMATE** of transaction k, the VM returns [`Blocked`]. The thread registers j with
 //!   its incarnation as a dependent of k and takes another task. If k has been executed meanwhile, it repeats j at
 //!   once.
-//! - Upon the **end of an execution**, the thread moves the writes into the memory, removes what the previous
-//!   incarnation wrote and this one did not, stores the read set, sets the status EXECUTED, and resumes the
-//!   dependents: each becomes ready as its next incarnation, and the execution counter is lowered to the lowest of
-//!   them. If the validation counter has passed j, the counter is lowered to j if j wrote at a new location;
-//!   otherwise only j is validated.
+//! - Upon the **end of an execution**, the thread moves the writes into the memory and removes what the previous
+//!   incarnation wrote and this one did not. It stores the read set, sets the status EXECUTED, and resumes the
+//!   dependents. Each becomes ready as its next incarnation, and the execution counter is lowered to the lowest of
+//!   them. If the validation counter has passed j, the counter is lowered to j if j wrote at a new location; otherwise
+//!   only j is validated.
 //! - Upon a **validation task**, the thread reads again what the incarnation read. If a version differs, or an ESTIMATE
 //!   is found, it tries to abort the incarnation; of several threads one succeeds. That one marks the incarnation's
 //!   writes as ESTIMATEs, makes the next incarnation ready, lowers the validation counter to j + 1, and executes j.

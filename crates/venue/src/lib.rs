@@ -22,10 +22,10 @@
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
 //!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. Then send the settle
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
-//! - *Matching pauses* when no certified block came for a while, when the last one is more than D / 4 behind the
-//!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
-//!   what is unsettled, and while the ledger has another operator than the root. So it does from the opening of a root
-//!   until the next certified block. It goes on by itself. Cancels are always taken.
+//! - *Matching pauses* when no certified block came for a while, or when the last one is more than D / 4 behind the
+//!   newest decided one. It pauses when the oldest unsettled fill is half of D old, and when bond or balance cover less
+//!   than twice what is unsettled. It pauses while the ledger has another operator than the root. So it does from the
+//!   opening of a root until the next certified block. It goes on by itself. Cancels are always taken.
 //! - *The backlog is bounded*: an order that would trade, at once or in the auction of a call, is refused if what is
 //!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]); so is an auction.
 //!   One settle is in flight at a time and takes up to D / 4; more than four would not fit into D. So an order or an
@@ -92,8 +92,8 @@
 //!   a market are numbered; a reader that begins or missed one gets an image that names the last event in it
 //!   ([`VenueRoot::image`]).
 //! - **Effects are numbered** from 0 ([`VenueRoot::effects_told`]). A host whose sessions must not miss one keeps the
-//!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]):
-//!   they are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
+//!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]).
+//!   They are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
 //!   something itself; that stands behind them in [`FoundRoot::again`], asked for or not, and is to be done as well.
 //! - **Blocks**: give every certified block from [`VenueRoot::height`] on, in order, none left out: times of all
 //!   heights and fates of all fills are needed. The first one states everything. Records that a block did not change

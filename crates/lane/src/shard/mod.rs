@@ -265,8 +265,8 @@ impl LaneShard {
         self.address
     }
 
-    /// The payments that it barred before it was started. Tell it [`payments::LaneInput::Confirmed`] of those that the
-    /// ledger has confirmed, or it refuses them for ever.
+    /// The payments that the shard's log bars. The caller must send [`payments::LaneInput::Confirmed`] for each of them
+    /// that the ledger has confirmed; otherwise the shard refuses it for ever.
     pub fn barred(&self) -> &BTreeSet<Digest> {
         &self.barred
     }

@@ -19,7 +19,7 @@
 //! - *Any order of a block's transactions has one result*: the order above reads bodies alone.
 //! - Nothing is left of it after its block. It is in no book and no trie; the receipts prove what became of it.
 //! - A replay with the batch at hand ([`crate::Attached`]) checks that each fill belongs to an order of the block,
-//!   moves what the rate says, is within its bound and in a full group, and that assets are conserved; it solves
+//!   moves what the rate says, is within its bound and in a full group. It checks that assets are conserved. It solves
 //!   nothing, and believes which orders found no room, as it believes which offers of equal right traded.
 //!
 //! **Attacks.**

@@ -8,10 +8,10 @@
 //! state consists of what each correct validator has signed, accepted, barred, voted and viewed, and the state of the
 //! ledger. From each state every enabled step is taken:
 //!
-//! * a correct validator signs a payment whose inputs it has not locked; votes in an open case (and locks the output
-//!   to the exit if it is not locked); bars the candidates and posts a view; accepts a certified payment that it has
-//!   not barred, or that stands. To accept is to acknowledge a payment or to sign a payment of its output. The model
-//!   does not distinguish these, so it checks for the union of both what must hold for each.
+//! * a correct validator signs a payment whose inputs it has not locked. It votes in an open case, and locks the output
+//!   to the exit if it is not locked. It bars the candidates and posts a view. It accepts a certified payment that it
+//!   has not barred, or that stands. To accept is to acknowledge a payment or to sign a payment of its output. The
+//!   model does not distinguish these, so it checks for the union of both what must hold for each.
 //! * the Byzantine validator's signature on everything exists from the start; it votes for anything, once, and posts
 //!   an empty view. A view that names a payment is a certificate, which anyone may post.
 //! * anyone opens a case, posts a certificate that the signatures allow, or one of a payment that spends an output.
@@ -46,10 +46,10 @@
 //!
 //! # Deliberately broken machines
 //!
-//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; empty
-//! views; votes without a lock; votes that ignore a signature; candidates fixed by 2 votes; freeing with 2 votes;
-//! lapsing with 2 empty views, or by time alone; views of only the home committee; forgetting
-//! redemptions; redeeming void payments. So each rule is needed.
+//! The search finds a loss in each of these rules. *Views*: without barring, in the home committee or in the next one;
+//! empty ones; of only the home committee. *Votes*: without a lock; ignoring a signature. *Numbers*: candidates fixed
+//! by 2 votes; freeing with 2 votes; lapsing with 2 empty views, or by time alone. *Redemptions*: forgotten; of void
+//! payments. So each rule is needed.
 
 use std::collections::HashSet;
 use std::rc::Rc;

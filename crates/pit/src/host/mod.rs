@@ -224,8 +224,8 @@ impl Host {
         self.show();
     }
 
-    /// Serves looks that wait, for a moment. The next ones wait until the thread has had [`WORK_OF_LOOK`] times as much
-    /// for its work: matching has nearly all of its time, however many look.
+    /// Answers waiting questions for a moment. The next ones wait until the thread has worked [`WORK_OF_LOOK`] times as
+    /// long: matching has nearly all of the thread's time, however many ask.
     fn look(&mut self) {
         let Some(root) = &self.root else { return };
         let begun = Instant::now();

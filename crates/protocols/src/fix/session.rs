@@ -1,8 +1,8 @@
 //! One connection of a session, as steps. What outlives the connection is in the [`FixJournal`].
 //!
 //! A connection begins with a logon each way. From then on the machine beats when it has been silent for the interval
-//! of the logon, asks a side that is silent for [`SILENT`] of it for a heartbeat, and gives it up after twice as long:
-//! bytes that are no whole message do not count, so a half-open connection ends in time.
+//! of the logon. It asks a side that is silent for [`SILENT`] of it for a heartbeat, and gives it up after twice as
+//! long. Bytes that are no whole message do not count, so a half-open connection ends in time.
 //!
 //! Upon receiving a message whose number is
 //!

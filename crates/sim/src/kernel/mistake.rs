@@ -6,7 +6,7 @@ use store::StoreMistake;
 use venue::VenueMistake;
 
 /// A mistake that must be detected. Those of `replica`, `member` and `venue` are in the code that runs in production,
-/// which makes them when it is told to; of the others production code contains none: the world does something wrongly,
+/// which makes them when it is told to. Production code contains none of the others: the world does something wrongly,
 /// or changes a result of an engine before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {

@@ -93,7 +93,7 @@ fn of_node(node: &NodeClient, only: Option<VenueId>) -> anyhow::Result<Found> {
     Ok(Found { height: custody.venues.height, custody: held, venues })
 }
 
-/// The sums of what a node lists, which must be those that it counts.
+/// Adds up the deposits and bonds that a node lists. The node's own totals must be equal to these sums.
 fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Result<Vec<Held>> {
     let number = |text: &str| text.parse::<u128>().with_context(|| format!("{text:?} is no number of units"));
     let mut listed: BTreeMap<String, (u128, u128)> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! The structure of the workspace: crates depend on one another only as ARCHITECTURE.md says.
 
 mod circles;
+mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
