@@ -2,7 +2,7 @@
 //! swaps in pools, and one slot that all transactions write.
 //!
 //! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
-//! within seconds; the medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
+//! within seconds. The medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
 //! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
 //! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery. With

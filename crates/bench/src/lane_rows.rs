@@ -1,5 +1,5 @@
-//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid
-//! of validators and shards; the spent set; the log.
+//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid of
+//! validators and shards. The spent set. The log.
 //!
 //! CPU time is the kernel's count for this thread. *Table 1* is that of the paper, measured here. *Table 2* is not
 //! measured: it is payments per second of one core of one shard, times the cores and the shards.

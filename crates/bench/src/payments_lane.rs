@@ -236,8 +236,8 @@ impl Costs {
         SchemeCosts { hash: nanoseconds(self.hash), sign: nanoseconds(self.sign), verify: nanoseconds(self.verify) }
     }
 
-    /// Payments per second of all cores, if `validators` and a client did only cryptography: each validator checks
-    /// the owner's signature in a batch and its share of roots and paths, and signs; the client checks answers.
+    /// Payments per second of all cores, if `validators` and a client did only cryptography: each validator checks the
+    /// owner's signature in a batch and its share of roots and paths, and signs. The client checks answers.
     fn ceiling(&self, validators: usize, quorum: usize, leaves: usize) -> f64 {
         let (trees, path) = (1.0 / leaves as f64, f64::from(leaves.ilog2()) * self.hash);
         let certificate = quorum as f64 * (self.verify * trees + path);

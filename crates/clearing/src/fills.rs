@@ -13,13 +13,13 @@
 //! of commission. As pay-outs are whole units, an offer asks for its *effective limit*, `ceil(amount · limit) /
 //! amount`, which differs from its limit price only for amounts of few units.
 //!
-//! The offers that a full clearing must fill are walked first, and then the others, each group in execution order; so
+//! The offers that a full clearing must fill are walked first, and then the others, each group in execution order. So
 //! offers of more than a few units simply execute in the order of their limits. Eligible offers fill in full while
 //! enough units remain; the first for which too few remain may fill in part, and ends the walk. The rest are skipped:
 //! an amount so small that rounding the pay-out down breaks its limit leaves a *hole* in the walk.
 //!
-//! A partial fill gives its pay-out for the fewest units that earn it, and takes the largest pay-out at which the
-//! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer does not trade.
+//! A partial fill gives its pay-out for the fewest units that earn it, and takes the largest pay-out at which the limit
+//! price still holds. After [`PARTIAL_TRIES`] pay-outs that round badly the offer does not trade.
 //!
 //! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only in part. If it
 //! must fill, the clearing is not full.

@@ -19,10 +19,10 @@
 //! says which assets prevented it and why. At one price vector there is no arbitrage, and nothing is gained by being
 //! first.
 //!
-//! Condition 3 covers offers inside one strongly connected group of assets: those that chains of offers join both
-//! ways. Between groups there is no price, and nothing trades. Condition 3 makes no exception for the choice of
-//! prices: an offer whose pay-out would be more than can exist must fill, so that such prices are not full; only an
-//! offer that *asks for* more than can exist need not.
+//! Condition 3 covers offers inside one strongly connected group of assets: those that chains of offers join both ways.
+//! Between groups there is no price, and nothing trades. Condition 3 makes no exception for the choice of prices: an
+//! offer whose pay-out would be more than can exist must fill, so that such prices are not full. Only an offer that
+//! *asks for* more than can exist need not.
 //!
 //! # The steps
 //!
@@ -97,8 +97,8 @@
 //!   moves over, see `demand`, so that a query costs less than waking a thread. Threads work on supply, on the parts of
 //!   the market and on instances of Tâtonnement. So one large part gains little from many cores.
 //! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for
-//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers;
-//!   here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
+//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers.
+//!   Here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.

@@ -27,7 +27,7 @@
 //! notice it.
 //!
 //! Units: `units`, `bound` and [`ExactFill::other`] are units of the assets. Errors: an order of nothing, within one
-//! asset or of an unknown one is rejected as [`crate::InputError::ExactOrder`]; a fill that this rule does not allow at
+//! asset or of an unknown one is rejected as [`crate::InputError::ExactOrder`]. A fill that this rule does not allow at
 //! the clearing's rates is [`crate::Violation::ExactOrder`].
 //!
 //! # Properties

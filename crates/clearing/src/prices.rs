@@ -34,7 +34,7 @@ use crate::tatonnement::tatonnement;
 
 /// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
 const THICK: usize = 16;
-/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair; ordinary
+/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair. Ordinary
 /// books of many pairs take nearly as many.
 const NEWTON: f64 = 0.1;
 const NEWTON_PAIR: u64 = 250;

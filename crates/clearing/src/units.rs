@@ -17,7 +17,7 @@
 //! is negative. But bounds that are narrowed one by one do not find it. It holds where all that trades is known.
 //!
 //! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It
-//! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each
+//! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid. In each
 //! case the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or
 //! only buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all
 //! that they reserve; with either of them, condition 5 is not used. Orders for exact amounts take what a full clearing

@@ -144,7 +144,7 @@ fn prices_excuse_nothing() {
     assert!(cleared(2, &greedy, &params).full);
 }
 
-/// Between assets that no chain of offers joins both ways there is no price, and nothing must fill; a clearing that
+/// Between assets that no chain of offers joins both ways there is no price, and nothing must fill. A clearing that
 /// claims a trade there is rejected.
 #[test]
 fn nothing_trades_across_groups() {

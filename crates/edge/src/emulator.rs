@@ -1,6 +1,6 @@
 //! Links that are worse than loopback: delays, losses, copies and forgeries between sockets, drawn from a seed.
 //!
-//! A member with an emulator hands it what it would send; the emulator keeps each datagram for as long as the law of
+//! A member with an emulator hands it what it would send. The emulator keeps each datagram for as long as the law of
 //! the link says. Losses and strangers are those of [`EdgeFaults`], as in the simulator.
 
 use std::collections::BTreeMap;

@@ -16,8 +16,8 @@
 //!
 //! - Upon *applied(b)*: b waits. Shards learn nothing that has no certificate.
 //! - Upon *certified(h)*: the waiting blocks up to h count, in order. Their facts go to the homes that they concern: a
-//!   new output to the present home; an epoch, a halt and a verdict to all; a case to the home of its output and to
-//!   the next one, into which candidates may pay.
+//!   new output to the present home. An epoch, a halt and a verdict to all. A case to the home of its output and to the
+//!   next one, into which candidates may pay.
 //! - Upon *epoch e*: start the shards of home e with the term that the ledger knows. Prepare e + 1: make its logs, and
 //!   fresh keys if the genesis has registrars; then post their registration.
 //! - A shard that cannot start because of an error that may pass is tried again after 1, 2, 4 … 64 blocks, as if the

@@ -1,6 +1,6 @@
 //! The producer of a node that makes blocks alone: a block when enough transactions are pending, or one has been
 //! pending long enough, and an interval has passed since the last block. At rest it makes an empty block now and then,
-//! so that time passes and what has an end ends; more often if there is a venue.
+//! so that time passes and what has an end ends. More often if there is a venue.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;

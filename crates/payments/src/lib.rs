@@ -134,7 +134,7 @@
 //! * **Contested outputs** are resolved by the ledger. In the paper, outputs that an owner signed twice stay frozen.
 //! * **BLS signatures are aggregated** with a bitmap of signers by default. They verify as fast as those of §3.4 and
 //!   are as short except for n/8 bytes. The threshold form is used in an epoch whose members generated a group key
-//!   themselves, by a generation that reveals no share of a correct member; otherwise fewer than q could make a
+//!   themselves, by a generation that reveals no share of a correct member. Otherwise fewer than q could make a
 //!   certificate.
 //! * **Shared trees.** In the paper each validator makes its own tree, so that a certificate holds q paths.
 //! * **No concurrent spent map** (§4.2). A shard's set belongs to the one thread that also orders its log, and threads

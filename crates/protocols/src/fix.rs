@@ -43,7 +43,7 @@
 //!
 //! # Deviations from the specification
 //!
-//! - A wrong checksum makes a message skipped, as garbled; a wrong beginning or length ends the connection, because
+//! - A wrong checksum makes a message skipped, as garbled. A wrong beginning or length ends the connection, because
 //!   nothing in the stream can be trusted then.
 //! - Fields that a message does not have here are skipped, whatever they are; those that it has must not be repeated.
 //! - Numbers never begin again at a logon: a logon with `ResetSeqNumFlag` is refused unless both sides are at one.

@@ -198,7 +198,7 @@ impl Mempool {
 
     /// Signs an operation of this node's own account, valid through height `until`, and queues it. This is the one
     /// place that gives out the account's sequence numbers: the next one is above those that the ledger has and those
-    /// that are pending, so two transactions in flight never have one number, whoever in the node makes them.
+    /// that are pending. So two transactions in flight never have one number, whoever in the node makes them.
     ///
     /// # Errors
     /// [`Reject`] gives the reason, for example that 64 numbers are pending; the pool is unchanged.

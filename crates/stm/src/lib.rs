@@ -42,7 +42,7 @@
 //! executor (`executor`) performs them.
 //!
 //! - Upon **looking for a task**, a thread claims a validation if the validation counter is below both the execution
-//!   counter and the transactions that have all been executed once; otherwise an execution. It claims by incrementing
+//!   counter and the transactions that have all been executed once. Otherwise an execution. It claims by incrementing
 //!   the counter, after it has counted the task as active.
 //! - Upon an **execution task** of transaction j, the thread runs the VM. A read returns what the highest transaction
 //!   below j wrote, or the state before the block, and is recorded with the version that it found. Writes are

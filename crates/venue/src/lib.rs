@@ -27,7 +27,7 @@
 //!   than twice what is unsettled. It pauses while the ledger has another operator than the root. So it does from the
 //!   opening of a root until the next certified block. It goes on by itself. Cancels are always taken.
 //! - *The backlog is bounded*: an order that would trade, at once or in the auction of a call, is refused if what is
-//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]); so is an auction.
+//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]). So is an auction.
 //!   One settle is in flight at a time and takes up to D / 4; more than four would not fit into D. So an order or an
 //!   auction that meets more makers than two settles hold never trades whole, however empty the backlog is.
 //! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
@@ -41,16 +41,16 @@
 //! the same. Nothing that unsettled fills will bring counts, and nothing that leaves. Sums are kept for speed; in
 //! debug builds each step computes them anew from orders and fills.
 //!
-//! **Numbers.** An order is named by key and number. The first answer is kept, also to a refusal, also past the end
-//! of the session and over restarts; a retry gets it and places nothing. A key keeps so many numbers
-//! ([`VenueLimits::numbers_of_key`]); if there are more, those that are final are forgotten, the lowest first, and
+//! **Numbers.** An order is named by key and number. The first answer is kept, also to a refusal, also past the end of
+//! the session and over restarts. A retry gets it and places nothing. A key keeps so many numbers
+//! ([`VenueLimits::numbers_of_key`]). If there are more, those that are final are forgotten, the lowest first, and
 //! every number up to the highest forgotten one is refused with the next valid one. A cancel that comes before its
 //! order is kept like an answer: the order is refused when it comes, and if it is a replacement, the order that it
 //! names ends.
 //!
 //! **Places.** Something is remembered of so many accounts ([`VenueLimits::accounts`]), and of so many keys of each
 //! ([`VenueLimits::keys_of_account`]). If all places are taken, the account without open orders that has been idle for
-//! longest gives way, or an idle key of the account; what is final of them is forgotten as above. An account or key
+//! longest gives way, or an idle key of the account. What is final of them is forgotten as above. An account or key
 //! that finds no place is refused, and that is no answer to its number.
 //!
 //! **Replacing** states total lots: those that the replaced orders executed count. A cut in size at the same price
@@ -68,7 +68,7 @@
 //! - *One index, one leaf*: an index is never reported with two leaves, and no id is issued twice, restarts included.
 //! - *One settle in flight* of an account, under one number, as the same bytes. A number is signed for another body
 //!   only when the first one can never count: its last height is certified, without it. Numbers stay within the window
-//!   that the ledger takes, however many settles end unused; an operator's account that is changed and comes back goes
+//!   that the ledger takes, however many settles end unused. An operator's account that is changed and comes back goes
 //!   on where it was. A settle is signed only if the balance covers its fee.
 //! - *Deterministic*: equal journals give equal states ([`VenueRoot::digest`]). A replay that comes to other fills or
 //!   to another settle than its record says is refused ([`VenueRootError::Diverged`]).
@@ -135,7 +135,7 @@
 //! - *Tombstones of cancels need no watermarks.* They are remembered like answers, and forgotten like them.
 //! - *The outbox is the journal.* A settle follows from its record, which has its digest; there is no second log.
 //! - *The operator bounds its own fees*: what an order's entry costs grows with its life, and what a fill costs does
-//!   not fall with its lots. So a root has a longest life and markets a least order; the balance covers every order
+//!   not fall with its lots. So a root has a longest life and markets a least order. The balance covers every order
 //!   that an arriving one may meet as if it lived that long. An order that is used up pays for the entries of its
 //!   fills, whoever cancels what else they met ([`VenueSettings::covering`]).
 //! - *An incarnation outlives its operator*, as its report keys do: a change of operator pauses the root and does not

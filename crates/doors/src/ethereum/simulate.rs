@@ -2,7 +2,7 @@
 //!
 //! A request names blocks above an existing one, each with parts that it replaces and calls that it makes. Every call
 //! finds what those before it wrote, and nothing stays. Without `validation` calls need no nonce and pay no gas, and
-//! the base fee is zero; with it they are checked and charged as transactions, and the first that is invalid fails the
+//! the base fee is zero. With it they are checked and charged as transactions, and the first that is invalid fails the
 //! request with its code. With `traceTransfers`, wei that move are logs of [`ETHER`].
 //!
 //! **Deviations from geth.** A block comes a second after its parent. The base fee of all blocks is that of the next

@@ -302,7 +302,7 @@ impl Subscriber {
         self.notify_full(ids.to_vec()).await
     }
 
-    /// Sends whole transactions. One that is neither pending nor published is shown when its block is; one that was
+    /// Sends whole transactions. One that is neither pending nor published is shown when its block is. One that was
     /// dropped from the pool in the meantime is not pending any more, and not shown.
     async fn notify_full(&mut self, ids: Vec<TransactionId>) -> Delivered {
         let subscribed = self.ids_of(|one| matches!(one, Subscription::Pending { is_full: true }));

@@ -18,9 +18,9 @@
 //! - *Memory*: one for each connection, of at most `stream_message_bytes`; connections have a limit, of all and of one
 //!   address. One that waits for room in a full pool keeps the place of its connection until then.
 //! - *A client that comes back at once* while the node still takes its old connection for open: the stop of the old one
-//!   would end the new orders. Of one key and one slot to be stopped, the connection that leaves last holds the stop;
-//!   the one before is told that it holds none. At another node the old stop is still held: the client uses its number
-//!   for its next transaction, whose end is later; then it counts no more.
+//!   would end the new orders. Of one key and one slot to be stopped, the connection that leaves last holds the stop.
+//!   The one before is told that it holds none. At another node the old stop is still held: the client uses its number
+//!   for its next transaction, whose end is later. Then it counts no more.
 //! - *Two programs with one key*: the same. A program that needs a guard of its own has a session key of its own.
 //! - *A peer that vanishes without a word*: a connection that holds something is asked once a second whether it lives
 //!   (a ping, which WebSocket libraries answer), and ends after [`SILENCE`] without a word.

@@ -187,9 +187,8 @@ pub(crate) struct Link {
 
 impl LaneShard {
     /// Opens the log of a shard, listens, and begins to sign once enough of its peers have reported how far the shard
-    /// had signed; at once if there are no peers to ask. If its address is not available, it follows the ledger,
-    /// votes, and keeps trying as long as it runs. Do not call this, or drop the shard, inside an asynchronous
-    /// runtime.
+    /// had signed. At once if there are no peers to ask. If its address is not available, it follows the ledger, votes,
+    /// and keeps trying as long as it runs. Do not call this, or drop the shard, inside an asynchronous runtime.
     ///
     /// # Errors
     /// [`ShardError`] gives the reason why it cannot start.

@@ -22,7 +22,7 @@
 //! uses all that count, before any are removed. So the answer depends neither on order nor on threads, and removing a
 //! transaction cannot cause a conflict among the others. Only quota refusals depend on a transaction's sub-block and
 //! its place there. Who kept an old transaction of somebody else can submit it again until it ends and while its number
-//! is free; a substitute that ends later stands against it.
+//! is free. A substitute that ends later stands against it.
 //!
 //! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
 //! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A

@@ -2,11 +2,11 @@
 //!
 //! # The model
 //!
-//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee; where a payment creates
-//! outputs in the next epoch, also a disjoint committee of the same kind. The ledger is the real [`Resolver`]; each
-//! step of the ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A
-//! state consists of what each correct validator has signed, accepted, barred, voted and viewed, and the state of the
-//! ledger. From each state every enabled step is taken:
+//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee. Where a payment creates outputs
+//! in the next epoch, also a disjoint committee of the same kind. The ledger is the real [`Resolver`]; each step of the
+//! ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A state consists of
+//! what each correct validator has signed, accepted, barred, voted and viewed, and the state of the ledger. From each
+//! state every enabled step is taken:
 //!
 //! * a correct validator signs a payment whose inputs it has not locked. It votes in an open case, and locks the output
 //!   to the exit if it is not locked. It bars the candidates and posts a view. It accepts a certified payment that it
@@ -18,15 +18,15 @@
 //! * epochs end, at any time.
 //!
 //! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its
-//! vote is committed (before the commit, a locked validator behaves like one that receives no messages); it bars and
+//! vote is committed (before the commit, a locked validator behaves like one that receives no messages). It bars and
 //! its view is committed. Symmetry: correct validators are sorted by what they did, because the ledger's state names
-//! them only in its votes and views; of correct validators in the same state, the first takes steps. States are kept
-//! in a set by their canonical bytes; the search ends when there is no new one.
+//! them only in its votes and views. Of correct validators in the same state, the first takes steps. States are kept in
+//! a set by their canonical bytes; the search ends when there is no new one.
 //!
 //! # What is checked in each state
 //!
 //! *Money*: of each output, at most one of these is true, and once: a payment of it is settled or spent (accepted by
-//! enough validators to form a quorum with the Byzantine one) or stands on the ledger; it was credited. *Freed*: no
+//! enough validators to form a quorum with the Byzantine one) or stands on the ledger. It was credited. *Freed*: no
 //! payment of a freed output can be certified unless the verdict on another input voids it. *No alarm*.
 //!
 //! # Bounds

@@ -21,10 +21,10 @@
 //!
 //! - *By stamps*: two orders enter the engine in the order of their stamps, unless one is flagged as late.
 //! - *Nobody first*: a report reaches its participant after the deadline of the market data of the same step.
-//! - *As over the door*: a session is the same at the venue's own door and at any gateway; whoever comes back gets
-//!   what it missed, from either.
-//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first; what is on its
-//!   way to a participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
+//! - *As over the door*: a session is the same at the venue's own door and at any gateway. Whoever comes back gets what
+//!   it missed, from either.
+//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first. What is on its way
+//!   to a participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
 //!
 //! # Deviations
 //!

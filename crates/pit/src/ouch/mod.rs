@@ -6,7 +6,7 @@
 //! that comes back gets what it missed.
 //!
 //! Orders must be signed, and OUCH has no field for that. A new order and a replacement carry the signed order as an
-//! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken
+//! option with the tag [`SIGNED_ORDER`]. What the message's own fields say must be the same. *Plain* OUCH is spoken
 //! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
 //! What a session is told is in a journal of its day, synced before it is sent: a participant that logs in with the
@@ -30,7 +30,7 @@
 //!
 //! # Deviations from OUCH
 //!
-//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again; its
+//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again. Its
 //!   executions may then stand before its acceptance.
 //! - A session keeps its last 65,536 messages; who comes back later asks over HTTP what became of its orders.
 //! - A message to disable or enable a participant is rejected: revoke the key on the ledger.

@@ -12,7 +12,7 @@
 //! - below: it is ignored if it is marked as a possible duplicate. Otherwise the session has come apart: the machine
 //!   logs out and says which number it expects.
 //!
-//! Messages are sent again exactly as they were, with the mark and the time of the first sending; the numbers of
+//! Messages are sent again exactly as they were, with the mark and the time of the first sending. The numbers of
 //! messages that concerned a connection are skipped by a gap fill. What is sent meanwhile comes after them.
 //!
 //! With cancel-on-disconnect, the end of a connection is a [`FixEffect::CancelOrdersAt`]: the caller cancels the orders

@@ -36,7 +36,7 @@ pub trait Vm: Send + Sync + Sized + 'static {
 /// A read found the estimate of a lower transaction, or the execution has already become invalid.
 ///
 /// Only a view creates it. A VM whose interface has its own error type (like an EVM's database) converts it to that
-/// type and back; the view remembers which transaction to wait for.
+/// type and back. The view remembers which transaction to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked(pub(crate) ());
 

@@ -165,7 +165,7 @@ fn reach(order: &VenueOrder, lots: u32, market: &Market) -> (u64, u64) {
 }
 
 /// Whether the order, once it is used up, was worth the least at the worst price for its fees. A sale trades at its
-/// tick or above; a buy as low as the best sale that it meets, and in a call as low as the collar.
+/// tick or above. A buy as low as the best sale that it meets, and in a call as low as the collar.
 fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
     let low = match (order.side, market.book.phase()) {
         (VenueSide::Sell, _) => None,

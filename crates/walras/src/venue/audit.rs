@@ -2,7 +2,7 @@
 //! venue are the leaves of the tree that the ledger knows by its peaks; lists busts.
 //!
 //! From a node: the sums of all deposits and bonds that it lists, against the sums that its ledger keeps from block to
-//! block; the leaves that it lists, joined to a tree, against the peaks. A node could lie in both, so what is proved is
+//! block. The leaves that it lists, joined to a tree, against the peaks. A node could lie in both, so what is proved is
 //! that its answers agree. From a home: the state is read from the store, its whole issue is accounted for
 //! ([`ledger::Ledger::audit`]), and the leaves are those of the archived receipts.
 

@@ -1,5 +1,5 @@
 //! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled,
-//! also when the node is killed meanwhile; its market data, and its next incarnation.
+//! also when the node is killed meanwhile. Its market data, and its next incarnation.
 
 mod by_tshark;
 mod follower;

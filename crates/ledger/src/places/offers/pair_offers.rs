@@ -237,7 +237,7 @@ impl PairOffers {
         len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)
     }
 
-    /// The chunk and the position in it of the first offer at `place` or behind it; the position may be one past the
+    /// The chunk and the position in it of the first offer at `place` or behind it. The position may be one past the
     /// end of the chunk.
     fn lower_bound(&self, place: &Place) -> (usize, usize) {
         let link = self.links.partition_point(|link| !link.is_after(place)).saturating_sub(1);

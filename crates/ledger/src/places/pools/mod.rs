@@ -2,15 +2,15 @@
 //! Ramseyer, Goyal, Goel and Mazières, "Augmenting Batch Exchanges with Constant Function Market Makers").
 //!
 //! **What happens.** A pool belongs to an unordered pair of assets and a fee class of the genesis. Upon *open*, the
-//! sender's units become its reserves; it has 2^24 shares, of which 2^16 belong to nobody for ever and the sender gets
+//! sender's units become its reserves. It has 2^24 shares, of which 2^16 belong to nobody for ever and the sender gets
 //! the rest. Upon *provide* of n shares, the sender pays ⌈x·n/T⌉ and ⌈y·n/T⌉ units, where x and y are the reserves and
 //! T the shares *before the block*; upon *leave*, it receives ⌊x·n/T⌋ and ⌊y·n/T⌋. These act before the batch. In the
 //! batch, the pool sells one of its assets at the batch's rate until its marginal price, with the fee, meets that rate
 //! ([`clearing::pool`]). Nobody is charged the fee: it is the distance at which the pool stops, and stays in the
-//! reserves. A pool with fewer than [`AWAKE`] times the least units of an asset *sleeps*: it does not trade; one can
+//! reserves. A pool with fewer than [`AWAKE`] times the least units of an asset *sleeps*: it does not trade. One can
 //! provide to it and leave it.
 //!
-//! Of the openings of one pool in a block, that with the lowest id counts. At most [`POOLS_MAX`] pools exist; of those
+//! Of the openings of one pool in a block, that with the lowest id counts. At most [`POOLS_MAX`] pools exist. Of those
 //! that a block opens, the lowest are opened as far as there is room, and the units of the others return.
 //!
 //! **Properties.**
