@@ -38,7 +38,7 @@ const THICK: usize = 16;
 /// books of many pairs take nearly as many.
 const NEWTON: f64 = 0.1;
 const NEWTON_PAIR: u64 = 250;
-/// What it may spend from earlier prices: one part in so many of that.
+/// Newton's method may spend one part in so many of that from earlier prices.
 const WARM: u64 = 4;
 /// The share of the budget that the interior-point method may spend from the prices which that leaves.
 const NEARBY: f64 = 0.8;

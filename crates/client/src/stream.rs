@@ -76,7 +76,7 @@ pub struct Stream {
 pub struct Told {
     /// As the node wrote it.
     pub text: String,
-    /// What it says.
+    /// The message.
     pub event: StreamMessage,
 }
 

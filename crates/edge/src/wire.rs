@@ -67,7 +67,7 @@ impl Wire {
     /// Reads what has come, about one buffer of it.
     ///
     /// # Errors
-    /// If the other end has closed it, or is none of ours.
+    /// If the other end has closed the stream, or is no member of the edge.
     pub(crate) fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             let mut buffer = [0; READ_BYTES];

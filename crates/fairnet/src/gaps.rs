@@ -50,7 +50,7 @@ pub enum GapInput<T> {
     Tick,
 }
 
-/// What it does.
+/// An effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GapEffect<T> {
     /// The next packet in sequence: sequence, deadline, packet.

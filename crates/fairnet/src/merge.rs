@@ -110,7 +110,7 @@ pub enum MergeInput<T> {
     Tick,
 }
 
-/// What it does.
+/// An effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeEffect<T> {
     /// The next order.

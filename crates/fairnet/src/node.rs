@@ -75,7 +75,7 @@ pub enum EdgeMistake {
     ReportedEarly,
     /// The root takes copies of an order that was sent again.
     CopiesTaken,
-    /// Hops do not say of whom they take nothing, so a burst looks like slowness.
+    /// Hops do not say which member they refuse, so a burst looks like slowness.
     HoldForgotten,
     /// The root closes bundles by its clock, whatever may still come.
     BundleCutEarly,

@@ -70,7 +70,7 @@ fn judge(shared: &Shared, mut parts: Vec<Part>) {
 /// What the sender of transactions wants.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// To be told of the block.
+    /// Hears of the transaction's block.
     wait: bool,
     /// Its orders are noted: it is a client of this node.
     is_noted: bool,

@@ -53,7 +53,7 @@ pub struct SessionTerms {
     pub slot: SessionSlot,
     /// The key.
     pub key: PublicKey,
-    /// What it may do.
+    /// The scope of the key.
     pub scope: SessionScope,
     /// The last height at which its transactions count.
     pub until: Height,

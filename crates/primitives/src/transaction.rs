@@ -158,7 +158,7 @@ pub struct Body {
     /// The last height at which it may count: whoever keeps its bytes cannot bring it back later. Of two bodies with
     /// one number the one that ends later counts.
     pub until: Height,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
 }
 

@@ -99,7 +99,7 @@ pub enum ExactReason {
     NoPrice,
     /// At the rate of the batch, commission and whole units included, it is beyond its bound.
     BeyondBound,
-    /// Its group of assets is not full: what there is, is owed to offers.
+    /// Its group of assets is not full: offers have the first claim to what is sold there.
     GroupNotFull,
     /// Too little is left of the asset after what offers must trade and earlier exact orders take. Or the earlier
     /// orders have used up the tries of its group.

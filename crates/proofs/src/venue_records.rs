@@ -78,9 +78,9 @@ pub struct VenueDeposit {
 pub struct TradingKey {
     /// The account that it trades for.
     pub owner: Address,
-    /// What it may do.
+    /// The mandate of the key.
     pub mandate: Mandate,
-    /// What it has gained on balance, by asset; losses are negative, and nothing is zero.
+    /// The gains of the key on balance, by asset; losses are negative, and no entry is zero.
     pub net: Vec<(AssetId, i128)>,
     /// The height at which it was revoked.
     pub revoked: Option<Height>,
@@ -159,7 +159,7 @@ impl VenueDeposit {
 }
 
 impl TradingKey {
-    /// What it has gained of an asset on balance.
+    /// The gain of the key in an asset, on balance.
     pub fn net(&self, asset: AssetId) -> i128 {
         self.net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| self.net[at].1)
     }

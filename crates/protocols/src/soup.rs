@@ -91,7 +91,7 @@ pub enum SoupError {
     Length {
         /// The most.
         most: u16,
-        /// What it says.
+        /// The length that the packet states.
         has: u16,
     },
     /// The type is none.

@@ -17,7 +17,7 @@ pub enum LightError {
     Witness {
         /// Its address.
         server: String,
-        /// What it said.
+        /// The answer of that node.
         #[source]
         cause: Box<ClientError>,
     },

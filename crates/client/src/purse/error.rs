@@ -228,7 +228,7 @@ pub enum SlipError {
     /// A deposit has impossible values.
     #[error("a deposit is damaged")]
     Deposit,
-    /// What it contains is none of the lane's.
+    /// The receipt in the file is no certificate of this lane.
     #[error(transparent)]
     Refused(#[from] LaneRefusal),
     /// The file has no line with a receipt.

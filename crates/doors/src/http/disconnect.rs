@@ -105,7 +105,7 @@ impl Holders {
 }
 
 impl Held {
-    /// What the client is told of it.
+    /// The answer to the client.
     pub(super) fn told(&self) -> Value {
         let Transaction { body, .. } = &self.transaction;
         json!({"type": "on_disconnect", "id": self.id().to_string(), "until": body.until.to_string()})
@@ -116,7 +116,7 @@ impl Held {
     }
 }
 
-/// What a client is told that has left nothing any more.
+/// The answer to a client for which the door holds nothing any more.
 pub(super) fn nothing(code: &str, message: &str) -> Value {
     json!({"type": "on_disconnect", "id": null, "code": code, "message": message})
 }

@@ -138,7 +138,7 @@ pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<
 const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: \
     ask for the fill over HTTP";
 
-/// What the participant is told of a message of the venue, and the report that it has.
+/// A message of the venue as the participant gets it, with the report that it contains.
 pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
     // What this program does not know is passed on: the participant may.
     let Ok(mut message) = OuchMessage::<OuchOutbound>::decode(bytes) else { return (Some(bytes.to_vec()), None) };

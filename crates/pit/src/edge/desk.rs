@@ -108,7 +108,7 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
             self.leave(gateway);
         }
         let known = self.gateways.entry(gateway).or_insert_with(|| DeskGateway { life, ..DeskGateway::default() });
-        // What is no participant's, or of an earlier life, is nobody's order.
+        // Bytes from no participant, or from an earlier life of one, are no order.
         let Some(FromParticipant { link: number, number: at, what }) = FromParticipant::decode(body) else { return };
         if known.life != life || (known.links.len() >= LINKS && !known.links.contains_key(&number)) {
             return;

@@ -240,7 +240,7 @@ impl Host {
         self.look_at = Instant::now() + begun.elapsed() * WORK_OF_LOOK;
     }
 
-    /// Gives the root what there is, and tells what it came to.
+    /// Gives the root all inputs that wait, and passes on the effects.
     fn step(&mut self, inputs: &[VenueInput], gathered: &mut Gathered) -> Result<(), NoRoot> {
         let root = self.root.as_mut().expect("it runs");
         let incarnation = root.settings().incarnation;

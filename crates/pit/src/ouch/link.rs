@@ -1,5 +1,5 @@
-//! A session's link as steps: who attaches, what the participant says, what it is told. Connections of the venue's own
-//! door drive it, and those of the gateways of its edge.
+//! A session's link as steps: attaching, the participant's messages, the venue's messages. Connections of the venue's
+//! own door drive it, and those of the gateways of its edge.
 
 use primitives::PublicKey;
 use primitives::venue::SettledOrder;

@@ -2,7 +2,7 @@
 
 /// What a field can say.
 pub trait FixValue: Sized {
-    /// What it is, in words.
+    /// The kind of the value, in words.
     const NEEDS: &'static str;
 
     /// The value of these bytes, of which there is at least one.
