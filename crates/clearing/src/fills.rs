@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
-    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the
-    /// first two are holes, and the first of them trades in part.
+    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill. The first
+    /// two are holes, and the first of them trades in part.
     #[test]
     fn a_hole_may_follow_the_offer_that_trades_in_part() {
         let limits = [price("1000000000"); 3];

@@ -75,8 +75,8 @@
 //!   part. A part without a solution keeps the best prices found. A part whose amount step uses up its budget trades
 //!   nothing. Other parts are not affected. [`Report::obstacles`] names the assets and the [`Reason`].
 //! - Books whose offers all sell and ask for [`least_units`] or more are full, with two exceptions. The reason may be
-//!   range or budget. Or a unit of some asset on the only path is worth more than the band of an offer that must fill:
-//!   then no prices help, and for most such books there is a [`UnitsProof`].
+//!   range or budget. Or a unit of some asset on the only path is worth more than the band of an offer that must fill.
+//!   Then no prices help, and for most such books there is a [`UnitsProof`].
 //! - Nodes that must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper

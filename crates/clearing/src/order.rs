@@ -9,7 +9,7 @@
 //! nor is one between assets of different groups, between which there is no price.
 //!
 //! The others are filled in the amount step of their group, each in full or not at all, as long as a full clearing
-//! stays full: they take what is left between L, what offers must execute, and U, what they may execute. In the order
+//! stays full. They take what is left between L, what offers must execute, and U, what they may execute. In the order
 //! of the book:
 //!
 //! 1. an order that asks for more of an asset than can ever be had of it is skipped without a try. What can be had is

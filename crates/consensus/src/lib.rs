@@ -106,7 +106,7 @@
 //! - Decisions are counted, not visits of undelivered slots; the output waits for the proposals of all slots decided 1;
 //!   every map is keyed by height. The paper's listing lacks these three.
 //! - A decided validator stays in its round until the other value appears among its bin values, and then for two more
-//!   rounds: if it stopped at once, a validator that has not decided could wait forever. A certificate ends this.
+//!   rounds. If it stopped at once, a validator that has not decided could wait forever. A certificate ends this.
 //! - The coordinator of a round rotates with slot and height, so that no validator coordinates all slots at once.
 //! - The fast path counts 2f+1 ready votes for *one* digest as the estimates 1 of the first round, and ignores
 //!   estimates 1 of that round. Counting both together would let one ready vote and a faulty validator's estimate
@@ -115,8 +115,8 @@
 //!   horizon below, their digest is part of every certificate, and at most f are benched at once. A benched validator
 //!   with transactions announces it, and the others keep deciding heights until its spell is over.
 //! - With b validators benched, Z is at most n−b−f: the benched need not be those that are silent now.
-//! - A certificate alone does not stop a validator that lacks the superblock: if all were killed at once, commits
-//!   from their logs make a certificate before any of them has decided the height again, and all would stop forever.
+//! - A certificate alone does not stop a validator that lacks the superblock. If all were killed at once, commits from
+//!   their logs make a certificate before any of them has decided the height again, and all would stop forever.
 //! - Sub-blocks are logged when they are echoed, not only their digests: if all were killed at once, perhaps only a
 //!   faulty proposer would hold one that was decided.
 //! - A validator logs the estimates that it relays, not only its own. Another validator may have counted a relayed

@@ -13,7 +13,7 @@
 //!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
 //!    pass.
 //! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
-//!    waits there until the last packet before it was shown: nobody learns of a trade from its own report before all
+//!    waits there until the last packet before it was shown. Nobody learns of a trade from its own report before all
 //!    others can.
 //! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again. They keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
@@ -191,7 +191,7 @@ impl Default for EdgeRules {
 }
 
 impl EdgeRules {
-    /// For a demo or a test in which all members share a few cores with other work: a member may be stopped for some
+    /// For a demo or a test in which all members share a few cores with other work. A member may be stopped for some
     /// milliseconds at any time, so everything waits longer.
     pub fn shared_machine() -> EdgeRules {
         const MS: Nanos = 1_000_000;

@@ -21,9 +21,9 @@
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!
-//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits
-//! for a queue that others fill: if a queue is full, work that will be asked for again is dropped (questions about
-//! states, signatures to check ahead, transactions of others).
+//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
+//! a queue that others fill. If a queue is full, work that will be asked for again is dropped (questions about states,
+//! signatures to check ahead, transactions of others).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -7,7 +7,7 @@
 //!  pipeline ── state of each block ─┘ (certified)
 //! ```
 //!
-//! A [`Pit`] stands above the pipeline of its node: when the node begins again with a fetched state the markets go on,
+//! A [`Pit`] stands above the pipeline of its node. When the node begins again with a fetched state the markets go on,
 //! and the new pipeline is connected in the place of the old one. It is a crate of its own and no part of `node`,
 //! because it needs nothing of a pipeline but [`VenueChain`], and `node` nothing of OUCH, books and traders.
 //!
@@ -44,7 +44,7 @@
 //!   wait for blocks, and a full disk or a crash of one the end of the others. A report over HTTP waits for the root's
 //!   sync alone, one over OUCH for that of its session, too.
 //! - *Blocks that no node has any more* (the venue was away for longer than `keep_blocks`, or a state was fetched)
-//!   cannot be told: the root then does not run until it is at a node that has them, or is fenced.
+//!   cannot be told. The root then does not run until it is at a node that has them, or is fenced.
 
 pub mod bridge;
 mod chain;

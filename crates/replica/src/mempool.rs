@@ -16,7 +16,7 @@
 //! holds back keeps nothing else waiting. No kind of transaction can fill more than half of a sub-block or of the pool
 //! before the others.
 //!
-//! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void: it
+//! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void. It
 //! has used the number, stopped the session key or changed the account's key. One that is queued gives way to a
 //! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay,
 //! so an account may do this once for each block.

@@ -52,7 +52,7 @@
 //! nothing acknowledged is lost by cutting there. So writes that the disk reordered within one unsynced group are not
 //! mistaken for damage.
 //!
-//! The loss of a whole durable end cannot be told from a crash: if someone deletes or shortens the last file, it is
+//! The loss of a whole durable end cannot be told from a crash. If someone deletes or shortens the last file, it is
 //! found only if a checkpoint is newer than the rest.
 //!
 //! # Log files, byte by byte
@@ -92,7 +92,7 @@
 //!
 //! The log continues in the next file when the current one holds at least `segment_bytes`. The current file is then
 //! truncated to its records and synced before the next is created, so only the last file can have a torn tail. A file's
-//! header is durable before its first record is written: if a file is no longer than a header and has no valid one, a
+//! header is durable before its first record is written. If a file is no longer than a header and has no valid one, a
 //! crash interrupted its creation, and it is empty.
 //!
 //! # Checkpoint files, byte by byte

@@ -256,7 +256,7 @@ impl<D: Disk> Log<D> {
             repairs.push(Repair { file: path.clone(), offset, bytes, height: scan.next });
         }
         // After a kill of the process the operating system may still hold pages that were never synced, and after a
-        // failed sync it may treat such pages as written: the next sync writes only what is written again.
+        // failed sync it may treat such pages as written. The next sync writes only what is written again.
         rewrite(&file, scan.end + scan.kept_mark).map_err(StoreError::io("rewrite the end of", &path))?;
         file.sync().map_err(StoreError::io("sync", &path))?;
         disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;

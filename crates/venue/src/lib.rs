@@ -32,9 +32,8 @@
 //!   auction that meets more makers than two settles hold never trades whole, however empty the backlog is.
 //! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
 //!   waits, after each further one twice as long, up to D.
-//! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
-//!   an index than it reported, or more fills than its journal: then another root runs, or the journal is not the
-//!   newest.
+//! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at an
+//!   index than it reported, or more fills than its journal. Then another root runs, or the journal is not the newest.
 //!
 //! **Risk.** What an account can still reserve of an asset is what is free in its certified deposit, less what open
 //! orders reserve, less what unsettled fills owe. What a key may still lose is its cap with its certified gain, less

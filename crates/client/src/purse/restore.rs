@@ -1,4 +1,4 @@
-//! The first step of a purse that was copied or restored: it asks a quorum what spends each of its outputs, finishes
+//! The first step of a purse that was copied or restored. It asks a quorum what spends each of its outputs, finishes
 //! the payments that it learns of, and so finds their change.
 
 use lane::SentPayment;

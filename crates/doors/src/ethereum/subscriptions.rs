@@ -2,7 +2,7 @@
 //!
 //! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and processes one message at a time. A
 //! client that does not read, or falls behind the node's feed of transactions, is disconnected. A subscription reports
-//! everything, in parts of about [`EVENTS_MAX`] events, and blocks that the feed has dropped are read again: where it
+//! everything, in parts of about [`EVENTS_MAX`] events, and blocks that the feed has dropped are read again. Where it
 //! cannot, the connection is closed, and its reason says why.
 
 use std::borrow::Cow;

@@ -26,7 +26,7 @@
 //!
 //! - *Orders that cannot fit*, to use up the tries of others: one that asks for more than can be had of its asset is
 //!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset
-//!   lacks do use up tries, but of one account at most [`clearing::TRIES_IN_VAIN`]: then the rest of its orders is left
+//!   lacks do use up tries, but of one account at most [`clearing::TRIES_IN_VAIN`]. Then the rest of its orders is left
 //!   out. Many accounts need a pair before, or a bound more generous than, those whom they disturb. Each pays four fees
 //!   in each block, and whoever is disturbed sends an offer instead.
 //! - *A group that is not full*, made so by dust offers: it costs exact orders of that group their fill, of no other.

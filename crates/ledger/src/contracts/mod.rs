@@ -23,8 +23,8 @@
 //!   receipt, and is listed by position. One that reverts or halts is executed and pays.
 //! - After the last transaction each proposer is paid the tips of its sub-block. Base fees and wei that contracts
 //!   destroy are burnt: whole units leave the issue, the rest is carried.
-//! - Then the changed accounts are hashed, the storage trie is updated, and the base fee of the next height is set:
-//!   it changes by at most 1/64, and never falls below the floor of the genesis.
+//! - Then the changed accounts are hashed, the storage trie is updated, and the base fee of the next height is set. It
+//!   changes by at most 1/64, and never falls below the floor of the genesis.
 //!
 //! # Properties
 //!

@@ -17,7 +17,7 @@
 //! * anyone opens a case, posts a certificate that the signatures allow, or one of a payment that spends an output.
 //! * epochs end, at any time.
 //!
-//! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its
+//! Delays are steps that are not taken yet. Two pairs of events are one step without loss. A validator locks and its
 //! vote is committed (before the commit, a locked validator behaves like one that receives no messages). It bars and
 //! its view is committed. Symmetry: correct validators are sorted by what they did, because the ledger's state names
 //! them only in its votes and views. Of correct validators in the same state, the first takes steps. States are kept in

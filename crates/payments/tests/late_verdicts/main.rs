@@ -86,7 +86,7 @@
 //!   Byzantine member names its own rival with T's certificate.
 //! * 2f+1 bind at n = 6, or f+1 empty views, or time alone, or the deadline: a settled payment lapses, or an output is
 //!   freed of a certified one. It lapses at once: its recipient had no epoch to settle.
-//! * The bit comes before the certificate, or a child is signed without its parent's: after the crash the member can
+//! * The bit comes before the certificate, or a child is signed without its parent's. After the crash the member can
 //!   post no view, and the case expires although all have posted. If it posts an empty one, the settled T lapses.
 //! * A member without keys is silent: with the Byzantine one there are too few votes.
 //! * Expiry lifts bars: T of *a* and *b* expires in the case of *a*, is then settled, and lapses in the case of *b*.

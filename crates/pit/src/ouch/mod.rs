@@ -9,7 +9,7 @@
 //! option with the tag [`SIGNED_ORDER`]. What the message's own fields say must be the same. *Plain* OUCH is spoken
 //! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
-//! What a session is told is in a journal of its day, synced before it is sent: a participant that logs in with the
+//! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
 //! has ended is answered by a cancel reject.
 //!

@@ -42,8 +42,8 @@
 //! - *Faulty sources are named*: a validator that sends a wrong chunk, an invalid handover, an invalid base or nothing
 //!   at all is dropped, named in the log, and not asked for ten minutes. The transfer continues with the others. If
 //!   more committee members are excluded than may be faulty, a correct one is among them, and all are asked again.
-//!   Digests of chunks are not certified, so that a state of consistently wrong chunks is only detected at the end:
-//!   then all who offered it are named, and another offer is taken. While honest offers outnumber equal faulty ones,
+//!   Digests of chunks are not certified, so that a state of consistently wrong chunks is only detected at the end.
+//!   Then all who offered it are named, and another offer is taken. While honest offers outnumber equal faulty ones,
 //!   such an attack costs nothing. It costs time only where faulty validators are the majority of those who answer.
 //! - *Atomic*: a crash at any moment leaves the old store or the new one, each whole.
 //! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time. A
@@ -55,8 +55,7 @@
 //! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting. One that is
 //!   skipped because the one before is still being written only means one source less.
 //! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by
-//!   its own proof: the root covers tries, and writing a state in the order of its tries would be several times
-//!   slower.
+//!   its own proof. The root covers tries, and writing a state in the order of its tries would be several times slower.
 //! - Blocks and receipts from before a fetched state are not fetched: the store begins there.
 //! - The pipeline restarts instead of exchanging its state while it runs. It has nothing to do meanwhile, and so
 //!   there is only one way to start with a state.

@@ -9,7 +9,7 @@
 //! adds the rows can make them again from the heights above [`Runs::durable`]. Runs have consecutive heights; a gap
 //! never appears, and what is below one is removed. Each byte that is read was verified against a digest.
 //!
-//! Keys of one prefix must ascend with heights (a height in big-endian bytes behind the prefix): then the rows of a
+//! Keys of one prefix must ascend with heights (a height in big-endian bytes behind the prefix). Then the rows of a
 //! prefix in newer runs follow those in older ones, and no merge is needed to read them.
 //!
 //! # Files, byte by byte
