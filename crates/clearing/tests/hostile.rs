@@ -226,7 +226,7 @@ fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
 }
 
 /// Within the minimum sizes a clearing is full, except for a few books. In some, units of a third asset are dear. In
-/// others, limits
+/// others, limits are spread over so many decades that prices are at the ends of their range or the budget runs out.
 #[test]
 fn within_the_minimum_sizes_clearings_are_full_but_for_dear_units() {
     let params = Params::default();
