@@ -4,10 +4,10 @@
 //! through `reads`. No decisions are made here: that is the part of `replica`, and below it of `ledger` and
 //! `consensus`.
 
+mod block_jobs;
 mod candles;
 mod chain_clock;
 pub mod config;
-mod desk;
 mod developer;
 pub mod exchange;
 mod execution;

@@ -24,19 +24,19 @@ pub(crate) fn produce(shared: &Shared, jobs: &Receiver<BlockJob>) {
     if let Err(error) = make_blocks(shared, jobs) {
         shared.fail(&error);
     }
-    shared.desk.tell(LifeInput::Stop);
+    shared.jobs.tell(LifeInput::Stop);
 }
 
 fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), ExchangeError> {
     let mut executor = Executor::new(shared)?;
     while wait_until_due(shared) {
-        shared.desk.tell(LifeInput::Decided(shared.desk.height() + 1));
+        shared.jobs.tell(LifeInput::Decided(shared.jobs.height() + 1));
         for job in jobs {
             match job {
                 BlockJob::Build(height) => {
                     let (block, ids) = build(shared, &executor, height);
                     let block = executor.begin(block, ids);
-                    shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
+                    shared.jobs.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
                 }
                 BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
                 BlockJob::Show(height) => {

@@ -71,7 +71,7 @@ impl VenueChain for Pipeline {
                 ChainHeights { certified: exchange.certified(), newest }
             }
             // A node that decides alone.
-            None => ChainHeights { certified: Height::MAX, newest: exchange.shared.desk.height() },
+            None => ChainHeights { certified: Height::MAX, newest: exchange.shared.jobs.height() },
         }
     }
 
