@@ -380,7 +380,7 @@ const STOREYS: [(&str, &str); 4] = [
     ),
     (
         "node",
-        "locks room < inbox block_jobs chain_clock intake_queue verified < lane < config < pool < history \
+        "locks free_disk < inbox block_jobs chain_clock intake_queue verified < lane < config < pool < history \
          < recovery < venue < shared < snapshot < links candles executor intake < publisher < \
          pipeline < execution producer < developer validator < exchange < reads",
     ),
