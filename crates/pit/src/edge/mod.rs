@@ -34,8 +34,8 @@
 //! - *Gateways do not judge prices.* The action window is the market's collar, which the root applies at the moment of
 //!   the match to every order, whichever way it came.
 
-mod desk;
 mod fairness;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,8 +51,8 @@ use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, 
 pub use fairness::fairness_body;
 
 use crate::clock::clock_ms;
-use crate::shared::{DeskInput, DeskSender, PitShared};
-use desk::EdgeDesk;
+use crate::shared::{EdgeSessionsInput, EdgeSessionsSender, PitShared};
+use sessions::EdgeSessions;
 
 /// Orders that the tree may send ahead of what the engine has finished.
 pub const CREDIT: u64 = 1_024;
@@ -103,7 +103,7 @@ pub struct VenueEdge {
 }
 
 impl VenueEdge {
-    /// Starts the root and the desk.
+    /// Starts the root, and the thread of the sessions.
     pub(crate) fn start(settings: &EdgeSettings, shared: Arc<PitShared>) -> Result<VenueEdge, EdgeStartError> {
         if settings.rules.policy != QueuePolicy::ByStamp {
             return Err(EdgeStartError::ByClass);
@@ -135,11 +135,11 @@ impl VenueEdge {
         let out = handle.clone();
         let tell = move |command: EdgeCommand| out.send(0, command);
         shared.feed.turn_on();
-        let desk = EdgeDesk::new(shared.clone(), tell);
-        shared.open_desk(sender);
+        let sessions = EdgeSessions::new(shared.clone(), tell);
+        shared.open_edge_sessions(sender);
         // There is one edge.
         drop(shared.edge.set(handle.clone()));
-        thread("edge desk").spawn(move || desk.run(&inputs)).map_err(EdgeStartError::Start)?;
+        thread("edge sessions").spawn(move || sessions.run(&inputs)).map_err(EdgeStartError::Start)?;
         handle.send(0, EdgeCommand::Ready(CREDIT));
         Ok(VenueEdge { handle, place })
     }
@@ -155,21 +155,21 @@ impl VenueEdge {
     }
 }
 
-/// Passes on to the desk what the tree brought.
-fn observer(desk: DeskSender) -> EdgeObserver {
+/// Passes on to the sessions what the tree brought.
+fn observer(sessions: EdgeSessionsSender) -> EdgeObserver {
     Box::new(move |_, effect, _| {
         let input = match effect {
             EdgeEffect::Engine(order) => {
                 let order = &order.item;
-                DeskInput::Order { gateway: order.participant, life: order.session, body: order.body.clone() }
+                EdgeSessionsInput::Order { gateway: order.participant, life: order.session, body: order.body.clone() }
             }
             EdgeEffect::Logged(entry) => match entry.event {
-                FairnessEvent::Evicted(member, _) => DeskInput::Evicted(member),
+                FairnessEvent::Evicted(member, _) => EdgeSessionsInput::Evicted(member),
                 _ => return,
             },
             _ => return,
         };
-        // The desk ends with the pit.
-        drop(desk.send(input));
+        // The thread ends with the pit.
+        drop(sessions.send(input));
     })
 }

@@ -11,7 +11,7 @@ use super::opening::NoRoot;
 use super::{Asked, Gathered, Host, Operated};
 use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
-use crate::shared::DeskInput;
+use crate::shared::EdgeSessionsInput;
 
 impl Host {
     /// Does the effects of a step, in their order, and answers.
@@ -64,7 +64,7 @@ impl Host {
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }
-        self.shared.tell_desk(DeskInput::Told);
+        self.shared.tell_edge_sessions(EdgeSessionsInput::Told);
         Ok(())
     }
 
