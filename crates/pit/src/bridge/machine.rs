@@ -1,4 +1,5 @@
-//! The machine of a bridge of plain OUCH: what both sides are told, as steps. It has no sockets, and no clock of its own.
+//! The machine of a bridge of plain OUCH: the messages to both sides, as steps. It has no sockets, and no clock of its
+//! own.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! The venue's market edge: market data out to all gateways at one deadline, orders in by their stamps.
 //!
 //! ```text
-//!  feed (ITCH) ──► edge desk ──► root of the tree ──► proxies ──► gateways ──► participants, at one deadline
-//!  OUCH sessions ◄─► edge desk ◄── sequencer ◄── proxies ◄── gateways (stamps) ◄── participants
+//!  feed (ITCH) ──────────────► root of the tree ──► proxies ──► gateways ──► participants, at one deadline
+//!  OUCH sessions ◄── one thread ◄── sequencer ◄── proxies ◄── gateways (stamps) ◄── participants
 //! ```
 //!
 //! # The protocol
@@ -10,8 +10,9 @@
 //! - A participant connects to its gateway as it would to the venue's OUCH door: the request to attach, the login,
 //!   then orders with their signatures ([`crate::ouch`]); plain OUCH is spoken through a [bridge](crate::bridge). The
 //!   gateway stamps each packet, and the tree carries it to the root as an order.
-//! - Upon *an order of the tree*: in the order in which the sequencer released it, the desk gives it to the session's
-//!   link, which gives it to the root's thread. So the engine gets orders by their stamps, whatever way they took.
+//! - Upon *an order of the tree*: in the order in which the sequencer released it, the sessions' thread gives it to the
+//!   link of its session. The link gives it to the root's thread. So the engine gets orders by their stamps, whatever
+//!   way they took.
 //! - Upon *a step of the root*: its market data is published on the tree, and after it what its sessions were told is
 //!   sent to their gateways. There a report waits until the packets before it were shown.
 //! - Upon *the eviction of a gateway*, or another life of it: its sessions are detached, and their orders end if they

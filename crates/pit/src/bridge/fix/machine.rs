@@ -53,9 +53,9 @@ pub struct FixMachine {
 }
 
 impl FixMachine {
-    /// A machine with the entries of its journal; without any it begins, and numbers orders above `last`. Where it cancels
-    /// on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of sessions
-    /// with other names.
+    /// A machine with the entries of its journal; without any it begins, and numbers orders above `last`. Where it
+    /// cancels on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of
+    /// sessions with other names.
     pub fn open(
         translator: Translator,
         limits: FixLimits,

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  OUCH ───────── SoupClient ═════ link ═══╗
-//!  FIX ═════════ link ═══ bridge's machine ═══╬══ door: pit's links and sessions ── root
-//!  plain OUCH ══ link ═══ bridge's machine ═══╝
+//!  FIX ═════════ link ═══ bridge machine ══╬══ door: pit's links and sessions ── root
+//!  plain OUCH ══ link ═══ bridge machine ══╝
 //! ```
 //!
 //! Everything between the links is the code that runs in production: both sides of Soup and FIX, the sessions of a day
