@@ -49,6 +49,7 @@
 pub mod bridge;
 mod chain;
 mod clock;
+pub mod codes;
 pub mod door;
 mod edge;
 mod events;
@@ -59,7 +60,6 @@ mod listening;
 pub mod ouch;
 mod settings;
 mod shared;
-pub mod words;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;

@@ -93,6 +93,7 @@ mod engine;
 mod evm;
 mod evm_state;
 mod executor;
+mod failures;
 mod frame;
 mod history;
 mod key;
@@ -112,7 +113,6 @@ mod trace;
 mod transaction;
 mod transfer;
 mod view;
-mod words;
 mod wrapped;
 
 pub use crate::places::contracts::reserved::{OFFERS, is_reserved, token_address, token_at};

@@ -10,7 +10,7 @@ use protocols::soup::{SoupClose, SoupLimits, SoupSession};
 
 use super::translator::{Translator, rejection, to_participant};
 use super::{BridgeMoment, BridgeSettings};
-use crate::words::NOT_TAKEN;
+use crate::codes::NOT_TAKEN;
 
 /// Messages that the machine keeps for its participant.
 const MESSAGES: u64 = 65_536;

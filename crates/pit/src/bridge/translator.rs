@@ -10,8 +10,8 @@ use protocols::ouch::{
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
+use crate::codes::NOT_SIGNED;
 use crate::ouch::{DAY_MS, FILL_REPORT, SETTLED, SIGNED_ORDER, day_of, life_of, market_of};
-use crate::words::NOT_SIGNED;
 
 /// Orders of which market and side are remembered, for replacements.
 const ORDERS: usize = 65_536;

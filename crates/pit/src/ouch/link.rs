@@ -17,7 +17,7 @@ use super::inbound::{new_order, replacement, side_letter};
 use super::outbound::rejected;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
-use crate::words::{NOT_SIGNED, NOT_TAKEN};
+use crate::codes::{NOT_SIGNED, NOT_TAKEN};
 
 /// False signatures with which a link ends: whoever has the session's key can sign.
 const FORGED_MOST: u64 = 256;

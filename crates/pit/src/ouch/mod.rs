@@ -35,7 +35,7 @@
 //! - A session keeps its last 65,536 messages; who comes back later asks over HTTP what became of its orders.
 //! - A message to disable or enable a participant is rejected: revoke the key on the ledger.
 //! - At midnight (UTC) a session's connection ends without an end of session, and the next one begins with message 1.
-//! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
+//! - A rejection has the number of [`refusal_name`](crate::codes::refusal_name).
 
 mod host;
 mod hub;

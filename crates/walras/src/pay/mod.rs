@@ -13,6 +13,7 @@ use primitives::Address;
 use serde_json::json;
 
 mod address;
+mod advice;
 pub mod audit;
 mod deposit;
 mod follow;
@@ -27,16 +28,15 @@ mod send;
 mod show;
 mod trust;
 mod watch;
-mod words;
 
 use address::{Payee, lane_address};
+use advice::advised;
 use deposit::deposit;
 pub use follow::ListFile;
 use founded::lane_of;
 use home::{account_key, accounts, contest, redeem};
 use receive::{receive, settle, verify};
 use send::{Order, export, leave, send};
-use words::advised;
 
 use crate::keystore::{self, Passphrase};
 use crate::wallet::send::Sender;

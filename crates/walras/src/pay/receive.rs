@@ -12,10 +12,10 @@ use payments::{AnswerScheme, HomeEpoch, OutputId, Recipient};
 use serde_json::json;
 
 use super::address::Shown;
+use super::advice::advised;
 use super::deposit::CERTIFIED_PATIENCE;
 use super::founded::of_genesis;
 use super::send::session;
-use super::words::advised;
 use super::{PursePlace, Reach, show};
 
 pub(super) fn receive(

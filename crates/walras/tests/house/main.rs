@@ -375,7 +375,7 @@ const STOREYS: [(&str, &str); 4] = [
     ),
     (
         "pit",
-        "words clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+        "codes clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
          < host < door",
     ),
     (

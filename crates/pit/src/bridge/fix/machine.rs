@@ -14,8 +14,8 @@ use protocols::soup::{ANY_SESSION, SoupSession};
 use super::super::BridgeMoment;
 use super::super::translator::{Translator, rejection};
 use super::journal::FixEntry;
+use crate::codes::NOT_TAKEN;
 use crate::ouch::SETTLED;
-use crate::words::NOT_TAKEN;
 
 /// Messages that are kept for a participant that missed them.
 const MESSAGES: u64 = 65_536;
