@@ -118,7 +118,6 @@
 //! default. Stack overflow and exhausted memory cannot be contained: [`Workers::with_stacks`] sets the stack size of
 //! helpers.
 
-mod bell;
 mod block;
 mod counters;
 mod executor;
@@ -128,6 +127,7 @@ mod memory;
 mod models;
 mod number;
 mod overlay;
+mod parking;
 mod scheduler;
 mod sync;
 mod vm;
