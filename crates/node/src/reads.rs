@@ -22,7 +22,7 @@ use primitives::{
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 use readers::metrics::Metrics;
-use readers::{Found, Published};
+use readers::{FoundTransaction, Published};
 use sockets::Client;
 use tokio::sync::oneshot;
 
@@ -407,7 +407,10 @@ impl Exchange {
     ///
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.
-    pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
+    pub fn receipt(
+        &self,
+        id: &TransactionId,
+    ) -> Result<Option<(FoundTransaction, Arc<ProvenReceipts>)>, ExchangeError> {
         let Some(found) = self.shared.readers.published.find(id) else { return Ok(None) };
         Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
     }

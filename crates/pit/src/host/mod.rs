@@ -44,7 +44,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(60);
 
 /// Whom the reports of a step answer.
-struct Asked {
+struct ReportsQuestion {
     key: PublicKey,
     /// `None` if all orders of the key are meant.
     number: Option<OrderNumber>,
@@ -61,7 +61,7 @@ struct Operated {
 #[derive(Default)]
 struct Gathered {
     inputs: Vec<VenueInput>,
-    asked: Vec<Asked>,
+    asked: Vec<ReportsQuestion>,
     operated: Vec<Operated>,
     attached: Vec<(SessionNumber, u64, oneshot::Sender<()>)>,
     reached: Vec<oneshot::Sender<()>>,
@@ -160,7 +160,7 @@ impl Host {
                 }
                 let number = number_of(&command);
                 gathered.inputs.push(VenueInput::Trade(session, command));
-                gathered.asked.push(Asked { key, number, reply });
+                gathered.asked.push(ReportsQuestion { key, number, reply });
             }
             PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply } => {
                 let keys = vec![key];
