@@ -48,7 +48,7 @@ impl Exchange {
             return Err(VenueLineError::Developers);
         }
         let free_disk = FreeDisk::new(data, shared.config.store.free_bytes);
-        let pipeline = Arc::new(Pipeline { exchange: Arc::downgrade(self), room });
+        let pipeline = Arc::new(Pipeline { exchange: Arc::downgrade(self), free_disk });
         // No block is shown between the first state and the line.
         let ledger = shared.read_ledger();
         let terms = ChainTerms::of(&ledger).ok_or(VenueLineError::NoVenues)?;
