@@ -169,7 +169,8 @@ pub use report::{
     TradeReport, VenueEffect, VenueFill,
 };
 pub use request::{
-    RequestScope, RequestStamps, STAMP_WINDOW_MS, STAMPS_OF_KEY, StampRefusal, TraderAsk, TraderRequest, session_number,
+    RequestScope, RequestStamps, SESSIONS_OF_KEY, STAMP_WINDOW_MS, STAMPS_OF_KEY, StampRefusal, TraderAsk,
+    TraderRequest, session_number,
 };
 pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};

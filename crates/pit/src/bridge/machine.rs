@@ -8,9 +8,8 @@ use protocols::ouch::{OuchInbound, OuchMessage};
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
 use protocols::soup::{SoupClose, SoupLimits, SoupSession};
 
-use super::translator::{Translator, rejection, to_participant};
+use super::translator::{Translator, away, rejection, to_participant};
 use super::{BridgeMoment, BridgeSettings};
-use crate::codes::NOT_TAKEN;
 
 /// Messages that the machine keeps for its participant.
 const MESSAGES: u64 = 65_536;
@@ -154,7 +153,7 @@ impl OuchMachine {
 
     fn reject(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
         let read = OuchMessage::<OuchInbound>::decode(message);
-        let rejected = read.map_or_else(|_| Vec::new(), |read| rejection(&read.body, NOT_TAKEN, at.now_ms));
+        let rejected = read.map_or_else(|_| Vec::new(), |read| rejection(&read.body, &away(), at.now_ms));
         if !rejected.is_empty() {
             self.tell(at, rejected, turn);
         }

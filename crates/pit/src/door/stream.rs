@@ -218,6 +218,7 @@ impl Connection<'_> {
         }
         let shared = &self.api.shared;
         check_request(shared, self.client, &request).await?;
+        shared.claim_session(&request.key, session)?;
         let (session, key, link) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;

@@ -11,7 +11,7 @@
 //!
 //! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
-//! has ended is answered by a cancel reject.
+//! has ended, or never came, is answered by a cancel reject.
 //!
 //! | OUCH | here |
 //! |---|---|
@@ -25,6 +25,7 @@
 //! | broken trade | the fill is bust |
 //! | restated, `S` | the fill is settled: option [`SETTLED`] has its index and height |
 //! | executed | option [`FILL_REPORT`] has the signed report: keep it |
+//! | rejected, cancel rejected | option [`WORDS`] says why |
 //!
 //! Links and sessions are steps over an [`OuchHost`]: the doors of a pit drive them, and simulations.
 //!
@@ -43,6 +44,7 @@ mod inbound;
 mod journal;
 mod link;
 mod outbound;
+mod refusing;
 mod session;
 mod sessions;
 
@@ -51,6 +53,7 @@ use protocols::soup::SoupPacket;
 use venue::TraderRequest;
 
 pub(crate) use hub::OuchHub;
+pub(crate) use refusing::{OuchRefusal, words_of};
 pub(crate) use sessions::session_name;
 
 pub use host::OuchHost;
@@ -68,6 +71,8 @@ pub const SIGNED_ORDER: u8 = 200;
 pub const FILL_REPORT: u8 = 201;
 /// The option with index and height of a settled fill.
 pub const SETTLED: u8 = 202;
+/// The option with the words of a refusal.
+pub const WORDS: u8 = 203;
 
 pub(crate) const DAY_MS: u64 = 86_400_000;
 

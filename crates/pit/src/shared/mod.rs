@@ -380,6 +380,12 @@ impl PitShared {
         Ok(stamps.claim(clock_ms(), key, stamp_ms)?)
     }
 
+    /// Names a session of a key whose request to attach it was checked.
+    pub fn claim_session(&self, key: &PublicKey, session: u32) -> Result<(), PitRefusal> {
+        let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(stamps.claim_session(clock_ms(), key, session)?)
+    }
+
     /// Forgets old stamps.
     pub fn forget_stamps(&self) {
         self.stamps.lock().unwrap_or_else(PoisonError::into_inner).forget(clock_ms());

@@ -12,10 +12,9 @@ use protocols::ouch::{OuchCancel, OuchInbound, OuchMessage, OuchOption, OuchOutb
 use protocols::soup::{ANY_SESSION, SoupSession};
 
 use super::super::BridgeMoment;
-use super::super::translator::{Translator, rejection};
+use super::super::translator::{Translator, away, rejection};
 use super::journal::FixEntry;
-use crate::codes::NOT_TAKEN;
-use crate::ouch::SETTLED;
+use crate::ouch::{SETTLED, words_of};
 
 /// Messages that are kept for a participant that missed them.
 const MESSAGES: u64 = 65_536;
@@ -205,10 +204,9 @@ impl FixMachine {
             // A cancel waits for its answer, and is sent again whenever the link is there again.
             return turn.to_venue.extend(encoded(plain));
         };
-        let refused = |reason| rejection(&plain.body, reason, at.now_ms);
         let signed = match (encoded(plain), &at.news) {
             (Some(bytes), Some(news)) => self.translator.to_venue(&bytes, news, at.now_ms),
-            _ => Err(refused(NOT_TAKEN)),
+            _ => Err(rejection(&plain.body, &away(), at.now_ms)),
         };
         match signed {
             Ok(signed) => {
@@ -244,7 +242,7 @@ impl FixMachine {
             OuchOutbound::MassCancelResponse(of) => drop(self.unanswered.remove(&of.user_ref)),
             _ => {}
         }
-        self.orders.report(&message.body)
+        self.orders.report(&message.body, words_of(message.options.as_deref()).as_deref())
     }
 
     /// Tells the participant something: now, or when it comes back and asks for what it missed.
