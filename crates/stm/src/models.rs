@@ -248,7 +248,7 @@ fn a_sum_is_not_the_value_of_the_same_number() {
             };
             assert!(add(0, 0));
             let (found, _, number) = memory.read(at, 2, load);
-            assert!(matches!(found, crate::memory::Found::Value(Maybe(Some(0)))));
+            assert!(matches!(found, crate::memory::ReadResult::Value(Maybe(Some(0)))));
             let number = number.expect("a sum");
             memory.mark_estimate(at, 1);
             assert!(!add(1, 0), "the same increment surprises nobody");
