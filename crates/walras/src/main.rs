@@ -230,7 +230,8 @@ mod tests {
         ("docs/venues.md", include_str!("../../../docs/venues.md")),
     ];
 
-    /// What the help lists: each command by its name, and pairs of long words beside each other in what it says of them.
+    /// What the help lists: each command by its name, and pairs of long words beside each other in what it says of
+    /// them.
     fn listed() -> Vec<String> {
         let command = Cli::command();
         let pairs = |about: String| {

@@ -1,6 +1,6 @@
-//! Every command that README shows, pasted into a shell in its order: each prints what README shows below it. The guide's
-//! commands of a first exchange likewise succeed, and say what its text promises. Only addresses differ, which other tests
-//! may have taken, and pauses, which end when the node answers.
+//! Every command that README shows, pasted into a shell in its order: each prints what README shows below it. The
+//! guide's commands of a first exchange likewise succeed, and say what its text promises. Only addresses differ, which
+//! other tests may have taken, and pauses, which end when the node answers.
 
 // The other tests use the rest of it.
 #[allow(dead_code)]

@@ -299,10 +299,9 @@ impl PitShared {
         drop(self.edge_sessions.set(sender));
     }
 
-    /// The root has told something.
+    /// The root has told something; the thread of the sessions may have ended.
     pub fn tell_edge_sessions(&self, input: EdgeSessionsInput) {
         if let Some(sessions) = self.edge_sessions.get() {
-            // It may have ended.
             drop(sessions.send(input));
         }
     }
