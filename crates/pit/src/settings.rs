@@ -35,8 +35,8 @@ pub struct VenueConfig {
     pub feed_listen: SocketAddr,
     /// The address of snapshots of the feed (TCP).
     pub snapshot_listen: SocketAddr,
-    /// The address at which the root of the venue's edge finds its members, for datagrams (UDP) and streams (TCP);
-    /// without it the venue has no edge.
+    /// The address at which the root of the venue's edge finds its members, for datagrams (UDP) and streams (TCP).
+    /// Without it the venue has no edge.
     pub edge_listen: Option<SocketAddr>,
     /// The file with the secret of the edge's machines.
     pub edge_secret: Option<PathBuf>,

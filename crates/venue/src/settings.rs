@@ -63,7 +63,7 @@ pub struct VenueLimits {
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
     /// How many settles hold all that is unsettled. One is in flight at a time and takes up to D / 4, so with more than
-    /// three the last would settle too late; two leave room for fills that stand badly in them.
+    /// three the last would settle too late. Two leave room for fills that stand badly in them.
     pub backlog_settles: u32,
     /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
     /// actions of traders with it.

@@ -235,7 +235,7 @@ pub(crate) struct Core {
     pub clock_ms: u64,
     /// Heights and times of certified blocks, from the first one on.
     pub horizon: Option<Horizon>,
-    /// The highest decided block that the host has told of.
+    /// The highest decided block that the host has announced.
     pub newest: Height,
     /// When the last certified block came; `None` if none came since the root was opened.
     pub heard_ms: Option<u64>,

@@ -164,8 +164,8 @@ fn reach(order: &VenueOrder, lots: u32, market: &Market) -> (u64, u64) {
     (u64::from(lots) - left, makers)
 }
 
-/// Whether the order, once it is used up, was worth the least at the worst price for its fees: a sale trades at its
-/// tick or above, a buy as low as the best sale that it meets; in a call, as low as the collar.
+/// Whether the order, once it is used up, was worth the least at the worst price for its fees. A sale trades at its
+/// tick or above, a buy as low as the best sale that it meets, and in a call as low as the collar.
 pub(super) fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
     let low = match (order.side, market.book.phase()) {
         (VenueSide::Sell, _) => None,
