@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gas::{EvmFixture, Load, Maps, RICH, SharedMaps, account};
+use kernel::Dice;
 use ledger::contracts::ethereum::{Address, Bytes, TxKind, U256, keccak256};
 use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, TxEnv, evm_tuning, evm_workers, parallel_tuning};
 use revm::context::{Context, ContextSetters, ContextTr, JournalTr};
@@ -29,7 +30,6 @@ use stm::{Tuning, Workers};
 use crate::consensus::processor;
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file, threads};
 use crate::scaling::median;
-use ::clearing::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -99,13 +99,13 @@ fn word(address: Address) -> U256 {
     U256::from_be_bytes(address.into_word().0)
 }
 
-fn two(random: &mut Seeded, accounts: usize) -> (u64, u64) {
+fn two(random: &mut Dice, accounts: usize) -> (u64, u64) {
     let from = random.below(accounts as u64);
     (from, (from + 1 + random.below(accounts as u64 - 1)) % accounts as u64)
 }
 
 fn payments(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(1));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(1));
     let jobs = (0..options.transactions)
         .map(|_| {
             let (from, to) = two(&mut random, options.accounts);
@@ -116,7 +116,7 @@ fn payments(options: &EvmOptions) -> Load {
 }
 
 fn token(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(2));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(2));
     let token = fixture.create(TOKEN, &[]);
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
     let jobs = (0..options.accounts as u64)
@@ -134,7 +134,7 @@ fn token(options: &EvmOptions) -> Load {
 }
 
 fn swaps(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(3));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(3));
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
     let pools: Vec<Address> = (0..options.pools)
         .map(|_| {
@@ -173,7 +173,7 @@ fn swaps(options: &EvmOptions) -> Load {
 const TRADERS: usize = 200;
 
 fn hot_slot(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(4));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(4));
     let exchange = fixture.create(EXCHANGE, &[]);
     let data = input("buyApple()", &[]);
     let jobs = (0..options.transactions)

@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ::clearing::workload::Seeded;
+use kernel::Dice;
 
 /// The longest datagram of UDP.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
@@ -77,7 +77,7 @@ pub struct Passed {
 pub struct CellFate {
     /// The current properties of the link.
     pub link: SwitchLink,
-    random: Seeded,
+    random: Dice,
     /// The time when the sender's end of the link is free again.
     free: Option<Instant>,
     /// The time when the last datagram that kept its order is due.
@@ -89,14 +89,7 @@ pub struct CellFate {
 impl CellFate {
     /// A link whose random draws come from this seed.
     pub fn new(link: SwitchLink, seed: u64) -> CellFate {
-        CellFate {
-            link,
-            random: Seeded::new(seed),
-            free: None,
-            last: None,
-            waiting_bytes: 0,
-            passed: Passed::default(),
-        }
+        CellFate { link, random: Dice::new(seed), free: None, last: None, waiting_bytes: 0, passed: Passed::default() }
     }
 
     /// The time when a datagram of this size that arrives now is due at the other end; `None` if it is lost.

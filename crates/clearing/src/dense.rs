@@ -229,7 +229,7 @@ fn subtract_scaled(from: &mut [f64], factor: f64, other: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Seeded;
+    use kernel::Dice;
 
     /// The sum of all flows at `x` for every asset.
     fn flows(edges: &[(usize, usize, f64, f64)], x: &[f64]) -> Vec<f64> {
@@ -318,7 +318,7 @@ mod tests {
     /// on.
     #[test]
     fn blocks_change_no_bit() {
-        let mut random = Seeded::new(5);
+        let mut random = Dice::new(5);
         for size in 1..60 {
             for edges in [size, 3 * size, size * size] {
                 let mut matrix = Matrix::zero(size);

@@ -371,9 +371,11 @@ fn down(x: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use kernel::Dice;
+
     use super::*;
     use crate::rate::Rate;
-    use crate::workload::{self, Seeded, hostile, thin};
+    use crate::workload::{self, hostile, thin};
     use crate::{SortedOffers, clear, verify};
 
     /// Divides cases at random and keeps those that contain a full clearing: none of its units is ever excluded.
@@ -393,7 +395,7 @@ mod tests {
             let rate = Rate::new(sell, buy, params.epsilon, params.mu);
             fills.each(pair, &rate).for_each(|(index, sold, bought)| units[first + index] = (sold, bought));
         }
-        let mut random = Seeded::new(seed);
+        let mut random = Dice::new(seed);
         for _ in 0..60 {
             assert!(model.narrow(&mut case).is_ok(), "seed {seed}");
             for ((sold, paid), (least, most)) in units.iter().zip(case.sold.iter().zip(&case.paid)) {

@@ -46,6 +46,8 @@ mod upward;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use kernel::Planted;
+
 use crate::Nanos;
 use crate::bundles::{BundleRules, ClosedBundle};
 use crate::deadlines::DeadlineRules;
@@ -64,7 +66,7 @@ pub use probes::{ClockMesh, ProbeRules};
 pub use proxy::ProxyNode;
 pub use root::RootNode;
 
-/// A mistake that a node makes when it is told to: a check that never fires proves nothing.
+/// A mistake that a node makes if a simulation plants it: a check that never fires proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeMistake {
     /// Gateways do not verify the MAC of packets.
@@ -96,7 +98,7 @@ impl EdgeMistake {
     ];
 }
 
-/// What a gateway pretends when it is told to: members that lie must be found out.
+/// What a gateway pretends if a simulation plants it: members that lie must be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeLie {
     /// Stamps and promises are this much ahead, ns.
@@ -153,10 +155,10 @@ pub struct EdgeRules {
     /// How far a member's stamps may be ahead of the clock of whoever gets them, ns: more than the clocks' errors and
     /// the cost of a strategy's call together. Who goes beyond is evicted.
     pub ahead: Nanos,
-    /// What is done wrong on purpose.
-    pub mistake: Option<EdgeMistake>,
-    /// What a gateway pretends on purpose.
-    pub lie: Option<EdgeLie>,
+    /// The mistake that a simulation plants.
+    pub mistake: Planted<EdgeMistake>,
+    /// What a gateway pretends in a simulation.
+    pub lie: Planted<EdgeLie>,
 }
 
 impl Default for EdgeRules {
@@ -184,8 +186,8 @@ impl Default for EdgeRules {
             probes: ProbeRules::default(),
             bundles: None,
             ahead: 5_000_000,
-            mistake: None,
-            lie: None,
+            mistake: Planted::NOTHING,
+            lie: Planted::NOTHING,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn start_workers(
     use BlockWorker::{Checkpointer, Logger, Publisher, Roots};
     let store = &shared.config.store;
     let (checkpoint_blocks, keep_blocks) = (store.checkpoint_blocks, store.keep_blocks);
-    let life = BlockLife::new(LifeSettings { checkpoint_blocks, keep_blocks, mistake: None }, start);
+    let life = BlockLife::new(LifeSettings { checkpoint_blocks, keep_blocks, ..LifeSettings::default() }, start);
     let workers = [BlockWorker::Executor, Logger, Publisher, Roots, Checkpointer];
     let [executor, to_log, to_publish, to_hash, to_keep] = shared.jobs.open(life, workers);
     let (published, rooted) = (consensus.cloned(), consensus.cloned());

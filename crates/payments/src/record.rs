@@ -46,6 +46,18 @@ pub trait LaneLog {
     fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>>;
 }
 
+/// A log in memory.
+impl LaneLog for Vec<u8> {
+    fn length(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        let start = usize::try_from(offset).ok()?;
+        self.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
+    }
+}
+
 /// The owner of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogOwner {

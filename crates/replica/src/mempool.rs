@@ -33,6 +33,7 @@ mod settles;
 use crate::{Defect, EthereumPool};
 use bounded::{Bounded, QuotaSet};
 use displaced::Spot;
+use kernel::Planted;
 use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
@@ -120,8 +121,8 @@ pub struct Mempool {
     ends_first: Height,
     /// Ethereum transactions; they reserve nothing natively.
     pub ethereum: EthereumPool,
-    /// A defect seeded by the simulator.
-    defect: Option<Defect>,
+    /// The defect that a simulation plants.
+    defect: Planted<Defect>,
 }
 
 impl Mempool {
@@ -145,12 +146,12 @@ impl Mempool {
             displaced: Vec::new(),
             ends_first: Height::MAX,
             ethereum: EthereumPool::new(limit),
-            defect: None,
+            defect: Planted::NOTHING,
         }
     }
 
-    /// Seeds a defect, for the simulator.
-    pub fn set_defect(&mut self, defect: Option<Defect>) {
+    /// Plants a defect, which only a simulation has.
+    pub fn plant(&mut self, defect: Planted<Defect>) {
         self.defect = defect;
     }
 
@@ -296,7 +297,7 @@ impl Mempool {
 
     /// The quotas that bound a transaction, which then waits in a queue of theirs.
     fn quotas(&self, transaction: &Transaction) -> Option<QuotaSet> {
-        if self.defect == Some(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(transaction) }
+        if self.defect.is(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(transaction) }
     }
 
     /// Queues a transaction that has reserved what it may spend.

@@ -5,11 +5,11 @@ use member::MemberMistake;
 use replica::{Defect, LifeMistake};
 use venue::VenueMistake;
 
-use crate::kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 use crate::lane::{LaneOptions, run_lane};
 use crate::market::{MarketOptions, run_market};
 use crate::solo::{SimOptions, run};
 use crate::validators::{SimNetwork, run_network};
+use crate::world::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 
 /// The world that finds a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

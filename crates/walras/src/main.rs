@@ -122,6 +122,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Node(_) | Command::Signer(_) => "info,arc_malachitebft=error",
         _ => terminal::WARNINGS,
     });
+    if kernel::PLANTABLE {
+        tracing::info!("this binary was built together with the laboratory: build it alone for an institution");
+    }
     let json = cli.global.json;
     match cli.command {
         Command::Demo(demo) => demo.run(json),

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 
 use fairnet::Nanos;
-use fairnet::sim::SimDice;
+use kernel::Xoshiro;
 
 /// Delay of a link, in steps of the simulation.
 pub(super) const DELAY: usize = 3;
@@ -168,7 +168,7 @@ impl<T: Clone> Ingress<T> {
     }
 
     /// One step; what arrives in order is given to `take`, with its connection.
-    pub fn step(&mut self, now: Nanos, dice: &mut SimDice, take: &mut dyn FnMut(usize, T)) {
+    pub fn step(&mut self, now: Nanos, dice: &mut Xoshiro, take: &mut dyn FnMut(usize, T)) {
         self.budget = (self.budget + self.rate).min(self.rate + 1.0);
         let mut arrived: Vec<(usize, Segment<T>)> = Vec::new();
         for (number, connection) in self.connections.iter_mut().enumerate() {

@@ -6,10 +6,11 @@
 
 use std::collections::VecDeque;
 
-use fairnet::sim::{SimDice, Spread};
+use fairnet::sim::Spread;
 use fairnet::{
     Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
 };
+use kernel::Xoshiro;
 use serde_json::Value;
 
 use super::engine::{Engine, Quote};
@@ -49,7 +50,7 @@ type Link = VecDeque<Vec<MergeInput<Quote>>>;
 
 struct World {
     rush: Rush,
-    dice: SimDice,
+    dice: Xoshiro,
     stamps: Vec<Stamps>,
     proxies: Vec<Hop<Quote>>,
     root: Hop<Quote>,
@@ -78,7 +79,7 @@ impl World {
         };
         World {
             rush,
-            dice: SimDice::new(seed),
+            dice: Xoshiro::new(seed),
             stamps: vec![Stamps::default(); rush.gateways as usize],
             proxies: (0..rush.proxies).map(|_| hop(children)).collect(),
             root: hop(rush.proxies as usize),

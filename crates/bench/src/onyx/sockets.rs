@@ -6,7 +6,8 @@ mod resume;
 use std::time::Duration;
 
 use fairnet::Plan;
-use fairnet::sim::{DelayLaw, SentPackets, Spread, TreeCosts, TreeRun, TreeSetup};
+use fairnet::sim::{SentPackets, Spread, TreeCosts, TreeRun, TreeSetup};
+use kernel::DelayLaw;
 use serde_json::Value;
 
 use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles, rounded};

@@ -117,7 +117,7 @@ impl<D: Disk> SessionJournal<D> {
 
 #[cfg(test)]
 mod tests {
-    use store::FaultDisk;
+    use kernel::FaultDisk;
 
     use super::*;
 

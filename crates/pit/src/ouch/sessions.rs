@@ -162,9 +162,9 @@ fn base36(mut number: u64, to: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use kernel::{FaultDisk, Surviving};
     use primitives::PublicKey;
     use protocols::ouch::{OuchAccountQueryResponse, OuchEnter, OuchInbound, OuchMessage, OuchOutbound};
-    use store::{FaultDisk, Surviving};
     use venue::{Acceptance, OrderEnd, OrderRefusal, OrderStanding, ReportKind, TradeReport};
 
     use super::super::refusing::words_of;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
+use kernel::Planted;
 use ledger::contracts::check_in_section;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
@@ -155,7 +156,7 @@ fn open_votes<D: Disk + Clone>(
     home: &Home<D>,
     engine: &mut Engine,
     options: VoteOptions,
-    defect: Option<Defect>,
+    defect: Planted<Defect>,
 ) -> Result<Option<VoteLog<D>>, ReplicaError> {
     let damaged = |error: &StoreError| {
         matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
@@ -173,7 +174,7 @@ fn open_votes<D: Disk + Clone>(
             engine.restore(entries.map_err(|error| ReplicaError::Undecodable(found.floor, error))?);
             Ok(Some(log))
         }
-        Err(error) if damaged(&error) && defect == Some(Defect::SilenceBroken) => {
+        Err(error) if damaged(&error) && defect.is(Defect::SilenceBroken) => {
             Ok(Some(VoteLog::rejoin(home.votes.clone(), options, 1)?))
         }
         Err(error) if damaged(&error) => {

@@ -58,6 +58,7 @@ mod shards;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kernel::{Dice, Flight};
 use ledger::{
     Genesis, LaneAsset, LaneBls, LaneBridge, LaneTerms, Ledger, Listing, Member, Membership, Outcome, Refusal,
     Signatures, Terms,
@@ -72,7 +73,7 @@ use primitives::{
     Transaction, TransactionId,
 };
 
-use crate::kernel::{self, Dice, Failure, Flight, LaneMistake, Mistake, Trace, World};
+use crate::world::{self, Failure, LaneMistake, Mistake, Trace, World};
 use conditions::Conditions;
 use liar::Liar;
 use observed::Observed;
@@ -179,7 +180,7 @@ pub struct LaneReport {
 /// # Errors
 /// [`Failure`] names the invariant that broke.
 pub fn run_lane(seed: u64, options: LaneOptions) -> Result<LaneReport, Failure> {
-    kernel::run(seed, || LaneWorld::new(seed, options))
+    world::run(seed, || LaneWorld::new(seed, options))
 }
 
 /// A message between clients and shards: a payment's number and the request or answer.
@@ -351,7 +352,7 @@ impl LaneWorld {
             waiting: Vec::new(),
             redemptions: BTreeMap::new(),
             sequences: BTreeMap::new(),
-            messages: Flight::new(),
+            messages: Flight::default(),
             observed: Observed::default(),
             stranger: Stranger::default(),
             accuses: dice.once_in(2),

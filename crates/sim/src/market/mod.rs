@@ -43,12 +43,12 @@ mod traders;
 mod villain;
 mod wire;
 
+use kernel::{Dice, DiskFault, FaultDisk, Surviving};
 use primitives::venue::{FillReport, VenueOperation};
 use primitives::{Height, Transaction};
-use store::{DiskFault, FaultDisk};
 use venue::{CertifiedFacts, SettlingTerms, Steering, VenueInput, VenueOptions, VenueSettings, VenueStop};
 
-use crate::kernel::{self, Dice, Failure, MarketMistake, Mistake, Trace, World};
+use crate::world::{self, Failure, MarketMistake, Mistake, Trace, World};
 use chain::Chain;
 use evidence::Evidence;
 use host::Host;
@@ -128,7 +128,7 @@ pub struct MarketReport {
 /// [`Failure`] names the invariant that broke.
 pub fn run_market(seed: u64, options: MarketOptions) -> Result<MarketReport, Failure> {
     let wires = Wires::new(seed, options.mistake.and_then(Mistake::of_market)).expect("an empty disk");
-    kernel::run(seed, || MarketWorld::new(seed, options, wires))
+    world::run(seed, || MarketWorld::new(seed, options, wires))
 }
 
 /// What a seed decides beforehand.
@@ -252,8 +252,10 @@ impl MarketWorld {
         let operator = operator(changes);
         let settings =
             VenueSettings { network, venue: VENUE, incarnation, operator, terms: settling, limits: limits() };
-        let options =
-            VenueOptions { mistake: self.options.mistake.and_then(Mistake::of_venue), ..VenueOptions::default() };
+        let options = VenueOptions {
+            mistake: self.options.mistake.and_then(Mistake::of_venue).into(),
+            ..VenueOptions::default()
+        };
         let disk = FaultDisk::new(self.dice.bits());
         let host = Host::new(disk, settings, options, self.options.mistake.and_then(Mistake::of_market), changes)?;
         self.hosts = vec![host];
@@ -294,7 +296,7 @@ impl MarketWorld {
             }
             26..=41 => self.block(),
             42 => {
-                let surviving = self.dice.surviving();
+                let surviving = Surviving::drawn(&mut self.dice);
                 self.hosts[at].crash(now_ms, surviving, &mut self.dice)?;
                 self.collect(at)
             }

@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use kernel::{Dice, FaultDisk, Surviving};
 use pit::bridge::BridgeMoment;
 use pit::bridge::fix::{FixJournalFile, FixMachine, FixTurn};
 use primitives::venue::{OrderLife, SettledOrder};
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
 use protocols::fix::{FixBody, FixCancelRequest, FixDecimal, FixExecution, FixLogon, FixNewOrder, FixText, FixTime};
-use store::{FaultDisk, Surviving};
 
 use super::pipe::Pipe;
 use super::plain::{news, signed_in, translator};
 use super::told::Told;
 use super::uplink::{Heard, Uplink};
 use super::{ORDERS, WireMoment, Wish};
-use crate::kernel::Dice;
 use crate::market::people::{FIX, Person, trading};
 
 /// A bridge that cancels what a participant leaves behind.
@@ -184,7 +183,7 @@ impl FixParty {
 
     /// The bridge's process ends, and begins again with what its disk kept.
     pub fn crash(&mut self, at: &WireMoment, dice: &mut Dice) -> Result<(), String> {
-        self.restart(at, dice.surviving())
+        self.restart(at, Surviving::drawn(dice))
     }
 
     fn restart(&mut self, at: &WireMoment, surviving: Surviving) -> Result<(), String> {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use kernel::Dice;
 use pit::bridge::{BridgeMoment, OuchMachine, OuchMachineTurn};
 use primitives::venue::SettledOrder;
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
@@ -16,8 +17,8 @@ use super::pipe::Pipe;
 use super::plain::{news, signed_in, signing};
 use super::program::{Ordered, OuchProgram};
 use super::uplink::{Heard, Uplink};
-use crate::kernel::{Dice, MarketMistake};
 use crate::market::people::{BRIDGED, Person, trading};
+use crate::world::MarketMistake;
 
 pub(super) struct BridgedParty {
     pub uplink: Uplink,

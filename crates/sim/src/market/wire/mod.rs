@@ -28,11 +28,12 @@ mod uplink;
 
 use std::collections::BTreeMap;
 
+use kernel::Dice;
 use primitives::venue::{OrderLife, SettledOrder};
 use venue::RequestScope;
 
 use super::people::{BRIDGED, FIX, OUCH, Person, SESSIONS};
-use crate::kernel::{Dice, MarketMistake};
+use crate::world::MarketMistake;
 use bridge::FixParty;
 use bridged::BridgedParty;
 pub(super) use door::Door;
