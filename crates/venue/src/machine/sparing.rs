@@ -1,5 +1,6 @@
-//! Orders too small to pay for their entries on the ledger. The operator pays for so many of them a day, and an account has
-//! a share of that, so that nobody uses up what others need. An order that ends without a trade gives its part back.
+//! Orders too small to pay for their entries on the ledger. The operator pays for so many of them a day, and an account
+//! has a share of that, so that nobody uses up what others need. An order that ends without a trade gives its part
+//! back.
 
 use primitives::venue::VenueOrder;
 
