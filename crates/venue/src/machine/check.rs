@@ -5,6 +5,7 @@ use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
 use super::backlog::Added;
 use super::cover::penalty_of;
+use super::sparing::may_spare;
 use super::{Market, VenueMachine, book_side};
 use crate::mistake::VenueMistake;
 use crate::refusal::OrderRefusal;
@@ -33,7 +34,7 @@ pub(super) fn check(
     check_price(machine, at, order, market)?;
     unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;
     unless(OrderRefusal::TooFewLots(market.settings.lots_min), order.lots >= market.settings.lots_min)?;
-    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market) || machine.may_spare(at))?;
+    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market) || may_spare(machine, at))?;
     check_fees(machine, order, market)?;
     check_room(machine, at, stead)?;
     let executed = stead.map_or(0, |old| machine.executed_of(old));
