@@ -2,15 +2,28 @@
 //! has a share of that, so that nobody uses up what others need. An order that ends without a trade gives its part
 //! back.
 
-use primitives::venue::VenueOrder;
+use matching::Phase;
+use primitives::venue::{VenueOrder, VenueSide};
 
-use super::VenueMachine;
-use super::check::pays_its_way;
+use super::{Market, VenueMachine};
 use crate::state::Spared;
 
 const DAY_MS: u64 = 86_400_000;
 /// An account has this part of what is spared in a day.
 const SHARES: u64 = 32;
+
+/// Whether the order, once it is used up, was worth the least at the worst price for its fees. A sale trades at its
+/// tick or above, a buy as low as the best sale that it meets, and in a call as low as the collar.
+pub(super) fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
+    let low = match (order.side, market.book.phase()) {
+        (VenueSide::Sell, _) => None,
+        (VenueSide::Buy, Phase::Continuous) => market.book.depth(matching::Side::Sell).next().map(|(tick, ..)| tick),
+        (VenueSide::Buy, _) => Some(market.collar.0),
+    };
+    let tick = low.map_or(order.tick, |low| low.min(order.tick));
+    let worth = u128::from(order.lots) * u128::from(tick) * u128::from(market.terms.tick_units);
+    worth >= u128::from(market.settings.quote_min)
+}
 
 /// Whether the operator pays for the entries of a small order of this key.
 pub(super) fn may_spare(machine: &VenueMachine, at: u32) -> bool {
