@@ -50,7 +50,7 @@ SKIPPED = {
     "lastBetweenBidAsk": "a batch has one price, and in a thin book none may rest near it",
 }
 """Checks within a test that hold for large exchanges alone."""
-NAMES = [module.name.removeprefix("test_").removeprefix("fetch_") for module in pkgutil.iter_modules(own.__path__)]
+MODULES = {one.name.removeprefix("test_").removeprefix("fetch_"): one.name for one in pkgutil.iter_modules(own.__path__)}
 
 
 @pytest.fixture(scope="module")
@@ -67,17 +67,16 @@ def exchange(demo: Demo) -> Iterator[Any]:
     made.close()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in NOT_OURS])
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in NOT_OURS])
 def test_ccxt_own_test_holds(exchange: Any, name: str) -> None:
-    module = next(module.name for module in pkgutil.iter_modules(own.__path__) if module.name.endswith(f"_{name}"))
-    test = getattr(importlib.import_module(f"ccxt.test.exchange.sync.{module}"), module)
+    test = getattr(importlib.import_module(f"ccxt.test.exchange.sync.{MODULES[name]}"), MODULES[name])
     takes = test.__code__.co_varnames[2 : test.__code__.co_argcount]
     test(exchange, SKIPPED, *[{"symbol": SYMBOL, "code": CODE}[argument] for argument in takes])
 
 
 def test_what_is_not_ours_is_what_the_class_lacks(exchange: Any) -> None:
     """A method that is added needs its test; one that ccxt adds needs a word why it is not here."""
-    assert set(NOT_OURS) <= set(NAMES)
+    assert set(NOT_OURS) <= set(MODULES)
     for name in set(NOT_OURS) - {"create_order", "markets", "proxies", "sign_in"}:
         method = "fetch" + "".join(part.capitalize() for part in name.split("_"))
         assert not exchange.has.get(method), method
