@@ -128,6 +128,6 @@ public class ByJava {
         row("commons-codec 1.23.0", "BLAKE3 `derive_key`", derived(ByJava::byCodec));
         row("Bouncy Castle 1.87", "BLAKE3 `derive_key`", derived(ByJava::byBouncyDigest));
         row("io.github.rctcwyvrn:blake3 1.3", "BLAKE3 `derive_key`", derived(ByJava::byBlake3));
-        row("web3j 4.14.0", "typed data", hashed());
+        row("web3j 5.0.1", "typed data", hashed());
     }
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints the table of signatures and hashes in docs/interoperability.md. Needs Python 3.10, Node.js 20, Go and Maven with Java 17,
-# and their registries.
+# Prints the table of signatures and hashes in docs/interoperability.md. Needs Python 3.10, Node.js 20, Go, Maven,
+# Java 21 (of JAVA_HOME, if that is set), and their registries.
 # Usage: peers/signatures/run.sh
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,8 +21,8 @@ node by_node.mjs known.json typed.json
 
 mkdir go
 cp "$here/by_go.go" go/main.go
-(cd go && go mod init walras/signatures && xargs go get <"$here/modules.txt" && go build -o ../by_go .) >go.log 2>&1
+(cd go && go mod init walras/signatures && xargs go get <"$here/modules.txt" && go mod tidy && go build -o ../by_go .) >go.log 2>&1
 ./by_go known.json typed.json
 
 mvn --quiet --batch-mode --file "$here/pom.xml" dependency:build-classpath -Dmdep.outputFile="$folder/classpath" >mvn.log
-java -cp "$(cat classpath)" "$here/ByJava.java" known.json typed.json 2>/dev/null
+"${JAVA_HOME:+$JAVA_HOME/bin/}java" -cp "$(cat classpath)" "$here/ByJava.java" known.json typed.json 2>/dev/null
