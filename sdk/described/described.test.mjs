@@ -34,6 +34,17 @@ test("OpenAPI: both documents", async () => {
   await run(".venv/bin/python", ["-m", "openapi_spec_validator", ...files]);
 });
 
+// Generators name an argument of a function after each parameter.
+test("no parameter has a name that a language reserves", async () => {
+  const reserved = /^(class|default|enum|export|function|import|in|new|package|return|var|with)$/;
+  for (const path of Object.values(documents)) {
+    const { paths } = await (await fetch(node + path)).json();
+    const operations = Object.values(paths).flatMap(Object.values);
+    const names = new Set(operations.flatMap(({ parameters }) => parameters ?? []).map(({ name }) => name));
+    assert.deepEqual([...names].filter((name) => reserved.test(name)), [], path);
+  }
+});
+
 test("two generators for TypeScript", async () => {
   for (const name of Object.keys(documents)) {
     await run(bin("openapi-typescript"), [`generated/${name}.json`, "-o", `generated/${name}.ts`]);

@@ -97,7 +97,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
     if schema["type"] == "integer" {
         let is_short = schema.get("format").is_some_and(|format| format == "int32");
         let most: Value = match name {
-            "class" => u8::MAX.into(),
+            "fee_class" => u8::MAX.into(),
             "day" => u16::MAX.into(),
             _ if is_short => u32::MAX.into(),
             _ => INTEGER_MAX.into(),

@@ -100,8 +100,8 @@ pub(super) async fn account_pools(State(api): State<Api>, Path(address): Path<St
 }
 
 /// A pool, or its absence, with its proof.
-#[utoipa::path(get, path = "/v1/pools/{a}/{b}/{class}/proof",
-    params(("a" = String, Path), ("b" = String, Path), ("class" = u8, Path), ("certified" = Option<bool>, Query)),
+#[utoipa::path(get, path = "/v1/pools/{a}/{b}/{fee_class}/proof",
+    params(("a" = String, Path), ("b" = String, Path), ("fee_class" = u8, Path), ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
 pub(super) async fn pool_proof(
@@ -113,8 +113,8 @@ pub(super) async fn pool_proof(
 }
 
 /// An account's shares of a pool, or that it has none, with their proof.
-#[utoipa::path(get, path = "/v1/accounts/{address}/pools/{a}/{b}/{class}/proof",
-    params(("address" = String, Path), ("a" = String, Path), ("b" = String, Path), ("class" = u8, Path),
+#[utoipa::path(get, path = "/v1/accounts/{address}/pools/{a}/{b}/{fee_class}/proof",
+    params(("address" = String, Path), ("a" = String, Path), ("b" = String, Path), ("fee_class" = u8, Path),
         ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody),
         (status = 404, body = ErrorBody)))]
