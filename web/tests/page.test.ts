@@ -498,7 +498,7 @@ const VIEWS: Record<Exclude<Route["view"], "unknown">, () => Promise<Shown[]>> =
 async function failFirst(times: number, fault: (route: PlaywrightRoute, kinds: number) => Promise<void>): Promise<() => string[]> {
   const asked = new Map<string, number>();
   await page.route("**/v1/**", async (route) => {
-    const kind = new URL(route.request().url()).pathname.replace(/\/\d+/g, "/N");
+    const kind = new URL(route.request().url()).pathname.replace(/\/\d+(?=\/|$)/g, "/N");
     asked.set(kind, (asked.get(kind) ?? 0) + 1);
     await (asked.get(kind)! > times ? route.continue() : fault(route, asked.size));
   });
