@@ -64,7 +64,7 @@ pub use stream::{
     OwnOutcomeBody, StreamMessage,
 };
 pub use unions::flatten_unions;
-pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use validator_status::{PeerStatus, ValidatorStatus};
 pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
 pub use venue_door::{
     AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernel::Planted;
+use strum::VariantArray;
 
 /// Time between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
@@ -29,7 +30,7 @@ impl Default for ReplicaSettings {
 }
 
 /// Defects that simulations plant in a replica: a check that never fails proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Defect {
     /// A turn's frames are sent, and its votes are never logged.
     VotesUnlogged,
@@ -67,22 +68,5 @@ pub enum Defect {
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 16] = [
-        Defect::VotesUnlogged,
-        Defect::RelaysUnlogged,
-        Defect::VotesForgottenEarly,
-        Defect::SilenceBroken,
-        Defect::NeverBeats,
-        Defect::LeftOutLost,
-        Defect::ForwardedLost,
-        Defect::CommitteeKept,
-        Defect::ReceiptsUnsigned,
-        Defect::CertificatesUnsynced,
-        Defect::GenerationsMixed,
-        Defect::LaggardsUnanswered,
-        Defect::PaceIgnored,
-        Defect::QuotaHoldsAll,
-        Defect::KeysKeepOwnersOut,
-        Defect::NeverPresent,
-    ];
+    pub const ALL: &[Defect] = Defect::VARIANTS;
 }

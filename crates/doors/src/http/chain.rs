@@ -22,7 +22,7 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
         Json(json::NodeStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             chain: outline.chain.to_string(),
-            engine: validator.map_or("solo", |status| status.engine).into(),
+            engine: validator.map_or("solo".into(), |status| status.engine.clone()),
             stalled: validator.and_then(|status| status.stall()),
             height: outline.height,
             block: outline.block.to_string(),

@@ -12,7 +12,6 @@ mod node;
 mod operations;
 mod symbols;
 mod typed_data;
-mod validator_status;
 mod venues;
 
 pub use api::*;
@@ -27,7 +26,6 @@ pub use node::assets;
 pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;
-pub use validator_status::validator_status;
 pub use venues::{ended, filled_order, settled, settled_fill, venue, venue_terms};
 
 /// The code and the sentence of a refusal.
