@@ -30,7 +30,7 @@ def row(package: str, what: str, action: Callable[[], str]) -> None:
     try:
         did = action()
     except Exception as error:
-        did = f"{type(error).__name__}: {' '.join(str(error).split())[-88:].lstrip()}"
+        did = f"{type(error).__name__}: {' '.join(str(error).split())[-95:].lstrip()}"
     print(f"| {package} {version(package)} | {what} | {did} |")
 
 
