@@ -181,10 +181,6 @@ impl<'a> DevelopersChain<'a> {
             (ledger.height(), ledger.time_ms())
         };
         remember_candles(shared, height);
-        // A machine that failed may have kept receipts of blocks that it lost.
-        if shared.lock_store().receipts_height() > height {
-            shared.lock_store().cut_above(height)?;
-        }
         let mining = match shared.config.blocks.interval_ms {
             0 => Mining::Instant,
             interval => Mining::Interval(interval),

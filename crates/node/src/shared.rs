@@ -21,12 +21,12 @@ use transport::{LinkStream, Transport};
 
 use crate::block_jobs::BlockJobs;
 use crate::config::Config;
+use crate::empty_blocks::EmptyBlocks;
 use crate::history::History;
 use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
-use crate::publisher::EmptyBlocks;
 use crate::recovery::Recovered;
 use crate::venue::line::VenueLine;
 use crate::verified::Verified;

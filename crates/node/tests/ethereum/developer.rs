@@ -338,6 +338,7 @@ fn a_machine_that_lost_the_newest_block_goes_on_without_its_receipts() {
         let other = mined(server, &signed(1, creation(1)));
         assert_eq!((&other["blockNumber"], &other["status"]), (&lost["blockNumber"], &json!("0x1")));
         assert_ne!(other["transactionHash"], lost["transactionHash"]);
+        assert_eq!(mined(server, &signed(1, payment(2, Some(Address([0xaa; 20])))))["blockNumber"], "0x3");
     });
 }
 
