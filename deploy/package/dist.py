@@ -93,6 +93,26 @@ class Binary:
         return ".".join(map(str, max(found, default=(2, 17))))
 
 
+def mistakes() -> set[str]:
+    """Names of the mistakes that simulations plant in the code that runs in production, read from its source."""
+    names: set[str] = set()
+    for file in (ROOT / "crates").glob("*/src/**/*.rs"):
+        for body in re.findall(r"enum \w*(?:Mistake|Defect) \{(.*?)\n\s*\}", file.read_text(), re.DOTALL):
+            names.update(re.findall(r"^\s*([A-Z][a-z]+(?:[A-Z][a-z]*)+),", body, re.MULTILINE))
+    return names
+
+
+# What a binary says in which mistakes can be planted.
+PLANTABLE = "this binary was built together with the laboratory"
+
+
+def check_planted(content: bytes) -> None:
+    """Cargo joins the features of packages that are built together: with the laboratory, mistakes can be planted."""
+    found = sorted(name for name in [PLANTABLE, *mistakes()] if name.encode() in content)
+    if found:
+        raise Fault(f"mistakes can be planted in the binary ({found[0]}); build it alone, see `make dist`")
+
+
 def loader_of(content: bytes) -> str | None:
     """The interpreter that an ELF file names."""
     start, size, count = (
@@ -395,6 +415,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         binary = Binary.read(given.binary)
+        check_planted(binary.content)
         for path in make(binary, given.out):
             print(f"{path.stat().st_size:>12}  {path}")
     except Fault as fault:

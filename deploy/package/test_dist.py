@@ -160,6 +160,16 @@ class Tool(unittest.TestCase):
             with self.assertRaisesRegex(dist.Fault, "machine 243; packages are made for x86_64, aarch64"):
                 dist.Binary.read(text)
 
+    def test_a_binary_with_planted_mistakes_is_not_packaged(self) -> None:
+        names = dist.mistakes()
+        self.assertGreater(len(names), 100)
+        self.assertLessEqual({"RetryIsNew", "VotesUnlogged", "MacUnchecked", "KeysKept", "ShownNotPosted"}, names)
+        dist.check_planted(b"RetryIs and VotesUnlogge")
+        self.assertIn(dist.PLANTABLE, dist.source("crates/walras/src/main.rs").decode())
+        for name in ("RetryIsNew", "VotesUnlogged", dist.PLANTABLE):
+            with self.assertRaisesRegex(dist.Fault, f"planted in the binary .{name}.; build it alone"):
+                dist.check_planted(b"BondForgotte" + name.encode() + b"NeverLat")
+
 
 if __name__ == "__main__":
     unittest.main()

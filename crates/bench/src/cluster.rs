@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use consensus::{ALL_HEIGHTS, Chain, Rules};
+use kernel::Dice;
 use ledger::{Genesis, LaneTerms, Limits, Listing};
 use node::{Config, EthereumSection, Exchange, ExchangeError, Network, OwnKeys, PeerAddress, ReplicaError};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, Price, SecretKey, Transaction};
@@ -13,7 +14,6 @@ use sockets::free_address;
 use store::StoreError;
 
 use crate::switch::Switch;
-use ::clearing::workload::Seeded;
 
 /// The chain number.
 const CHAIN: u64 = 1;
@@ -215,7 +215,7 @@ pub(crate) fn signed(network: &Digest, index: u64, sequence: u64, until: u64, op
 /// and so stay in the book.
 pub fn resting(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
     let one = |number: u64| {
-        let (key, mut random) = (trader(number % traders), Seeded::new(number));
+        let (key, mut random) = (trader(number % traders), Dice::new(number));
         let sell = random.below(u64::from(ASSETS)) as u32;
         let buy = (sell + 1 + random.below(u64::from(ASSETS) - 1) as u32) % ASSETS;
         let limit = Price::from_f64(1.5 + random.unit()).expect("a price near one");
@@ -229,7 +229,7 @@ pub fn resting(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Tra
 /// Transactions signed for a network, with the accounts in turn: three offers near par, then a payment.
 pub fn transactions(network: &Digest, traders: u64, from: u64, count: u64) -> Vec<Transaction> {
     let one = |number: u64| {
-        let mut random = Seeded::new(number);
+        let mut random = Dice::new(number);
         let key = trader(number % traders);
         let sell = random.below(u64::from(ASSETS)) as u32;
         let buy = (sell + 1 + random.below(u64::from(ASSETS) - 1) as u32) % ASSETS;

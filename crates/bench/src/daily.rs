@@ -11,9 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ::clearing::Offer;
+use kernel::Dice;
 use primitives::{AssetId, Price};
-
-use ::clearing::workload::Seeded;
 
 /// The prices and volumes of one day.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,7 +171,7 @@ impl History {
     /// `count` offers of day number `day`, with limits up to `spread` (0.02 is 2 %) from the day's rates. A pure
     /// function of the rows and the seed.
     pub fn offers(&self, day: usize, count: usize, spread: f64, seed: u64) -> Vec<Offer> {
-        let mut random = Seeded::new(seed ^ (day as u64) << 32);
+        let mut random = Dice::new(seed ^ (day as u64) << 32);
         let volumes = &self.days[day].volumes;
         let mut next = || {
             let sell = random.weighted(volumes);

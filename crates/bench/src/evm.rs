@@ -2,12 +2,12 @@
 //! swaps in pools, and one slot that all transactions write.
 //!
 //! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
-//! within seconds; the medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
+//! within seconds. The medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
 //! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
-//! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery: with
-//! none, more threads only pay for their choice not to use them; and how much processor time all threads spent on a
-//! transaction, in microseconds. `written_in_1` and `written_in_4` are the executor including the writing of its
+//! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery. With
+//! none, more threads only pay for their choice not to use them. `processor_us_per_transaction` is the processor time
+//! that all threads spent on it. `written_in_1` and `written_in_4` are the executor including the writing of its
 //! results: in one run over the superblock, and sub-block by sub-block.
 
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gas::{EvmFixture, Load, Maps, RICH, SharedMaps, account};
+use kernel::Dice;
 use ledger::contracts::ethereum::{Address, Bytes, TxKind, U256, keccak256};
 use ledger::contracts::{EvmJob, EvmOutcome, EvmProgram, TxEnv, evm_tuning, evm_workers, parallel_tuning};
 use revm::context::{Context, ContextSetters, ContextTr, JournalTr};
@@ -29,7 +30,6 @@ use stm::{Tuning, Workers};
 use crate::consensus::processor;
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file, threads};
 use crate::scaling::median;
-use ::clearing::workload::Seeded;
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -99,13 +99,13 @@ fn word(address: Address) -> U256 {
     U256::from_be_bytes(address.into_word().0)
 }
 
-fn two(random: &mut Seeded, accounts: usize) -> (u64, u64) {
+fn two(random: &mut Dice, accounts: usize) -> (u64, u64) {
     let from = random.below(accounts as u64);
     (from, (from + 1 + random.below(accounts as u64 - 1)) % accounts as u64)
 }
 
 fn payments(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(1));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(1));
     let jobs = (0..options.transactions)
         .map(|_| {
             let (from, to) = two(&mut random, options.accounts);
@@ -116,7 +116,7 @@ fn payments(options: &EvmOptions) -> Load {
 }
 
 fn token(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(2));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(2));
     let token = fixture.create(TOKEN, &[]);
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
     let jobs = (0..options.accounts as u64)
@@ -134,7 +134,7 @@ fn token(options: &EvmOptions) -> Load {
 }
 
 fn swaps(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(3));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(3));
     let mint = input("mint(uint256)", &[U256::from(RICH)]);
     let pools: Vec<Address> = (0..options.pools)
         .map(|_| {
@@ -173,7 +173,7 @@ fn swaps(options: &EvmOptions) -> Load {
 const TRADERS: usize = 200;
 
 fn hot_slot(options: &EvmOptions) -> Load {
-    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Seeded::new(4));
+    let (mut fixture, mut random) = (EvmFixture::new(options.accounts), Dice::new(4));
     let exchange = fixture.create(EXCHANGE, &[]);
     let data = input("buyApple()", &[]);
     let jobs = (0..options.transactions)
@@ -271,9 +271,10 @@ fn loads(options: &EvmOptions) -> impl Iterator<Item = (&'static str, Load)> {
     loads.into_iter().filter(|(name, _)| options.loads.contains(name)).map(|(name, load)| (name, load(options)))
 }
 
-/// Writes each load into a file of this folder, for another executor: a line `block NUMBER TIME BASE_FEE GAS_LIMIT
-/// PROPOSER`; lines `code HASH CODE`, `account ADDRESS NONCE BALANCE CODE_HASH` and `slot ADDRESS KEY VALUE` of the
-/// state before the block; and its transactions in order, `call SENDER NONCE TO VALUE GAS_LIMIT GAS_PRICE DATA`.
+/// Writes each load into a file of this folder, for another executor. Its first line is `block NUMBER TIME BASE_FEE
+/// GAS_LIMIT PROPOSER`. The state before the block follows: lines `code HASH CODE`, `account ADDRESS NONCE BALANCE
+/// CODE_HASH` and `slot ADDRESS KEY VALUE`. The transactions come last, in order: `call SENDER NONCE TO VALUE GAS_LIMIT
+/// GAS_PRICE DATA`.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -4,6 +4,7 @@
 
 use std::time::Instant;
 
+use kernel::Dice;
 use ledger::{Ledger, Signatures};
 use primitives::{AssetId, Operation};
 use serde_json::{Value, json};
@@ -12,7 +13,6 @@ use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, ascen
 use crate::population::{Population, block};
 use crate::scaling::{ByThreads, amdahl_of, median, pools};
 use crate::trading::Trading;
-use ::clearing::workload::Seeded;
 
 /// The deterministic filter alone.
 #[derive(Clone, Debug, clap::Args)]
@@ -85,7 +85,7 @@ fn measure(ledger: &Ledger, trading: &mut Trading, transactions: usize, options:
         }
     }
     let mut native = trading.population.sign(unsigned, None);
-    let mut random = Seeded::new(11);
+    let mut random = Dice::new(11);
     for number in 0..transactions / COPIES {
         let mut copy = native[random.below(native.len() as u64) as usize].clone();
         if number % CONFLICTS == 0 {

@@ -10,8 +10,8 @@
 
 use std::collections::HashMap;
 
-use ::clearing::workload::Seeded;
 use ::matching::Side;
+use kernel::Dice;
 use protocols::frames::{FileFrame, first_frame};
 use protocols::itch::{ItchBody, ItchMessage};
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ pub struct FlowEvent {
     pub nanoseconds: u64,
     /// The trader, from 0.
     pub owner: u32,
-    /// What it does.
+    /// The action.
     pub action: FlowAction,
 }
 
@@ -108,7 +108,7 @@ struct Hawkes {
 
 impl Hawkes {
     /// The next arrival: its side. The intensity only falls between arrivals, so that the present one bounds it.
-    fn next(&mut self, random: &mut Seeded) -> usize {
+    fn next(&mut self, random: &mut Dice) -> usize {
         loop {
             let bound = 2.0 * self.of.base + self.excited[0] + self.excited[1];
             let waits = -(1.0 - random.unit()).ln() / bound;
@@ -133,7 +133,7 @@ impl Hawkes {
 /// If an arrival brings one or more others on average.
 pub fn hawkes(of: FlowParameters, arrivals: usize, seed: u64) -> Vec<FlowEvent> {
     assert!(of.own + of.cross < 1.0, "`own` and `cross` sum to less than one");
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let mut hawkes = Hawkes { of, seconds: 0.0, excited: [0.0; 2] };
     let (mut events, mut open, mut middle) = (Vec::with_capacity(arrivals), Vec::new(), MIDDLE);
     while events.len() < arrivals {
@@ -156,7 +156,7 @@ pub fn hawkes(of: FlowParameters, arrivals: usize, seed: u64) -> Vec<FlowEvent> 
             }
             _ => None,
         };
-        let new = |random: &mut Seeded| random.below(of.owners.into()) as u32;
+        let new = |random: &mut Dice| random.below(of.owners.into()) as u32;
         let (owner, action) = event.unwrap_or_else(|| {
             let owner = new(&mut random);
             if kind >= 1.0 - of.takes {
@@ -176,7 +176,7 @@ pub fn hawkes(of: FlowParameters, arrivals: usize, seed: u64) -> Vec<FlowEvent> 
 }
 
 /// A price on a side's own side of the middle.
-fn beside(middle: u32, side: Side, random: &mut Seeded) -> u32 {
+fn beside(middle: u32, side: Side, random: &mut Dice) -> u32 {
     let doublings = 1 + random.below(1 << 16).trailing_zeros().min(9);
     let distance = 1 + random.below(1 << doublings) as u32;
     if side == Side::Buy { middle - distance } else { middle + distance }

@@ -19,6 +19,7 @@ mod prices;
 
 use std::time::Instant;
 
+use kernel::Dice;
 use ledger::{LEAST_UNITS, Ledger, Roots, Signatures};
 use primitives::{AssetId, ClientId, ExactSide, Life, Operation, Price, Transaction};
 use serde_json::{Value, json};
@@ -26,7 +27,6 @@ use serde_json::{Value, json};
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
 use crate::population::{Population, Unsigned, block};
 use crate::trading::Trading;
-use ::clearing::workload::Seeded;
 
 pub use prices::basis_points;
 
@@ -162,7 +162,7 @@ impl Arena {
     /// The block of these genes, on the book of these genes.
     fn hostile(&self, genes: &Genes, bytes: usize) -> Timed {
         let (mut ledger, trading) = self.trading(7);
-        let mut maker = Maker { genes, trading, random: Seeded::new(self.options.seed), assets: self.assets };
+        let mut maker = Maker { genes, trading, random: Dice::new(self.options.seed), assets: self.assets };
         let mut roots = self.roots.clone();
         while ledger.book().len() < self.options.resting {
             let before = ledger.book().len();
@@ -224,7 +224,7 @@ fn bytes_of(native: &[Transaction]) -> usize {
 struct Maker<'a> {
     genes: &'a Genes,
     trading: Trading,
-    random: Seeded,
+    random: Dice,
     assets: u32,
 }
 
@@ -412,7 +412,7 @@ fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send
 /// Searches for the block that takes longest, and for the one after which the next takes longest; returns also the
 /// number of successful steps. `say` is called with each try: its number, its time, and the largest ratio so far.
 fn search(arena: &Arena, bytes: usize, usual: &Took, say: &mut dyn FnMut(usize, f64, f64)) -> ([Worst; 2], usize) {
-    let mut random = Seeded::new(arena.options.seed);
+    let mut random = Dice::new(arena.options.seed);
     let mut worst = WHICH.map(|_| Worst { genes: Genes::beginning(0), ratio: 0.0 });
     let mut here: Option<(Genes, f64)> = None;
     let (mut kept, mut stuck) = (0, 0);

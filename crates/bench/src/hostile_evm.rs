@@ -10,11 +10,11 @@
 
 use std::time::Instant;
 
+use kernel::Dice;
 use ledger::contracts::ethereum::{Bytes, TxKind, U256};
 use ledger::contracts::{EvmJob, EvmProgram, evm_workers, parallel_tuning};
 use serde_json::{Value, json};
 
-use ::clearing::workload::Seeded;
 use gas::{EvmFixture, KERNELS, Kernel, Load, measure};
 
 /// Gas of a transaction in the search: the maximum that one may declare.
@@ -29,7 +29,7 @@ const CONFLICTS: usize = 400;
 /// The slowest programs that `tries` attempts find, by kind; `say` is called with each that is slower than all
 /// before.
 fn search(tries: usize, seed: u64, say: &mut (dyn FnMut(&str) + Send)) -> Value {
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let mut best = vec![(0.0f64, 0usize, 0u64); KERNELS.len()];
     let mut worst = 0.0f64;
     for attempt in 0..tries.max(KERNELS.len()) {

@@ -1,5 +1,5 @@
-//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid
-//! of validators and shards; the spent set; the log.
+//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid of
+//! validators and shards. The spent set. The log.
 //!
 //! CPU time is the kernel's count for this thread. *Table 1* is that of the paper, measured here. *Table 2* is not
 //! measured: it is payments per second of one core of one shard, times the cores and the shards.
@@ -56,19 +56,6 @@ const PAPER_CORES: f64 = 32.0;
 const SIZES: [usize; 3] = [4, 10, 28];
 /// Number of keys that one sync makes durable.
 const KEYS_OF_A_SYNC: usize = 1_000;
-
-struct Memory(Vec<u8>);
-
-impl LaneLog for Memory {
-    fn length(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let start = usize::try_from(offset).ok()?;
-        self.0.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
-    }
-}
 
 /// Nanoseconds of CPU time of this thread.
 pub(crate) fn cpu() -> u64 {
@@ -142,7 +129,7 @@ fn committee(n: usize, scheme: Scheme) -> LaneCommittee {
 
 struct Shard {
     validator: LaneValidator,
-    log: Memory,
+    log: Vec<u8>,
     leaves: usize,
 }
 
@@ -163,7 +150,7 @@ impl Shard {
             roots_per_validator: 1 << 12,
         };
         let owner = LogOwner { network: NETWORK, home: 0, validator: validator as u8, shard: 0 };
-        let log = Memory(new_log(&owner, [5; 32]));
+        let log = new_log(&owner, [5; 32]);
         let (opened, _) = LaneValidator::open(settings, secret(2, validator as u64), [6; 32], Some(&log));
         let opened = if scheme == Scheme::Bls { opened.with_bls(bls(validator)) } else { opened };
         let mut shard = Shard { validator: opened, log, leaves };
@@ -178,7 +165,7 @@ impl Shard {
         let mut effects = self.validator.step(&self.log, input);
         for place in 0..effects.len() {
             if let LaneEffect::Append(bytes) = &effects[place] {
-                self.log.0.extend(bytes);
+                self.log.extend(bytes);
                 effects.extend(self.validator.step(&self.log, LaneInput::Synced(self.log.length())));
             }
         }
@@ -553,8 +540,8 @@ pub fn table_1(calls: usize) -> Value {
     Operations::measured(calls).as_json()
 }
 
-/// What one shard of one validator of `n` costs by the size of its trees (§3.3): `cpu_us` is measured for a payment
-/// whose input is proved by a certificate, `formula_us` is the paper's C of signatures and hashes, from costs measured
+/// What one shard of one validator of `n` costs by the size of its trees (§3.3). `cpu_us` is measured for a payment
+/// whose input is proved by a certificate. `formula_us` is the paper's C of signatures and hashes, from costs measured
 /// in the same run.
 pub fn tree_sizes(n: usize, leaves: &[usize], payments: usize) -> Vec<Value> {
     let operations = Operations::measured(payments.min(512));

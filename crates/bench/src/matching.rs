@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use ::clearing::workload::Seeded;
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, Replacement, SelfTrade, Side, Sink, TimeInForce};
+use kernel::Dice;
 use serde_json::{Value, json};
 
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
@@ -149,7 +149,7 @@ fn flow(prices: FlowPrices, depth: usize, commands: usize) -> Flow {
         FlowPrices::Near => None,
         FlowPrices::Wide => Some((depth as u64).clamp(1, WIDEST)),
     };
-    let mut random = Seeded::new(depth as u64);
+    let mut random = Dice::new(depth as u64);
     let mut book = Book::new(limits(depth), 7).expect("sound limits");
     let (mut open, mut all, mut reference) = (Open::default(), Vec::with_capacity(commands), 0);
     let mut orders = Vec::with_capacity(depth);
@@ -163,7 +163,7 @@ fn flow(prices: FlowPrices, depth: usize, commands: usize) -> Flow {
     open.trades = 0;
     while all.len() < commands {
         reference += 1;
-        let one = |random: &mut Seeded, open: &Open| open.all[random.below(open.all.len() as u64) as usize];
+        let one = |random: &mut Dice, open: &Open| open.all[random.below(open.all.len() as u64) as usize];
         let command = match random.below(100) {
             0..4 => Command::New(aggressive(&mut random, most, reference)),
             4..10 => {
@@ -212,7 +212,7 @@ fn write_command(command: &Command, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// An order that rests: evenly up to `most` ticks from the middle, or mostly near it.
-fn passive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
+fn passive(random: &mut Dice, most: Option<u64>, reference: u32) -> NewOrder {
     let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };
     let distance = 1 + match most {
         Some(most) => random.below(most),
@@ -234,7 +234,7 @@ fn passive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
     }
 }
 
-fn aggressive(random: &mut Seeded, most: Option<u64>, reference: u32) -> NewOrder {
+fn aggressive(random: &mut Dice, most: Option<u64>, reference: u32) -> NewOrder {
     let new = passive(random, most, reference);
     let tick = if new.side == Side::Buy { MIDDLE + 16 } else { MIDDLE - 16 };
     NewOrder { tick, time_in_force: TimeInForce::ImmediateOrCancel, ..new }

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use ::clearing::workload::Seeded;
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, SelfTrade, Side, Sink, TimeInForce};
+use kernel::Dice;
 use primitives::Address;
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ struct Accounts {
 
 fn address(number: u32) -> Address {
     let mut bytes = [0x33; 20];
-    bytes[..8].copy_from_slice(&Seeded::new(u64::from(number)).bits().to_le_bytes());
+    bytes[..8].copy_from_slice(&Dice::new(u64::from(number)).bits().to_le_bytes());
     bytes[8..12].copy_from_slice(&number.to_le_bytes());
     Address(bytes)
 }
@@ -108,7 +108,7 @@ struct Order {
 }
 
 fn orders(options: &OrderBookOptions, accounts: u32) -> Vec<Order> {
-    let mut random = Seeded::new(options.seed);
+    let mut random = Dice::new(options.seed);
     let order = |reference: u32| {
         let owner = random.below(u64::from(accounts)) as u32;
         let side = if random.below(2) == 0 { Side::Buy } else { Side::Sell };

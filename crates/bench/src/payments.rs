@@ -8,6 +8,7 @@
 
 use std::time::Instant;
 
+use kernel::Dice;
 use ledger::{Ledger, Signatures};
 use primitives::Operation;
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use serde_json::{Value, json};
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, ascending, count, threads};
 use crate::population::{Population, block};
 use crate::scaling::{ByThreads, amdahl_of, median, pools};
-use ::clearing::workload::Seeded;
 
 /// Blocks of payments only, between two accounts and between millions.
 #[derive(Clone, Debug, clap::Args)]
@@ -98,7 +98,7 @@ fn measure(options: &PaymentsOptions, accounts: usize, transactions: usize) -> B
     let senders = accounts.max(transactions.div_ceil(OF_ONE_SENDER));
     let mut population = Population::new(senders, options.assets, false);
     let mut ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
-    let mut random = Seeded::new(3);
+    let mut random = Dice::new(3);
     let pools = pools(&options.threads);
     let mut times: ByThreads<Vec<f64>> = ByThreads::new();
     for _ in 0..=options.blocks {
@@ -118,7 +118,7 @@ pub(crate) fn payments(
     population: &mut Population,
     accounts: usize,
     transactions: usize,
-    random: &mut Seeded,
+    random: &mut Dice,
 ) -> Vec<crate::population::Unsigned> {
     let senders = population.len() as u64;
     let mut payments = Vec::with_capacity(transactions);

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
+use kernel::Dice;
 use ledger::{Genesis, Ledger, Listing};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Operation, PublicKey, SecretKey, Signature, SubBlock, Superblock,
     Transaction,
 };
 use rayon::prelude::*;
-
-use ::clearing::workload::Seeded;
 
 /// Maximum number of sequence numbers that an account uses in one block: within its window, whatever the order.
 const NUMBERS_PER_BLOCK: u32 = 60;
@@ -76,7 +75,7 @@ impl Population {
     }
 
     /// An account that may act again in this block; few are drawn often (SPEEDEX §7: by a power law).
-    pub fn draw(&mut self, random: &mut Seeded) -> usize {
+    pub fn draw(&mut self, random: &mut Dice) -> usize {
         loop {
             let share = random.unit();
             let account = ((share * share) * self.len() as f64) as usize;
@@ -88,7 +87,7 @@ impl Population {
 
     /// An account drawn like [`Population::draw`] that holds `asset`; any account, if the holders have no numbers
     /// left in this block.
-    pub fn draw_holder(&mut self, asset: AssetId, random: &mut Seeded) -> usize {
+    pub fn draw_holder(&mut self, asset: AssetId, random: &mut Dice) -> usize {
         /// Number of draws before holders are tried one by one.
         const DRAWS: usize = 200;
         for _ in 0..DRAWS {

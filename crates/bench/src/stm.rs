@@ -2,7 +2,7 @@
 //! and without work, between few accounts and many.
 //!
 //! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
-//! within seconds; the medians over the rounds are reported. `N_machine` is the work alone, divided among N threads:
+//! within seconds. The medians over the rounds are reported. `N_machine` is the work alone, divided among N threads:
 //! the machine's current speed, which nothing can exceed. Two loops are sequential: one leaves the state before the
 //! block unchanged and returns the changes, as `stm` does, and one changes the state in place. Ratios are relative to
 //! the first; the second shows the cost of this.
@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hashbrown::HashMap;
+use kernel::Dice;
 use serde_json::{Value, json};
 use stm::{Blocked, TransactionView, Tuning, Vm, Workers};
 
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count, threads};
 use crate::scaling::median;
-use ::clearing::workload::Seeded;
 
 /// Block-STM compared with the best sequential loop: payments of 8 reads and 5 writes, with and without work.
 #[derive(Clone, Debug, clap::Args)]
@@ -195,13 +195,13 @@ pub fn run(options: &StmOptions, say: &mut dyn FnMut(&str)) -> Value {
 }
 
 fn payments(accounts: usize, transactions: usize, turns: u64) -> Payments {
-    let mut random = Seeded::new(accounts as u64);
+    let mut random = Dice::new(accounts as u64);
     let mut base: Base = [(SETTINGS, 3)].into();
     for account in 0..accounts as u32 {
         let fields = [(BALANCE, 1_000), (SEQUENCE, 0), (EVENTS, 0), (KEY, 77), (FLAGS, 1)];
         base.extend(fields.map(|(name, value)| (field(account, name), value)));
     }
-    let pair = |random: &mut Seeded| {
+    let pair = |random: &mut Dice| {
         let from = random.below(accounts as u64);
         let to = (from + 1 + random.below(accounts as u64 - 1)) % accounts as u64;
         (from as u32, to as u32)

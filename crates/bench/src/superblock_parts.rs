@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ::clearing::workload::Seeded;
+use kernel::Dice;
 use ledger::{Ledger, Roots, Signatures};
 use node::receipts;
 use primitives::{Superblock, Transaction};
@@ -83,7 +83,7 @@ pub fn run(options: &SuperblockPartsOptions, directory: &Path) -> Result<Vec<Val
     let ledger = Ledger::new(&population.genesis())?;
     let (store, _) = Store::open(RealDisk::new(directory.join("log"))?, store::Options::default())?;
     let mut fixture = PartsFixture { roots: Roots::of(&ledger), ledger, store };
-    let mut random = Seeded::new(4);
+    let mut random = Dice::new(4);
     let mut times: Vec<Vec<Stages>> = vec![Vec::new(); options.parts.len()];
     // The first round is not counted: it makes the log's files.
     for _ in 0..=options.rounds {

@@ -6,9 +6,9 @@
 //! from `j` are sent to `i` over the link `j → i`. Both see the relay's socket as the other's address, so a
 //! connection works as if the relay did not exist.
 //!
-//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`CellFate`]); its *time* on
-//! the sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it;
-//! all others wait in one heap for one thread.
+//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`CellFate`]); its *time* on the
+//! sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it. All
+//! others wait in one heap for one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ::clearing::workload::Seeded;
+use kernel::Dice;
 
 /// The longest datagram of UDP.
 const DATAGRAM_BYTES_MAX: usize = 65_535;
@@ -77,7 +77,7 @@ pub struct Passed {
 pub struct CellFate {
     /// The current properties of the link.
     pub link: SwitchLink,
-    random: Seeded,
+    random: Dice,
     /// The time when the sender's end of the link is free again.
     free: Option<Instant>,
     /// The time when the last datagram that kept its order is due.
@@ -89,14 +89,7 @@ pub struct CellFate {
 impl CellFate {
     /// A link whose random draws come from this seed.
     pub fn new(link: SwitchLink, seed: u64) -> CellFate {
-        CellFate {
-            link,
-            random: Seeded::new(seed),
-            free: None,
-            last: None,
-            waiting_bytes: 0,
-            passed: Passed::default(),
-        }
+        CellFate { link, random: Dice::new(seed), free: None, last: None, waiting_bytes: 0, passed: Passed::default() }
     }
 
     /// The time when a datagram of this size that arrives now is due at the other end; `None` if it is lost.
@@ -402,7 +395,7 @@ mod tests {
 
     proptest! {
         /// Compares with the definition: every datagram that is not lost arrives between the delay and the sum of
-        /// delay, jitter and reordering; those that are not reordered keep their order.
+        /// delay, jitter and reordering. Those that are not reordered keep their order.
         #[test]
         fn fates_are_as_the_link_says(
             delay in 0u64..200,

@@ -1,6 +1,7 @@
 //! The workload of SPEEDEX §7: of every 500,000 transactions about 375,000 new offers, 110,000 cancellations, 15,000
-//! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
+//! payments and a hundred new accounts. Valuations move by a geometric Brownian motion from block to block.
 
+use kernel::Dice;
 use ledger::{LEAST_UNITS, Ledger, Offer, Pair, Place};
 use primitives::{
     Address, AssetId, ClientId, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, Price, SecretKey,
@@ -8,7 +9,7 @@ use primitives::{
 use rayon::prelude::*;
 
 use crate::population::{Population, Unsigned};
-use ::clearing::workload::{Seeded, distinct};
+use ::clearing::workload::distinct;
 
 /// Of every 5,000 transactions.
 const CANCELS: usize = 1_100;
@@ -34,13 +35,13 @@ pub struct Trading {
     /// Accounts by address.
     by_address: Vec<u32>,
     values: Vec<f64>,
-    random: Seeded,
+    random: Dice,
 }
 
 impl Trading {
     /// Trading among `population` over `assets` assets whose valuations are uniform in [1, 1000].
     pub fn new(population: Population, assets: u32, seed: u64) -> Trading {
-        let mut random = Seeded::new(seed);
+        let mut random = Dice::new(seed);
         let values = (0..assets).map(|_| random.between(1.0, 1_000.0)).collect();
         let mut by_address: Vec<u32> = (0..population.len() as u32).collect();
         by_address.par_sort_unstable_by_key(|account| population.address(*account as usize));

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write;
 
-use clearing::workload::{Seeded, cycles};
+use clearing::workload::cycles;
 use clearing::{Book, Offer, PairBook, Params, RUN, Run, RunError, Total, clear, verify};
+use kernel::Dice;
 use primitives::{Amount, AssetId, Price};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -68,7 +69,7 @@ impl Resting {
     }
 
     /// Cancels one offer chosen at random.
-    fn cancel(&mut self, random: &mut Seeded) {
+    fn cancel(&mut self, random: &mut Dice) {
         let pair = *self.pairs.keys().nth(random.below(self.pairs.len() as u64) as usize).expect("offers rest");
         let run = random.below(self.pairs[&pair].len() as u64) as usize;
         let chunk = &self.pairs[&pair][run];
@@ -108,7 +109,7 @@ pub fn report(offers: usize, batches: usize) -> Result<String, Box<dyn Error>> {
     let params = Params::default();
     let drawn = cycles(ASSETS, offers + batches * offers / 25, 7);
     let (deep, near) = drawn.split_at(offers);
-    let (mut resting, mut random) = (Resting::default(), Seeded::new(7));
+    let (mut resting, mut random) = (Resting::default(), Dice::new(7));
     for offer in deep {
         let limit = Price::from_f64(offer.limit.to_f64() * random.between(1.05, 1.5)).ok_or("a price out of range")?;
         resting.add(&Offer { limit, ..*offer });

@@ -7,10 +7,10 @@
 //! the flows span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as accurately as any
 //! other.
 //!
-//! [`WIDTH`] columns are eliminated at a time. First they are copied and eliminated among themselves, which gives
-//! their pivots and factors; then their rows are finished; then all of them are subtracted from the other rows, eight
-//! cells at a time in registers. The same products are subtracted from a cell in the same order as in elimination
-//! column by column, so that the solution is the same to the last bit, in a fraction of the time.
+//! [`WIDTH`] columns are eliminated at a time. First they are copied and eliminated among themselves, which gives their
+//! pivots and factors. Then their rows are finished. Then all of them are subtracted from the other rows, eight cells
+//! at a time in registers. The same products are subtracted from a cell in the same order as in elimination column by
+//! column, so that the solution is the same to the last bit, in a fraction of the time.
 //!
 //! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Thin columns are
 //! eliminated one by one and cell by cell, and rows and tiles that are all zero are skipped: that changes no result
@@ -229,7 +229,7 @@ fn subtract_scaled(from: &mut [f64], factor: f64, other: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Seeded;
+    use kernel::Dice;
 
     /// The sum of all flows at `x` for every asset.
     fn flows(edges: &[(usize, usize, f64, f64)], x: &[f64]) -> Vec<f64> {
@@ -318,7 +318,7 @@ mod tests {
     /// on.
     #[test]
     fn blocks_change_no_bit() {
-        let mut random = Seeded::new(5);
+        let mut random = Dice::new(5);
         for size in 1..60 {
             for edges in [size, 3 * size, size * size] {
                 let mut matrix = Matrix::zero(size);

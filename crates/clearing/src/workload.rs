@@ -1,7 +1,7 @@
 //! Seeded books: the offers for all measurements and many tests.
 //!
-//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency. For
-//! this reason the random number generator is part of this module.
+//! A book is a pure function of its parameters and a seed, on any machine and with any version of any dependency: the
+//! sequence of [`Dice`] is fixed by its definition.
 //!
 //! | books | made by |
 //! |---|---|
@@ -15,52 +15,8 @@ pub mod hostile;
 pub mod thin;
 
 use crate::book::{Offer, SortedOffers};
+use kernel::Dice;
 use primitives::{AssetId, Price};
-
-/// SplitMix64 (Steele, Lea and Flood 2014): a small generator whose sequence is fixed by its definition.
-#[derive(Clone, Debug)]
-pub struct Seeded(u64);
-
-impl Seeded {
-    /// The sequence of `seed`.
-    pub fn new(seed: u64) -> Seeded {
-        Seeded(seed)
-    }
-
-    /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A double in [0, 1).
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A double in [`low`, `high`).
-    pub fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.unit()
-    }
-
-    /// A whole number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
-    }
-
-    /// An index, each with probability proportional to its weight.
-    pub fn weighted(&mut self, weights: &[f64]) -> usize {
-        let mut rest = self.unit() * weights.iter().sum::<f64>();
-        let chosen = weights.iter().position(|weight| {
-            rest -= weight;
-            rest < 0.0
-        });
-        chosen.unwrap_or(weights.len() - 1)
-    }
-}
 
 /// The trading workload of SPEEDEX §7: cycles of 2–7 offers whose amounts chain, over assets with valuations uniform in
 /// [1, 1000].
@@ -71,7 +27,7 @@ pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
     const LENGTHS: [f64; 6] = [100.0, 80.0, 50.0, 30.0, 10.0, 5.0];
     const SPREAD: f64 = 0.02;
     const BAD: f64 = 0.1;
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
     let mut result = Vec::with_capacity(offers + 7);
     while result.len() < offers {
@@ -91,7 +47,7 @@ pub fn cycles(assets: u32, offers: usize, seed: u64) -> Vec<Offer> {
 }
 
 /// `count` different assets out of `assets`; `count` must not be larger.
-pub fn distinct(assets: u32, count: usize, random: &mut Seeded) -> Vec<u32> {
+pub fn distinct(assets: u32, count: usize, random: &mut Dice) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(count);
     while chosen.len() < count {
         let asset = random.below(u64::from(assets)) as u32;
@@ -113,12 +69,12 @@ const KINDS: [&str; 7] =
 
 /// The traits of the [`hard`] book of `seed`; a book without "even" has power-law volumes.
 pub fn hard_kinds(seed: u64) -> Vec<&'static str> {
-    let has = traits(&mut Seeded::new(seed ^ 0x5eed));
+    let has = traits(&mut Dice::new(seed ^ 0x5eed));
     let kinds = KINDS.into_iter().zip(has).filter(|(kind, has)| *has && *kind != "even").map(|(kind, _)| kind);
     kinds.chain((!has[6]).then_some("power-law volumes")).collect()
 }
 
-fn traits(random: &mut Seeded) -> [bool; 7] {
+fn traits(random: &mut Dice) -> [bool; 7] {
     [0.3, 0.3, 0.4, 0.3, 0.2, 0.3, 0.3].map(|share| random.unit() < share)
 }
 
@@ -138,8 +94,8 @@ pub fn hard_of_any_size(seed: u64) -> SortedOffers {
     })
 }
 
-fn hard_of(seed: u64, size: impl Fn(&mut Seeded) -> usize) -> SortedOffers {
-    let mut random = Seeded::new(seed ^ 0x5eed);
+fn hard_of(seed: u64, size: impl Fn(&mut Dice) -> usize) -> SortedOffers {
+    let mut random = Dice::new(seed ^ 0x5eed);
     let [far, ticks, one_sided, groups, dust, giant, even] = traits(&mut random);
     let assets = 2 + random.below(59);
     let count = size(&mut random);
@@ -169,7 +125,7 @@ fn hard_of(seed: u64, size: impl Fn(&mut Seeded) -> usize) -> SortedOffers {
     SortedOffers::new(assets as u32, &offers)
 }
 
-fn valuation(far: bool, random: &mut Seeded) -> f64 {
+fn valuation(far: bool, random: &mut Dice) -> f64 {
     let decades = if far { random.below(13) as i32 - 6 } else { 0 };
     let scale = (0..decades.abs()).fold(1.0, |scale, _| scale * 10.0);
     let value = random.between(1.0, 1000.0);
@@ -185,7 +141,7 @@ fn rounded(x: f64, digits: u32) -> f64 {
 /// Separate markets of so many assets and offers each, near par and with few units per offer: with three assets and
 /// twelve offers each, no full clearing is found for about half of them.
 pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Offer> {
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let mut next = |first: u32| {
         let sell = random.below(u64::from(assets)) as u32;
         let buy = (sell + 1 + random.below(u64::from(assets) - 1) as u32) % assets;
@@ -199,7 +155,7 @@ pub fn of_few_units(markets: u32, assets: u32, offers: u32, seed: u64) -> Vec<Of
 /// `linked`, numeraires also trade among themselves: one offer in twenty. Limits range from 2 % below the true price
 /// to 1 % above.
 pub fn numeraires(assets: u32, count: u32, offers: usize, linked: bool, seed: u64) -> Vec<Offer> {
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
     let mut next = || {
         let (one, other) = if linked && random.unit() < 0.05 {

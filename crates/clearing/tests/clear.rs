@@ -1,10 +1,11 @@
 //! Clearings of whole books: every one must verify, and be full where that is possible.
 
-use clearing::workload::{self, Seeded, cycle_book};
+use clearing::workload::{self, cycle_book};
 use clearing::{
     Amounts, Book, Clearing, Groups, InputError, Market, Offer, PairBook, Params, Reason, Report, Run, Solver,
     SortedOffers, Trade, Violation, clear, verify,
 };
+use kernel::Dice;
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
 
@@ -115,7 +116,7 @@ fn tatonnement_starts_at_the_prices_of_the_book() {
 
 #[test]
 fn prices_far_apart_clear() {
-    let mut random = Seeded::new(3);
+    let mut random = Dice::new(3);
     let power = |p: i32| 10f64.powi(p);
     let values: Vec<f64> = (0..10).map(|asset| power(12 - 24 * (asset % 2)) * random.between(1.0, 9.0)).collect();
     let offers: Vec<Offer> = (0..4000)
@@ -300,7 +301,7 @@ proptest! {
         let (book, params) = (sorted.book(), Params { solver, ..params });
         let (limits, amounts): (Vec<Vec<Price>>, Vec<Vec<u64>>) =
             book.pairs.iter().map(|pair| pair.offers().unzip()).unzip();
-        let mut random = Seeded::new(seed);
+        let mut random = Dice::new(seed);
         let mut cut = |pair: usize| {
             let (mut limits, mut amounts, mut runs) = (&limits[pair][..], &amounts[pair][..], Vec::new());
             while !limits.is_empty() {

@@ -3,8 +3,9 @@
 //! Prices are approximate, so comparisons of two clearings hold up to a few times μ; comparisons of money with money
 //! hold to the unit.
 
-use clearing::workload::{Seeded, cycles};
+use clearing::workload::cycles;
 use clearing::{Clearing, Offer, Params, Rate, SortedOffers, Verified, clear, verify};
+use kernel::Dice;
 use primitives::{AssetId, Fraction, MAX_ISSUED, Price};
 use proptest::prelude::*;
 
@@ -64,7 +65,7 @@ impl Cleared {
 
 /// `offers` in another order.
 fn shuffled(offers: &[Offer], seed: u64) -> Vec<Offer> {
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let mut result = offers.to_vec();
     for last in (1..result.len()).rev() {
         result.swap(last, random.below(last as u64 + 1) as usize);

@@ -1,8 +1,9 @@
 //! Known clearings: the bytes of a clearing depend only on the book, on any machine and in any build. `make test`
 //! runs this in debug and in release. A change of these values requires a higher [`clearing::RULES`].
 
-use clearing::workload::{self, Seeded, hostile, thin};
+use clearing::workload::{self, hostile, thin};
 use clearing::{Book, Budget, Clearing, ExactOrder, Offer, Params, Pool, Solver, SortedOffers, clear};
+use kernel::Dice;
 use primitives::{AssetId, Fraction, Price};
 
 /// FNV-1a of every number of a clearing.
@@ -89,7 +90,7 @@ fn others() -> Vec<(String, u64)> {
 }
 
 fn with_pools(sorted: &SortedOffers) -> Book<'_> {
-    let mut random = Seeded::new(3);
+    let mut random = Dice::new(3);
     let mut reserve = || 1_000_000 + random.below(1 << 34);
     let pool = |a: u32| {
         let (reserve_a, reserve_b) = (reserve(), reserve());
@@ -101,7 +102,7 @@ fn with_pools(sorted: &SortedOffers) -> Book<'_> {
 
 /// A market too large for elimination.
 fn mesh(assets: u32) -> SortedOffers {
-    let mut random = Seeded::new(4);
+    let mut random = Dice::new(4);
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
     let draw = |at: u32| {
         let (sell, step) = (at % assets, 1 + random.below(5) as u32 * 37);

@@ -1,11 +1,11 @@
 //! Markets with more assets than elimination is used for.
 
-use clearing::workload::Seeded;
 use clearing::{Clearing, Offer, Params, SortedOffers, clear, verify};
+use kernel::Dice;
 use primitives::{AssetId, Price};
 
 /// `count` offers around the valuations of `assets`, each on one of `edges`.
-fn offers(assets: u32, edges: &[(u32, u32)], count: usize, random: &mut Seeded) -> Vec<Offer> {
+fn offers(assets: u32, edges: &[(u32, u32)], count: usize, random: &mut Dice) -> Vec<Offer> {
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
     let draw = |_| {
         let (a, b) = edges[random.below(edges.len() as u64) as usize];
@@ -32,7 +32,7 @@ fn cleared(assets: u32, offers: &[Offer], threads: usize, last: Option<&[Price]>
 /// Every asset trades with some others, and no asset separates any two.
 #[test]
 fn a_mesh_clears() {
-    let mut random = Seeded::new(5);
+    let mut random = Dice::new(5);
     let assets = 600;
     let edges: Vec<(u32, u32)> =
         (0..6 * assets).map(|at| (at % assets, (at + 1 + random.below(500) as u32) % assets)).collect();
@@ -47,7 +47,7 @@ fn a_mesh_clears() {
 /// Stocks against several numeraires, which trade among themselves.
 #[test]
 fn stocks_on_numeraires_clear() {
-    let mut random = Seeded::new(6);
+    let mut random = Dice::new(6);
     let (numeraires, assets) = (5, 700);
     let among = (0..numeraires).flat_map(|a| (0..a).map(move |b| (a, b)));
     let mut edges: Vec<(u32, u32)> = among.cycle().take(200).collect();

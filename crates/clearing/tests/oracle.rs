@@ -9,8 +9,8 @@
 //! number. The optimum is 0. It is found by a barrier method on all of p, y and one bound t_i for each maximum, with
 //! a dense Newton step from an infeasible start: slow, but short enough to be checked by reading.
 
-use clearing::workload::Seeded;
 use clearing::{Budget, Offer, Params, SortedOffers, clear, verify};
+use kernel::Dice;
 use primitives::{AssetId, Fraction, Price};
 
 /// An offer in the terms of the program.
@@ -187,7 +187,7 @@ const UNITS: f64 = 1e12;
 
 /// A small book: a cycle through all assets, so that everything can trade, and offers between any two.
 fn small_book(seed: u64) -> (usize, Vec<Offer>) {
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let assets = 2 + random.below(4) as usize;
     let values: Vec<f64> = (0..assets).map(|_| random.between(0.5, 2.0)).collect();
     let count = assets + 2 + random.below(15) as usize;

@@ -1,10 +1,11 @@
 //! Pools and exact-amount buy orders in a batch.
 
-use clearing::workload::{self, Seeded};
+use clearing::workload::{self};
 use clearing::{
     Book, Clearing, ExactFill, ExactOrder, InputError, Offer, Params, Pool, Rate, Solver, SortedOffers, Violation,
     clear, verify,
 };
+use kernel::Dice;
 use primitives::{Amount, AssetId, ExactSide, Fraction, Price};
 use proptest::prelude::*;
 
@@ -68,7 +69,7 @@ fn pools_agree() {
 /// A book with pools between random assets, some far from the market.
 fn with_pools(assets: u32, offers: usize, seed: u64) -> (SortedOffers, Vec<Pool>) {
     let list = workload::cycles(assets, offers, seed);
-    let mut random = Seeded::new(seed);
+    let mut random = Dice::new(seed);
     let values: Vec<f64> = (0..assets).map(|_| random.between(1.0, 1000.0)).collect();
     let pools = (0..assets)
         .map(|a| {
@@ -228,7 +229,7 @@ proptest! {
     }
 }
 
-/// Assets that nothing joins to those of the buy orders, and that no whole units clear, cost no order its fill; a claim
+/// Assets that nothing joins to those of the buy orders, and that no whole units clear, cost no order its fill. A claim
 /// that fills an order in a group that is not full is refused.
 #[test]
 fn a_group_that_is_not_full_costs_no_order_elsewhere() {

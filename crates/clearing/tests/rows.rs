@@ -2,11 +2,12 @@
 
 mod exact;
 
-use clearing::workload::{self, Seeded, hostile};
+use clearing::workload::{self, hostile};
 use clearing::{
     Clearing, ExactOrder, Minima, Offer, Params, Pool, RowFill, RowOutcome, SortedOffers, TradeReason, clear, explain,
     least_units,
 };
+use kernel::Dice;
 use num_bigint::BigInt;
 use primitives::{Amount, AssetId, Fraction};
 
@@ -131,7 +132,7 @@ fn a_pair_fills_by_limit_price_and_the_last_in_part() {
 fn a_rate_is_what_fills_are_paid() {
     let sorted = workload::cycle_book(5, 2_000, 4);
     let mut book = sorted.book();
-    let mut random = Seeded::new(4);
+    let mut random = Dice::new(4);
     let mut reserve = || 1_000_000 + random.below(1_000_000);
     let (a, b) = (AssetId(0), AssetId(1));
     book.pools.push(Pool { a, b, reserve_a: reserve(), reserve_b: reserve(), fee: Fraction::power_of_two(9) });

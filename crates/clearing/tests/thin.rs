@@ -1,4 +1,4 @@
-//! Thin books, as of every asset that is new: each has a full clearing wherever whole units permit it, and every
+//! Thin books, as of every asset that is new. Each has a full clearing wherever whole units permit it, and every
 //! clearing is checked against an oracle that shares no code with the crate.
 
 mod exact;
@@ -6,8 +6,9 @@ mod exact;
 use std::collections::BTreeMap;
 
 use clearing::workload::thin::{self, Pattern, Thin};
-use clearing::workload::{self, Seeded};
+use clearing::workload::{self};
 use clearing::{Book, Clearing, Offer, Params, Reason, SortedOffers, clear};
+use kernel::Dice;
 use primitives::{AssetId, Price};
 
 fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Offer {
@@ -85,7 +86,7 @@ fn obstacles(books: impl Iterator<Item = Thin>) -> BTreeMap<&'static str, u32> {
 #[test]
 fn thin_meshes_are_full() {
     for (assets, offers, books) in [(10, 40, 150), (10, 100, 100), (20, 100, 60), (50, 300, 8)] {
-        let book = |seed| thin::of_kind(Pattern::Mesh, assets, offers, 0.05, &mut Seeded::new(seed));
+        let book = |seed| thin::of_kind(Pattern::Mesh, assets, offers, 0.05, &mut Dice::new(seed));
         assert_eq!(obstacles((0..books).map(book)), BTreeMap::new(), "{assets} assets, {offers} offers");
     }
 }
@@ -105,8 +106,8 @@ fn what_is_full_cold_is_full_warm() {
     for seed in 0..60 {
         let book = if seed % 2 == 0 { thin::thin(seed, 400).sorted() } else { workload::cycle_book(10, 600, seed) };
         let cold = cleared_from(&book.book(), None);
-        let mut random = Seeded::new(seed);
-        let shifted = |width: f64, random: &mut Seeded| -> Vec<Price> {
+        let mut random = Dice::new(seed);
+        let shifted = |width: f64, random: &mut Dice| -> Vec<Price> {
             let price = |price: &Price| Price::from_f64(price.to_f64() * random.between(1.0, 1.0 + width));
             cold.valuations.iter().map(price).collect::<Option<_>>().expect("near a price")
         };

@@ -74,7 +74,7 @@ fn no_division_proves_anything_of_full_books() {
         full += 1;
         let sorted = SortedOffers::new(3, &offers);
         let book = sorted.book();
-        let mut random = workload::Seeded::new(seed);
+        let mut random = kernel::Dice::new(seed);
         for count in 0..40 {
             let mut division = || Division {
                 offer: random.below(offers.len() as u64) as u32,

@@ -7,27 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use consensus::{
     Broadcast, Committee, Decision, Height, HeightEffect, HeightSettings, Index, Mask, Members, Record, Timer, Vote,
 };
+use kernel::RemainderDice;
 use primitives::Digest;
-
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.bits() % end
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
 
 /// The behaviour of faulty validators.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +67,7 @@ struct Run {
     now: u64,
     events: u64,
     messages: u64,
-    dice: Dice,
+    dice: RemainderDice,
     /// Votes of correct validators that may be sent only once: by sender, and the vote without its content.
     said: BTreeMap<(Index, Vote), Vote>,
     /// Votes to which the faulty ones have reacted.
@@ -115,7 +96,7 @@ fn digest(of: &str) -> Digest {
 impl Run {
     fn new(size: usize, network: Network, faults: Faults, seed: u64) -> Run {
         let committee = Committee::new(size);
-        let mut dice = Dice(seed);
+        let mut dice = RemainderDice::new(seed);
         let mut some = |count: usize| {
             let mut chosen = BTreeSet::new();
             while chosen.len() < count {

@@ -1,14 +1,14 @@
 //! Links that are worse than loopback: delays, losses, copies and forgeries between sockets, drawn from a seed.
 //!
-//! A member with an emulator hands it what it would send; the emulator keeps each datagram for as long as the law of
-//! the link says. Losses and strangers are those of [`EdgeFaults`], as in the simulator.
+//! A member with an emulator hands it what it would send. The emulator keeps each datagram for as long as the law of
+//! the link says. Losses and strangers are those of [`DatagramFaults`], as in the simulator.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fairnet::Nanos;
-use fairnet::sim::{DelayLaw, EdgeFaults, SimDice};
+use kernel::{DatagramFaults, DelayLaw, Xoshiro};
 
 /// Datagrams that a stranger may send again.
 const OLD: usize = 64;
@@ -21,9 +21,9 @@ type Addressed = (SocketAddr, Arc<[u8]>);
 /// The links that leave one member.
 #[derive(Debug)]
 pub struct EmulatedLinks {
-    dice: SimDice,
+    dice: Xoshiro,
     law: DelayLaw,
-    faults: EdgeFaults,
+    faults: DatagramFaults,
     queue: BTreeMap<(Nanos, u64), Addressed>,
     number: u64,
     old: Vec<Arc<[u8]>>,
@@ -33,9 +33,9 @@ pub struct EmulatedLinks {
 
 impl EmulatedLinks {
     /// Links with this law of delay, ns.
-    pub fn new(seed: u64, law: DelayLaw, faults: EdgeFaults) -> EmulatedLinks {
+    pub fn new(seed: u64, law: DelayLaw, faults: DatagramFaults) -> EmulatedLinks {
         EmulatedLinks {
-            dice: SimDice::new(seed),
+            dice: Xoshiro::new(seed),
             law,
             faults,
             queue: BTreeMap::new(),

@@ -11,6 +11,7 @@ use fairnet::{
     EdgeEffect, EdgeInput, EdgeNode, EdgePlace, FairnessEvent, LinkEnd, LinkPurpose, MemberId, Nanos, NewEdgeOrder,
     OrderClass, ROOT_MEMBER, Seat,
 };
+use kernel::Planted;
 use nix::poll::PollFlags;
 use sockets::{Acquaintance, Entry, PlaceId, PlaceLimits, Places};
 
@@ -103,7 +104,7 @@ pub struct Station {
     places: Places,
     next: u64,
     wanted: BTreeMap<LinkPurpose, Wanted>,
-    emulator: Option<EmulatedLinks>,
+    emulator: Planted<EmulatedLinks>,
     tls: Option<StreamTls>,
     participants: Option<ParticipantDoor>,
     /// Where packets of the feed are sent when they are shown.
@@ -145,7 +146,7 @@ impl Station {
             places: Places::new(limits),
             next: 1,
             wanted: root.into_iter().map(|root| (LinkPurpose::Control, control(root))).collect(),
-            emulator: None,
+            emulator: Planted::NOTHING,
             tls: None,
             participants: None,
             feed_to: Vec::new(),
@@ -155,9 +156,9 @@ impl Station {
         }
     }
 
-    /// Sends datagrams through emulated links.
-    pub fn emulate(&mut self, links: EmulatedLinks) {
-        self.emulator = Some(links);
+    /// Sends datagrams through emulated links, which only a simulation has.
+    pub fn emulate(&mut self, links: Planted<EmulatedLinks>) {
+        self.emulator = links;
     }
 
     /// Encrypts streams: the other members must, too.
@@ -399,14 +400,14 @@ impl Station {
 
     fn forward(&mut self, now: Nanos, to: SocketAddr, received: Option<usize>) {
         let Some(number) = received else { return };
-        match &mut self.emulator {
+        match self.emulator.as_mut() {
             Some(links) => links.send(now, to, Arc::from(self.sockets.datagrams.datagram(number).1)),
             None => self.sockets.datagrams.forward(to, number),
         }
     }
 
     fn send(&mut self, now: Nanos, to: SocketAddr, bytes: Arc<[u8]>) {
-        match &mut self.emulator {
+        match self.emulator.as_mut() {
             Some(links) => links.send(now, to, bytes),
             None => self.sockets.datagrams.send(to, bytes),
         }

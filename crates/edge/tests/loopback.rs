@@ -8,11 +8,14 @@ use std::net::UdpSocket;
 use edge::EdgeCommand;
 use fairnet::sim::{EdgeFaults, EdgeSetup, run_edge};
 use fairnet::*;
+use kernel::DatagramFaults;
 use support::{Edge, GATEWAY, SECRET, patient};
 
-const CALM: EdgeFaults =
-    EdgeFaults { loss: 0.0, copies: 0.0, forged: 0.0, replayed: 0.0, cut: 0.0, proxy_deaths: 0, gateway_deaths: 0 };
-const HOSTILE: EdgeFaults = EdgeFaults { loss: 0.05, copies: 0.05, forged: 0.2, replayed: 0.1, cut: 0.05, ..CALM };
+const CALM: EdgeFaults = EdgeFaults { datagrams: DatagramFaults::NONE, proxy_deaths: 0, gateway_deaths: 0 };
+const HOSTILE: EdgeFaults = EdgeFaults {
+    datagrams: DatagramFaults { loss: 0.05, copies: 0.05, forged: 0.2, replayed: 0.1, cut: 0.05 },
+    ..CALM
+};
 const FINE: Vec<String> = Vec::new();
 
 #[test]
@@ -126,7 +129,7 @@ fn trading_resumes_after_a_proxy_and_a_gateway_are_killed() {
 
 /// Orders that have reached the root and wait for the engine, when the proxies that sent them die.
 fn resent_orders(mistake: Option<EdgeMistake>) -> Vec<String> {
-    let mut edge = Edge::new(4, 4, EdgeRules { mistake, resend: 5_000_000, ..patient() }, CALM);
+    let mut edge = Edge::new(4, 4, EdgeRules { mistake: mistake.into(), resend: 5_000_000, ..patient() }, CALM);
     edge.gateways().into_iter().for_each(|gateway| edge.order(gateway, 1..6));
     while edge.root().queued < 20 {
         edge.publish(1);
@@ -148,7 +151,7 @@ fn resent_orders(mistake: Option<EdgeMistake>) -> Vec<String> {
 }
 
 fn fed(mistake: Option<EdgeMistake>, faults: EdgeFaults) -> Vec<String> {
-    let mut edge = Edge::new(4, 4, EdgeRules { mistake, ..patient() }, faults);
+    let mut edge = Edge::new(4, 4, EdgeRules { mistake: mistake.into(), ..patient() }, faults);
     for _ in 0..20 {
         edge.publish(20);
         edge.until_shown();
@@ -161,7 +164,11 @@ fn fed(mistake: Option<EdgeMistake>, faults: EdgeFaults) -> Vec<String> {
 
 /// The same nodes with the same mistake, simulated.
 fn calm_edge(mistake: Option<EdgeMistake>) -> EdgeSetup {
-    let rules = EdgeRules { mistake, shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
+    let rules = EdgeRules {
+        mistake: mistake.into(),
+        shape: SeatingShape { layers: Some(2), hedging: 1 },
+        ..EdgeSetup::rules()
+    };
     EdgeSetup {
         seed: 1,
         proxies: 6,
@@ -176,13 +183,14 @@ fn calm_edge(mistake: Option<EdgeMistake>) -> EdgeSetup {
 }
 
 fn simulated(mistake: Option<EdgeMistake>) -> Vec<String> {
-    let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
+    let faults =
+        EdgeFaults { datagrams: DatagramFaults { forged: 0.2, ..DatagramFaults::NONE }, proxy_deaths: 2, ..CALM };
     run_edge(&EdgeSetup { engine: Some(4), faults, ..calm_edge(mistake) }).violations
 }
 
 #[test]
 fn same_planted_bug_is_caught_in_the_simulator_and_on_sockets() {
-    let forging = EdgeFaults { forged: 0.2, ..CALM };
+    let forging = EdgeFaults { datagrams: DatagramFaults { forged: 0.2, ..DatagramFaults::NONE }, ..CALM };
     for mistake in
         [None, Some(EdgeMistake::MacUnchecked), Some(EdgeMistake::ShownEarly), Some(EdgeMistake::CopiesTaken)]
     {
@@ -199,7 +207,7 @@ fn same_planted_bug_is_caught_in_the_simulator_and_on_sockets() {
 
 /// An edge of sockets whose first gateway lies; until it is found out or something is wrong.
 fn lied_to(lie: EdgeLie, mistake: Option<EdgeMistake>) -> Vec<String> {
-    let rules = EdgeRules { mistake, ..patient() };
+    let rules = EdgeRules { mistake: mistake.into(), ..patient() };
     let mut edge = Edge::with_liar((4, 5), rules, CALM, Some(lie));
     edge.send(0, EdgeCommand::Ready(u64::MAX));
     let is_found = |edge: &Edge| {

@@ -5,7 +5,7 @@
 //! *In*: orders climb the same tree, and reach the engine in the order in which they were made.
 //!
 //! Each core is a step: the time and an input go in, effects come out. No core has a clock, a socket or a thread, so
-//! the same code runs on sockets, in one process and in the simulator ([`sim`]).
+//! the same code runs on sockets, in one process and in the simulator (`sim`, behind the feature `simulation`).
 //!
 //! | core | where | what |
 //! |---|---|---|
@@ -53,6 +53,7 @@ mod roster;
 mod seating;
 mod seen;
 mod sequence;
+#[cfg(feature = "simulation")]
 pub mod sim;
 mod succession;
 mod tokens;

@@ -1,7 +1,7 @@
 //! The cores on one event queue, and what the paper computes by Monte Carlo.
 //!
 //! [`TreeRun`] simulates market data on its way down: relays, deadlines and holds are those of this crate; egress
-//! queues, links, stragglers, losses and clock errors are drawn by seeded laws. [`hedged_delays`] and
+//! queues, links, stragglers, losses and clock errors are drawn by seeded laws (`kernel`). [`hedged_delays`] and
 //! [`sprayed_delays`] are the models of appendices C and K.
 //!
 //! # Cost model
@@ -19,17 +19,13 @@
 //! sampling, Kolmogorov–Smirnov distance below 0.02; (e) ten seeds and their interval; (f) each law switched off.
 
 mod audit;
-mod calendar;
 mod edge;
-mod law;
 mod montecarlo;
 mod spread;
 mod tree;
 
 pub use audit::{EdgeAudit, payload_number};
-pub use calendar::Calendar;
 pub use edge::{EdgeFaults, EdgeReport, EdgeSetup, run_edge};
-pub use law::{DelayLaw, LawTable, SimDice, Spikes};
 pub use montecarlo::{HedgeModel, SprayModel, hedged_delays, sprayed_delays};
 pub use spread::{Spread, interval, kolmogorov_smirnov};
 pub use tree::{ReceiverClocks, SentPackets, TreeCosts, TreeFigures, TreeRun, TreeSetup};

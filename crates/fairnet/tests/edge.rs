@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use fairnet::sim::{Calendar, SimDice};
 use fairnet::*;
+use kernel::{Calendar, Xoshiro};
 
 const MS: Nanos = 1_000_000;
 const SESSION: [u8; 10] = *b"0001000001";
@@ -54,7 +54,7 @@ struct Receiver {
 }
 
 struct World {
-    dice: SimDice,
+    dice: Xoshiro,
     faults: Faults,
     queue: Calendar<Event>,
     relays: BTreeMap<u64, Relay>,
@@ -109,7 +109,7 @@ impl World {
             pause: 0,
         };
         let mut world = World {
-            dice: SimDice::new(seed),
+            dice: Xoshiro::new(seed),
             faults,
             queue: Calendar::new(12, 12),
             seats: BTreeMap::from([(epoch, seats.clone())]),

@@ -2,6 +2,7 @@
 
 use fairnet::sim::{EdgeFaults, EdgeReport, EdgeSetup, run_edge};
 use fairnet::*;
+use kernel::DatagramFaults;
 
 fn setup(seed: u64, faults: EdgeFaults) -> EdgeSetup {
     let rules = EdgeRules { shape: SeatingShape { layers: Some(2), hedging: 1 }, ..EdgeSetup::rules() };
@@ -14,8 +15,7 @@ fn check(setup: &EdgeSetup) -> EdgeReport {
     report
 }
 
-const CALM: EdgeFaults =
-    EdgeFaults { loss: 0.0, copies: 0.0, forged: 0.0, replayed: 0.0, cut: 0.0, proxy_deaths: 0, gateway_deaths: 0 };
+const CALM: EdgeFaults = EdgeFaults { datagrams: DatagramFaults::NONE, proxy_deaths: 0, gateway_deaths: 0 };
 
 /// Seeds in which two children lock each other out if what a sequencer holds back uses up their credit: each waits for
 /// orders that the other may not send.
@@ -39,7 +39,10 @@ fn nodes_without_faults_show_everything_fairly_and_restamp_nothing() {
 
 #[test]
 fn nodes_refuse_forged_replayed_and_cut_datagrams_and_recover_losses() {
-    let faults = EdgeFaults { loss: 0.05, copies: 0.05, forged: 0.2, replayed: 0.1, cut: 0.05, ..CALM };
+    let faults = EdgeFaults {
+        datagrams: DatagramFaults { loss: 0.05, copies: 0.05, forged: 0.2, replayed: 0.1, cut: 0.05 },
+        ..CALM
+    };
     for seed in 1..=2 {
         let report = check(&setup(seed, faults));
         for name in ["forged", "duplicates", "malformed", "rewinds", "resent", "rewinds_refused"] {
@@ -50,7 +53,11 @@ fn nodes_refuse_forged_replayed_and_cut_datagrams_and_recover_losses() {
 
 #[test]
 fn nodes_resume_within_a_second_after_a_proxy_and_a_gateway_die() {
-    let faults = EdgeFaults { loss: 0.01, proxy_deaths: 2, gateway_deaths: 1, ..CALM };
+    let faults = EdgeFaults {
+        datagrams: DatagramFaults { loss: 0.01, ..DatagramFaults::NONE },
+        proxy_deaths: 2,
+        gateway_deaths: 1,
+    };
     for seed in 1..=2 {
         let report = check(&EdgeSetup { payloads: 2_600, orders: 400, ..setup(seed, faults) });
         assert!(report.pause < 1_000_000_000, "a gateway saw nothing for {} ms", report.pause / 1_000_000);
@@ -97,10 +104,14 @@ fn held_burst_beyond_the_engine_restamps_nothing() {
 
 /// An edge of a batch market whose proxies and gateways die and whose links lose.
 fn batches(mistake: Option<EdgeMistake>) -> EdgeSetup {
-    let faults = EdgeFaults { loss: 0.02, proxy_deaths: 2, gateway_deaths: 1, ..CALM };
+    let faults = EdgeFaults {
+        datagrams: DatagramFaults { loss: 0.02, ..DatagramFaults::NONE },
+        proxy_deaths: 2,
+        gateway_deaths: 1,
+    };
     let edge = EdgeSetup { payloads: 2_600, orders: 400, ..setup(2, faults) };
     let bundles = Some(BundleRules { edge: 1, period: 10_000_000, most: 64 });
-    EdgeSetup { rules: EdgeRules { bundles, mistake, ..edge.rules }, ..edge }
+    EdgeSetup { rules: EdgeRules { bundles, mistake: mistake.into(), ..edge.rules }, ..edge }
 }
 
 #[test]
@@ -145,7 +156,8 @@ fn gateways_that_lie_about_time_are_evicted_and_logged_and_nobody_else_suffers()
 
 #[test]
 fn edge_mistakes_are_found() {
-    let faults = EdgeFaults { forged: 0.2, proxy_deaths: 2, ..CALM };
+    let faults =
+        EdgeFaults { datagrams: DatagramFaults { forged: 0.2, ..DatagramFaults::NONE }, proxy_deaths: 2, ..CALM };
     for mistake in EdgeMistake::ALL {
         let report = match mistake {
             EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
@@ -163,7 +175,11 @@ fn edge_mistakes_are_found() {
 
 #[test]
 fn edge_trace_is_a_function_of_the_seed() {
-    let faults = EdgeFaults { loss: 0.05, forged: 0.1, proxy_deaths: 1, ..CALM };
+    let faults = EdgeFaults {
+        datagrams: DatagramFaults { loss: 0.05, forged: 0.1, ..DatagramFaults::NONE },
+        proxy_deaths: 1,
+        ..CALM
+    };
     let trace = |seed| check(&setup(seed, faults)).trace;
     assert_eq!(trace(5), trace(5));
     assert_ne!(trace(5), trace(6));

@@ -5,6 +5,7 @@ mod dice;
 use dice::Dice;
 use fairnet::sim::*;
 use fairnet::{DeadlineRules, Plan, PlanRequest};
+use kernel::{Calendar, DelayLaw, LawTable, Spikes, Xoshiro};
 use proptest::prelude::*;
 
 const COSTS: TreeCosts = TreeCosts {
@@ -58,7 +59,7 @@ fn validation_b_one_egress_queue_is_an_m_d_1_queue() {
 }
 
 /// Latency to the last receiver of an unhedged tree, by drawing each link once and adding up.
-fn drawn(receivers: u32, fan_out: usize, law: DelayLaw, dice: &mut SimDice) -> f64 {
+fn drawn(receivers: u32, fan_out: usize, law: DelayLaw, dice: &mut Xoshiro) -> f64 {
     let mut layer = vec![0.0];
     while layer.len() < receivers as usize {
         let mut child = |place: usize| {
@@ -75,7 +76,7 @@ fn validation_c_unhedged_tree_equals_direct_sampling() {
     for law in [DelayLaw::LogNormal(22_600.0, 0.3), DelayLaw::Exponential(20_000.0), DelayLaw::Uniform(0.0, 50_000.0)] {
         let mut tree = setup(plan(100, 2, 0), 40_000, 500.0);
         tree.costs.link = law;
-        let mut dice = SimDice::new(99);
+        let mut dice = Xoshiro::new(99);
         let direct = Spread::new((0..40_000).map(|_| drawn(100, 10, law, &mut dice)).collect());
         let distance = kolmogorov_smirnov(&run(&tree).oml, &direct);
         assert!(distance < 0.02, "{law:?}: {distance}");
@@ -195,7 +196,7 @@ fn hold_and_release_narrows_the_delivery_window_to_clock_errors() {
 fn hedging_means_of_appendix_c_are_known() {
     let mean = |hedging, is_tree, rounds: u32| {
         let model = HedgeModel { depth: 3, fan_out: 10, hedging, alpha: 0.0, is_tree };
-        let mut dice = SimDice::new(7);
+        let mut dice = Xoshiro::new(7);
         let all: Vec<f64> = (0..rounds).flat_map(|_| hedged_delays(&model, &mut dice)).collect();
         Spread::new(all).mean()
     };
@@ -210,7 +211,7 @@ fn hedging_means_of_appendix_c_are_known() {
 fn last_receivers_of_appendix_c_show_no_sudden_gain() {
     let last = |hedging| {
         let model = HedgeModel { depth: 3, fan_out: 10, hedging, alpha: 0.0, is_tree: true };
-        let mut dice = SimDice::new(8);
+        let mut dice = Xoshiro::new(8);
         let round = |_| hedged_delays(&model, &mut dice).into_iter().fold(0.0, f64::max);
         Spread::new((0..300).map(round).collect()).mean()
     };
@@ -223,7 +224,7 @@ fn last_receivers_of_appendix_c_show_no_sudden_gain() {
 fn correlated_links_of_appendix_c_take_the_gain_of_hedging() {
     let mean = |hedging, alpha| {
         let model = HedgeModel { depth: 3, fan_out: 10, hedging, alpha, is_tree: true };
-        let mut dice = SimDice::new(9);
+        let mut dice = Xoshiro::new(9);
         Spread::new((0..100).flat_map(|_| hedged_delays(&model, &mut dice)).collect()).mean()
     };
     let means = [0.0, 1.0, 8.0, 1e9].map(|alpha| mean(2, alpha));
@@ -236,7 +237,7 @@ fn correlated_links_of_appendix_c_take_the_gain_of_hedging() {
 fn spraying_of_appendix_k_loses_its_gain_with_alpha_and_beta() {
     let medians = |alpha, beta| {
         let model = SprayModel { fan_out: 10, spiky: 10, alpha, beta, stick: 5 };
-        let (sprayed, fixed) = sprayed_delays(&model, 4_000, &mut SimDice::new(5));
+        let (sprayed, fixed) = sprayed_delays(&model, 4_000, &mut Xoshiro::new(5));
         (Spread::new(sprayed).at(0.5), Spread::new(fixed).at(0.5))
     };
     let by_alpha = [0.0, 0.25, 0.5, 0.75, 1.0].map(|alpha| medians(alpha, 0.0).0);
@@ -273,7 +274,7 @@ proptest! {
 
 #[test]
 fn laws_have_their_means_and_quantiles() {
-    let mut dice = SimDice::new(2);
+    let mut dice = Xoshiro::new(2);
     for law in [DelayLaw::LogNormal(1e6, 0.5), DelayLaw::Exponential(1e6), DelayLaw::Uniform(0.0, 2e6)] {
         let table = LawTable::new(&law);
         let tabled = Spread::new((0..200_000).map(|_| table.draw(&mut dice) as f64).collect());

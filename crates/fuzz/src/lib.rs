@@ -3,8 +3,8 @@
 //! A [`Target`] has valid inputs, a reader, and a bound on what the reader may allocate. [`Target::run`] gives the
 //! reader the valid inputs and the kept corpus, and then mutations of them: flipped bits, extreme integers, cut,
 //! repeated and spliced parts, words of the format. Inputs with a new kind of answer (another error, or an accepted
-//! input of another kind) are mutated further, so the search goes deeper without instrumented code. The same number
-//! of cases makes the same run.
+//! input of another kind) are mutated further. So the search goes deeper without instrumented code. The same number of
+//! cases makes the same run.
 //!
 //! Properties of every input:
 //!
@@ -22,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use kernel::Dice;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -112,8 +113,9 @@ impl<'a> Target<'a> {
             pool.push(kept);
         }
         pool.push(Vec::new());
-        let mut dice =
-            Dice(u64::from_le_bytes(blake3::hash(self.name.as_bytes()).as_bytes()[..8].try_into().expect("8 bytes")));
+        let mut dice = Dice::new(u64::from_le_bytes(
+            blake3::hash(self.name.as_bytes()).as_bytes()[..8].try_into().expect("8 bytes"),
+        ));
         for _ in 0..cases() {
             let input = self.mutate(&pool, &mut dice);
             let answer = self.check(&input, &mut read);
@@ -169,8 +171,8 @@ impl<'a> Target<'a> {
     }
 
     fn mutate(&self, pool: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
-        let mut input = pool[dice.below(pool.len())].clone();
-        for _ in 0..=dice.below(4) {
+        let mut input = pool[dice.index(pool.len())].clone();
+        for _ in 0..=dice.index(4) {
             self.mutate_once(&mut input, pool, dice);
         }
         input.truncate(INPUT_BYTES);
@@ -178,38 +180,38 @@ impl<'a> Target<'a> {
     }
 
     fn mutate_once(&self, input: &mut Vec<u8>, pool: &[Vec<u8>], dice: &mut Dice) {
-        let at = dice.below(input.len() + 1);
+        let at = dice.index(input.len() + 1);
         let rest = input.len() - at;
-        match dice.below(11) {
-            0 if rest > 0 => input[at] ^= 1 << dice.below(8),
-            1 if rest > 0 => input[at] = [0, 1, 2, 0x7f, 0x80, 0xfe, 0xff, dice.below(256) as u8][dice.below(8)],
+        match dice.index(11) {
+            0 if rest > 0 => input[at] ^= 1 << dice.index(8),
+            1 if rest > 0 => input[at] = [0, 1, 2, 0x7f, 0x80, 0xfe, 0xff, dice.index(256) as u8][dice.index(8)],
             2 if rest >= 4 => input[at..at + 4].copy_from_slice(&(integer(dice, rest) as u32).to_le_bytes()),
             3 if rest >= 8 => input[at..at + 8].copy_from_slice(&integer(dice, rest).to_le_bytes()),
             4 => input.truncate(at),
-            5 => drop(input.drain(at..at + dice.below(rest.min(40) + 1))),
+            5 => drop(input.drain(at..at + dice.index(rest.min(40) + 1))),
             6 => {
-                let part = input[at..at + dice.below(rest.min(200) + 1)].to_vec();
-                for _ in 0..=dice.below(4) {
+                let part = input[at..at + dice.index(rest.min(200) + 1)].to_vec();
+                for _ in 0..=dice.index(4) {
                     input.splice(at..at, part.iter().copied());
                 }
             }
             7 => {
-                let other = &pool[dice.below(pool.len())];
+                let other = &pool[dice.index(pool.len())];
                 input.truncate(at);
-                input.extend_from_slice(&other[dice.below(other.len() + 1)..]);
+                input.extend_from_slice(&other[dice.index(other.len() + 1)..]);
             }
             8 => {
-                let other = &pool[dice.below(pool.len())];
-                let from = dice.below(other.len() + 1);
-                let part = &other[from..from + dice.below((other.len() - from).min(64) + 1)];
+                let other = &pool[dice.index(pool.len())];
+                let from = dice.index(other.len() + 1);
+                let part = &other[from..from + dice.index((other.len() - from).min(64) + 1)];
                 input.splice(at..at, part.iter().copied());
             }
             9 if !self.words.is_empty() => {
-                let word = self.words[dice.below(self.words.len())];
+                let word = self.words[dice.index(self.words.len())];
                 input.splice(at..at, word.bytes());
             }
             _ => {
-                let random: Vec<u8> = (0..dice.below(9)).map(|_| dice.below(256) as u8).collect();
+                let random: Vec<u8> = (0..dice.index(9)).map(|_| dice.index(256) as u8).collect();
                 input.splice(at..at, random);
             }
         }
@@ -224,9 +226,9 @@ pub fn cases() -> u64 {
 
 /// Integers at which arithmetic and limits fail.
 fn integer(dice: &mut Dice, rest: usize) -> u64 {
-    let power = 1u64 << dice.below(64);
+    let power = 1u64 << dice.index(64);
     [0, 1, u64::MAX, u64::MAX - 1, i64::MAX as u64, i64::MAX as u64 + 1, power, power - 1, rest as u64, rest as u64 + 1]
-        [dice.below(10)]
+        [dice.index(10)]
 }
 
 /// The kind of an answer: texts that differ only in numbers are of the same kind.
@@ -246,21 +248,6 @@ fn kind_of(answer: &Result<String, String>) -> (bool, String) {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// SplitMix64 (Steele, Lea and Flood 2014).
-struct Dice(u64);
-
-impl Dice {
-    /// A whole number below `end`, which is not zero.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * end as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]

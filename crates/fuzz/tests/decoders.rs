@@ -9,6 +9,7 @@ use consensus::{
     Statement, Status, Vote, Votes,
 };
 use fuzz::{Room, Target};
+use kernel::FaultDisk;
 use ledger::contracts::{DeveloperBlock, DeveloperEdit};
 use ledger::{
     AccountProof, BlockReceipts, Genesis, LaneAsset, LaneBls, LaneProof, LaneTerms, Ledger, Listing, Member,
@@ -17,9 +18,9 @@ use ledger::{
 };
 use payments::{
     AssetRule, BlsSecretKey, BridgeEntry, BridgeOperation, CertifiedPayment, DkgTerms, KeyGeneration, LaneAnswer,
-    LaneCommittee, LaneEvidence, LaneInput, LaneLog, LanePeer, LaneRegistration, LaneRules, LaneSettings,
-    LaneValidator, LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient,
-    SpentOutput, dealing, new_log, owner_message, spend_request, spender_request,
+    LaneCommittee, LaneEvidence, LaneInput, LanePeer, LaneRegistration, LaneRules, LaneSettings, LaneValidator,
+    LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing,
+    new_log, owner_message, spend_request, spender_request,
 };
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
@@ -28,7 +29,7 @@ use primitives::{
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
-use store::{Disk, DiskFile, FaultDisk, Options, Store, VoteLog, VoteOptions};
+use store::{Options, Store, VoteLog, VoteOptions};
 
 fn key(number: u8) -> SecretKey {
     SecretKey::from_seed([number + 1; 32])
@@ -517,19 +518,6 @@ fn logs_checkpoints_and_vote_logs() {
     });
 }
 
-struct Log(Vec<u8>);
-
-impl LaneLog for Log {
-    fn length(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let start = usize::try_from(offset).ok()?;
-        self.0.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
-    }
-}
-
 #[test]
 fn the_payment_lane() {
     let network = Digest([4; 32]);
@@ -567,7 +555,7 @@ fn the_payment_lane() {
         roots_per_validator: 64,
     };
     let log = new_log(&LogOwner { network, home: 0, validator: 0, shard: 0 }, [3; 32]);
-    let open = |log: &[u8]| LaneValidator::open(settings.clone(), key(0), [0; 32], Some(&Log(log.to_vec())));
+    let open = |log: &[u8]| LaneValidator::open(settings.clone(), key(0), [0; 32], Some(&log.to_vec()));
     let digest = PaymentView::parse(&encoded).expect("sound").digest();
     let request = spend_request(&encoded, &owner.sign(&owner_message(&network, 0, &digest)), &[OutputProof::Ledger]);
     let question = spender_request(&network, 0, &owner, &id);
@@ -633,9 +621,9 @@ fn the_payment_lane() {
     let target = Target { room, takes_seeds: false, ..Target::new("lane-request", vec![request.clone(), question]) };
     target.run(|bytes| {
         let (mut validator, _) = open(&log);
-        validator.step(&Log(log.clone()), LaneInput::Backed(id, held));
+        validator.step(&log, LaneInput::Backed(id, held));
         let peer = LanePeer::default();
-        let effects = validator.step(&Log(log.clone()), LaneInput::Request { peer, bytes });
+        let effects = validator.step(&log, LaneInput::Request { peer, bytes });
         for effect in &effects {
             if let (payments::LaneEffect::Append(record), true) = (effect, bytes == request) {
                 written = [&log[..], record].concat();

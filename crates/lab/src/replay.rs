@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use bench::daily::{History, history};
-use clearing::workload::Seeded;
 use clearing::{Clearing, Report, Trade};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kernel::Dice;
 use ledger::{Applied, Genesis, Ledger, Listing, PairOffers, Roots, Signatures, Stage};
 use primitives::{
     Address, AssetId, Body, Fraction, MAX_ISSUED, Operation, SecretKey, Sequence, Signature, SubBlock, Superblock,
@@ -88,7 +88,7 @@ impl ReplayCommand {
         let genesis = self.genesis(&history, &traders);
         let mut ledger = Ledger::new(&genesis)?;
         let mut roots = Roots::of(&ledger);
-        let mut random = Seeded::new(self.seed);
+        let mut random = Dice::new(self.seed);
         let progress = self.progress(history.days.len());
         let mut results = Vec::new();
         for day in 0..history.days.len() {
@@ -143,7 +143,7 @@ impl ReplayCommand {
         day: usize,
         ledger: &Ledger,
         traders: &mut [Trader],
-        random: &mut Seeded,
+        random: &mut Dice,
     ) -> Superblock {
         let offers = history.offers(day, self.offers as usize, self.spread, self.seed);
         let creations = offers.iter().enumerate().map(|(i, offer)| {
@@ -171,7 +171,7 @@ impl ReplayCommand {
         }
     }
 
-    fn cancellations(&self, ledger: &Ledger, traders: &[Trader], random: &mut Seeded) -> Vec<(usize, Operation)> {
+    fn cancellations(&self, ledger: &Ledger, traders: &[Trader], random: &mut Dice) -> Vec<(usize, Operation)> {
         let by_address: BTreeMap<Address, usize> =
             traders.iter().enumerate().map(|(i, trader)| (trader.address, i)).collect();
         let mut wanted: Vec<usize> =

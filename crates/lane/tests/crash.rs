@@ -8,13 +8,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kernel::{FaultDisk, Surviving};
 use lane::{FileLog, LaneClient, LaneClientError, LaneDirectory, LaneShard, ShardError, ShardLimits, ShardSetup};
 use payments::{
     AssetRule, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof, Recipient,
     SignedPayment, build_payment,
 };
 use primitives::{AssetId, Digest, SecretKey};
-use store::{Disk, FaultDisk, RealDisk, Surviving};
+use store::{Disk, RealDisk};
 
 const NETWORK: Digest = Digest([9; 32]);
 /// Nothing is measured here: it only has to end.

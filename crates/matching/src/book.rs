@@ -223,8 +223,8 @@ impl Book {
         if let Some(best) = self.taken(new.side, new.tick).filter(|_| new.post_only) {
             return Err(BookRefusal::WouldTake { best });
         }
-        if new.time_in_force == TimeInForce::FillOrKill && !self.fills_whole(new) {
-            return Err(BookRefusal::NotFillable);
+        if new.time_in_force == TimeInForce::FillOrKill {
+            self.fills_whole(new)?;
         }
         let slot = self.orders.take_slot(arriving(new, self.arrivals));
         self.arrivals += 1;
@@ -234,8 +234,8 @@ impl Book {
         Ok(())
     }
 
-    /// Whether an order trades whole with few enough makers, none of its owner, within the collar.
-    fn fills_whole(&self, new: &NewOrder) -> bool {
+    /// That an order trades whole with few enough makers, none of its owner, within the collar.
+    fn fills_whole(&self, new: &NewOrder) -> Result<(), BookRefusal> {
         let mut left = new.lots;
         let (mut level, mut makers) = (self.ladders[new.side.other() as usize].best(), 0);
         while let Some(at) = level.filter(|at| new.side.crosses(new.tick, at.tick) && self.is_within(at.tick)) {
@@ -243,18 +243,21 @@ impl Book {
             while slot != NONE {
                 let maker = self.orders.at(slot);
                 makers += 1;
-                if maker.owner == new.owner || makers > self.limits.fill_or_kill_orders {
-                    return false;
+                if maker.owner == new.owner {
+                    return Err(BookRefusal::NotFillable);
+                }
+                if makers > self.limits.fill_or_kill_orders {
+                    return Err(BookRefusal::TooManyMakers { most: self.limits.fill_or_kill_orders });
                 }
                 if maker.lots >= left {
-                    return true;
+                    return Ok(());
                 }
                 left -= maker.lots;
                 slot = maker.next;
             }
             level = self.ladders[new.side.other() as usize].behind(at.tick);
         }
-        false
+        Err(BookRefusal::NotFillable)
     }
 
     pub(crate) fn is_within(&self, tick: u32) -> bool {

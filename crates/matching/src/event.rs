@@ -70,6 +70,12 @@ pub enum BookRefusal {
     /// A fill-or-kill order cannot trade whole within its limit, or meets an order of its owner.
     #[error("the order cannot be filled whole")]
     NotFillable,
+    /// A fill-or-kill order would meet more orders than one may.
+    #[error("the order would meet more than {most} orders")]
+    TooManyMakers {
+        /// The most that it may meet.
+        most: u32,
+    },
     /// The command does not fit the phase.
     #[error("not in this phase")]
     WrongPhase,

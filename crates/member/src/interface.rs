@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kernel::Planted;
 use payments::{BridgeKey, BridgeOperation, HOME_PORTS, HomeEpoch, LaneEffect, LaneFact};
 use primitives::{Address, Digest, Height};
 
@@ -20,8 +21,8 @@ pub struct MemberSettings {
     pub account: Address,
     /// The height that the node recovered when it started. Blocks may have been applied since.
     pub recovered: Height,
-    /// A mistake seeded by the simulator; `None` everywhere else.
-    pub mistake: Option<MemberMistake>,
+    /// The mistake that a simulation plants.
+    pub mistake: Planted<MemberMistake>,
 }
 
 /// Something that happened.

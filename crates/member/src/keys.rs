@@ -1,6 +1,7 @@
 //! Work with the secret keys of an epoch: registering them, and the part of a member in the key generation of that
 //! epoch. It takes too long for a step, and the shell alone has the keys: a step gives it out as data.
 
+use kernel::Planted;
 use ledger::LaneBridge;
 use payments::{BlsSecretKey, BridgeOperation, HomeEpoch, KeyGeneration, LaneBls, LaneRegistration, dealing_of_shard};
 use primitives::{Digest, SecretKey};
@@ -25,7 +26,7 @@ pub struct KeyWork {
     epoch: HomeEpoch,
     member: u8,
     network: Digest,
-    mistake: Option<MemberMistake>,
+    mistake: Planted<MemberMistake>,
 }
 
 impl KeyWork {
@@ -34,7 +35,7 @@ impl KeyWork {
         lane: &LaneBridge,
         epoch: HomeEpoch,
         member: u8,
-        mistake: Option<MemberMistake>,
+        mistake: Planted<MemberMistake>,
     ) -> KeyWork {
         KeyWork { kind, epoch, member, network: lane.network(), mistake }
     }
@@ -83,7 +84,7 @@ impl KeyWork {
         let secret = BlsSecretKey::of_shard(key);
         let is_own = self.is_own(generation, &secret);
         let complain = |dealer: u8| {
-            let complaint = match self.mistake {
+            let complaint = match self.mistake.get() {
                 Some(MemberMistake::NeedlessComplaints) => generation.reveal(self.member, &secret, dealer),
                 _ => generation.complaint(self.member, &secret, dealer),
             }?;

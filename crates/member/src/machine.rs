@@ -126,7 +126,7 @@ impl LaneMember {
     }
 
     fn has(&self, mistake: MemberMistake) -> bool {
-        self.settings.mistake == Some(mistake)
+        self.settings.mistake.is(mistake)
     }
 
     /// Prepares epochs that have not begun.

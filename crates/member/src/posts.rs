@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Planted;
 use ledger::LaneBridge;
 use payments::{BridgeKey, BridgeOperation, KeyGeneration, PaymentBody};
 use primitives::Height;
@@ -24,7 +25,7 @@ struct Owed {
 /// A post to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanePost {
-    /// What it does once.
+    /// The fact that the post establishes once.
     pub key: BridgeKey,
     /// The operation.
     pub operation: BridgeOperation,
@@ -55,9 +56,9 @@ impl Posts {
 
     /// Removes what the ledger has or needs no longer; returns what is to be sent. A post is made again, under another
     /// number, only when its last transaction has ended.
-    pub fn due(&mut self, lane: &LaneBridge, height: Height, mistake: Option<MemberMistake>) -> Vec<LanePost> {
+    pub fn due(&mut self, lane: &LaneBridge, height: Height, mistake: Planted<MemberMistake>) -> Vec<LanePost> {
         self.0.retain(|_, owed| is_owed(&owed.operation, lane));
-        let wait = match mistake {
+        let wait = match mistake.get() {
             Some(MemberMistake::PostNotRepeated) => Height::MAX / 2,
             Some(MemberMistake::PostRepeatedEarly) => 1,
             _ => POST_BLOCKS,

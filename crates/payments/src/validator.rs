@@ -845,18 +845,6 @@ mod tests {
     use super::*;
     use crate::{AssetRule, Holding, Payment, build_payment, new_log};
 
-    struct Memory(Vec<u8>);
-
-    impl LaneLog for Memory {
-        fn length(&self) -> u64 {
-            self.0.len() as u64
-        }
-
-        fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-            self.0.get(offset as usize..offset as usize + length).map(<[u8]>::to_vec)
-        }
-    }
-
     fn settings(key: &SecretKey) -> LaneSettings {
         let network = Digest([1; 32]);
         LaneSettings {
@@ -891,11 +879,11 @@ mod tests {
         let summary = payment.summary();
         let certified = ShownCertificate::new(&settings.rules.network, &summary, &certificate).bytes().expect("small");
         for (with_certificate, muted) in [(false, Some(MuteReason::DamagedLog)), (true, None)] {
-            let mut log = Memory(new_log(&settings.owner(), [3; 32]));
+            let mut log = new_log(&settings.owner(), [3; 32]);
             let (log_key, mut end) = record::recover(&log, &settings.owner(), |_, _| {}).expect("empty");
             for (kind, bytes) in [(RecordKind::Certificate, &certified), (RecordKind::Acknowledgement, &bytes)] {
                 if with_certificate || kind != RecordKind::Certificate {
-                    log_key.write(&mut log.0, end, kind, &[bytes]);
+                    log_key.write(&mut log, end, kind, &[bytes]);
                     end = log.length();
                 }
             }
@@ -904,10 +892,10 @@ mod tests {
         }
     }
 
-    fn confirm(validator: &mut LaneValidator, log: &mut Memory, bytes: &[u8]) -> Vec<LaneEffect> {
+    fn confirm(validator: &mut LaneValidator, log: &mut Vec<u8>, bytes: &[u8]) -> Vec<LaneEffect> {
         let mut effects = validator.step(log, LaneInput::Request { peer: 1, bytes });
         if let Some(LaneEffect::Append(bytes)) = effects.first() {
-            log.0.extend(bytes);
+            log.extend(bytes);
             effects.extend(validator.step(log, LaneInput::Synced(log.length())));
         }
         effects
@@ -917,7 +905,7 @@ mod tests {
     fn a_collision_of_fingerprints_costs_a_read_and_freezes_no_money() {
         let (key, owner) = (SecretKey::from_seed([1; 32]), SecretKey::from_seed([2; 32]));
         let settings = settings(&key);
-        let mut log = Memory(new_log(&settings.owner(), [3; 32]));
+        let mut log = new_log(&settings.owner(), [3; 32]);
         let (mut validator, _) = LaneValidator::open(settings.clone(), key, [4; 32], Some(&log));
         let output = Output { to: Recipient::Key(owner.public()), asset: AssetId(0), amount: 5 };
         let spend = |index| {

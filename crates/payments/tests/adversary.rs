@@ -5,6 +5,7 @@
 
 mod lane;
 
+use kernel::RemainderDice;
 use std::collections::BTreeMap;
 
 use lane::*;
@@ -71,10 +72,10 @@ impl World {
         }
     }
 
-    fn crash(&mut self, validator: usize, random: &mut Random) {
+    fn crash(&mut self, validator: usize, random: &mut RemainderDice) {
         if let Some(node) = self.nodes[validator].take() {
-            let kept = random.below(node.disk.bytes.len() - node.disk.durable + 1);
-            self.nodes[validator] = Some(node.crash(kept, &[0xAB; 9][..random.below(9)]));
+            let kept = random.index(node.disk.bytes.len() - node.disk.durable + 1);
+            self.nodes[validator] = Some(node.crash(kept, &[0xAB; 9][..random.index(9)]));
         }
     }
 
@@ -114,10 +115,10 @@ const CORRECT: u64 = 3;
 const CHEAT: u64 = 50;
 
 fn run(n: usize, byzantine: usize, seed: u64) -> usize {
-    let mut random = Random(seed * 1_000 + n as u64);
+    let mut random = RemainderDice::new(seed * 1_000 + n as u64);
     let mut coins: Vec<Holding> = (0..CORRECT).map(|number| genesis(number as u32, number, 10)).collect();
     coins.extend((10..14).map(|index| genesis(index, CHEAT, 10)));
-    let leaves = [1, 2, 5][random.below(3)];
+    let leaves = [1, 2, 5][random.index(3)];
     let mut world = World::new(n, byzantine, leaves, coins.clone());
     let pay_on = |number: u64, coins: &[Holding], to| {
         let amount = coins.iter().map(|coin| coin.output.amount).sum();
@@ -142,11 +143,11 @@ fn run(n: usize, byzantine: usize, seed: u64) -> usize {
         }
     };
     for _ in 0..40 * n {
-        let validator = random.below(n);
-        match random.below(12) {
+        let validator = random.index(n);
+        match random.index(12) {
             0..6 => {
                 let known: Vec<Digest> = world.payments.keys().copied().collect();
-                let digest = known[random.below(known.len())];
+                let digest = known[random.index(known.len())];
                 world.deliver(validator, &digest);
             }
             6..8 => world.turn(validator, |node| node.step(LaneInput::Tick)),

@@ -29,22 +29,22 @@ fn a_closed_log_has_certificates_and_opens_no_shard() {
     let (mut nodes, payment) = settled();
     let node = &mut nodes[0];
     let owner = log_owner(node);
-    assert_eq!(ClosedLog::read(&node.disk, owner), Ok(None), "it is not closed");
+    assert_eq!(ClosedLog::read(&node.disk.bytes, owner), Ok(None), "it is not closed");
     // A torn write at its end is cut off, as when a shard opens it.
-    let intact = node.disk.length();
+    let intact = node.disk.bytes.len() as u64;
     node.disk.bytes.extend([7; 40]);
-    let (length, closing_bytes) = closing(&node.disk, &owner, 3).expect("readable");
+    let (length, closing_bytes) = closing(&node.disk.bytes, &owner, 3).expect("readable");
     assert_eq!(length, intact);
     node.disk.bytes.truncate(length as usize);
     node.disk.bytes.extend(closing_bytes);
-    let closed = ClosedLog::read(&node.disk, owner).expect("readable").expect("closed");
+    let closed = ClosedLog::read(&node.disk.bytes, owner).expect("readable").expect("closed");
     assert_eq!((closed.restart, closed.payments.len(), closed.certificates.len()), (3, 1, 1));
     assert!(closed.payments.contains_key(&payment.digest) && closed.certificates.contains_key(&payment.digest));
     assert!(closed.length >= intact);
-    let (again, nothing) = closing(&node.disk, &owner, 4).expect("readable");
-    assert_eq!((again, nothing), (node.disk.length(), Vec::new()), "it is closed once");
+    let (again, nothing) = closing(&node.disk.bytes, &owner, 4).expect("readable");
+    assert_eq!((again, nothing), (node.disk.bytes.len() as u64, Vec::new()), "it is closed once");
     let (validator, intact) =
-        LaneValidator::open(node.settings.clone(), validator_key(0, 0, 0), [9; 32], Some(&node.disk));
+        LaneValidator::open(node.settings.clone(), validator_key(0, 0, 0), [9; 32], Some(&node.disk.bytes));
     assert_eq!((validator.muted(), intact), (Some(MuteReason::ClosedLog), None));
 }
 
@@ -52,11 +52,11 @@ fn a_closed_log_has_certificates_and_opens_no_shard() {
 fn a_part_is_of_one_member_and_signed_by_it() {
     let (nodes, payment) = settled();
     let closed = |node: &Node| {
-        let (length, bytes) = closing(&node.disk, &log_owner(node), 1).expect("readable");
+        let (length, bytes) = closing(&node.disk.bytes, &log_owner(node), 1).expect("readable");
         let mut disk = node.disk.clone();
         disk.bytes.truncate(length as usize);
         disk.bytes.extend(bytes);
-        ClosedLog::read(&disk, log_owner(node)).expect("readable").expect("closed")
+        ClosedLog::read(&disk.bytes, log_owner(node)).expect("readable").expect("closed")
     };
     let (own, other) = (closed(&nodes[0]), closed(&nodes[1]));
     let certified = own.certificates[&payment.digest].clone();

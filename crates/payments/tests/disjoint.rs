@@ -3,6 +3,7 @@
 
 mod lane;
 
+use kernel::RemainderDice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -81,18 +82,18 @@ impl World {
     }
 
     /// The cheating owner signs a payment of outputs of one home.
-    fn sign(&mut self, random: &mut Random) {
+    fn sign(&mut self, random: &mut RemainderDice) {
         let homes: BTreeSet<HomeEpoch> = self.holdings.values().map(|(home, _)| *home).collect();
-        let home = *homes.iter().nth(random.below(homes.len())).expect("there is one");
+        let home = *homes.iter().nth(random.index(homes.len())).expect("there is one");
         let mut coins: Vec<Holding> =
             self.holdings.values().filter(|(of, _)| *of == home).map(|(_, coin)| coin.clone()).collect();
-        while coins.len() > 1 + random.below(2) {
-            coins.swap_remove(random.below(coins.len()));
+        while coins.len() > 1 + random.index(2) {
+            coins.swap_remove(random.index(coins.len()));
         }
-        let into = home + random.below(2) as u64;
+        let into = home + random.index(2) as u64;
         let amount: u64 = coins.iter().map(|coin| coin.output.amount).sum();
-        let account = Recipient::Account(Address([random.below(3) as u8; 20]));
-        let to = if random.below(3) == 0 { account } else { Recipient::Key(owner(CHEAT).public()) };
+        let account = Recipient::Account(Address([random.index(3) as u8; 20]));
+        let to = if random.index(3) == 0 { account } else { Recipient::Key(owner(CHEAT).public()) };
         let outputs = vec![Output { to, asset: ASSET, amount }];
         if let Ok(signed) = build_payment(&rules(), &owner(CHEAT), home, into, coins, outputs) {
             self.add(signed);
@@ -219,10 +220,10 @@ impl World {
     }
 
     /// A block with some of the pending operations, verified as at intake.
-    fn block(&mut self, random: &mut Random, all: bool) {
+    fn block(&mut self, random: &mut RemainderDice, all: bool) {
         let mut facts = Vec::new();
         for operation in std::mem::take(&mut self.pending) {
-            if !all && random.below(3) == 0 {
+            if !all && random.index(3) == 0 {
                 self.pending.push(operation);
                 continue;
             }
@@ -232,7 +233,7 @@ impl World {
             let fact = operation
                 .verify(&NETWORK, Address([1; 20]), committee, &[], &mut self.roots, budget)
                 .expect("no signature is wrong");
-            let copies = 1 + random.below(2);
+            let copies = 1 + random.index(2);
             facts.extend(std::iter::repeat_n(fact, copies));
         }
         let events = block(&mut self.bridge, facts);
@@ -279,7 +280,7 @@ impl World {
         }
     }
 
-    fn byzantine_views(&mut self, random: &mut Random, case: &OutputId, bodies: &[Arc<PaymentBody>]) {
+    fn byzantine_views(&mut self, random: &mut RemainderDice, case: &OutputId, bodies: &[Arc<PaymentBody>]) {
         let contested = self.contested[case];
         for epoch in [contested.home, contested.home + 1] {
             let Some(committee) = self.committees.get(epoch as usize).cloned() else { continue };
@@ -288,7 +289,7 @@ impl World {
                     let certificate = self.known.get(&body.digest)?.certificate.clone()?;
                     Some(Box::new(CertifiedPayment { summary: body.payment.summary(), certificate }))
                 };
-                let paid = bodies.iter().find_map(certified).filter(|_| random.below(2) == 0);
+                let paid = bodies.iter().find_map(certified).filter(|_| random.index(2) == 0);
                 let digest = view_digest(case, paid.as_ref().map(|paid| paid.digest(&NETWORK)).as_ref());
                 let answer = forge(&committee, validator, StatementKind::View, &contested.owner, digest);
                 let (case, owner) = (*case, contested.owner);
@@ -297,8 +298,8 @@ impl World {
         }
     }
 
-    fn contest(&mut self, random: &mut Random) {
-        let (id, (home, coin)) = self.holdings.iter().nth(random.below(self.holdings.len())).expect("there is one");
+    fn contest(&mut self, random: &mut RemainderDice) {
+        let (id, (home, coin)) = self.holdings.iter().nth(random.index(self.holdings.len())).expect("there is one");
         let contested = contested(coin, *home, CHEAT);
         let (proof, exit) = (coin.proof.clone(), exit_of(&contested));
         assert_eq!(*id, contested.output.id);
@@ -314,7 +315,7 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, random: &mut Random, digest: &Digest, settle: bool) {
+    fn deliver(&mut self, random: &mut RemainderDice, digest: &Digest, settle: bool) {
         let known = &self.known[digest];
         let (home, mut request) = (known.home as usize, known.signed.request.clone());
         if settle {
@@ -322,7 +323,7 @@ impl World {
             request = settle_request(&known.body.payment.summary(), certificate);
         }
         if home < EPOCHS {
-            let validator = random.below(self.members[home].len());
+            let validator = random.index(self.members[home].len());
             self.step(home, validator, |node| node.request(&request));
         }
     }
@@ -364,18 +365,18 @@ impl World {
 }
 
 fn run(sizes: [usize; EPOCHS], seed: u64) -> BTreeMap<String, usize> {
-    let mut random = Random(seed);
+    let mut random = RemainderDice::new(seed);
     let mut world = World::new(sizes);
     for height in 0..4 * HEIGHTS {
         for _ in 0..14 * sizes[0] {
-            let epoch = random.below(EPOCHS);
-            let validator = random.below(sizes[epoch]);
+            let epoch = random.index(EPOCHS);
+            let validator = random.index(sizes[epoch]);
             let digests: Vec<Digest> = world.known.keys().copied().collect();
-            let known = (!digests.is_empty()).then(|| digests[random.below(digests.len().max(1))]);
-            match (random.below(24), known) {
+            let known = (!digests.is_empty()).then(|| digests[random.index(digests.len().max(1))]);
+            match (random.index(24), known) {
                 (0, _) => world.sign(&mut random),
-                (1, Some(digest)) if random.below(4) == 0 => world.post(&digest),
-                (2, _) if random.below(8) == 0 => world.contest(&mut random),
+                (1, Some(digest)) if random.index(4) == 0 => world.post(&digest),
+                (2, _) if random.index(8) == 0 => world.contest(&mut random),
                 (3, Some(digest)) => world.byzantine_signatures(StatementKind::Confirmation, &digest),
                 (4, Some(digest)) if world.known[&digest].certificate.is_some() => {
                     world.byzantine_signatures(StatementKind::Acknowledgement, &digest);

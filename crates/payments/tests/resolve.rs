@@ -2,6 +2,7 @@
 
 mod lane;
 
+use kernel::RemainderDice;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -282,9 +283,9 @@ fn the_order_of_a_block_changes_nothing() {
         (bridge.encode(), events)
     };
     let first = run(&facts);
-    let mut random = Random(1);
+    let mut random = RemainderDice::new(1);
     for _ in 0..50 {
-        (1..facts.len()).for_each(|place| facts.swap(place, random.below(place + 1)));
+        (1..facts.len()).for_each(|place| facts.swap(place, random.index(place + 1)));
         assert_eq!(run(&facts), first);
     }
 }

@@ -375,7 +375,7 @@ fn the_audit_finds_what_is_wrong_and_nothing_else() {
     }
     let read = |node: &Node| {
         let owner = LogOwner { network: NETWORK, home: 0, validator: node.settings.validator, shard: 0 };
-        LaneLogSummary::read(&node.disk, owner).expect("a log that is intact")
+        LaneLogSummary::read(&node.disk.bytes, owner).expect("a log that is intact")
     };
     let logs: Vec<LaneLogSummary> = nodes.iter().map(read).collect();
     assert_eq!(logs[0].root(), logs[2].root());
@@ -430,14 +430,15 @@ fn the_audit_counts_inputs_of_a_committee_whose_logs_are_gone() {
     let mut node = Node::new(settings_of(1), std::slice::from_ref(&coin));
     let paid = build_payment(&rules(), &owner(1), 1, 1, vec![coin], vec![output(owner(2).public(), 10)]);
     node.ask(&paid.expect("correct").request).expect("confirmed");
-    let read = |home| LaneLogSummary::read(&node.disk, LogOwner { network: NETWORK, home, validator: 0, shard: 0 });
+    let read =
+        |home| LaneLogSummary::read(&node.disk.bytes, LogOwner { network: NETWORK, home, validator: 0, shard: 0 });
     let log = read(1).expect("a log that is intact");
     let audit = |logs: &[LaneLogSummary]| audit(logs, &rules(), &LedgerFacts::default(), |_| Quorums::new(1));
     assert_eq!(audit(std::slice::from_ref(&log)).map(|report| report.from_before), Ok(1));
     // With a log of the committee that should have created it, the output is untraced.
     let before = Node::new(settings_of(0), &[]);
     let owner = LogOwner { network: NETWORK, home: 0, validator: 0, shard: 0 };
-    let before = LaneLogSummary::read(&before.disk, owner).expect("a log that is intact");
+    let before = LaneLogSummary::read(&before.disk.bytes, owner).expect("a log that is intact");
     assert!(matches!(audit(&[before, log]), Err(LaneAuditError::Untraced { output, .. }) if output == id));
     assert!(read(0).is_err(), "a log of another home");
 }

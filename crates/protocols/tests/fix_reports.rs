@@ -151,7 +151,7 @@ fn state(body: Option<FixBody>) -> (u8, u8, FixDecimal, FixDecimal, FixDecimal) 
 fn with_order() -> FixOrders {
     let mut orders = FixOrders::default();
     assert!(matches!(sent(orders.route(&new("a"))), OuchInbound::Enter(enter) if enter.user_ref == 1));
-    let report = execution(orders.report(&accepted(1)));
+    let report = execution(orders.report(&accepted(1), None));
     assert_eq!((report.exec_type, report.status, report.order), (b'0', b'0', text("901")));
     orders
 }
@@ -160,15 +160,15 @@ fn with_order() -> FixOrders {
 fn fix_reports_count_what_trades_and_name_each_trade_alike_again() {
     let mut orders = with_order();
     let zero = FixDecimal::from(0);
-    let first = execution(orders.report(&executed(1, 40, 15_000, 7)));
+    let first = execution(orders.report(&executed(1, 40, 15_000, 7), None));
     assert_eq!((first.last_quantity, first.last_price), (Some(decimal(40, 0)), Some(decimal(15, 1))));
     assert_eq!((first.status, first.left, first.average), (b'1', decimal(60, 0), decimal(15, 1)));
-    let last = state(orders.report(&executed(1, 60, 14_000, 8)));
+    let last = state(orders.report(&executed(1, 60, 14_000, 8), None));
     assert_eq!(last, (b'F', b'2', zero, decimal(100, 0), decimal(144, 2)));
     let mut again = with_order();
-    assert_eq!(execution(again.report(&executed(1, 40, 15_000, 7))).execution, first.execution);
+    assert_eq!(execution(again.report(&executed(1, 40, 15_000, 7), None)).execution, first.execution);
     let void = OuchBrokenTrade { nanoseconds: 0, user_ref: 1, matched: 7, reason: b'E', client_order: [b' '; 14] };
-    let void = execution(orders.report(&OuchOutbound::BrokenTrade(void)));
+    let void = execution(orders.report(&OuchOutbound::BrokenTrade(void), None));
     assert_eq!((void.exec_type, void.corrects, void.filled), (b'H', Some(first.execution), decimal(60, 0)));
     assert_eq!((void.left, void.average), (zero, decimal(14, 1)));
 }
@@ -180,13 +180,13 @@ fn a_fix_cancel_is_reported_under_its_own_number_or_refused_with_the_reason() {
     assert!(matches!(sent(orders.route(&cancel("a", "c-1"))), OuchInbound::Cancel(cancel) if cancel.user_ref == 1));
     assert_eq!(refusal(orders.route(&cancel("a", "c-2"))), (b'1', Some(3)), "one waits");
     let late = OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: 0, user_ref: 1 });
-    let Some(FixBody::CancelReject(reject)) = orders.report(&late) else { panic!("a refusal") };
+    let Some(FixBody::CancelReject(reject)) = orders.report(&late, None) else { panic!("a refusal") };
     assert_eq!((reject.client_order, reject.original, reject.reason), (text("c-1"), text("a"), Some(0)));
     assert_eq!(refusal(orders.route(&cancel("a", "c-1"))), (b'1', Some(6)), "its number is used");
     sent(orders.route(&cancel("a", "c-3")));
-    orders.report(&executed(1, 30, 15_000, 7));
-    orders.report(&executed(1, 10, 15_000, 8));
-    let report = execution(orders.report(&canceled(1, 60)));
+    orders.report(&executed(1, 30, 15_000, 7), None);
+    orders.report(&executed(1, 10, 15_000, 8), None);
+    let report = execution(orders.report(&canceled(1, 60), None));
     assert_eq!((report.client_order, report.original), (Some(text("c-3")), Some(text("a"))));
     assert_eq!((report.exec_type, report.status, report.filled), (b'4', b'4', decimal(40, 0)));
     assert_eq!(refusal(orders.route(&cancel("a", "c-4"))), (b'1', Some(0)), "it has ended");
@@ -195,19 +195,19 @@ fn a_fix_cancel_is_reported_under_its_own_number_or_refused_with_the_reason() {
 #[test]
 fn a_fix_replacement_keeps_what_has_traded() {
     let mut orders = with_order();
-    orders.report(&executed(1, 40, 15_000, 7));
+    orders.report(&executed(1, 40, 15_000, 7), None);
     assert_eq!(refusal(orders.route(&replace("a", "b", 50, b'2'))), (b'2', Some(2)), "another side");
     let message = sent(orders.route(&replace("a", "b", 50, b'1')));
     let OuchInbound::Replace(message) = message else { panic!("{message:?}") };
     assert_eq!((message.before, message.quantity, message.price), (1, 50, 16_000));
     // A trade of the order before overtakes it.
-    orders.report(&executed(1, 5, 15_000, 8));
-    let report = execution(orders.report(&replaced(1, message.user_ref, 5)));
+    orders.report(&executed(1, 5, 15_000, 8), None);
+    let report = execution(orders.report(&replaced(1, message.user_ref, 5), None));
     assert_eq!((report.client_order, report.original), (Some(text("b")), Some(text("a"))));
     assert_eq!((report.exec_type, report.status), (b'5', b'1'));
     assert_eq!((report.quantity, report.left, report.filled), (Some(decimal(50, 0)), decimal(5, 0), decimal(45, 0)));
     assert_eq!(refusal(orders.route(&cancel("a", "c"))), (b'1', Some(0)), "it is replaced");
-    let last = state(orders.report(&executed(message.user_ref, 5, 16_000, 9)));
+    let last = state(orders.report(&executed(message.user_ref, 5, 16_000, 9), None));
     assert_eq!(last, (b'F', b'2', FixDecimal::from(0), decimal(50, 0), decimal(151, 2)));
 }
 
@@ -216,7 +216,9 @@ fn a_fix_replacement_that_the_venue_rejects_leaves_the_order() {
     let mut orders = with_order();
     let message = sent(orders.route(&replace("a", "b", 50, b'1')));
     let OuchInbound::Replace(message) = message else { panic!("{message:?}") };
-    let Some(FixBody::CancelReject(reject)) = orders.report(&rejected(message.user_ref)) else { panic!("a refusal") };
+    let Some(FixBody::CancelReject(reject)) = orders.report(&rejected(message.user_ref), None) else {
+        panic!("a refusal")
+    };
     assert_eq!((reject.response_to, reject.client_order, reject.status), (b'2', text("b"), b'0'));
     sent(orders.route(&cancel("a", "c")));
 }
@@ -234,15 +236,15 @@ fn a_fix_order_is_refused_at_once_or_by_the_venue_and_its_status_is_known() {
     let wrong = answer(orders.route(&FixNewOrder { side: b'9', ..wrong }.into()));
     assert_eq!((wrong.exec_type, wrong.status, wrong.left), (b'8', b'8', FixDecimal::from(0)));
     sent(orders.route(&new("v")));
-    let report = state(orders.report(&rejected(3)));
+    let report = state(orders.report(&rejected(3), None));
     assert_eq!((report.0, report.1, report.2), (b'8', b'8', FixDecimal::from(0)));
-    orders.report(&executed(1, 40, 15_000, 7));
+    orders.report(&executed(1, 40, 15_000, 7), None);
     let known = answer(orders.route(&status("a")));
     assert_eq!((known.exec_type, known.status, known.filled), (b'I', b'1', decimal(40, 0)));
     let unknown = answer(orders.route(&status("z")));
     assert_eq!((unknown.exec_type, unknown.reason), (b'8', Some(5)));
-    assert_eq!(orders.report(&executed(99, 1, 1, 1)), None, "an order of nobody");
-    let smaller = state(orders.report(&canceled(1, 10)));
+    assert_eq!(orders.report(&executed(99, 1, 1, 1), None), None, "an order of nobody");
+    let smaller = state(orders.report(&canceled(1, 10), None));
     assert_eq!((smaller.0, smaller.1, smaller.2), (b'D', b'1', decimal(50, 0)));
 }
 
@@ -259,9 +261,9 @@ fn a_fix_mass_cancel_is_asked_of_the_venue_and_its_answer_reported() {
     let (user_ref, firm, symbol) = (message.user_ref, message.firm, message.symbol);
     let response = OuchMassCancelResponse { nanoseconds: 0, user_ref, firm, symbol };
     let response = OuchOutbound::MassCancelResponse(response);
-    let Some(FixBody::MassCancelReport(report)) = orders.report(&response) else { panic!("a report") };
+    let Some(FixBody::MassCancelReport(report)) = orders.report(&response, None) else { panic!("a report") };
     assert_eq!((report.client_order, report.response), (Some(text("m")), b'1'));
-    assert_eq!(orders.report(&response), None, "once");
+    assert_eq!(orders.report(&response, None), None, "once");
     let FixRouted::Answer(refused) = orders.route(&request(b'1', None)) else { panic!("a refusal") };
     assert!(matches!(*refused, FixBody::MassCancelReport(report) if report.response == b'0'));
 }
@@ -274,7 +276,7 @@ fn the_report_of_an_order_that_the_venue_ended_says_why() {
         let mut orders = FixOrders::after(0);
         orders.route(&new("a"));
         let message = OuchOutbound::Canceled(OuchCanceled { nanoseconds: 0, user_ref: 1, quantity: 100, reason });
-        let report = execution(orders.report(&message));
+        let report = execution(orders.report(&message, None));
         assert_eq!((report.exec_type, report.text.is_some()), (b'4', word.is_some()));
         let text = report.text.map(|text| text.to_string()).unwrap_or_default();
         assert!(text.contains(word.unwrap_or_default()), "{text}");

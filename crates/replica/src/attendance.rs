@@ -2,8 +2,8 @@
 //!
 //! The ledger draws only validators that are present: the node of one says so once in each epoch, signed by the
 //! validator's key ([`primitives::ValidatorPost`]). Every node posts it whose key a stake names, also one that follows.
-//! It posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger: a node that
-//! proposes puts it into its own sub-block, and one that follows forwards it to one validator after the other
+//! It posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger. A node that
+//! proposes puts it into its own sub-block. One that follows forwards it to one validator after the other
 //! (`Mempool::reclaim`), so f of them keep it out of no epoch.
 //!
 //! In the same way it approves rules, one post after the other. It approves the next rules if its operator wants them
@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 
+use kernel::Planted;
 use ledger::{Ledger, manifest};
 use primitives::{Address, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
 
@@ -32,8 +33,8 @@ pub struct Attendance {
     signer: Arc<dyn Signer>,
     /// The next rules that the operator wants; `None` if it leaves that to the account's owner.
     approve: Option<u32>,
-    /// A mistake seeded by the simulator; `None` everywhere else.
-    defect: Option<Defect>,
+    /// The mistake that a simulation plants.
+    defect: Planted<Defect>,
     /// Whether the log has said why the last one was not accepted.
     told: bool,
     /// Ticks for which the key is not asked.
@@ -47,11 +48,11 @@ pub struct Attendance {
 impl Attendance {
     /// For the validator with this key, whose operator wants these rules next.
     pub fn new(signer: Arc<dyn Signer>, approve: Option<u32>) -> Attendance {
-        Attendance { signer, approve, defect: None, told: false, pause: 0, signed: None, outdated: None }
+        Attendance { signer, approve, defect: Planted::NOTHING, told: false, pause: 0, signed: None, outdated: None }
     }
 
     /// The same with a mistake.
-    pub fn with_defect(self, defect: Option<Defect>) -> Attendance {
+    pub fn with_defect(self, defect: Planted<Defect>) -> Attendance {
         Attendance { defect, ..self }
     }
 
@@ -92,12 +93,12 @@ impl Attendance {
         }
         let confirmed = charter.rules.confirmed;
         let upgrade = |rules| Some(Upgrade { rules, manifest: manifest(rules)?, notice: charter.terms.notice_min });
-        let knows = |rules| ledger.follows(rules) || self.defect == Some(Defect::ApprovesBlindly);
+        let knows = |rules| ledger.follows(rules) || self.defect.is(Defect::ApprovesBlindly);
         let wanted = self.approve.filter(|rules| *rules == confirmed + 1 && knows(*rules)).and_then(upgrade);
         let next = own.and_then(|own| own.next);
         match (charter.is_ready(account), ledger.follows(confirmed)) {
-            (true, false) if self.defect == Some(Defect::ApprovesBlindly) => {}
-            (false, true) if self.defect == Some(Defect::NeverReady) => {}
+            (true, false) if self.defect.is(Defect::ApprovesBlindly) => {}
+            (false, true) if self.defect.is(Defect::NeverReady) => {}
             (true, false) => return Some(ValidatorSays::Withdraws { rules: confirmed, at }),
             (false, true) => return Some(ValidatorSays::Approves { upgrade: upgrade(confirmed)?, at }),
             _ => {}

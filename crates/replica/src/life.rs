@@ -75,6 +75,7 @@ mod mistake;
 
 use std::collections::VecDeque;
 
+use kernel::Planted;
 use primitives::Height;
 
 pub use job::{BlockJob, BlockWorker, Durable};
@@ -92,8 +93,8 @@ pub struct LifeSettings {
     pub checkpoint_blocks: u64,
     /// Blocks that are kept behind a checkpoint; 0 for all.
     pub keep_blocks: u64,
-    /// A mistake seeded by the simulator; `None` everywhere else.
-    pub mistake: Option<LifeMistake>,
+    /// The mistake that a simulation plants.
+    pub mistake: Planted<LifeMistake>,
 }
 
 /// Where a life begins: at a state whose block is durable, whose receipts are archived, and whose tries are complete.
@@ -239,7 +240,7 @@ impl BlockLife {
     }
 
     fn has(&self, mistake: LifeMistake) -> bool {
-        self.settings.mistake == Some(mistake)
+        self.settings.mistake.is(mistake)
     }
 
     fn take(&mut self, input: LifeInput) -> Vec<BlockJob> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use consensus::{Index, Payload};
+use kernel::Planted;
 use ledger::{Ledger, Quota};
 use primitives::{Address, Evidence, Height, SecretKey, Signer, SubBlock, ValidatorPost};
 
@@ -91,7 +92,7 @@ impl Proposals {
     }
 
     /// The same with a mistake in what it posts.
-    pub fn with_defect(self, defect: Option<Defect>) -> Proposals {
+    pub fn with_defect(self, defect: Planted<Defect>) -> Proposals {
         Proposals { attendance: self.attendance.map(|attendance| attendance.with_defect(defect)), ..self }
     }
 

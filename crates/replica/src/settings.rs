@@ -1,6 +1,8 @@
-//! The settings of one validator, and the defects that the simulator seeds.
+//! The settings of one validator, and the defects that simulations plant in it.
 
 use std::time::Duration;
+
+use kernel::Planted;
 
 /// Time between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
@@ -16,17 +18,17 @@ pub struct ReplicaSettings {
     pub accuse: bool,
     /// Time between two ticks of the engine.
     pub tick: Duration,
-    /// A defect seeded by the simulator; `None` everywhere else.
-    pub defect: Option<Defect>,
+    /// The defect that a simulation plants.
+    pub defect: Planted<Defect>,
 }
 
 impl Default for ReplicaSettings {
     fn default() -> ReplicaSettings {
-        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect: None }
+        ReplicaSettings { transactions: 100_000, check_ahead: true, accuse: true, tick: TICK, defect: Planted::NOTHING }
     }
 }
 
-/// Defects that the simulator seeds in a replica: a check that never fails proves nothing.
+/// Defects that simulations plant in a replica: a check that never fails proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
     /// A turn's frames are sent, and its votes are never logged.

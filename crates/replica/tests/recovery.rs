@@ -4,13 +4,14 @@ mod chain;
 
 use chain::{block, genesis, pay};
 use consensus::{Benches, Certificate, Chain, Committee, Finality, Frame, Statement};
+use kernel::FaultDisk;
 use ledger::{Genesis, Ledger, ReceiptsTrie, Schedule};
 use primitives::{Digest, Height};
 use replica::{
     Home, Lineage, Past, Replay, ReplicaError, begin_again, encode, log, receipts, recover_state, restore,
     write_checkpoint, write_state,
 };
-use store::{CheckpointReader, FaultDisk, Options, Store, StoreError};
+use store::{CheckpointReader, Options, Store, StoreError};
 
 const OPTIONS: Options = Options { segment_bytes: 1 << 20 };
 

@@ -238,8 +238,8 @@ fn bytes_of(record: &impl BorshSerialize) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::FaultDisk;
     use primitives::{Scope, Signable};
-    use store::FaultDisk;
 
     use super::*;
 

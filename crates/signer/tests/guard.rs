@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use kernel::{DiskFault, FaultDisk, Surviving};
 use primitives::{
     Digest, RoundValue, Scope, SecretKey, Signable, Signer, SigningRequest, Transaction, ValidatorPost, ValidatorSays,
     VoteKind,
 };
 use proptest::prelude::*;
 use signer::{Guard, GuardError, HEIGHTS_KEPT, NETWORKS_MAX, RemoteSigner, serve};
-use store::{DiskFault, FaultDisk, RealDisk, StoreError, Surviving, VoteLog, VoteOptions};
+use store::{RealDisk, StoreError, VoteLog, VoteOptions};
 
 fn key() -> SecretKey {
     SecretKey::from_seed([7; 32])

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Dice;
 use ledger::contracts::ethereum::{U256, keccak256};
 use ledger::contracts::{
     ContractReceipts, EthereumKey, EthereumRequest, FIRST_CONTRACT_OFFER, OFFERS, OfferEvent, OfferName,
@@ -9,8 +10,6 @@ use ledger::contracts::{
 };
 use ledger::{BlockReceipts, Ledger, Limits, Pair, Place};
 use primitives::{Address, Amount, AssetId, Height};
-
-use crate::kernel::Dice;
 
 /// Few senders, so that they conflict.
 const SENDERS: u8 = 4;

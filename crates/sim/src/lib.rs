@@ -2,9 +2,8 @@
 //!
 //! Four worlds run the code that runs in production, each with everything around it played: one node with its clients
 //! and its disk ([`run`]), a network of validators ([`validators`]), the payment lane ([`run_lane`]), and a continuous
-//! market with its venue and its custody ([`run_market`]). They stand on one kernel: clock, dice, links, disks, and the
-//! mistakes that a world can be told to make ([`Mistake`]). Each mistake has a seed that finds it
-//! ([`found`]).
+//! market with its venue and its custody ([`run_market`]). They stand on [`kernel`]: clock, dice, links and
+//! disks. Each [`Mistake`] that a world can be told to make has a seed that finds it ([`found`]).
 //!
 //! A failure prints the seed. The same seed makes the same run: the trace of its report is a digest over all events.
 //!
@@ -12,17 +11,17 @@
 
 mod ethereum;
 mod fees;
-mod kernel;
 mod lane;
 mod market;
 mod mistakes;
 mod sessions;
 mod solo;
 pub mod validators;
+mod world;
 
-pub use kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 pub use lane::{LaneOptions, LaneReport, run_lane};
 pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use sessions::SessionCounts;
 pub use solo::{CrashReport, SimOptions, SimReport, crash_points, run};
+pub use world::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};

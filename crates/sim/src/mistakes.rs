@@ -5,11 +5,11 @@ use member::MemberMistake;
 use replica::{Defect, LifeMistake};
 use venue::VenueMistake;
 
-use crate::kernel::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 use crate::lane::{LaneOptions, run_lane};
 use crate::market::{MarketOptions, run_market};
 use crate::solo::{SimOptions, run};
 use crate::validators::{SimNetwork, run_network};
+use crate::world::{EngineMistake, Failure, LaneMistake, MarketMistake, Mistake};
 
 /// The world that finds a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ const SOLO: [Row; 24] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 0, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 9, "the store refused: receipts"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 20, "the store refused: receipts"),
     of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 8, "the receipts end at height"),
     of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 2, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),

@@ -84,8 +84,10 @@ fn copy_file(from: &impl Disk, to: &impl Disk, name: &str, each: &mut dyn FnMut(
 mod tests {
     use std::sync::Mutex;
 
+    use kernel::FaultDisk;
+
     use super::*;
-    use crate::{FaultDisk, Options, Store};
+    use crate::{Options, Store};
 
     fn block(height: u64) -> Vec<u8> {
         vec![height as u8; 300]

@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kernel::Planted;
+
 use crate::disk::{Disk, DiskFile};
 use crate::error::{Remedy, StoreError};
 use crate::health::Health;
+use crate::mistake::StoreMistake;
 use crate::real::RealDisk;
 use crate::record::{DIGEST_BYTES, Digest, Fields, other_version};
 use crate::segment::{Syncer, path};
@@ -112,15 +115,13 @@ struct Complete {
 }
 
 /// Synchronizes the writer of receipts and the writer of a checkpoint. A checkpoint gets its final name only when the
-/// receipts up to its height are durable, because the replay after it will not produce them again; the later of the
-/// two does the renaming.
+/// receipts up to its height are durable, because the replay after it will not produce them again. The later of the two
+/// does the renaming.
 #[derive(Debug)]
 pub(crate) struct CheckpointGate<D: Disk> {
     disk: Arc<D>,
     running: Arc<AtomicBool>,
     state: Mutex<GateState<D>>,
-    /// A seeded mistake: see [`crate::StoreMistake::CheckpointBeforeReceipts`].
-    hurries: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -129,17 +130,18 @@ struct GateState<D: Disk> {
     appended: u64,
     syncer: Option<Syncer<D>>,
     waiting: Option<Complete>,
+    mistake: Planted<StoreMistake>,
 }
 
 impl<D: Disk> CheckpointGate<D> {
     pub(crate) fn new(disk: Arc<D>, appended: u64, syncer: Option<Syncer<D>>) -> CheckpointGate<D> {
-        let state = Mutex::new(GateState { appended, syncer, waiting: None });
-        CheckpointGate { disk, running: Arc::default(), state, hurries: AtomicBool::new(false) }
+        let state = Mutex::new(GateState { appended, syncer, waiting: None, mistake: Planted::NOTHING });
+        CheckpointGate { disk, running: Arc::default(), state }
     }
 
-    /// From now on a checkpoint waits for no receipts.
-    pub(crate) fn hurry(&self) {
-        self.hurries.store(true, Ordering::Release);
+    /// Plants a mistake, which only a simulation has.
+    pub(crate) fn plant(&self, mistake: Planted<StoreMistake>) {
+        self.state().mistake = mistake;
     }
 
     /// A panic cannot leave the state half changed, so a poisoned lock is still usable.
@@ -162,7 +164,7 @@ impl<D: Disk> CheckpointGate<D> {
 
     /// Gives a complete checkpoint its final name, if the receipts are durable.
     fn publish(&self, mut state: MutexGuard<'_, GateState<D>>) -> Result<(), StoreError> {
-        let hurries = self.hurries.load(Ordering::Acquire);
+        let hurries = state.mistake.is(StoreMistake::CheckpointBeforeReceipts);
         let appended = if hurries { u64::MAX } else { state.appended };
         let Some(complete) = state.waiting.take_if(|waiting| waiting.header.archived() <= appended) else {
             return Ok(());

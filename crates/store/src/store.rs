@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use kernel::Planted;
+
 use crate::archive::{Archive, Blocks};
 use crate::checkpoint::{self, CheckpointGate, CheckpointReader, CheckpointWriter, Header, TEMPORARY};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::health::{Health, Repair};
 use crate::log::{Known, Log};
+use crate::mistake::StoreMistake;
 use crate::retention;
 use crate::segment::{Kind, path};
 
@@ -48,16 +51,7 @@ pub struct Store<D: Disk> {
     receipts: Log<D>,
     gate: Arc<CheckpointGate<D>>,
     checkpoint_height: u64,
-    mistake: Option<StoreMistake>,
-}
-
-/// Mistakes that the simulator seeds in a store: a check that never fails proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreMistake {
-    /// A checkpoint gets its final name whether or not the receipts up to its height are durable.
-    CheckpointBeforeReceipts,
-    /// Blocks are forgotten although recovery may need them: above the older of the checkpoints.
-    ForgetsAboveCheckpoints,
+    mistake: Planted<StoreMistake>,
 }
 
 impl<D: Disk> Store<D> {
@@ -97,17 +91,15 @@ impl<D: Disk> Store<D> {
             receipts,
             gate,
             checkpoint_height: base,
-            mistake: None,
+            mistake: Planted::NOTHING,
         };
         Ok((store, Recovery { checkpoint, blocks: replay, repairs }))
     }
 
-    /// Seeds a mistake; only the simulator does.
-    pub fn seed(&mut self, mistake: StoreMistake) {
-        self.mistake = Some(mistake);
-        if mistake == StoreMistake::CheckpointBeforeReceipts {
-            self.gate.hurry();
-        }
+    /// Plants a mistake, which only a simulation has.
+    pub fn plant(&mut self, mistake: Planted<StoreMistake>) {
+        self.mistake = mistake;
+        self.gate.plant(mistake);
     }
 
     /// The height of the last appended block, or of the one before the first.
@@ -195,9 +187,8 @@ impl<D: Disk> Store<D> {
     /// A store without blocks and checkpoints accepts a checkpoint of any height: a snapshot from elsewhere. Open the
     /// store again once it is finished.
     ///
-    /// # Errors
-    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or
-    /// was begun, [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
+    /// # Errors [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one
+    /// exists or was begun, [`StoreError::CheckpointRunning`], or [`StoreError::Io`]. After the last the store refuses.
     pub fn begin_checkpoint(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
         self.health.check()?;
         if height <= self.checkpoint_height {
@@ -276,7 +267,7 @@ impl<D: Disk> Store<D> {
     fn forget(&mut self, height: u64) -> Result<(), StoreError> {
         let checkpoints = checkpoint::list(&*self.disk)?;
         let floor = match checkpoints[..] {
-            _ if self.mistake == Some(StoreMistake::ForgetsAboveCheckpoints) => height,
+            _ if self.mistake.is(StoreMistake::ForgetsAboveCheckpoints) => height,
             [oldest, _, ..] => height.min(oldest),
             _ => return Ok(()),
         };

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use store::{Disk, FaultDisk, Options, RealDisk, Store, StoreError, Surviving, inspect};
+use kernel::{FaultDisk, Surviving};
+use store::{Options, RealDisk, Store, StoreError, inspect};
 
 /// A path for a test's store, where nothing exists.
 fn directory(name: &str) -> PathBuf {

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{Disk, FaultDisk, Options, Store, Surviving};
+use kernel::{FaultDisk, Surviving};
+use store::{Options, Store};
 
 const HEIGHTS: u64 = 320;
 const OPTIONS: Options = Options { segment_bytes: 24_000 };

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 
+use kernel::{DiskFault, FaultDisk, Surviving};
 use proptest::prelude::*;
-use store::{Disk, DiskFault, DiskFile, FaultDisk, Options, Store, StoreError, Surviving, inspect};
+use store::{DiskFile, Options, Store, StoreError, inspect};
 
 const OPTIONS: Options = Options { segment_bytes: 700 };
 const HEIGHTS: u64 = 14;

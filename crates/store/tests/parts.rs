@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
+use kernel::{FaultDisk, Surviving};
 use proptest::prelude::*;
-use store::{FaultDisk, Options, Store, Surviving, inspect};
+use store::{Options, Store, inspect};
 
 /// Parts of 1,024 bytes, as in every store of small files.
 const OPTIONS: Options = Options { segment_bytes: 9_000 };

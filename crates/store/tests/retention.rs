@@ -4,9 +4,8 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use store::{
-    Assembly, CHUNK_BYTES, CheckpointReader, Disk, FaultDisk, Options, SnapshotWriter, Store, StoreError, Surviving,
-};
+use kernel::{FaultDisk, Surviving};
+use store::{Assembly, CHUNK_BYTES, CheckpointReader, Options, SnapshotWriter, Store, StoreError};
 
 const OPTIONS: Options = Options { segment_bytes: 1 << 20 };
 const EVERY: u64 = 10;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use kernel::{DiskFault, FaultDisk, Surviving};
 use proptest::prelude::*;
-use store::{Disk, DiskFault, FaultDisk, FoundVotes, StoreError, Surviving, VoteLog, VoteOptions};
+use store::{FoundVotes, StoreError, VoteLog, VoteOptions};
 
 const OPTIONS: VoteOptions = VoteOptions { segment_bytes: 2_000, bytes_max: 1 << 20 };
 

@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p venue --example one_market`
 
+use kernel::FaultDisk;
 use primitives::venue::{
     Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
     VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{Address, AssetId, Digest, SecretKey};
-use store::FaultDisk;
 use venue::{
     CertifiedFacts, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, TradeCommand, VenueEffect,
     VenueFact, VenueInput, VenueKeys, VenueLimits, VenueOptions, VenueRoot, VenueSettings, VenueStanding, check_orders,

@@ -1,8 +1,9 @@
 //! Mistakes that a root could make: a check that never fires proves nothing.
 //!
-//! A root makes one when it is told to, and only a test tells it to (`tests/venue/mistakes.rs`).
+//! A root makes the one that is planted in it ([`kernel::Planted`]), and only tests and simulations plant one
+//! (`tests/venue/mistakes.rs`); the product is compiled without.
 
-/// A seeded mistake.
+/// A planted mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VenueMistake {
     /// Effects leave before the journal is synced.

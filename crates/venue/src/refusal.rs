@@ -97,7 +97,7 @@ pub enum OrderRefusal {
     Drawdown {
         /// The asset.
         asset: AssetId,
-        /// What it may still lose.
+        /// The units that the key may still lose.
         available: u64,
         /// What the order could cost.
         needed: u64,
@@ -150,6 +150,12 @@ pub enum OrderRefusal {
          must be worth {0} units of the quote asset"
     )]
     TooSmall(Amount),
+    /// A fill-or-kill order would meet more orders than one settle of the ledger holds fills of.
+    #[error(
+        "the order would meet more than {0} resting orders, the most that a fill-or-kill order may: send it in parts, \
+         or as immediate-or-cancel"
+    )]
+    TooManyMakers(u32),
 }
 
 /// Why an open order ended.

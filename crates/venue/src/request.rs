@@ -1,6 +1,6 @@
 //! What a trader asks of a venue beside orders, as its key signs it, and how a replay of it is noticed.
 //!
-//! An order is signed for ever and has a number; a request is signed for a moment and has a *stamp*, the time by the
+//! An order is signed for ever and has a number. A request is signed for a moment and has a *stamp*, the time by the
 //! trader's clock. A venue takes each stamp of a key once, and none that is further than [`STAMP_WINDOW_MS`] from its
 //! own clock, so that a request that somebody has copied does nothing later. Nothing of a request reaches the ledger.
 
@@ -17,6 +17,10 @@ const SESSION_CONTEXT: &str = "walras 2026 venue session v1";
 pub const STAMP_WINDOW_MS: u64 = 30_000;
 /// The most requests of a key within two windows.
 pub const STAMPS_OF_KEY: usize = 8_192;
+/// The most sessions of a key in a day: a venue keeps something of each until the day is over.
+pub const SESSIONS_OF_KEY: usize = 64;
+
+const DAY_MS: u64 = 86_400_000;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -125,12 +129,17 @@ pub enum StampRefusal {
     /// Too many requests.
     #[error("the key has sent too many requests within a minute: send fewer")]
     TooMany,
+    /// Too many sessions.
+    #[error("the key has named {SESSIONS_OF_KEY} sessions today (UTC): attach one of them again")]
+    Sessions,
 }
 
-/// The stamps of the last minute, by key.
+/// The stamps of the last minute and the sessions of the day, by key.
 #[derive(Clone, Debug, Default)]
 pub struct RequestStamps {
     used: BTreeMap<PublicKey, BTreeSet<u64>>,
+    day: u64,
+    sessions: BTreeMap<PublicKey, BTreeSet<u32>>,
 }
 
 impl RequestStamps {
@@ -151,6 +160,22 @@ impl RequestStamps {
             return Err(StampRefusal::TooMany);
         }
         used.insert(stamp_ms);
+        Ok(())
+    }
+
+    /// Names a session of a key whose signature was checked, perhaps again.
+    ///
+    /// # Errors
+    /// [`StampRefusal::Sessions`].
+    pub fn claim_session(&mut self, now_ms: u64, key: &PublicKey, session: u32) -> Result<(), StampRefusal> {
+        if std::mem::replace(&mut self.day, now_ms / DAY_MS) != self.day {
+            self.sessions.clear();
+        }
+        let named = self.sessions.entry(*key).or_default();
+        if named.len() >= SESSIONS_OF_KEY && !named.contains(&session) {
+            return Err(StampRefusal::Sessions);
+        }
+        named.insert(session);
         Ok(())
     }
 
@@ -208,6 +233,19 @@ mod tests {
         assert_eq!(stamps.claim(later, &key, now + STAMP_WINDOW_MS), Err(StampRefusal::Used));
         stamps.forget(later + 1);
         assert!(stamps.used.is_empty());
+    }
+
+    /// One key that attaches ever new sessions, each with a dead man's timer of a day, must not fill the venue.
+    #[test]
+    fn a_key_has_so_many_sessions_in_a_day() {
+        let (key, other) = (SecretKey::from_seed([7; 32]).public(), SecretKey::from_seed([8; 32]).public());
+        let mut stamps = RequestStamps::default();
+        let now = 20_000 * DAY_MS;
+        assert!((0..SESSIONS_OF_KEY as u32).all(|session| stamps.claim_session(now, &key, session).is_ok()));
+        assert_eq!(stamps.claim_session(now, &key, 1_000), Err(StampRefusal::Sessions));
+        assert_eq!(stamps.claim_session(now, &key, 3), Ok(()), "one of them comes back");
+        assert_eq!(stamps.claim_session(now, &other, 1_000), Ok(()));
+        assert_eq!(stamps.claim_session(now + DAY_MS, &key, 1_000), Ok(()));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 
+use kernel::Planted;
 use primitives::venue::{FillReport, MarketId, OrderNumber, VenueOperator, VenueSide};
 use primitives::{Address, Digest, PublicKey, SecretKey, Transaction};
 use rayon::prelude::*;
@@ -38,8 +39,8 @@ pub struct VenueOptions {
     pub files: Options,
     /// Effects from this number on are made again by a replay.
     pub again_from: Option<u64>,
-    /// A mistake seeded by a test; `None` everywhere else.
-    pub mistake: Option<VenueMistake>,
+    /// The mistake that a test or a simulation plants.
+    pub mistake: Planted<VenueMistake>,
 }
 
 /// What was found when a root was opened.
@@ -75,7 +76,7 @@ pub struct VenueRoot<D: Disk> {
     store: Store<D>,
     machine: VenueMachine,
     keys: VenueKeys,
-    mistake: Option<VenueMistake>,
+    mistake: Planted<VenueMistake>,
     /// The record that the newest snapshot names.
     snapshot_at: u64,
     has_failed: bool,
@@ -181,7 +182,7 @@ impl<D: Disk> VenueRoot<D> {
         encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
         let made = std::mem::take(&mut self.machine.made);
         let VenueRoot { store, machine, keys, record, outcome, mistake, .. } = self;
-        let is_synced = *mistake != Some(VenueMistake::ReportsBeforeSync);
+        let is_synced = !mistake.is(VenueMistake::ReportsBeforeSync);
         // Many reports are signed while the disk works. They are told when both are done.
         let (written, effects) = match made.len() {
             0..SIGNED_ALONE => {
@@ -412,7 +413,7 @@ fn replay<'m, D: Disk>(
     number: u64,
     record: JournalRecord,
     seed: u64,
-    mistake: Option<VenueMistake>,
+    mistake: Planted<VenueMistake>,
 ) -> Result<&'m mut VenueMachine, VenueRootError> {
     let mut bytes = Vec::new();
     match (record, machine.as_mut()) {

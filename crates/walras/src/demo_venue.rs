@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use api::{OrderBody, RequestBody};
-use clearing::workload::Seeded;
+use kernel::Dice;
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
@@ -57,7 +57,7 @@ pub struct DemoVenue {
     people: Vec<Person>,
     markets: usize,
     prices: Vec<f64>,
-    random: Seeded,
+    random: Dice,
     stage: DemoStage,
     acted: Option<Instant>,
     reference: u32,
@@ -99,7 +99,7 @@ impl DemoVenue {
             people,
             markets,
             prices: MARKETS.iter().map(|(.., price)| *price).collect(),
-            random: Seeded::new(seed),
+            random: Dice::new(seed),
             stage: DemoStage::Opens,
             acted: None,
             // A session of a day takes no number twice, and a demo may begin again on the same day.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use clearing::workload::Seeded;
+use kernel::Dice;
 use ledger::{Genesis, Limits, Listing, PoolTerms, usual_fee};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Height, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
@@ -16,7 +16,7 @@ use crate::init::DEMO_CHAIN;
 const WEALTH: f64 = 2e14;
 /// What an offer or a payment is worth at least, in units of the first asset: well above the least size of offers.
 const SMALLEST: f64 = 3e7;
-/// What it is worth at most.
+/// The most that an offer is worth.
 const LARGEST: f64 = 1e10;
 /// Standard deviation of a valuation's logarithm per second.
 const VOLATILITY: f64 = 0.002;
@@ -63,7 +63,7 @@ struct Trader {
 
 /// The population.
 pub struct Traders {
-    random: Seeded,
+    random: Dice,
     valuations: Vec<f64>,
     traders: Vec<Trader>,
     /// Cumulated weights of the power law.
@@ -108,7 +108,7 @@ pub struct Sent {
 impl Traders {
     /// `count` traders in `assets` assets. The seed decides everything that they do.
     pub fn new(count: usize, assets: usize, seed: u64) -> Traders {
-        let random = Seeded::new(seed);
+        let random = Dice::new(seed);
         // Worth of a unit in units of the first asset.
         let unit = |i: usize| {
             let (_, decimals, worth) = asset(i);

@@ -1,7 +1,7 @@
 //! A loaded node is killed at random points, and loses nothing that it acknowledged.
 //!
 //! Several clients send transactions to the real binary and record every acknowledgement. The process gets SIGKILL
-//! repeatedly, also while it starts. After each restart every client checks its records against the node; at the end
+//! repeatedly, also while it starts. After each restart every client checks its records against the node. At the end
 //! all blocks are replayed from genesis, and must give the recorded heights and outcomes, and the node's root.
 
 mod process;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use clearing::workload::Seeded;
+use kernel::Dice;
 use ledger::{Genesis, Ledger, Listing, Roots, Signatures};
 use primitives::{
     Address, AssetId, Body, Fraction, Operation, Price, SecretKey, Sequence, Superblock, Transaction, TransactionId,
@@ -55,7 +55,7 @@ struct Acknowledged {
 
 /// A client with its own records.
 struct Client {
-    random: Seeded,
+    random: Dice,
     agent: ureq::Agent,
     accounts: Vec<Account>,
     everybody: Vec<Address>,
@@ -98,7 +98,7 @@ impl Client {
             Account { address: key.public().address(), key, next: 1, offers: Vec::new() }
         };
         Client {
-            random: Seeded::new(SEED ^ (client + 1)),
+            random: Dice::new(SEED ^ (client + 1)),
             agent: agent(),
             accounts: (0..ACCOUNTS).map(account).collect(),
             everybody: everybody(),
@@ -261,7 +261,7 @@ fn check_balances(server: &str) {
 }
 
 /// Loads the node, kills it after a random number of acknowledgements and a moment, and returns that number.
-fn load_and_kill(node: Process, clients: &mut [Client], random: &mut Seeded) -> u64 {
+fn load_and_kill(node: Process, clients: &mut [Client], random: &mut Dice) -> u64 {
     let acknowledged = AtomicU64::new(0);
     let (enough, moment) = (random.below(120), Duration::from_micros(random.below(12_000)));
     let server = node.server.clone();
@@ -329,7 +329,7 @@ fn make_home(folder: &TempDir) -> std::path::PathBuf {
 }
 
 /// Starts the node; some starts are killed before they complete.
-fn restart(home: &Path, random: &mut Seeded, killed: &mut u64) -> Process {
+fn restart(home: &Path, random: &mut Dice, killed: &mut u64) -> Process {
     while random.below(STARTS_KILLED) == 0 {
         let node = Process::spawn(home, &SETTINGS);
         std::thread::sleep(Duration::from_micros(random.below(60_000)));
@@ -343,7 +343,7 @@ fn restart(home: &Path, random: &mut Seeded, killed: &mut u64) -> Process {
 fn nothing_acknowledged_is_lost_by_kills() {
     let folder = TempDir::new().expect("a folder");
     let home = make_home(&folder);
-    let mut random = Seeded::new(SEED);
+    let mut random = Dice::new(SEED);
     let mut clients: Vec<Client> = (0..CLIENTS).map(Client::new).collect();
     let (mut while_starting, mut acknowledged) = (0, 0);
     for _ in 0..KILLS {

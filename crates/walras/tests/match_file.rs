@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use clearing::workload::Seeded;
+use kernel::Dice;
 use protocols::frames::put_frame;
 use protocols::itch::{Add, Cancelled, Delete, Executed, ItchBody, ItchHeader, ItchMessage, Replaced, SystemEvent};
 use serde_json::Value;
@@ -67,7 +67,7 @@ impl NaiveFeed {
     }
 
     /// An order is cancelled in part or whole, or moved away from the market under a new number.
-    fn change(&mut self, side: usize, random: &mut Seeded) {
+    fn change(&mut self, side: usize, random: &mut Dice) {
         let orders = self.sides[side].len() as u64;
         if orders == 0 {
             return;
@@ -95,7 +95,7 @@ impl NaiveFeed {
 
     /// A feed of so many arrivals and changes.
     fn of(events: u32, seed: u64) -> NaiveFeed {
-        let (mut feed, mut random) = (NaiveFeed::default(), Seeded::new(seed));
+        let (mut feed, mut random) = (NaiveFeed::default(), Dice::new(seed));
         for _ in 0..events {
             let side = random.below(2) as usize;
             match random.below(3) {

@@ -7,13 +7,13 @@
 use std::time::Instant;
 
 use ::clearing::{Clearing, Market, Offer, Params, SortedOffers, verify};
+use kernel::Dice;
 use primitives::Price;
 use serde_json::{Value, json};
 
 use super::ProgressStep;
 use super::sample::{SOLVERS, Sample, add, milliseconds, spread};
 use crate::daily::History;
-use ::clearing::workload::Seeded;
 
 const NEW: usize = 30_000;
 const CANCELS: usize = 3_000;
@@ -24,7 +24,7 @@ const QUICK_MS: f64 = 2_000.0;
 /// One row over all days.
 pub(super) fn run(history: &History, step: &mut ProgressStep) -> Vec<Value> {
     let days = history.days.len();
-    let mut random = Seeded::new(1);
+    let mut random = Dice::new(1);
     let mut resting: Vec<Offer> = Vec::new();
     let mut last = vec![Price::ONE; history.symbols.len()];
     let mut samples = [Sample::default(), Sample::default()];
@@ -58,7 +58,7 @@ pub(super) fn run(history: &History, step: &mut ProgressStep) -> Vec<Value> {
 }
 
 /// Removes randomly chosen offers.
-fn cancel(resting: &mut Vec<Offer>, random: &mut Seeded) {
+fn cancel(resting: &mut Vec<Offer>, random: &mut Dice) {
     for _ in 0..CANCELS.min(resting.len() / 2) {
         let at = random.below(resting.len() as u64) as usize;
         resting.swap_remove(at);

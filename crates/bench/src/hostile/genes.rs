@@ -1,8 +1,7 @@
 //! What determines the contents of a hostile block and of the book before it.
 
+use kernel::Dice;
 use serde_json::{Value, json};
-
-use ::clearing::workload::Seeded;
 
 /// The contents of a block: each gene from 0 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +54,7 @@ impl Genes {
         Genes(std::array::from_fn(|at| gene(GENES[at])))
     }
 
-    pub(super) fn random(random: &mut Seeded) -> Genes {
+    pub(super) fn random(random: &mut Dice) -> Genes {
         Genes(std::array::from_fn(|_| random.unit()))
     }
 
@@ -64,7 +63,7 @@ impl Genes {
     }
 
     /// Draws one or two genes anew, or moves them a little.
-    pub(super) fn changed(&self, random: &mut Seeded) -> Genes {
+    pub(super) fn changed(&self, random: &mut Dice) -> Genes {
         let mut changed = self.clone();
         for _ in 0..=random.below(2) {
             let gene = &mut changed.0[random.below(GENES.len() as u64) as usize];

@@ -1,10 +1,10 @@
 //! How far a proposer can move prices.
 
+use kernel::Dice;
 use ledger::{Roots, Signatures};
 use primitives::{Price, SubBlock, Superblock};
 
 use super::{Arena, HostileOptions, apply};
-use ::clearing::workload::Seeded;
 
 /// The largest move of a valuation, in basis points, if a proposer orders and spreads the transactions of a block,
 /// and sets its clock, in every way that is tried.
@@ -25,7 +25,7 @@ pub fn basis_points(options: &HostileOptions) -> f64 {
         ledger.assets().iter().map(|asset| asset.valuation.map_or(0.0, Price::to_f64)).collect::<Vec<f64>>()
     };
     let first = prices(vec![SubBlock { native: native.clone(), ..SubBlock::default() }], 1);
-    let mut random = Seeded::new(options.seed);
+    let mut random = Dice::new(options.seed);
     let mut most = 0.0f64;
     for attempt in 0..12u32 {
         let mut native = native.clone();

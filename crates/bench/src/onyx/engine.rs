@@ -2,7 +2,7 @@
 
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, SelfTrade, Side, TimeInForce};
 use fairnet::Nanos;
-use fairnet::sim::SimDice;
+use kernel::Xoshiro;
 
 /// An order of one lot.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Engine {
 
     /// An order that is made now: bids from the lower of `all` levels, asks from the upper ones. Those of the
     /// `overlap` levels that both have trade at once: whether it is one of them.
-    pub fn quote(&mut self, stamp: Nanos, (overlap, all): (u32, u32), dice: &mut SimDice) -> (Quote, bool) {
+    pub fn quote(&mut self, stamp: Nanos, (overlap, all): (u32, u32), dice: &mut Xoshiro) -> (Quote, bool) {
         let (each, bits) = ((all + overlap) / 2, dice.bits());
         let level = (dice.bits() % u64::from(each)) as u32;
         let first = all - each;

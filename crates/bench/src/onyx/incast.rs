@@ -1,14 +1,14 @@
 //! Connections into one machine whose ingress has room for a few packets: what makes many senders slower than few.
 //!
-//! A connection is TCP as far as bursts matter: segments in order, a congestion window with slow start and additive
-//! increase, a fast retransmission after three later segments, otherwise a tail loss probe after two ticks of a kernel
-//! of 250 Hz, and then time-outs that double. A machine takes a fixed number of packets in a step and keeps [`BUFFER`]
-//! more; the rest is dropped.
+//! A connection is TCP as far as bursts matter: segments in order, and a congestion window with slow start and additive
+//! increase. Three later segments cause a fast retransmission. Otherwise a tail loss probe follows after two ticks of a
+//! kernel of 250 Hz, and then time-outs that double. A machine takes a fixed number of packets in a step and keeps
+//! [`BUFFER`] more; the rest is dropped.
 
 use std::collections::VecDeque;
 
 use fairnet::Nanos;
-use fairnet::sim::SimDice;
+use kernel::Xoshiro;
 
 /// Delay of a link, in steps of the simulation.
 pub(super) const DELAY: usize = 3;
@@ -168,7 +168,7 @@ impl<T: Clone> Ingress<T> {
     }
 
     /// One step; what arrives in order is given to `take`, with its connection.
-    pub fn step(&mut self, now: Nanos, dice: &mut SimDice, take: &mut dyn FnMut(usize, T)) {
+    pub fn step(&mut self, now: Nanos, dice: &mut Xoshiro, take: &mut dyn FnMut(usize, T)) {
         self.budget = (self.budget + self.rate).min(self.rate + 1.0);
         let mut arrived: Vec<(usize, Segment<T>)> = Vec::new();
         for (number, connection) in self.connections.iter_mut().enumerate() {

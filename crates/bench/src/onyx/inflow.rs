@@ -15,10 +15,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fairnet::sim::{SimDice, Spread};
+use fairnet::sim::Spread;
 use fairnet::{
     Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
 };
+use kernel::Xoshiro;
 
 use super::engine::{Engine, Quote};
 use super::incast::Ingress;
@@ -117,7 +118,7 @@ pub(super) const PATIENT: MergeRules = MergeRules {
 
 struct World {
     inflow: Inflow,
-    dice: SimDice,
+    dice: Xoshiro,
     engine: Engine,
     stamps: Vec<Stamps>,
     /// When each gateway said something.
@@ -159,7 +160,7 @@ impl World {
         let proxy = |number| (Ingress::new(GATEWAYS / PROXIES, rate), hop(number));
         World {
             inflow,
-            dice: SimDice::new(seed),
+            dice: Xoshiro::new(seed),
             engine: Engine::new(),
             stamps: vec![Stamps::default(); GATEWAYS],
             spoken: vec![0; GATEWAYS],

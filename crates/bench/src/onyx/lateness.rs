@@ -5,8 +5,9 @@
 //! message knows the mid of the last one that it received, and its orders carry that number.
 
 use ::matching::{Book, BookEvent, BookLimits, Command, NewOrder, SelfTrade, Side, TimeInForce};
-use fairnet::sim::{SimDice, Spread};
+use fairnet::sim::Spread;
 use fairnet::{Loq, MergeKey, MidHistory, OrderClass, QueuePolicy, QuoteSide, Sequenced, lateness};
+use kernel::Xoshiro;
 
 use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles};
 use crate::paper::exhibit::PaperOptions;
@@ -94,7 +95,7 @@ struct Made {
 /// The same stamps whatever the loss: the orders' stamps and sides come from one generator, losses from another.
 fn run(market: &Market, seed: u64) -> Spread {
     let per_message = u64::from(market.participants) * u64::from(market.rate) / MESSAGES;
-    let (mut stamps, mut losses) = (SimDice::new(seed), SimDice::new(seed ^ 0x1055));
+    let (mut stamps, mut losses) = (Xoshiro::new(seed), Xoshiro::new(seed ^ 0x1055));
     let messages = u64::from(market.millis) * MESSAGES / 1_000;
     let mut twin = Engine::new((messages * per_message) as u32);
     let mut mids = MidHistory::new(usize::MAX);
@@ -120,7 +121,7 @@ fn run(market: &Market, seed: u64) -> Spread {
     Spread::new(distances.into_iter().map(|distance| distance as f64).collect())
 }
 
-fn make(stamp: u64, market: &Market, known: &[u64], mids: &MidHistory, dice: &mut SimDice) -> Made {
+fn make(stamp: u64, market: &Market, known: &[u64], mids: &MidHistory, dice: &mut Xoshiro) -> Made {
     let participant = (dice.bits() % u64::from(market.participants)) as u32;
     let (side, away) = (dice.bits() & 1, (dice.bits() % u64::from(REACH + WINDOW)) as u32);
     let mid = mids.at(known[participant as usize]);

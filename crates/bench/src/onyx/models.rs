@@ -1,6 +1,7 @@
 //! The paper's Monte Carlo models, and what is only quoted.
 
-use fairnet::sim::{HedgeModel, SimDice, SprayModel, Spread, hedged_delays, sprayed_delays};
+use fairnet::sim::{HedgeModel, SprayModel, Spread, hedged_delays, sprayed_delays};
+use kernel::Xoshiro;
 use serde_json::Value;
 
 use crate::paper::chart::{Chart, PERCENTILES, distribution, percentiles};
@@ -21,7 +22,7 @@ fn chart(method: &str, axis: &'static str) -> Chart {
 }
 
 fn receivers(model: &HedgeModel, options: &PaperOptions) -> Vec<f64> {
-    let mut dice = SimDice::new(options.seed);
+    let mut dice = Xoshiro::new(options.seed);
     let rounds = options.of(if model.is_tree { TREES } else { DRAWS });
     (0..rounds).flat_map(|_| hedged_delays(model, &mut dice)).collect()
 }
@@ -74,7 +75,7 @@ pub(crate) fn figure_17(options: &PaperOptions) -> Chart {
 
 fn sprayed(alpha: f64, beta: f64, options: &PaperOptions) -> (Vec<f64>, Vec<f64>) {
     let model = SprayModel { fan_out: 10, spiky: 10, alpha, beta, stick: 5 };
-    sprayed_delays(&model, options.of(DRAWS), &mut SimDice::new(options.seed))
+    sprayed_delays(&model, options.of(DRAWS), &mut Xoshiro::new(options.seed))
 }
 
 const SPRAY: &str = "latency to the last of 100 receivers behind 10 proxies, exponential links of mean 50 and, of one \

@@ -1,15 +1,16 @@
 //! Bursts of orders on their way in: gateways, two layers of hops of `fairnet`, the matching engine, throttled.
 //!
 //! Gateways send to proxies, proxies to the root, the root to an engine that takes a fixed number of orders a second.
-//! Parents grant credit, so queues form at the proxies; there and at the root they are sorted by class or, in the twin
+//! Parents grant credit, so queues form at the proxies. There and at the root they are sorted by class or, in the twin
 //! (the paper's SimplePQ), by stamp. The mid stands still: of `y` price levels `x` in the middle trade at once.
 
 use std::collections::VecDeque;
 
-use fairnet::sim::{SimDice, Spread};
+use fairnet::sim::Spread;
 use fairnet::{
     Hop, HopEffect, HopInput, MergeInput, MergeKey, MergeRules, Nanos, OrderClass, QueuePolicy, Sequenced, Stamps,
 };
+use kernel::Xoshiro;
 use serde_json::Value;
 
 use super::engine::{Engine, Quote};
@@ -49,7 +50,7 @@ type Link = VecDeque<Vec<MergeInput<Quote>>>;
 
 struct World {
     rush: Rush,
-    dice: SimDice,
+    dice: Xoshiro,
     stamps: Vec<Stamps>,
     proxies: Vec<Hop<Quote>>,
     root: Hop<Quote>,
@@ -78,7 +79,7 @@ impl World {
         };
         World {
             rush,
-            dice: SimDice::new(seed),
+            dice: Xoshiro::new(seed),
             stamps: vec![Stamps::default(); rush.gateways as usize],
             proxies: (0..rush.proxies).map(|_| hop(children)).collect(),
             root: hop(rush.proxies as usize),

@@ -1,7 +1,8 @@
 //! Figures of market data on its way down, on the simulator of `fairnet`.
 
-use fairnet::sim::{DelayLaw, ReceiverClocks, SentPackets, Spikes, Spread, TreeCosts, TreeFigures, TreeRun, TreeSetup};
+use fairnet::sim::{ReceiverClocks, SentPackets, Spread, TreeCosts, TreeFigures, TreeRun, TreeSetup};
 use fairnet::{DeadlineRules, Plan, PlanRequest, TreeCost};
+use kernel::{DelayLaw, Spikes};
 use serde_json::Value;
 
 use crate::paper::chart::{Chart, ChartSeries, PERCENTILES, distribution, percentiles, rounded};

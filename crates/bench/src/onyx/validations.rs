@@ -2,9 +2,8 @@
 //! check with what it allows; an exhibit whose validation fails is withdrawn.
 
 use fairnet::Plan;
-use fairnet::sim::{
-    DelayLaw, SimDice, Spikes, Spread, TreeCosts, TreeFigures, TreeRun, TreeSetup, interval, kolmogorov_smirnov,
-};
+use fairnet::sim::{Spread, TreeCosts, TreeFigures, TreeRun, TreeSetup, interval, kolmogorov_smirnov};
+use kernel::{DelayLaw, Spikes, Xoshiro};
 use serde_json::Value;
 
 use super::trees::{COSTS, plan, setup};
@@ -92,7 +91,7 @@ pub(crate) fn validation_b(options: &PaperOptions) -> Chart {
 }
 
 /// Latency to the last receiver of an unhedged tree: each link is drawn once.
-fn drawn(receivers: usize, fan_out: usize, law: DelayLaw, dice: &mut SimDice) -> f64 {
+fn drawn(receivers: usize, fan_out: usize, law: DelayLaw, dice: &mut Xoshiro) -> f64 {
     let mut layer = vec![0.0];
     while layer.len() < receivers {
         let mut child = |place: usize| {
@@ -110,7 +109,7 @@ pub(crate) fn validation_c(options: &PaperOptions) -> Chart {
     for law in [DelayLaw::LogNormal(LINK, 0.3), DelayLaw::Exponential(20_000.0), DelayLaw::Uniform(0.0, 50_000.0)] {
         let mut run = tree(plan(100, Some(2), 0), 40_000, 500.0, options);
         run.costs.link = law;
-        let mut dice = SimDice::new(options.seed ^ 0x99);
+        let mut dice = Xoshiro::new(options.seed ^ 0x99);
         let direct = Spread::new((0..40_000).map(|_| drawn(100, 10, law, &mut dice)).collect());
         let distance = kolmogorov_smirnov(&figures(run).oml, &direct);
         checks.add(format!("distance of distributions, {law:?}"), distance, 0.0, distance < 0.02);

@@ -5,9 +5,8 @@
 
 use crate::book::{ExactOrder, Offer, SortedOffers};
 use crate::pool::Pool;
+use kernel::Dice;
 use primitives::{Amount, AssetId, ExactSide, Fraction, MAX_ISSUED, Price};
-
-use super::Seeded;
 
 /// How the pairs of a hostile book are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ impl Shape {
     }
 
     /// The pair of the offer at position `at`.
-    fn pair(self, at: u64, assets: u64, random: &mut Seeded) -> (u64, u64) {
+    fn pair(self, at: u64, assets: u64, random: &mut Dice) -> (u64, u64) {
         let (one, other) = match self {
             Shape::Tower => {
                 let low = at / 2 % (assets - 1);
@@ -78,7 +77,7 @@ impl Hostile {
 
 /// The hostile book of `seed`, of 3 to `most_assets` assets and at most `most_offers` offers.
 pub fn hostile(seed: u64, most_assets: u32, most_offers: usize) -> Hostile {
-    let mut random = Seeded::new(seed ^ 0x0bad_b00c);
+    let mut random = Dice::new(seed ^ 0x0bad_b00c);
     let shape = SHAPES[random.below(SHAPES.len() as u64) as usize];
     let assets = log_uniform(3.0, f64::from(most_assets.max(4)), &mut random) as u64;
     let count = log_uniform(3.0, most_offers.max(4) as f64, &mut random) as u64;
@@ -103,14 +102,14 @@ pub fn hostile(seed: u64, most_assets: u32, most_offers: usize) -> Hostile {
 /// Hostile pools between assets of `of`: dust beside giants, reserves up to 10^15 apart, several of one pair that price
 /// it differently. Each reserve has at least `least` units, 1 or more.
 pub fn pools(of: &Hostile, seed: u64, count: usize, least: Amount) -> Vec<Pool> {
-    let mut random = Seeded::new(seed ^ 0x9001);
+    let mut random = Dice::new(seed ^ 0x9001);
     let mut free = vec![MAX_ISSUED; of.assets as usize];
     of.offers.iter().for_each(|offer| free[offer.sell.0 as usize] -= offer.amount);
     let mut made: Vec<Pool> = Vec::new();
     for _ in 0..count {
         // Every third pool is of the pair of one before.
         let known = made.get(random.below(3 * made.len() as u64 + 1) as usize).map(|pool| (pool.a, pool.b));
-        let any = |random: &mut Seeded| AssetId(random.below(u64::from(of.assets)) as u32);
+        let any = |random: &mut Dice| AssetId(random.below(u64::from(of.assets)) as u32);
         let (a, b) = known.unwrap_or_else(|| (any(&mut random), any(&mut random)));
         let low = (least.max(1) as f64).log10();
         let mut reserve = |asset: AssetId| {
@@ -132,7 +131,7 @@ pub fn pools(of: &Hostile, seed: u64, count: usize, least: Amount) -> Vec<Pool> 
 /// units, bounds that no rate reaches and such that every rate does. Many are alike: a few of them fit, or each alone.
 /// No more of an asset is locked than can exist beside the offers.
 pub fn exacts(of: &Hostile, seed: u64, count: usize) -> Vec<ExactOrder> {
-    let mut random = Seeded::new(seed ^ 0xe8ac);
+    let mut random = Dice::new(seed ^ 0xe8ac);
     let mut free = vec![MAX_ISSUED; of.assets as usize];
     of.offers.iter().for_each(|offer| free[offer.sell.0 as usize] -= offer.amount);
     let mut made: Vec<ExactOrder> = Vec::new();
@@ -154,9 +153,9 @@ pub fn exacts(of: &Hostile, seed: u64, count: usize) -> Vec<ExactOrder> {
 }
 
 /// One of them.
-fn exact(of: &Hostile, random: &mut Seeded) -> ExactOrder {
+fn exact(of: &Hostile, random: &mut Dice) -> ExactOrder {
     let offer = of.offers.get(random.below(of.offers.len() as u64 + 1) as usize);
-    let any = |random: &mut Seeded| AssetId(random.below(u64::from(of.assets)) as u32);
+    let any = |random: &mut Dice| AssetId(random.below(u64::from(of.assets)) as u32);
     let pair = offer.map(|offer| (offer.sell, offer.buy)).unwrap_or_else(|| (any(random), any(random)));
     let (sell, buy) = if random.unit() < 0.5 { pair } else { (pair.1, pair.0) };
     // Often a part of what somebody sells, from a thousandth to ten times of it.
@@ -193,7 +192,7 @@ struct Style {
 }
 
 impl Style {
-    fn new(random: &mut Seeded) -> Style {
+    fn new(random: &mut Dice) -> Style {
         let mut one_of = |choices: &[f64]| choices[random.below(choices.len() as u64) as usize];
         let (worths, spread) = (one_of(&[0.0, 1.0, 6.0, 18.0]), one_of(&[0.001, 0.01, 0.3, 2.0, 36.0]));
         let least = one_of(&[0.0, 3.0, 6.0, 12.0]);
@@ -202,17 +201,17 @@ impl Style {
         Style { worths, spread, round: random.unit() < 0.3, units, even: random.unit() < 0.3, dust, giants }
     }
 
-    fn value(&self, random: &mut Seeded) -> f64 {
+    fn value(&self, random: &mut Dice) -> f64 {
         power_of_ten(random.between(-self.worths, self.worths))
     }
 
-    fn limit(&self, ratio: f64, random: &mut Seeded) -> Price {
+    fn limit(&self, ratio: f64, random: &mut Dice) -> Price {
         let exact = ratio * power_of_ten(random.between(-self.spread, self.spread));
         let limit = if self.round { power_of_ten(digits(exact)) } else { exact };
         Price::from_f64(limit.clamp(1e-18, 9.9e17)).expect("within the range of prices")
     }
 
-    fn amount(&self, value: f64, random: &mut Seeded) -> u64 {
+    fn amount(&self, value: f64, random: &mut Dice) -> u64 {
         let kind = random.unit();
         let units = match kind {
             _ if kind < self.dust => random.between(1.0, 9.0),
@@ -225,7 +224,7 @@ impl Style {
 }
 
 /// From `low` to `high`, with equal probability for each doubling.
-fn log_uniform(low: f64, high: f64, random: &mut Seeded) -> f64 {
+fn log_uniform(low: f64, high: f64, random: &mut Dice) -> f64 {
     let doublings = (0..64).take_while(|k| low * (1u64 << k) as f64 <= high).count() as u64;
     let least = low * (1u64 << random.below(doublings.max(1))) as f64;
     random.between(least, 2.0 * least).min(high)
@@ -253,7 +252,7 @@ fn power_of_ten(x: f64) -> f64 {
 pub fn within_minimum(seed: u64, most_assets: u32, most_offers: usize, least: u64) -> Hostile {
     let mut book = hostile(seed, most_assets, most_offers);
     book.offers.retain_mut(|offer| {
-        let mut random = Seeded::new(seed ^ u64::from(offer.sell.0) << 32 ^ u64::from(offer.buy.0));
+        let mut random = Dice::new(seed ^ u64::from(offer.sell.0) << 32 ^ u64::from(offer.buy.0));
         // One bound covers both: enough is sold that the amount asked for is enough, too.
         let enough = (least as f64 / offer.limit.to_f64()).ceil().max(least as f64) * random.between(1.0, 1.5);
         offer.amount = offer.amount.max(enough.min(1e18) as u64);

@@ -1,13 +1,12 @@
 //! Thin books: few offers for each asset, as of every asset that is new.
 //!
-//! 2 to 50 assets and 2 to 10,000 offers, whose sizes and spread of limits differ by orders of magnitude; pairs form a
+//! 2 to 50 assets and 2 to 10,000 offers, whose sizes and spread of limits differ by orders of magnitude. Pairs form a
 //! mesh, a tree, a cycle, hubs, or two clusters that one offer each way joins. Every offer sells and asks for at least
 //! [`LEAST`] units. A book is a function of its seed alone, like those of [`super`].
 
 use crate::book::{Offer, SortedOffers};
+use kernel::Dice;
 use primitives::{AssetId, Price};
-
-use super::Seeded;
 
 /// The fewest units that an offer sells and asks for.
 pub const LEAST: f64 = 4_096.0;
@@ -45,7 +44,7 @@ impl Pattern {
     }
 
     /// The pair of the offer at position `at`, as often one way as the other.
-    fn pair(self, at: usize, assets: u64, random: &mut Seeded) -> (u64, u64) {
+    fn pair(self, at: usize, assets: u64, random: &mut Dice) -> (u64, u64) {
         let (one, other) = match self {
             Pattern::Mesh => ordered(0, assets, random),
             Pattern::Tree => {
@@ -75,11 +74,11 @@ impl Pattern {
 
 /// The asset that `child` hangs on in a tree.
 fn parent(child: u64) -> u64 {
-    Seeded::new(child).below(child)
+    Dice::new(child).below(child)
 }
 
 /// Two different assets of `count` from `first` up.
-fn ordered(first: u64, count: u64, random: &mut Seeded) -> (u64, u64) {
+fn ordered(first: u64, count: u64, random: &mut Dice) -> (u64, u64) {
     let one = random.below(count);
     (first + one, first + (one + 1 + random.below(count - 1)) % count)
 }
@@ -106,7 +105,7 @@ impl Thin {
 
 /// The thin book of `seed`, with at most `most_offers` offers.
 pub fn thin(seed: u64, most_offers: usize) -> Thin {
-    let mut random = Seeded::new(seed ^ 0x0074_11b0);
+    let mut random = Dice::new(seed ^ 0x0074_11b0);
     let pattern = PATTERNS[random.below(PATTERNS.len() as u64) as usize];
     let assets = 2 + random.below(49);
     let count = log_uniform(1, most_offers as f64 / 2.0, &mut random).ceil() as usize * 2;
@@ -115,7 +114,7 @@ pub fn thin(seed: u64, most_offers: usize) -> Thin {
 }
 
 /// A thin book of so many assets and offers, with limits within `spread` of the true prices.
-pub fn of_kind(pattern: Pattern, assets: u64, count: usize, spread: f64, random: &mut Seeded) -> Thin {
+pub fn of_kind(pattern: Pattern, assets: u64, count: usize, spread: f64, random: &mut Dice) -> Thin {
     let values: Vec<f64> = (0..assets).map(|_| log_uniform(0, 100.0, random)).collect();
     let offer = |at: usize| {
         let (sell, buy) = pattern.pair(at, assets, random);
@@ -130,7 +129,7 @@ pub fn of_kind(pattern: Pattern, assets: u64, count: usize, spread: f64, random:
 }
 
 /// A number between 2^`least` and `most` times 1, whose magnitude is as likely anywhere.
-fn log_uniform(least: i32, most: f64, random: &mut Seeded) -> f64 {
+fn log_uniform(least: i32, most: f64, random: &mut Dice) -> f64 {
     let low = if least < 0 { 1.0 / f64::from(1 << -least) } else { f64::from(1 << least) };
     // Doublings up to `most`, then uniform up to the next: the same on every machine, without a logarithm.
     let doublings = (most / low).to_bits() >> 52;

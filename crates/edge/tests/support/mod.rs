@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
 use edge::*;
-use fairnet::sim::{DelayLaw, EdgeAudit, EdgeFaults};
+use fairnet::sim::{EdgeAudit, EdgeFaults};
 use fairnet::*;
+use kernel::DelayLaw;
 
 pub const SECRET: [u8; 32] = [11; 32];
 const SESSION: [u8; 10] = *b"0000000001";
@@ -158,7 +159,7 @@ impl Edge {
         let ahead = self.ahead.get(&member).copied().unwrap_or(0);
         let mut clock = EdgeClock::system(Some(0)).ahead_by(ahead);
         let lie = self.lie.filter(|_| member == GATEWAY);
-        let (now, rules) = (clock.now(), EdgeRules { lie, ..self.rules });
+        let (now, rules) = (clock.now(), EdgeRules { lie: lie.into(), ..self.rules });
         let node = match member {
             ROOT_MEMBER => EdgeNode::Root(RootNode::new(now, place, (SESSION, 0), SECRET, rules)),
             GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, place, SECRET, rules)),
@@ -179,8 +180,9 @@ impl Edge {
             door = own.address().ok();
             station.serve(own);
         }
-        if self.faults.loss + self.faults.forged > 0.0 && member < GATEWAY {
-            station.emulate(EmulatedLinks::new(member, DelayLaw::Exponential(300_000.0), self.faults));
+        if self.faults.datagrams.loss + self.faults.datagrams.forged > 0.0 && member < GATEWAY {
+            let law = DelayLaw::Exponential(300_000.0);
+            station.emulate(EmulatedLinks::new(member, law, self.faults.datagrams).into());
         }
         let (host, handle) = EdgeHost::new(HostOptions { clock, spin: 0 }, vec![station]).expect("a host");
         let thread = std::thread::spawn(move || host.run());

@@ -177,7 +177,7 @@ impl GatewayNode {
             self.counters.malformed += 1;
             return;
         };
-        let is_checked = self.rules.mistake != Some(EdgeMistake::MacUnchecked);
+        let is_checked = !self.rules.mistake.is(EdgeMistake::MacUnchecked);
         let is_authentic = |key: &PacketKey| !is_checked || PacketHeader::is_authentic(bytes, key);
         if let Err(why) = feed.first.take(now, &header, is_authentic) {
             return self.counters.dropped(why);
@@ -214,7 +214,7 @@ impl GatewayNode {
         for effect in effects {
             match effect {
                 GapEffect::Deliver(sequence, deadline, arrived) => {
-                    let is_early = self.rules.mistake == Some(EdgeMistake::ShownEarly);
+                    let is_early = self.rules.mistake.is(EdgeMistake::ShownEarly);
                     let due = if is_early { now.min(deadline) } else { deadline };
                     let key = HoldKey { deadline: due, tree: 0, sequence, receiver: 0 };
                     let is_unfair = arrived.is_unfair;
@@ -272,7 +272,7 @@ impl GatewayNode {
 
     /// Passes on the reports of what was shown.
     fn release_reports(&mut self, out: &mut Vec<EdgeEffect>) {
-        let is_early = self.rules.mistake == Some(EdgeMistake::ReportedEarly);
+        let is_early = self.rules.mistake.is(EdgeMistake::ReportedEarly);
         let is_due = |(position, _): &&(u64, Vec<u8>)| is_early || *position <= self.shown;
         let due = self.reports.iter().take_while(is_due).count();
         out.extend(self.reports.drain(..due).map(|(_, bytes)| EdgeEffect::Report(bytes)));
@@ -393,7 +393,7 @@ impl GatewayNode {
         let (participant, session, md_seq, body) = (self.presence.member, self.session, self.shown, order.body);
         let item = EdgeOrder { participant, session, token, md_seq, body };
         let mut order = Sequenced { class: order.class, key, restamped: None, item };
-        self.rules.lie.iter().for_each(|lie| lie.tell(&mut order.key, Some(&mut order.item)));
+        self.rules.lie.get().iter().for_each(|lie| lie.tell(&mut order.key, Some(&mut order.item)));
         self.counters.orders += 1;
         self.unacknowledged.insert(token.reference, order.clone());
         out.push(EdgeEffect::Stamped(token.reference, order.key.stamp));
@@ -435,7 +435,7 @@ impl GatewayNode {
         if now >= self.next_watermark && self.is_parent_open {
             self.next_watermark = now.saturating_add(self.rules.watermark);
             let mut promise = MergeKey::at(self.mid, self.stamps.promise(now));
-            self.rules.lie.iter().for_each(|lie| lie.tell(&mut promise, None));
+            self.rules.lie.get().iter().for_each(|lie| lie.tell(&mut promise, None));
             for class in OrderClass::ALL {
                 self.climb(now, HopInput::Child(MergeInput::Watermark(OWN, class, promise)), out);
             }

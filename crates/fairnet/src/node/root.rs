@@ -191,7 +191,7 @@ impl RootNode {
         out: &mut Vec<EdgeEffect>,
     ) {
         let is_own = self.relay.as_ref().is_some_and(|(_, seats)| seats.is_own(child, &order));
-        let is_blind = self.rules.mistake == Some(EdgeMistake::LiesBelieved);
+        let is_blind = self.rules.mistake.is(EdgeMistake::LiesBelieved);
         let lie = self.facts.contradiction(&order).filter(|_| !is_blind);
         match lie {
             None if is_own => return self.upward.order(now, child, order, &mut self.counters, up),
@@ -449,7 +449,7 @@ impl RootNode {
             self.attended = now;
         }
         let is_alone = now.saturating_sub(self.attended) >= silence;
-        let is_early = self.rules.mistake == Some(EdgeMistake::BundleCutEarly);
+        let is_early = self.rules.mistake.is(EdgeMistake::BundleCutEarly);
         let Some(collector) = self.collector.as_mut().filter(|_| is_alone || is_early) else { return };
         let mut closed = Vec::new();
         collector.cut(if is_early { now } else { now.saturating_sub(silence) }, is_alone, &mut closed);
@@ -470,7 +470,7 @@ impl RootNode {
         let EdgeOrder { participant, session, token, .. } = order.item;
         // Not the source in the key: that of an order that was stamped anew is the frontier's.
         let gateway: MemberId = participant;
-        let is_blind = self.rules.mistake == Some(EdgeMistake::CopiesTaken);
+        let is_blind = self.rules.mistake.is(EdgeMistake::CopiesTaken);
         let admission = if is_blind { Admission::First } else { self.sessions.admit(gateway, session, token) };
         self.taken.entry((gateway, session)).or_default().push(token);
         match admission {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Planted;
+
 use super::{EdgeCounters, EdgeEffect, EdgeMistake, EdgeRules, LinkEnd};
 use crate::Nanos;
 use crate::deadlines::{DelayFold, FoldEffect};
@@ -39,7 +41,7 @@ pub(super) struct Upward {
     /// Whose silence is our doing.
     held: Vec<bool>,
     credit: u64,
-    is_hold_forgotten: bool,
+    mistake: Planted<EdgeMistake>,
     /// Who cheated, and by how much, until it has a place in a later tree.
     expelled: BTreeMap<MemberId, u64>,
     /// How far stamps may be ahead of the clock; `Nanos::MAX` if everything is believed.
@@ -57,9 +59,9 @@ impl Upward {
             granted: vec![0; rules.children],
             held: vec![false; rules.children],
             credit: rules.credit,
-            is_hold_forgotten: rules.mistake == Some(EdgeMistake::HoldForgotten),
+            mistake: rules.mistake,
             expelled: BTreeMap::new(),
-            ahead: if rules.mistake == Some(EdgeMistake::LiesBelieved) { Nanos::MAX } else { rules.ahead },
+            ahead: if rules.mistake.is(EdgeMistake::LiesBelieved) { Nanos::MAX } else { rules.ahead },
             restamped: BTreeMap::new(),
         }
     }
@@ -254,7 +256,7 @@ impl Upward {
         }
         // Without a backlog of ours it is the sequencer that waits, and its clocks must run.
         let is_held = self.granted[slot] == 0 && self.hop.queued() > 0;
-        if self.held[slot] != is_held && !self.is_hold_forgotten {
+        if self.held[slot] != is_held && !self.mistake.is(EdgeMistake::HoldForgotten) {
             self.held[slot] = is_held;
             self.child(now, MergeInput::Hold(slot as u32, is_held), out);
         }

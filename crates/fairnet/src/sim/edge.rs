@@ -9,7 +9,7 @@ mod setup;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use super::{Calendar, EdgeAudit, SimDice, payload_number};
+use super::{EdgeAudit, payload_number};
 use crate::Nanos;
 use crate::hold::ClockState;
 use crate::key::OrderClass;
@@ -20,6 +20,7 @@ use crate::node::{
 use crate::packet::{PacketHeader, PacketKey, RewindRequest};
 use crate::seating::{MemberId, ROOT_MEMBER, Seat};
 
+use kernel::{Calendar, Xoshiro};
 use places::{add, address, member_at, place, sealed};
 pub use setup::{EdgeFaults, EdgeReport, EdgeSetup};
 
@@ -72,7 +73,7 @@ struct Machine {
 
 struct World {
     setup: EdgeSetup,
-    dice: SimDice,
+    dice: Xoshiro,
     queue: Calendar<Event>,
     machines: BTreeMap<MemberId, Machine>,
     audit: EdgeAudit,
@@ -94,7 +95,7 @@ impl World {
     fn new(setup: EdgeSetup) -> World {
         let mut world = World {
             setup,
-            dice: SimDice::new(setup.seed),
+            dice: Xoshiro::new(setup.seed),
             queue: Calendar::new(14, 12),
             machines: BTreeMap::new(),
             audit: EdgeAudit::default(),
@@ -121,7 +122,7 @@ impl World {
     /// Starts a machine, and a control stream to the root.
     fn start(&mut self, now: Nanos, member: MemberId) {
         let lie = self.setup.lie.filter(|_| member == GATEWAY);
-        let (own, rules) = (place(member), EdgeRules { lie, ..self.setup.rules });
+        let (own, rules) = (place(member), EdgeRules { lie: lie.into(), ..self.setup.rules });
         let node = match member {
             ROOT_MEMBER => EdgeNode::Root(RootNode::new(now, own, (SESSION, 0), SECRET, rules)),
             GATEWAY.. => EdgeNode::Gateway(GatewayNode::new(now, member, own, SECRET, rules)),
@@ -313,7 +314,7 @@ impl World {
 
     /// A datagram on its way, and what strangers add to it.
     fn send(&mut self, now: Nanos, from: MemberId, to: &SocketAddr, bytes: &[u8]) {
-        let (faults, to) = (self.setup.faults, member_at(to));
+        let (faults, to) = (self.setup.faults.datagrams, member_at(to));
         let mut push = |at: Nanos, bytes: Vec<u8>| self.queue.push(at, Event::Datagram(to, address(from), bytes));
         if self.dice.happens(faults.forged) && !bytes.is_empty() {
             let mut lie = bytes.to_vec();
@@ -422,7 +423,7 @@ impl World {
 
     /// A stranger asks somebody for packets in the name of a gateway, and with a MAC of another secret.
     fn spoof(&mut self, now: Nanos, epoch: u32, sequence: u64) {
-        if self.dice.happens(self.setup.faults.forged) {
+        if self.dice.happens(self.setup.faults.datagrams.forged) {
             let to = self.dice.bits() % u64::from(self.setup.proxies + 1);
             let key = PacketKey::of_epoch(&[8; 32], epoch);
             let request = RewindRequest::seal(epoch, 0, (1, sequence.min(64) as u16), GATEWAY, &key);

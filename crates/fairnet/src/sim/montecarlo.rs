@@ -8,7 +8,7 @@
 //! - *Diminishing returns.* The uniform law does not show "H 0 → 1 large, 1 → 2 small" for the latency of the last
 //!   receiver, which is 2.78, 2.16, 1.77, 1.54. That needs rare stragglers.
 
-use super::law::SimDice;
+use kernel::Xoshiro;
 
 /// A tree of appendix C: links are uniform on [0, 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,16 +26,16 @@ pub struct HedgeModel {
 }
 
 /// Latencies of receivers in one round: all of a tree, or a single one.
-pub fn hedged_delays(model: &HedgeModel, dice: &mut SimDice) -> Vec<f64> {
+pub fn hedged_delays(model: &HedgeModel, dice: &mut Xoshiro) -> Vec<f64> {
     if model.is_tree { tree_delays(model, dice) } else { vec![lone_delay(model, model.depth - 1, dice)] }
 }
 
 /// The recursion of appendix C, every term drawn independently.
-fn lone_delay(model: &HedgeModel, layer: u32, dice: &mut SimDice) -> f64 {
+fn lone_delay(model: &HedgeModel, layer: u32, dice: &mut Xoshiro) -> f64 {
     if layer == 0 {
         return dice.unit();
     }
-    let path = |copy: u32, dice: &mut SimDice| {
+    let path = |copy: u32, dice: &mut Xoshiro| {
         let before = lone_delay(model, layer - 1, dice);
         before + if copy == 0 { dice.unit() } else { model.alpha * dice.unit() + dice.unit() }
     };
@@ -43,7 +43,7 @@ fn lone_delay(model: &HedgeModel, layer: u32, dice: &mut SimDice) -> f64 {
 }
 
 /// Layer by layer: node i has the parents ⌊i/F⌋, ⌊i/F⌋ − 1, …, around the layer.
-fn tree_delays(model: &HedgeModel, dice: &mut SimDice) -> Vec<f64> {
+fn tree_delays(model: &HedgeModel, dice: &mut Xoshiro) -> Vec<f64> {
     let fan_out = model.fan_out as usize;
     let mut layer: Vec<f64> = (0..fan_out).map(|_| dice.unit()).collect();
     for _ in 1..model.depth {
@@ -85,7 +85,7 @@ const SPIKY: f64 = 500.0;
 const PLAIN: f64 = 50.0;
 
 /// Latencies to the last receiver, in the paper's unit, for `rounds` messages: with spraying and without.
-pub fn sprayed_delays(model: &SprayModel, rounds: u32, dice: &mut SimDice) -> (Vec<f64>, Vec<f64>) {
+pub fn sprayed_delays(model: &SprayModel, rounds: u32, dice: &mut Xoshiro) -> (Vec<f64>, Vec<f64>) {
     let mut links = vec![0.0; model.spiky as usize];
     let round = |round: u32| {
         if round.is_multiple_of(model.stick.max(1)) {
@@ -97,7 +97,7 @@ pub fn sprayed_delays(model: &SprayModel, rounds: u32, dice: &mut SimDice) -> (V
     (0..rounds).map(round).unzip()
 }
 
-fn last_receiver(model: &SprayModel, links: &[f64], is_spiky: bool, dice: &mut SimDice) -> f64 {
+fn last_receiver(model: &SprayModel, links: &[f64], is_spiky: bool, dice: &mut Xoshiro) -> f64 {
     let mut last = 0.0f64;
     for proxy in 0..model.fan_out {
         let to_proxy = dice.exponential(PLAIN);

@@ -1,7 +1,7 @@
 //! Market data on its way down the tree, packet by packet.
 
-use super::calendar::Calendar;
-use super::law::{DelayLaw, LawTable, SimDice, SpikeState, Spikes};
+use kernel::{Calendar, DelayLaw, LawTable, SpikeState, Spikes, Xoshiro};
+
 use super::spread::Spread;
 use crate::deadlines::{DeadlineRules, Deadlines, DelayMeter, FoldEffect};
 use crate::hold::{ClockState, Hold, HoldInput, HoldKey, HoldRules, Released};
@@ -126,7 +126,7 @@ struct Egress {
 /// A run of a simulation.
 pub struct TreeRun {
     setup: TreeSetup,
-    dice: SimDice,
+    dice: Xoshiro,
     queue: Calendar<Arrival>,
     link: LawTable,
     relays: Vec<Vec<Relay>>,
@@ -165,7 +165,7 @@ impl TreeRun {
         let proxies = |layer: usize| (0..widths[layer]).map(|index| relay(layer, index)).collect();
         let receiver = FirstCopy::new(setup.plan.clone(), SESSION, key.clone(), 4_096, 0);
         let rules = setup.hold.map_or(DeadlineRules::default(), |hold| hold.rules);
-        let mut dice = SimDice::new(setup.seed);
+        let mut dice = Xoshiro::new(setup.seed);
         let error = setup.hold.map_or(0.0, |hold| hold.error);
         let count = widths[depth] as usize;
         let fold = |layer: usize| -> Vec<DelayFold> {

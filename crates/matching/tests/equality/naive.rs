@@ -241,11 +241,14 @@ impl Naive {
     fn fills_whole(&self, new: &NewOrder) -> Result<(), BookRefusal> {
         let (mut rest, mut left) =
             (Naive { open: self.open.clone(), events: vec![], ..Naive::new(self.limits) }, new.lots);
-        for _ in 0..self.limits.fill_or_kill_orders {
+        for met in 0.. {
             let Some(maker) = rest.opposite(new.side, new.tick) else { break };
             let maker = rest.open.remove(maker);
             if maker.owner == new.owner || maker.tick < self.collar.0 || maker.tick > self.collar.1 {
                 break;
+            }
+            if met == self.limits.fill_or_kill_orders {
+                return Err(BookRefusal::TooManyMakers { most: met });
             }
             if maker.lots >= left {
                 return Ok(());

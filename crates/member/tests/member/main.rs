@@ -80,7 +80,7 @@ struct World {
 
 fn settings(has_registrar: bool, recovered: Height, mistake: Option<MemberMistake>) -> MemberSettings {
     let account = key(2).public().address();
-    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, recovered, mistake }
+    MemberSettings { index: 0, shards: SHARDS, has_registrar, account, recovered, mistake: mistake.into() }
 }
 
 impl World {

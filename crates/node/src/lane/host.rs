@@ -65,7 +65,7 @@ impl LaneHost {
             has_registrar: matches!(seat.keys, LaneKeys::Registrar(_)),
             account: seat.account.public().address(),
             recovered: shared.recovered,
-            mistake: None,
+            mistake: Default::default(),
         };
         let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&directory));
         let mut host = LaneHost { shared, seat, directory, told, heard, member, shards: BTreeMap::new() };

@@ -5,41 +5,12 @@ pub mod ledger;
 
 use std::collections::BTreeMap;
 
+use kernel::LogDisk;
 use payments::*;
 use primitives::{Amount, AssetId, Digest, PublicKey, SecretKey};
 
 pub const NETWORK: Digest = Digest([9; 32]);
 pub const ASSET: AssetId = AssetId(0);
-
-/// A log file: what was appended, and how much of it is durable.
-#[derive(Clone, Debug, Default)]
-pub struct Disk {
-    pub bytes: Vec<u8>,
-    pub durable: usize,
-}
-
-impl LaneLog for Disk {
-    fn length(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let start = usize::try_from(offset).ok()?;
-        self.bytes.get(start..start.checked_add(length)?).map(<[u8]>::to_vec)
-    }
-}
-
-/// SplitMix64: a schedule is a function of its seed.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-}
 
 /// The answers of a certificate.
 pub fn list(certificate: &mut PaymentCertificate) -> &mut Vec<LaneAnswer> {
@@ -130,7 +101,7 @@ pub fn settings(committee: &LaneCommittee, validator: usize, leaves: usize) -> L
     }
 }
 
-pub fn fresh_log(settings: &LaneSettings) -> Disk {
+pub fn fresh_log(settings: &LaneSettings) -> LogDisk {
     let owner = LogOwner {
         network: settings.rules.network,
         home: settings.committee.epoch(),
@@ -138,13 +109,13 @@ pub fn fresh_log(settings: &LaneSettings) -> Disk {
         shard: settings.shard,
     };
     let bytes = new_log(&owner, [3; 32]);
-    Disk { durable: bytes.len(), bytes }
+    LogDisk::holding(bytes)
 }
 
 /// One shard with its disk.
 pub struct Node {
     pub settings: LaneSettings,
-    pub disk: Disk,
+    pub disk: LogDisk,
     pub validator: LaneValidator,
     pub backed: Vec<Holding>,
     starts: u8,
@@ -158,16 +129,16 @@ impl Node {
         Node::open(settings, disk, backed.to_vec(), 0)
     }
 
-    fn open(settings: LaneSettings, mut disk: Disk, backed: Vec<Holding>, starts: u8) -> Node {
+    fn open(settings: LaneSettings, mut disk: LogDisk, backed: Vec<Holding>, starts: u8) -> Node {
         let key = validator_key(settings.committee.epoch(), settings.validator.into(), settings.shard.into());
-        let (mut validator, intact) = LaneValidator::open(settings.clone(), key, [starts; 32], Some(&disk));
+        let (mut validator, intact) = LaneValidator::open(settings.clone(), key, [starts; 32], Some(&disk.bytes));
         assert_eq!(intact.is_none(), validator.muted().is_some());
         if let Some(intact) = intact {
             disk.bytes.truncate(intact as usize);
             disk.durable = intact as usize;
         }
         for holding in &backed {
-            validator.step(&disk, LaneInput::Backed(holding.id, holding.output));
+            validator.step(&disk.bytes, LaneInput::Backed(holding.id, holding.output));
         }
         Node { settings, disk, validator, backed, starts: starts + 1 }
     }
@@ -181,7 +152,7 @@ impl Node {
 
     /// A step whose appends reach the page cache, not the disk.
     pub fn step(&mut self, input: LaneInput<'_>) -> Vec<LaneEffect> {
-        let effects = self.validator.step(&self.disk, input);
+        let effects = self.validator.step(&self.disk.bytes, input);
         for effect in &effects {
             if let LaneEffect::Append(bytes) = effect {
                 self.disk.bytes.extend(bytes);

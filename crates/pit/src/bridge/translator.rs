@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use primitives::SecretKey;
 use primitives::venue::{FillReport, MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
-use protocols::ouch::{
-    OuchEnter, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound, OuchRejected, OuchReplace,
-};
+use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
-use crate::ouch::{DAY_MS, FILL_REPORT, SETTLED, SIGNED_ORDER, day_of, life_of, market_of};
-use crate::words::NOT_SIGNED;
+use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN};
+use crate::ouch::{
+    DAY_MS, FILL_REPORT, OuchRefusal, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, life_of, market_of,
+};
 
 /// Orders of which market and side are remembered, for replacements.
 const ORDERS: usize = 65_536;
@@ -39,14 +39,18 @@ impl Translator {
     ///
     /// # Errors
     /// The rejection that the participant is told.
-    pub fn to_venue(&mut self, bytes: &[u8], news: &BridgeNews, now_ms: u64) -> std::result::Result<Vec<u8>, Vec<u8>> {
+    pub fn to_venue(&mut self, bytes: &[u8], news: &BridgeNews, now_ms: u64) -> Result<Vec<u8>, Vec<u8>> {
         let Ok(message) = OuchMessage::<OuchInbound>::decode(bytes) else { return Err(Vec::new()) };
         let signed = match &message.body {
             OuchInbound::Enter(enter) => self.sign_new(enter, &message, news, now_ms),
             OuchInbound::Replace(replace) => self.sign_replacement(replace, &message, news, now_ms),
             _ => return Ok(bytes.to_vec()),
         };
-        let Some(signed) = signed else { return Err(rejection(&message.body, NOT_SIGNED, now_ms)) };
+        let refused = |fault: SignedFault| {
+            let reason = if fault == SignedFault::Market { NO_MARKET } else { NOT_SIGNED };
+            rejection(&message.body, &OuchRefusal::new(reason, fault), now_ms)
+        };
+        let signed = signed.map_err(refused)?;
         self.orders.insert(signed.order.number.reference, (signed.order.market, signed.order.side));
         if self.orders.len() > ORDERS {
             self.orders.pop_first();
@@ -56,7 +60,8 @@ impl Translator {
         options.push(OuchOption::Unknown { tag: SIGNED_ORDER, value });
         let mut to = Vec::new();
         let message = OuchMessage { body: message.body, options: Some(options) };
-        message.encode(&mut to).map_err(|_| rejection(&message.body, NOT_SIGNED, now_ms))?;
+        let refused = |error| rejection(&message.body, &OuchRefusal::new(NOT_SIGNED, error), now_ms);
+        message.encode(&mut to).map_err(refused)?;
         Ok(to)
     }
 
@@ -66,12 +71,12 @@ impl Translator {
         message: &OuchMessage<OuchInbound>,
         news: &BridgeNews,
         now_ms: u64,
-    ) -> Option<SettledOrder> {
+    ) -> Result<SettledOrder, SignedFault> {
         let side = if enter.side == b'B' { VenueSide::Buy } else { VenueSide::Sell };
-        let market = market_of(&enter.symbol)?;
-        let life = life_of(enter.time_in_force, enter.quantity, message.options.as_deref().unwrap_or(&[])).ok()?;
-        let (tick, lots) = (u32::try_from(enter.price).ok()?, enter.quantity);
-        Some(self.sign((market, side), enter.user_ref, (tick, lots), life, news, now_ms))
+        let market = market_of(&enter.symbol).ok_or(SignedFault::Market)?;
+        let life = life_of(enter.time_in_force, enter.quantity, message.options.as_deref().unwrap_or(&[]))?;
+        let (tick, lots) = (tick_of(enter.price)?, enter.quantity);
+        Ok(self.sign((market, side), enter.user_ref, (tick, lots), life, news, now_ms))
     }
 
     fn sign_replacement(
@@ -80,11 +85,11 @@ impl Translator {
         message: &OuchMessage<OuchInbound>,
         news: &BridgeNews,
         now_ms: u64,
-    ) -> Option<SettledOrder> {
-        let of = *self.orders.get(&replace.before)?;
-        let life = life_of(replace.time_in_force, replace.quantity, message.options.as_deref().unwrap_or(&[])).ok()?;
-        let (tick, lots) = (u32::try_from(replace.price).ok()?, replace.quantity);
-        Some(self.sign(of, replace.user_ref, (tick, lots), life, news, now_ms))
+    ) -> Result<SettledOrder, SignedFault> {
+        let of = *self.orders.get(&replace.before).ok_or(SignedFault::Replaced)?;
+        let life = life_of(replace.time_in_force, replace.quantity, message.options.as_deref().unwrap_or(&[]))?;
+        let (tick, lots) = (tick_of(replace.price)?, replace.quantity);
+        Ok(self.sign(of, replace.user_ref, (tick, lots), life, news, now_ms))
     }
 
     fn sign(
@@ -120,25 +125,28 @@ fn day_end_ms(now_ms: u64) -> u64 {
     (now_ms / DAY_MS + 1) * DAY_MS - BEFORE_MIDNIGHT_MS
 }
 
-/// A rejection as the venue would send it; nothing for what has no number.
-pub(super) fn rejection(message: &OuchInbound, reason: u16, now_ms: u64) -> Vec<u8> {
-    let (user_ref, client_order) = match message {
-        OuchInbound::Enter(OuchEnter { user_ref, client_order, .. })
-        | OuchInbound::Replace(OuchReplace { user_ref, client_order, .. }) => (*user_ref, *client_order),
-        OuchInbound::MassCancel(OuchMassCancel { user_ref, .. }) => (*user_ref, [b' '; 14]),
-        _ => return Vec::new(),
-    };
-    let nanoseconds = now_ms % DAY_MS * 1_000_000;
-    let body = OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order });
+fn tick_of(price: u64) -> Result<u32, SignedFault> {
+    u32::try_from(price).map_err(|_| SignedFault::Price)
+}
+
+/// Why nothing is passed on while the venue's link is away.
+pub(super) fn away() -> OuchRefusal {
+    OuchRefusal::new(NOT_TAKEN, "the bridge has no link to the venue now, and calls it again by itself: try later")
+}
+
+/// A refusal as the venue would send it; nothing for what has no number.
+pub(super) fn rejection(message: &OuchInbound, refusal: &OuchRefusal, now_ms: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    OuchMessage::plain(body).encode(&mut bytes).expect("it has no options");
+    if let Some(message) = refusal.of(message, now_ms % DAY_MS * 1_000_000) {
+        message.encode(&mut bytes).expect("words fit into an option");
+    }
     bytes
 }
 
 const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: \
     ask for the fill over HTTP";
 
-/// What the participant is told of a message of the venue, and the report that it has.
+/// A message of the venue as the participant gets it, with the report that it contains.
 pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
     // What this program does not know is passed on: the participant may.
     let Ok(mut message) = OuchMessage::<OuchOutbound>::decode(bytes) else { return (Some(bytes.to_vec()), None) };
@@ -154,6 +162,7 @@ pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
                 is_settled = true;
                 false
             }
+            OuchOption::Unknown { tag: WORDS, .. } => false,
             _ => true,
         });
     }
@@ -167,6 +176,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
+    use protocols::ouch::{OuchCancel, OuchRejected};
     use venue::check_orders;
 
     use super::*;
@@ -238,8 +248,27 @@ mod tests {
         {
             let rejected = translator.to_venue(&encoded(refused), &news(), now).expect_err("not signed");
             let message = OuchMessage::<OuchOutbound>::decode(&rejected).expect("a rejection");
-            assert!(matches!(message.body, OuchOutbound::Rejected(OuchRejected { reason: NOT_SIGNED, .. })));
+            let words = crate::ouch::words_of(message.options.as_deref()).expect("words");
+            assert!(words.contains("to be replaced") || words.contains("M0, M1"), "{words}");
+            assert!(matches!(
+                message.body,
+                OuchOutbound::Rejected(OuchRejected { reason: NOT_SIGNED | NO_MARKET, .. })
+            ));
         }
+    }
+
+    /// Who asks for the end of an order must never wait for an answer that does not come.
+    #[test]
+    fn a_cancel_is_answered_though_the_venue_is_away() {
+        let cancel = OuchInbound::Cancel(OuchCancel { user_ref: 7, quantity: 0 });
+        let answer = OuchMessage::<OuchOutbound>::decode(&rejection(&cancel, &away(), 1)).expect("an answer");
+        assert!(matches!(answer.body, OuchOutbound::CancelReject(of) if of.user_ref == 7));
+        // Plain OUCH has no words.
+        let mut bytes = Vec::new();
+        answer.encode(&mut bytes).expect("it was decoded");
+        let (plain, _) = to_participant(&bytes);
+        let plain = OuchMessage::<OuchOutbound>::decode(&plain.expect("told")).expect("a message");
+        assert_eq!((plain.body, crate::ouch::words_of(plain.options.as_deref())), (answer.body, None));
     }
 
     #[test]

@@ -25,9 +25,9 @@ use super::bodies::{event_body, report_body, signed_request, top_body};
 use super::books::image_body;
 use super::orders::{Placing, ask, check_request, error_body, place_all};
 use super::{Api, Failure};
+use crate::codes::pause_code;
 use crate::events::StepEvents;
 use crate::shared::{PitInput, PitRefusal};
-use crate::words::pause_code;
 
 /// The longest message of a client.
 const MESSAGE_BYTES: usize = 256 << 10;
@@ -218,6 +218,7 @@ impl Connection<'_> {
         }
         let shared = &self.api.shared;
         check_request(shared, self.client, &request).await?;
+        shared.claim_session(&request.key, session)?;
         let (session, key, link) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply })?;

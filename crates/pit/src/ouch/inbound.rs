@@ -28,6 +28,24 @@ pub enum SignedFault {
     /// A letter is not supported.
     #[error("{0} {1:#04x} is not supported")]
     Letter(&'static str, u8),
+    /// Nothing trades under the symbol.
+    #[error("no market has this symbol: they are M0, M1 and so on, as the venue lists them")]
+    Market,
+    /// The price is none.
+    #[error("the price is no tick: a venue's order has a limit")]
+    Price,
+    /// A replacement names no order.
+    #[error("this session has no order of the number that is to be replaced")]
+    Replaced,
+    /// Another key signed.
+    #[error("the signed order is of another key than the session's")]
+    OtherKey,
+    /// The signature is not the key's.
+    #[error("the signature of the order is false")]
+    False,
+    /// The signed number is not one of this session.
+    #[error("the signed order is of another day or incarnation than the session's")]
+    OtherSession,
 }
 
 /// How an order trades, by time in force and options.

@@ -1,11 +1,10 @@
-//! A session's link as steps: who attaches, what the participant says, what it is told. Connections of the venue's own
-//! door drive it, and those of the gateways of its edge.
+//! A session's link as steps: attaching, the participant's messages, the venue's messages. Connections of the venue's
+//! own door drive it, and those of the gateways of its edge.
 
 use primitives::PublicKey;
 use primitives::venue::SettledOrder;
 use protocols::ouch::{
-    OuchAccountQueryResponse, OuchCancelReject, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption,
-    OuchOutbound,
+    OuchAccountQueryResponse, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption, OuchOutbound,
 };
 use protocols::soup::SoupLimits;
 use protocols::soup::server::{SoupServer, SoupServerEffect, SoupServerInput};
@@ -13,11 +12,11 @@ use tokio::sync::watch;
 use venue::{CheckedOrder, SessionNumber, TradeCommand, check_orders};
 
 use super::host::OuchHost;
-use super::inbound::{new_order, replacement, side_letter};
-use super::outbound::rejected;
+use super::inbound::{SignedFault, new_order, replacement, side_letter};
+use super::refusing::OuchRefusal;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
-use crate::words::{NOT_SIGNED, NOT_TAKEN};
+use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN, NOT_TAKEN_WORDS};
 
 /// False signatures with which a link ends: whoever has the session's key can sign.
 const FORGED_MOST: u64 = 256;
@@ -150,8 +149,7 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> 
     });
     // What is no message has no number to reject.
     let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
-    let own = heard.iter().filter_map(|heard| heard.signed.filter(|signed| signed.key == link.of.key));
-    let own: Vec<SettledOrder> = own.collect();
+    let own: Vec<SettledOrder> = heard.iter().filter_map(|heard| heard.signed_by(&link.of.key)).collect();
     let checked = match host.scope() {
         Some(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
         _ => Vec::new(),
@@ -159,8 +157,11 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> 
     let forged = checked.iter().filter(|order| order.is_none()).count() as u64;
     let mut checked = checked.into_iter();
     for heard in heard {
-        let is_own = heard.signed.is_some_and(|signed| signed.key == link.of.key);
-        let order = is_own.then(|| checked.next().flatten()).flatten();
+        let order = match (heard.signed, heard.signed_by(&link.of.key)) {
+            (Err(fault), _) => Err(fault),
+            (Ok(_), None) => Err(SignedFault::OtherKey),
+            (Ok(_), Some(_)) => checked.next().flatten().ok_or(SignedFault::False),
+        };
         hear(host, link, heard, order);
     }
     forged
@@ -170,7 +171,7 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> 
 struct Heard {
     body: OuchInbound,
     options: Vec<OuchOption>,
-    signed: Option<SettledOrder>,
+    signed: Result<SettledOrder, SignedFault>,
 }
 
 impl Heard {
@@ -178,16 +179,20 @@ impl Heard {
         let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
         let options = message.options.unwrap_or_default();
         let signed = match &message.body {
-            OuchInbound::Enter(enter) => new_order(enter, &options).ok(),
-            OuchInbound::Replace(replace) => replacement(replace, &options).ok(),
-            _ => None,
+            OuchInbound::Enter(enter) => new_order(enter, &options),
+            OuchInbound::Replace(replace) => replacement(replace, &options),
+            _ => Err(SignedFault::Missing),
         };
         Some(Heard { body: message.body, options, signed })
+    }
+
+    fn signed_by(&self, key: &PublicKey) -> Option<SettledOrder> {
+        self.signed.ok().filter(|signed| signed.key == *key)
     }
 }
 
 /// What a message of the participant does; `order` is its order, if its signature was checked and is valid.
-fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Option<CheckedOrder>) {
+fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Result<CheckedOrder, SignedFault>) {
     let Heard { options, signed, .. } = message;
     if let Some(number) = message.body.new_user_ref()
         && !host.with(link.of.session, |of| of.claim(number))
@@ -198,16 +203,16 @@ fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Option<Checked
     match message.body {
         OuchInbound::Enter(enter) => {
             let entered = entered(message.body, enter.symbol, enter.side);
-            place(host, link, enter.user_ref, entered, order, None);
+            place(host, link, entered, order, None);
         }
         OuchInbound::Replace(replace) => {
             let (symbol, side) = signed
                 .map_or(([b' '; 8], b' '), |signed| (symbol_of(signed.order.market), side_letter(signed.order.side)));
             let entered = entered(message.body, symbol, side);
-            place(host, link, replace.user_ref, entered, order, Some(replace.before));
+            place(host, link, entered, order, Some(replace.before));
         }
-        OuchInbound::Cancel(cancel) => keep(host, link, cancel.user_ref, cancel.quantity),
-        OuchInbound::Modify(modify) => keep(host, link, modify.user_ref, modify.quantity),
+        OuchInbound::Cancel(cancel) => keep(host, link, &message.body, cancel.user_ref, cancel.quantity),
+        OuchInbound::Modify(modify) => keep(host, link, &message.body, modify.user_ref, modify.quantity),
         OuchInbound::MassCancel(mass) => {
             let is_all = mass.symbol == [b' '; 8];
             let market = market_of(&mass.symbol);
@@ -216,19 +221,20 @@ fn hear(host: &impl OuchHost, link: &Link, message: Heard, order: Option<Checked
                 _ => None,
             });
             if market.is_none() && !is_all {
-                return reject(host, link, mass.user_ref, message.body, NOT_TAKEN);
+                return reject(host, link, &message.body, NO_MARKET, SignedFault::Market);
             }
             let command = TradeCommand::CancelAll { key: link.of.key, market, side };
             if !trade(host, link, command) {
-                return reject(host, link, mass.user_ref, message.body, NOT_TAKEN);
+                return reject(host, link, &message.body, NOT_TAKEN, NOT_TAKEN_WORDS);
             }
             let (nanoseconds, user_ref) = (nanoseconds(host), mass.user_ref);
             let (firm, symbol) = (mass.firm, mass.symbol);
             let response = OuchMassCancelResponse { nanoseconds, user_ref, firm, symbol };
             publish(host, link, OuchOutbound::MassCancelResponse(response));
         }
-        OuchInbound::Disable(disable) => reject(host, link, disable.user_ref, message.body, NOT_TAKEN),
-        OuchInbound::Enable(enable) => reject(host, link, enable.user_ref, message.body, NOT_TAKEN),
+        OuchInbound::Disable(_) | OuchInbound::Enable(_) => {
+            reject(host, link, &message.body, NOT_TAKEN, "nobody is disabled here: revoke the key on the ledger");
+        }
         OuchInbound::AccountQuery(_) => {
             let next = host.with(link.of.session, |of| of.next_ref());
             let nanoseconds = nanoseconds(host);
@@ -255,39 +261,41 @@ fn tell(host: &impl OuchHost, link: &Link, message: &OuchMessage<OuchOutbound>) 
     host.wake();
 }
 
-fn reject(host: &impl OuchHost, link: &Link, user_ref: u32, message: OuchInbound, reason: u16) {
-    tell(host, link, &rejected(nanoseconds(host), user_ref, reason, &message));
+fn reject(host: &impl OuchHost, link: &Link, message: &OuchInbound, reason: u16, words: impl ToString) {
+    let answer = OuchRefusal::new(reason, words).of(message, nanoseconds(host));
+    answer.iter().for_each(|answer| tell(host, link, answer));
 }
 
 /// Gives an order to the root, if it is signed by this session's key and says what its message says.
 fn place(
     host: &impl OuchHost,
     link: &Link,
-    user_ref: u32,
     entered: Entered,
-    order: Option<CheckedOrder>,
+    order: Result<CheckedOrder, SignedFault>,
     before: Option<u32>,
 ) {
-    let (number, old) = host.with(link.of.session, |of| {
+    let numbers = host.with(link.of.session, |of| {
         of.enter(entered);
-        (of.number(user_ref), before.map(|before| of.number(before)))
+        (entered.message.new_user_ref().map(|user_ref| of.number(user_ref)), before.map(|before| of.number(before)))
     });
-    let Some(order) = order.filter(|order| order.order().number == number) else {
-        return reject(host, link, user_ref, entered.message, NOT_SIGNED);
+    let order = match order {
+        Ok(order) if Some(order.order().number) == numbers.0 => order,
+        Ok(_) => return reject(host, link, &entered.message, NOT_SIGNED, SignedFault::OtherSession),
+        Err(fault) => return reject(host, link, &entered.message, NOT_SIGNED, fault),
     };
-    let command = old.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
+    let command = numbers.1.map_or(TradeCommand::New(order), |old| TradeCommand::Replace(old, order));
     if !host.takes_orders() || !trade(host, link, command) {
-        reject(host, link, user_ref, entered.message, NOT_TAKEN);
+        reject(host, link, &entered.message, NOT_TAKEN, NOT_TAKEN_WORDS);
     }
 }
 
 /// Ends an order, or lowers its total lots.
-fn keep(host: &impl OuchHost, link: &Link, user_ref: u32, keeps: u32) {
+fn keep(host: &impl OuchHost, link: &Link, message: &OuchInbound, user_ref: u32, keeps: u32) {
     let number = host.with(link.of.session, |of| of.number(user_ref));
     let command = TradeCommand::Cancel { key: link.of.key, number, keeps };
     // A cancel that is lost without a word would leave an order that its owner believes to be gone.
     if !trade(host, link, command) {
-        publish(host, link, OuchOutbound::CancelReject(OuchCancelReject { nanoseconds: nanoseconds(host), user_ref }));
+        reject(host, link, message, NOT_TAKEN, NOT_TAKEN_WORDS);
     }
 }
 

@@ -6,12 +6,12 @@
 //! that comes back gets what it missed.
 //!
 //! Orders must be signed, and OUCH has no field for that. A new order and a replacement carry the signed order as an
-//! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken
+//! option with the tag [`SIGNED_ORDER`]. What the message's own fields say must be the same. *Plain* OUCH is spoken
 //! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
-//! What a session is told is in a journal of its day, synced before it is sent: a participant that logs in with the
+//! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
-//! has ended is answered by a cancel reject.
+//! has ended, or never came, is answered by a cancel reject.
 //!
 //! | OUCH | here |
 //! |---|---|
@@ -25,17 +25,18 @@
 //! | broken trade | the fill is bust |
 //! | restated, `S` | the fill is settled: option [`SETTLED`] has its index and height |
 //! | executed | option [`FILL_REPORT`] has the signed report: keep it |
+//! | rejected, cancel rejected | option [`WORDS`] says why |
 //!
 //! Links and sessions are steps over an [`OuchHost`]: the doors of a pit drive them, and simulations.
 //!
 //! # Deviations from OUCH
 //!
-//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again; its
+//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again. Its
 //!   executions may then stand before its acceptance.
 //! - A session keeps its last 65,536 messages; who comes back later asks over HTTP what became of its orders.
 //! - A message to disable or enable a participant is rejected: revoke the key on the ledger.
 //! - At midnight (UTC) a session's connection ends without an end of session, and the next one begins with message 1.
-//! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
+//! - A rejection has the number of [`refusal_name`](crate::codes::refusal_name).
 
 mod host;
 mod hub;
@@ -43,6 +44,7 @@ mod inbound;
 mod journal;
 mod link;
 mod outbound;
+mod refusing;
 mod session;
 mod sessions;
 
@@ -51,6 +53,7 @@ use protocols::soup::SoupPacket;
 use venue::TraderRequest;
 
 pub(crate) use hub::OuchHub;
+pub(crate) use refusing::{OuchRefusal, words_of};
 pub(crate) use sessions::session_name;
 
 pub use host::OuchHost;
@@ -68,6 +71,8 @@ pub const SIGNED_ORDER: u8 = 200;
 pub const FILL_REPORT: u8 = 201;
 /// The option with index and height of a settled fill.
 pub const SETTLED: u8 = 202;
+/// The option with the words of a refusal.
+pub const WORDS: u8 = 203;
 
 pub(crate) const DAY_MS: u64 = 86_400_000;
 

@@ -2,14 +2,15 @@
 
 use primitives::venue::FillReport;
 use protocols::ouch::{
-    OuchAccepted, OuchBrokenTrade, OuchCancelReject, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage,
-    OuchOption, OuchOutbound, OuchRejected, OuchReplace, OuchReplaced, OuchRestated,
+    OuchAccepted, OuchBrokenTrade, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage, OuchOption,
+    OuchOutbound, OuchReplace, OuchReplaced, OuchRestated,
 };
-use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, ReportKind, TradeReport};
+use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderStanding, ReportKind, TradeReport};
 
+use super::refusing::{OuchRefusal, not_cancelled};
 use super::session::{Entered, OuchSession};
 use super::{FILL_REPORT, SETTLED};
-use crate::words::{end_letter, refusal_name};
+use crate::codes::{end_letter, refusal_name};
 
 /// What a report is in OUCH; nothing where OUCH is silent.
 pub(super) fn message(
@@ -24,11 +25,11 @@ pub(super) fn message(
         ReportKind::Accepted(first) => {
             entered.filter(|entered| !entered.is_answered).and_then(|entered| accepted(entered, nanoseconds, first))
         }
-        ReportKind::Refused(why) => entered.map(|entered| match entered.is_answered {
-            false => rejected(nanoseconds, user_ref, refusal_name(why).0, &entered.message),
+        ReportKind::Refused(why) => match entered.filter(|entered| !entered.is_answered) {
+            Some(entered) => OuchRefusal::new(refusal_name(why).0, why).of(&entered.message, nanoseconds),
             // It was a cancel that is refused.
-            true => plain(OuchOutbound::CancelReject(OuchCancelReject { nanoseconds, user_ref })),
-        }),
+            None => Some(not_cancelled(nanoseconds, user_ref, &why.to_string())),
+        },
         ReportKind::Executed(what, report) => Some(executed(nanoseconds, user_ref, what, report)),
         ReportKind::Reduced { lots } => entered.map(|entered| {
             let quantity = entered.open.saturating_sub(*lots);
@@ -40,29 +41,29 @@ pub(super) fn message(
             Some(plain(OuchOutbound::Canceled(OuchCanceled { nanoseconds, user_ref, quantity, reason })))
         }
         ReportKind::Settled { index, height, fate } => Some(settled(nanoseconds, user_ref, (*index, *height), fate)),
-        // The request that came too early was a cancel; its order is rejected when it comes.
-        ReportKind::Overtaken | ReportKind::Status(_) => None,
+        // A cancel of what is not open. One that came too early has its order rejected when that comes.
+        ReportKind::Overtaken => Some(not_cancelled(nanoseconds, user_ref, standing_words(None))),
+        ReportKind::Status(standing) => Some(not_cancelled(nanoseconds, user_ref, standing_words(standing.as_ref()))),
+    }
+}
+
+/// Why an order that stands so is not cancelled.
+fn standing_words(standing: Option<&OrderStanding>) -> &'static str {
+    match standing {
+        Some(OrderStanding::Taken { ended: Some(why), .. }) => match why {
+            OrderEnd::Filled => "too late to cancel: the order is filled",
+            OrderEnd::Asked => "the order is cancelled already",
+            OrderEnd::Replaced(_) => "the order is replaced: cancel the one in its place",
+            _ => "the order has ended already",
+        },
+        Some(OrderStanding::Taken { ended: None, .. }) => "the order is open",
+        Some(OrderStanding::Refused(_)) => "the order was refused",
+        Some(OrderStanding::Overtaken) | None => "no order of this number has come; it is refused if it comes",
     }
 }
 
 fn plain(body: OuchOutbound) -> OuchMessage<OuchOutbound> {
     OuchMessage::plain(body)
-}
-
-/// A rejection of an order or of a message with this number.
-pub(super) fn rejected(
-    nanoseconds: u64,
-    user_ref: u32,
-    reason: u16,
-    message: &OuchInbound,
-) -> OuchMessage<OuchOutbound> {
-    let client_order = match *message {
-        OuchInbound::Enter(OuchEnter { client_order, .. }) | OuchInbound::Replace(OuchReplace { client_order, .. }) => {
-            client_order
-        }
-        _ => [b' '; 14],
-    };
-    plain(OuchOutbound::Rejected(OuchRejected { nanoseconds, user_ref, reason, client_order }))
 }
 
 /// The first answer to an order.

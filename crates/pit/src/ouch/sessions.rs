@@ -95,7 +95,7 @@ impl<D: Disk> OuchSessions<D> {
             journal.append(effects, &self.unwritten)?;
             self.unsynced.append(&mut self.unwritten);
         }
-        // The first count, and that there is a session, is durable before the root takes anything of it: without that a
+        // The first count, and that there is a session, is durable before the root takes anything of it. Without that a
         // restart would not know what sessions lack, or that they are there to be told.
         if begins || !self.is_counted {
             journal.sync()?;
@@ -162,11 +162,12 @@ fn base36(mut number: u64, to: &mut [u8]) {
 
 #[cfg(test)]
 mod tests {
+    use kernel::{FaultDisk, Surviving};
     use primitives::PublicKey;
     use protocols::ouch::{OuchAccountQueryResponse, OuchEnter, OuchInbound, OuchMessage, OuchOutbound};
-    use store::{FaultDisk, Surviving};
-    use venue::{Acceptance, OrderEnd, ReportKind, TradeReport};
+    use venue::{Acceptance, OrderEnd, OrderRefusal, OrderStanding, ReportKind, TradeReport};
 
+    use super::super::refusing::words_of;
     use super::super::session::Entered;
     use super::*;
 
@@ -244,6 +245,38 @@ mod tests {
         // Another day is another session.
         assert_ne!(session_name(3, 1, NOW_MS)[..7], session_name(4, 1, NOW_MS)[..7]);
         assert_ne!(session_name(3, 1, NOW_MS)[..7], session_name(3, 2, NOW_MS)[..7]);
+    }
+
+    /// Cancels cross fills, come twice, or name what never was: each has one answer.
+    #[test]
+    fn a_cancel_of_what_is_not_open_is_answered() {
+        let (mut sessions, _) = opened(FaultDisk::new(4), 3);
+        enter(&mut sessions, 1);
+        let taken = |ended| OrderStanding::Taken {
+            accepted: Acceptance { id: 50, lots: 9, replaces: None, keeps_place: false },
+            ended,
+            open: 0,
+            executed: 9,
+            settled: 0,
+            bust: 0,
+        };
+        let filled = ReportKind::Status(Some(taken(Some(OrderEnd::Filled))));
+        for (user_ref, answer, words) in [
+            (1, accepted(50), None),
+            (1, filled, Some("too late to cancel: the order is filled")),
+            (1, ReportKind::Refused(OrderRefusal::NotOpen), Some("no open order has this number")),
+            (8, ReportKind::Overtaken, Some("no order of this number has come; it is refused if it comes")),
+            (9, ReportKind::Refused(OrderRefusal::NotOpen), Some("no open order has this number")),
+        ] {
+            let before = messages(&mut sessions).len();
+            assert!(step(&mut sessions, user_ref, answer, 10 + before as u64));
+            let told = messages(&mut sessions);
+            assert_eq!(told.len(), before + 1, "{user_ref}");
+            let message = OuchMessage::<OuchOutbound>::decode(&told[before]).expect("a message");
+            assert_eq!(words_of(message.options.as_deref()).as_deref(), words);
+            let is_reject = matches!(message.body, OuchOutbound::CancelReject(of) if of.user_ref == user_ref);
+            assert_eq!(is_reject, words.is_some());
+        }
     }
 
     /// The first orders of a day may be lost in a crash although the root has taken them: the root then tells again

@@ -24,6 +24,7 @@ impl Attaching {
             return Err(PitRefusal::Signature);
         }
         shared.claim_stamp(&request.key, request.stamp_ms)?;
+        shared.claim_session(&request.key, session)?;
         let (session, key, number) = (session_number(&request.key, session), request.key, shared.new_link());
         let (reply, attached) = oneshot::channel();
         shared.send(PitInput::Attach { session, link: number, key, ends_orders, dead_man_ms, reply })?;

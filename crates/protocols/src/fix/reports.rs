@@ -3,7 +3,7 @@
 //!
 //! The caller gives requests and the venue's messages in the order in which they are journaled, so that the same
 //! journal gives the same numbers and reports again. Orders are remembered after their end, so that a status can be
-//! asked for and no number be used twice; the caller begins with new [`FixOrders`] on each day.
+//! asked for and no number be used twice. The caller begins with new [`FixOrders`] on each day.
 //!
 //! An order whose cancellation or replacement waits for its answer takes no other request. A replacement states the
 //! *total* size, what has traded counts.
@@ -16,7 +16,8 @@ use super::{
     FixNewOrder, FixReplaceRequest, FixStatusRequest, FixText,
 };
 use crate::ouch::{
-    OuchExecuted, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound, OuchReplaced, PRICE_DECIMALS,
+    OuchExecuted, OuchInbound, OuchMassCancel, OuchMessage, OuchOption, OuchOutbound, OuchRejected, OuchReplaced,
+    PRICE_DECIMALS,
 };
 
 /// The most orders of a day, and the most numbers of orders and requests.
@@ -132,8 +133,8 @@ impl FixOrders {
         }
     }
 
-    /// The report of a message of the venue; `None` if there is nothing to report.
-    pub fn report(&mut self, message: &OuchOutbound) -> Option<FixBody> {
+    /// The report of a message of the venue, which may say why in words; `None` if there is nothing to report.
+    pub fn report(&mut self, message: &OuchOutbound, words: Option<&str>) -> Option<FixBody> {
         match message {
             OuchOutbound::Accepted(accepted) => {
                 let order = self.orders.get_mut(&accepted.user_ref)?;
@@ -146,8 +147,8 @@ impl FixOrders {
             OuchOutbound::Canceled(canceled) => self.lower(canceled.user_ref, canceled.quantity, canceled.reason),
             OuchOutbound::AiqCanceled(canceled) => self.lower(canceled.user_ref, canceled.decrement, canceled.reason),
             OuchOutbound::Replaced(replaced) => self.replaced(replaced),
-            OuchOutbound::Rejected(rejected) => self.rejected(rejected.user_ref, rejected.reason),
-            OuchOutbound::CancelReject(rejected) => self.keep(rejected.user_ref, "too late to cancel"),
+            OuchOutbound::Rejected(rejected) => self.rejected(rejected, words),
+            OuchOutbound::CancelReject(rejected) => self.keep(rejected.user_ref, words.unwrap_or("too late to cancel")),
             OuchOutbound::CancelPending(pending) => self.keep(pending.user_ref, "cancelled after the auction"),
             OuchOutbound::MassCancelResponse(response) => {
                 let request = self.mass.remove(&response.user_ref)?;
@@ -318,8 +319,9 @@ impl FixOrders {
         Some(FixExecution { original: Some(original), ..report }.into())
     }
 
-    fn rejected(&mut self, user_ref: u32, reason: u16) -> Option<FixBody> {
-        let text = format!("the venue rejects it, reason {reason}");
+    fn rejected(&mut self, rejected: &OuchRejected, words: Option<&str>) -> Option<FixBody> {
+        let OuchRejected { user_ref, reason, .. } = *rejected;
+        let text = words.map_or_else(|| format!("the venue rejects it, reason {reason}"), str::to_string);
         if let Some(request) = self.mass.remove(&user_ref) {
             return Some(mass_report(request, user_ref, Some(&text)));
         }

@@ -2,7 +2,7 @@
 
 /// What a field can say.
 pub trait FixValue: Sized {
-    /// What it is, in words.
+    /// The kind of the value, in words.
     const NEEDS: &'static str;
 
     /// The value of these bytes, of which there is at least one.
@@ -182,7 +182,8 @@ impl FixValue for FixDecimal {
     }
 }
 
-/// A time in UTC, in milliseconds since 1970: `20261126-20:15:07.250`, or without milliseconds.
+/// A time in UTC, in milliseconds since 1970: `20261126-20:15:07.250`. It is read with 0, 3, 6, 9 or 12 decimals; what
+/// is finer than a millisecond is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FixTime(u64);
 
@@ -232,16 +233,21 @@ fn day(year: u64, month: u64, date_of: u64) -> Option<u64> {
 }
 
 impl FixValue for FixTime {
-    const NEEDS: &'static str = "a time such as 20261126-20:15:07.250";
+    const NEEDS: &'static str = "a time such as 20261126-20:15:07.250, with 0, 3, 6, 9 or 12 decimals";
 
     fn get(bytes: &[u8]) -> Option<FixTime> {
-        let is_form = bytes.len() == 17 || bytes.len() == 21 && bytes[17] == b'.';
-        if !is_form || (bytes[8], bytes[11], bytes[14]) != (b'-', b':', b':') {
+        let (bytes, fraction) = bytes.split_at_checked(17)?;
+        let decimals = match fraction {
+            [] => &[],
+            [b'.', decimals @ ..] if matches!(decimals.len(), 3 | 6 | 9 | 12) => decimals,
+            _ => return None,
+        };
+        if (bytes[8], bytes[11], bytes[14]) != (b'-', b':', b':') || !decimals.iter().all(u8::is_ascii_digit) {
             return None;
         }
         let part = |from: usize, to: usize| digits(&bytes[from..to]);
         let (hour, minute, second) = (part(9, 11)?, part(12, 14)?, part(15, 17)?);
-        let ms = if bytes.len() == 21 { part(18, 21)? } else { 0 };
+        let ms = decimals.first_chunk::<3>().map_or(Some(0), |ms| digits(ms))?;
         // A leap second is the last millisecond before it.
         let (second, ms) = if second == 60 { (59, 999) } else { (second, ms) };
         if hour > 23 || minute > 59 || second > 59 {
@@ -283,6 +289,14 @@ mod tests {
             assert_eq!(said(&FixTime(ms)), text);
         }
         assert_eq!(FixTime::get(b"20261126-20:15:07"), Some(FixTime(1_795_724_107_000)));
+        for decimals in ["250", "250999", "250999999", "250999999999"] {
+            let text = format!("20261126-20:15:07.{decimals}");
+            assert_eq!(FixTime::get(text.as_bytes()), Some(FixTime(1_795_724_107_250)), "{text}");
+        }
+        for decimals in ["", "2", "25", "2509", "25099999", "2509999999999", "25x", "250-99", "250 99"] {
+            let text = format!("20261126-20:15:07.{decimals}");
+            assert_eq!(FixTime::get(text.as_bytes()), None, "{text}");
+        }
         for text in ["20260229-00:00:00", "20261301-00:00:00", "20261126-24:00:00", "20261126 20:15:07", "1969"] {
             assert_eq!(FixTime::get(text.as_bytes()), None, "{text}");
         }

@@ -1,31 +1,19 @@
-//! Blocks that live on a disk with faults: whatever the order of the jobs and wherever the machine crashes, a restart
-//! comes to the state of a plain loop that applies one block after another, and nobody was told of a block that is
-//! lost.
+//! Blocks that live on a disk with faults. Whatever the order of the jobs and wherever the machine crashes, a restart
+//! comes to the state of a plain loop that applies one block after another. Nobody was told of a block that is lost.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 
+use kernel::{Crash, Dice, FaultDisk, Planted, Surviving};
 use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Listing, Roots};
 use primitives::{Address, AssetId, Body, Digest, Fraction, Operation, SecretKey, SubBlock, Superblock};
-use store::{FaultDisk, Options, Store, Surviving};
+use store::{Options, Store};
 
 use super::*;
 use crate::{Foundation, Replay, Restored, archive, encode, receipts, recover_state, write_checkpoint};
 
 const BLOCKS: Height = 9;
 const OPTIONS: Options = Options { segment_bytes: 2_000 };
-const SETTINGS: LifeSettings = LifeSettings { checkpoint_blocks: 2, keep_blocks: 2, mistake: None };
-
-/// Numbers that a seed determines (SplitMix64).
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-}
+const SETTINGS: LifeSettings = LifeSettings { checkpoint_blocks: 2, keep_blocks: 2, mistake: Planted::NOTHING };
 
 fn genesis(key: &SecretKey) -> Genesis {
     let (epsilon, mu) = (Fraction::power_of_two(15), Fraction::power_of_two(10));
@@ -164,19 +152,15 @@ impl Shell<'_> {
     }
 
     /// Runs to the last block, or until a crash; returns the disk that the crash leaves.
-    fn run(&mut self, crash: Option<(u64, Surviving)>, draws: &mut Draws) -> Option<FaultDisk> {
-        let left = Arc::new(Mutex::new(None));
+    fn run(&mut self, crash: Option<(u64, Surviving)>, dice: &mut Dice) -> Option<FaultDisk> {
+        let armed = Crash::default();
         if let Some((points, surviving)) = crash {
-            let (slot, point) = (left.clone(), self.disk.points() + points);
-            self.disk.watch(move |disk| {
-                if disk.points() > point {
-                    slot.lock().expect("one thread").get_or_insert_with(|| disk.after_crash(surviving));
-                }
-            });
+            let disk = self.disk.clone();
+            armed.arm(&[&self.disk], points, move || disk.after_crash(surviving));
         }
         let mut next = self.life.height() + 1;
         loop {
-            if next <= BLOCKS && (self.out.is_empty() || draws.below(4) == 0) {
+            if next <= BLOCKS && (self.out.is_empty() || dice.below(4) == 0) {
                 self.tell(LifeInput::Decided(next));
                 next += 1;
             }
@@ -184,10 +168,10 @@ impl Shell<'_> {
                 return None;
             }
             if !self.out.is_empty() {
-                let job = self.out.remove(draws.below(self.out.len() as u64) as usize);
+                let job = self.out.remove(dice.below(self.out.len() as u64) as usize);
                 self.perform(job);
             }
-            if let Some(left) = left.lock().expect("one thread").take() {
+            if let Some(left) = armed.take() {
                 return Some(left);
             }
         }
@@ -199,18 +183,13 @@ fn a_crash_at_any_point_in_the_life_of_a_block_restarts_to_the_same_state() {
     let reference = Reference::new();
     let mut crashes = 0;
     for seed in 0..200 {
-        let mut draws = Draws(seed);
+        let mut dice = Dice::new(seed);
         let (mut disk, mut told) = (FaultDisk::new(seed), 0);
         loop {
-            let surviving = match draws.below(4) {
-                0 => Surviving::Nothing,
-                1 => Surviving::Everything,
-                2 => Surviving::Torn(draws.below(8)),
-                _ => Surviving::Some(draws.below(u64::MAX)),
-            };
-            let crash = (draws.below(8) != 0).then(|| (draws.below(40), surviving));
+            let surviving = Surviving::drawn(&mut dice);
+            let crash = (dice.below(8) != 0).then(|| (dice.below(40), surviving));
             let mut shell = Shell::start(&reference, disk, told);
-            let left = shell.run(crash, &mut draws);
+            let left = shell.run(crash, &mut dice);
             told = shell.told.max(told);
             let Some(left) = left else { break };
             crashes += 1;

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
+use kernel::Planted;
+
 use super::*;
 
 /// Decided blocks.
@@ -10,7 +12,7 @@ const BLOCKS: Height = 5;
 const HANDOVERS: [(u64, Height); 2] = [(1, 1), (2, 2)];
 const WORKERS: [BlockWorker; 5] =
     [BlockWorker::Executor, BlockWorker::Logger, BlockWorker::Publisher, BlockWorker::Roots, BlockWorker::Checkpointer];
-const SETTINGS: LifeSettings = LifeSettings { checkpoint_blocks: 2, keep_blocks: 1, mistake: None };
+const SETTINGS: LifeSettings = LifeSettings { checkpoint_blocks: 2, keep_blocks: 1, mistake: Planted::NOTHING };
 
 /// What has happened: the last height of each kind.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
@@ -106,7 +108,7 @@ struct At {
 
 impl At {
     fn begin(mistake: Option<LifeMistake>) -> At {
-        let life = BlockLife::new(LifeSettings { mistake, ..SETTINGS }, LifeStart::default());
+        let life = BlockLife::new(LifeSettings { mistake: mistake.into(), ..SETTINGS }, LifeStart::default());
         At { life, record: Record::default(), out: BTreeSet::new() }
     }
 

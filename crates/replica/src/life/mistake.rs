@@ -1,6 +1,6 @@
-//! Mistakes that the simulator seeds.
+//! Mistakes that simulations plant.
 
-/// Mistakes that the simulator seeds in a life: a check that never fails proves nothing.
+/// Mistakes that simulations plant in a life: a check that never fails proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LifeMistake {
     /// A block is shown and published once it is applied, logged or not.

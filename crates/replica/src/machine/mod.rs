@@ -142,7 +142,7 @@ impl<D: Disk + Clone> Replica<D> {
     }
 
     fn has(&self, defect: Defect) -> bool {
-        self.settings.defect == Some(defect)
+        self.settings.defect.is(defect)
     }
 
     fn job(&mut self, job: Job) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
+use kernel::Planted;
 use ledger::contracts::check_in_section;
 use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
@@ -93,7 +94,7 @@ impl<D: Disk + Clone> Replica<D> {
         let unproved = unproved(&finality, ledger, &past)?;
         let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
         // A node without the rules of the next height stays in the epoch that is over: it reads, and votes no more.
-        let opens_anyway = settings.defect == Some(Defect::OpensWithoutRules);
+        let opens_anyway = settings.defect.is(Defect::OpensWithoutRules);
         let follows = ledger.follows(ledger.rules_at(height + 1)) || opens_anyway;
         let network = network.at(ledger, if follows { height + 1 } else { height })?;
         let start = start(&network, &past, ledger, height, newest)?;
@@ -161,7 +162,7 @@ fn open_votes<D: Disk + Clone>(
     home: &Home<D>,
     engine: &mut Engine,
     options: VoteOptions,
-    defect: Option<Defect>,
+    defect: Planted<Defect>,
 ) -> Result<Option<VoteLog<D>>, ReplicaError> {
     let damaged = |error: &StoreError| {
         matches!(error, StoreError::VotesLost(_) | StoreError::Damaged { remedy: store::Remedy::Rejoin, .. })
@@ -179,7 +180,7 @@ fn open_votes<D: Disk + Clone>(
             engine.restore(entries.map_err(|error| ReplicaError::Undecodable(found.floor, error))?);
             Ok(Some(log))
         }
-        Err(error) if damaged(&error) && defect == Some(Defect::SilenceBroken) => {
+        Err(error) if damaged(&error) && defect.is(Defect::SilenceBroken) => {
             Ok(Some(VoteLog::rejoin(home.votes.clone(), options, 1)?))
         }
         Err(error) if damaged(&error) => {

@@ -39,7 +39,7 @@ impl Mempool {
         if slot_of(sequence) == 0 && !self.sequences.get(&account).is_some_and(has_keys) {
             return Ok(());
         }
-        let keeps_out = self.defect == Some(Defect::KeysKeepOwnersOut);
+        let keeps_out = self.defect.is(Defect::KeysKeepOwnersOut);
         let standing = if keeps_out { Precedence::Key } else { Precedence::of(&entry.transaction.body) };
         while self.reserved.is_overdrawn(&entry.transaction, ledger) {
             let weaker = self.pending_of(&account).map(|(spot, one)| (Precedence::of(&one.transaction.body), spot));
@@ -141,7 +141,7 @@ impl Mempool {
             let changes_keys = matches!(operation, Operation::Session(_))
                 || matches!(operation, Operation::CreateAccount { account: of, .. } if of == account);
             let is_concerned = changes_keys || pending.iter().any(|(number, _)| number == sequence);
-            if !is_concerned || self.defect == Some(Defect::QuotaHoldsAll) {
+            if !is_concerned || self.defect.is(Defect::QuotaHoldsAll) {
                 continue;
             }
             let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();

@@ -2,6 +2,7 @@
 //! keep certificates to themselves, views that a relay strips of their certificates, outputs contested by the hundred,
 //! restarts of the network.
 
+use kernel::Dice;
 use ledger::{LaneOutput, Outcome};
 use member::MemberMistake;
 use payments::{
@@ -12,7 +13,7 @@ use primitives::{Amount, Digest, Operation, SecretKey, Transaction, TransactionI
 
 use super::payers::CHEAT;
 use super::{ASSET, CASE_DEPOSIT, LaneWorld, secret};
-use crate::kernel::{Dice, LaneMistake, Mistake};
+use crate::world::{LaneMistake, Mistake};
 
 /// Outputs that are contested together in a run with a flood, and the posts of a block about them.
 const FLOOD: u32 = 1_000;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Dice;
 use payments::{
     AnswerScheme, BlsSecretKey, BridgeOperation, CertifiedPayment, Claim, HomeEpoch, KeyGeneration, KeyShare,
     LaneAnswer, LaneCommittee, OutputId, PaymentBody, StatementKind, view_digest,
@@ -10,7 +11,6 @@ use primitives::{Digest, PublicKey, Signature};
 
 use super::lane_key;
 use super::schemes::SimAnswer;
-use crate::kernel::Dice;
 
 /// The Byzantine validator: it confirms and acknowledges everything, at any time, and posts anything in cases.
 pub(super) struct Liar {

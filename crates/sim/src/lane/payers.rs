@@ -13,7 +13,7 @@ use primitives::{Address, Amount, Digest, Operation, PublicKey, SecretKey, Signa
 use super::schemes::{SimCollector, below, schemes_of};
 use super::shards::Said;
 use super::{ASSET, LaneWorld, Message, secret};
-use crate::kernel::Mistake;
+use crate::world::Mistake;
 
 /// The payer that spends twice.
 pub(super) const CHEAT: usize = 0;

@@ -20,7 +20,7 @@ use super::payers::{Coin, Paid};
 use super::schemes::Stranger;
 use super::shards::SimValidator;
 use super::{ASSET, LaneWorld, MEMBERS, Observed, lane_key, registrar};
-use crate::kernel::{LaneMistake, Mistake};
+use crate::world::{LaneMistake, Mistake};
 
 /// Which restart it is.
 const NUMBER: u32 = 1;

@@ -10,7 +10,7 @@ use payments::{
 };
 
 use super::observed::Observed;
-use crate::kernel::{LaneMistake, Mistake};
+use crate::world::{LaneMistake, Mistake};
 
 /// An answer of a validator.
 #[derive(Clone, Debug)]

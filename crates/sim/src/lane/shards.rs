@@ -5,6 +5,7 @@ mod checks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use kernel::{Dice, LogDisk};
 use ledger::{LaneBridge, Ledger};
 use member::{
     KeyWork, LaneBlock, LaneMember, LanePost, MemberEffect, MemberInput, MemberMistake, MemberSettings, POST_BLOCKS,
@@ -13,13 +14,14 @@ use member::{
 use payments::{
     BridgeOperation, ClosedLog, ContestedOutput, HomeEpoch, LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings,
     LaneValidator, LogOwner, MuteReason, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind, closing,
+    new_log,
 };
 use primitives::{Digest, Height, Operation, SecretKey, Transaction};
 use replica::{Mempool, PoolEntry};
 
 use super::schemes::SimAnswer;
 use super::{lane_key, registrar, secret};
-use crate::kernel::{Dice, LaneMistake, LogDisk, Mistake, drawn_key};
+use crate::world::{LaneMistake, Mistake};
 
 /// Transactions that a pool holds.
 const POOL: usize = 1_000;
@@ -102,8 +104,20 @@ fn now(ledger: &Ledger) -> HomeEpoch {
 
 fn settings(index: u8, recovered: Height, mistake: Option<Mistake>) -> MemberSettings {
     let account = secret(2, index.into()).public().address();
-    let mistake = mistake.and_then(Mistake::of_member);
+    let mistake = mistake.and_then(Mistake::of_member).into();
     MemberSettings { index, shards: 1, has_registrar: true, account, recovered, mistake }
+}
+
+/// A key that the dice decide.
+fn drawn_key(dice: &mut Dice) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&dice.bits().to_le_bytes());
+    key
+}
+
+/// A log that is complete and durable.
+fn new_disk(owner: &LogOwner, dice: &mut Dice) -> LogDisk {
+    LogDisk::holding(new_log(owner, drawn_key(dice)))
 }
 
 impl SimValidator {
@@ -112,7 +126,7 @@ impl SimValidator {
         // A restart makes the logs of the first epoch before the nodes start.
         let owner = LogOwner { network: lane(genesis).network(), home: 0, validator: index, shard: 0 };
         let logs: BTreeMap<HomeEpoch, LogDisk> =
-            (genesis.height() > 0).then(|| (0, LogDisk::new(&owner, dice))).into_iter().collect();
+            (genesis.height() > 0).then(|| (0, new_disk(&owner, dice))).into_iter().collect();
         let (member, first) = LaneMember::new(
             settings(index, genesis.height(), mistake),
             genesis,
@@ -258,7 +272,7 @@ impl SimValidator {
         let network = lane(&self.ledger).network();
         if !self.logs.contains_key(&home) && !self.shards.contains_key(&home) {
             let owner = LogOwner { network, home, validator: self.index, shard: 0 };
-            self.logs.insert(home, LogDisk::new(&owner, &mut self.dice));
+            self.logs.insert(home, new_disk(&owner, &mut self.dice));
         }
         if makes_keys {
             self.keys.entry(home).or_insert_with(|| lane_key(self.index, home));
@@ -304,7 +318,7 @@ impl SimValidator {
             roots_per_validator: 64,
         };
         let ShardSecrets { key, bls, share } = secrets;
-        let (mut machine, intact) = LaneValidator::open(settings, key, drawn_key(&mut self.dice), Some(&disk));
+        let (mut machine, intact) = LaneValidator::open(settings, key, drawn_key(&mut self.dice), Some(&disk.bytes));
         if let Some(bls) = bls {
             machine = machine.with_bls(bls);
         }
@@ -386,7 +400,7 @@ impl SimValidator {
         {
             shard.told.insert(*id);
         }
-        let effects = shard.machine.step(&shard.disk, input);
+        let effects = shard.machine.step(&shard.disk.bytes, input);
         effects.into_iter().for_each(|effect| self.perform_shard(home, effect));
     }
 
@@ -437,10 +451,10 @@ impl SimValidator {
         let mut closed = Vec::new();
         for (home, mut disk) in std::mem::take(&mut self.logs) {
             let owner = LogOwner { network, home, validator: self.index, shard: 0 };
-            let (intact, bytes) = closing(&disk, &owner, restart)?;
+            let (intact, bytes) = closing(&disk.bytes, &owner, restart)?;
             disk.bytes.truncate(intact as usize);
             disk.bytes.extend(bytes);
-            closed.extend(ClosedLog::read(&disk, owner)?);
+            closed.extend(ClosedLog::read(&disk.bytes, owner)?);
         }
         Ok(closed)
     }

@@ -10,7 +10,7 @@ use venue::{CertifiedFacts, ChainState, FillFate, facts_since, fate_of, settles_
 
 use super::oracle::Oracle;
 use super::people::{BLOCK_MS, DELAY, Person, VENUE, address, genesis, key, operates};
-use crate::kernel::MarketMistake;
+use crate::world::MarketMistake;
 
 pub(super) struct Chain {
     pub ledger: Ledger,

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kernel::{Dice, FaultDisk, Surviving};
 use primitives::venue::{FillReport, OrderNumber};
 use primitives::{Digest, PublicKey, Transaction};
-use store::{FaultDisk, Surviving};
 use venue::{
     Acceptance, FillFate, MarketEvent, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill, VenueInput,
     VenueOptions, VenueRoot, VenueSettings,
@@ -13,7 +13,7 @@ use venue::{
 use super::follower::Follower;
 use super::people::{MARKET, keys};
 use super::wire::Door;
-use crate::kernel::{Dice, MarketMistake};
+use crate::world::MarketMistake;
 
 /// A root with its disk, and what was told by it.
 pub(super) struct Host {
@@ -107,7 +107,7 @@ impl Host {
             if self.try_step(now_ms, inputs)? {
                 return Ok(());
             }
-            self.crash(now_ms, dice.surviving(), dice)?;
+            self.crash(now_ms, Surviving::drawn(dice), dice)?;
         }
     }
 
@@ -119,7 +119,7 @@ impl Host {
                 self.door.attach();
                 Ok(())
             }
-            false => self.crash(now_ms, dice.surviving(), dice),
+            false => self.crash(now_ms, Surviving::drawn(dice), dice),
         }
     }
 
@@ -260,7 +260,7 @@ impl Host {
             return Err("a root does not take its opening".into());
         }
         let digest = self.root.digest();
-        self.reopen(dice.surviving())?;
+        self.reopen(Surviving::drawn(dice))?;
         if self.root.digest() != digest {
             return Err("a replay comes to another state".into());
         }
@@ -271,12 +271,12 @@ impl Host {
     /// The process ends, and the root opens with the keys of another operator.
     pub fn change_keys(&mut self, changes: u8, now_ms: u64, dice: &mut Dice) -> Result<(), String> {
         self.changes = changes;
-        self.crash(now_ms, dice.surviving(), dice)
+        self.crash(now_ms, Surviving::drawn(dice), dice)
     }
 
     /// A snapshot, whatever the disk does.
     pub fn snapshot(&mut self, now_ms: u64, dice: &mut Dice) -> Result<(), String> {
-        if self.root.snapshot().is_err() { self.crash(now_ms, dice.surviving(), dice) } else { Ok(()) }
+        if self.root.snapshot().is_err() { self.crash(now_ms, Surviving::drawn(dice), dice) } else { Ok(()) }
     }
 
     /// After a crash everything that was told is in the journal.

@@ -7,8 +7,8 @@
 //! deposits away, revoke keys under open orders, and cancel what has not arrived.
 //! The owner names other operators, takes a part of the bond out and adds to it.
 //!
-//! In half of the runs the venue turns hostile: it settles fills that it never reported, or in another order, or none;
-//! it reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had; or
+//! In half of the runs the venue turns hostile. It settles fills that it never reported, or in another order, or none.
+//! It reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had. Or
 //! two roots run with its keys. Its traders convict it, its owner fences it and bonds anew, and the next incarnation is
 //! an honest one. Owners of honest venues fence, too, whatever is unsettled; then traders claim. In some runs proposers
 //! hold settles for longer than D: then fills may bust, and only then.
@@ -43,12 +43,12 @@ mod traders;
 mod villain;
 mod wire;
 
+use kernel::{Dice, DiskFault, FaultDisk, Surviving};
 use primitives::venue::{FillReport, VenueOperation};
 use primitives::{Height, Transaction};
-use store::{DiskFault, FaultDisk};
 use venue::{CertifiedFacts, SettlingTerms, Steering, VenueInput, VenueOptions, VenueSettings, VenueStop};
 
-use crate::kernel::{self, Dice, Failure, MarketMistake, Mistake, Trace, World};
+use crate::world::{self, Failure, MarketMistake, Mistake, Trace, World};
 use chain::Chain;
 use evidence::Evidence;
 use host::Host;
@@ -128,7 +128,7 @@ pub struct MarketReport {
 /// [`Failure`] names the invariant that broke.
 pub fn run_market(seed: u64, options: MarketOptions) -> Result<MarketReport, Failure> {
     let wires = Wires::new(seed, options.mistake.and_then(Mistake::of_market)).expect("an empty disk");
-    kernel::run(seed, || MarketWorld::new(seed, options, wires))
+    world::run(seed, || MarketWorld::new(seed, options, wires))
 }
 
 /// What a seed decides beforehand.
@@ -252,8 +252,10 @@ impl MarketWorld {
         let operator = operator(changes);
         let settings =
             VenueSettings { network, venue: VENUE, incarnation, operator, terms: settling, limits: limits() };
-        let options =
-            VenueOptions { mistake: self.options.mistake.and_then(Mistake::of_venue), ..VenueOptions::default() };
+        let options = VenueOptions {
+            mistake: self.options.mistake.and_then(Mistake::of_venue).into(),
+            ..VenueOptions::default()
+        };
         let disk = FaultDisk::new(self.dice.bits());
         let host = Host::new(disk, settings, options, self.options.mistake.and_then(Mistake::of_market), changes)?;
         self.hosts = vec![host];
@@ -294,7 +296,7 @@ impl MarketWorld {
             }
             26..=41 => self.block(),
             42 => {
-                let surviving = self.dice.surviving();
+                let surviving = Surviving::drawn(&mut self.dice);
                 self.hosts[at].crash(now_ms, surviving, &mut self.dice)?;
                 self.collect(at)
             }

@@ -1,6 +1,6 @@
 //! Sessions of OUCH and FIX in a market: turns of their participants, and what they must have been told.
 
-use store::DiskFault;
+use kernel::DiskFault;
 use venue::RequestScope;
 
 use super::MarketWorld;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Dice;
 use primitives::venue::{
     OrderLife, OrderNumber, SelfTradeRule, SettledOrder, TICK_MAX, VenueOperation, VenueOrder, VenueSide,
     possession_bytes,
@@ -15,7 +16,6 @@ use super::people::{
     ASSETS, EVERYBODY, FEE_CAP_PPM, HOSTILE, MARKET, Person, TRADERS, VENUE, address, collect, deposit, mandate,
     public, trading,
 };
-use crate::kernel::Dice;
 
 /// Orders that are remembered, to be cancelled, replaced and repeated.
 const RECENT: usize = 24;

@@ -2,12 +2,12 @@
 //! likes, or nothing; the ledger takes from traders what they have signed and no more, and what contradicts a report
 //! is proof against the bond.
 
+use kernel::Dice;
 use primitives::venue::{FillReport, Settle, SettledFill, SettledOrder, VenueOperation, VenueSide};
 use primitives::{Digest, Signature};
 
 use super::oracle::{Oracle, SignedOrder, venue_operation};
 use super::people::{TRADERS, VENUE, address, reporting};
-use crate::kernel::Dice;
 
 /// How a venue cheats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! Clients that trade by session keys, and that replace offers.
 
+use kernel::Dice;
 use ledger::{Ledger, Pair, Place};
 use primitives::{
     Address, Amount, AssetId, Body, ClientId, Digest, ExactSide, Height, Life, OfferPlace, OfferReplacement, Operation,
     Price, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot, SessionTerms, Transaction,
     session_possession_bytes, slot_of, slot_sequence,
 };
-
-use crate::kernel::Dice;
 
 /// Session keys that a client remembers, those that are over included: it goes on using them.
 const BOTS: usize = 5;

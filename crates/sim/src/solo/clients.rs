@@ -1,5 +1,6 @@
 //! Simulated clients: valid transactions, and every kind of invalid one.
 
+use kernel::Dice;
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
@@ -8,7 +9,6 @@ use primitives::{
 };
 
 use crate::ethereum::EthereumClients;
-use crate::kernel::Dice;
 use crate::sessions::SessionClients;
 
 pub(crate) const CHAIN: u64 = 4_242;

@@ -12,14 +12,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use kernel::{Dice, FaultDisk, Surviving};
 use ledger::{Genesis, Ledger, Roots, Signatures};
 use primitives::{Digest, Height, SubBlock, Superblock};
 use rayon::prelude::*;
 use replica::{Restored, recover_state, write_checkpoint};
-use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
+use store::{CheckpointWriter, Options, Store};
 
 use super::clients::Clients;
-use crate::kernel::Dice;
 
 /// Blocks between checkpoints, and the number of blocks after which one is finished.
 const CHECKPOINT_EVERY: u64 = 9;

@@ -12,7 +12,7 @@ use primitives::{
     slot_of,
 };
 
-use crate::kernel::{EngineMistake, Mistake};
+use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
 pub(crate) fn execute(

@@ -2,7 +2,7 @@
 //!
 //! A run drives the life of blocks ([`replica::life`]) and the engines that a node drives (mempool, ledger, tries,
 //! store, recovery): intake and the jobs of each worker come in an order that the seed determines. Clients
-//! send valid and invalid transactions; the clock is a number. The disk is [`store::FaultDisk`]: the process may
+//! send valid and invalid transactions; the clock is a number. The disk is [`kernel::FaultDisk`]: the process may
 //! crash after every change of it, with unsynced writes lost, torn and reordered; calls fail; the disk fills up; bits
 //! flip while the node is down. Recovery may crash too.
 //!
@@ -33,8 +33,8 @@ mod world;
 pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
-use crate::kernel::{self, Failure, Mistake};
 use crate::sessions::SessionCounts;
+use crate::world::{Failure, Mistake};
 
 /// The size of a simulation.
 #[derive(Clone, Copy, Debug)]
@@ -91,5 +91,5 @@ pub struct SimReport {
 /// # Errors
 /// [`Failure`] names the violated invariant.
 pub fn run(seed: u64, options: SimOptions) -> Result<SimReport, Failure> {
-    kernel::run(seed, || SoloWorld::new(seed, options))
+    crate::world::run(seed, || SoloWorld::new(seed, options))
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use kernel::{Dice, FaultDisk};
 use ledger::contracts::ContractReceipts;
 use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_transactions};
@@ -12,11 +13,11 @@ use replica::{
     BlockJob, BlockLife, BlockWorker, EthereumReject, Foundation, LifeInput, LifeMistake, LifeSettings, LifeStart,
     Mempool, PoolEntry, Reject, ReplicaError, Restored,
 };
-use store::{CheckpointWriter, Disk, DiskFile, FaultDisk, Options, Store, StoreError};
+use store::{CheckpointWriter, Options, Store, StoreError};
 
 use super::distorted::{execute, forget_timers};
 use super::oracle::Oracle;
-use crate::kernel::{Dice, EngineMistake, Mistake};
+use crate::world::{EngineMistake, Mistake};
 
 /// Bytes of Ethereum transactions in a block.
 const SECTION_BYTES: usize = 4_000;
@@ -120,13 +121,14 @@ impl SimNode {
             remember(&mut index, &borsh::from_slice(&receipts).expect("receipts"));
         }
         if let Some(mistake) = setup.mistake.and_then(Mistake::of_store) {
-            restored.store.seed(mistake);
+            restored.store.plant(mistake.into());
         }
         if setup.mistake == Some(Mistake::Engine(EngineMistake::TimersForgotten)) {
             forget_timers(&mut restored.ledger);
         }
         let (every, keep) = (setup.checkpoint_every, setup.keep_blocks);
-        let settings = LifeSettings { checkpoint_blocks: every, keep_blocks: keep, mistake: setup.mistake_of_life() };
+        let settings =
+            LifeSettings { checkpoint_blocks: every, keep_blocks: keep, mistake: setup.mistake_of_life().into() };
         let start = LifeStart { height: restored.ledger.height(), handover: None, certified: Height::MAX };
         SimNode {
             setup,

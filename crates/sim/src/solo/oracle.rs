@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use kernel::{Dice, FaultDisk};
 use ledger::{BlockReceipts, Genesis, Ledger, Outcome, RootPart, Roots, Signatures};
 use primitives::{Digest, Height, Superblock, TransactionId};
 use rayon::ThreadPool;
 use replica::Restored;
-use store::FaultDisk;
 
 use super::batch::verify_batch;
 use super::distorted::execute;
 use super::shadow::Shadow;
-use crate::kernel::{Dice, Mistake};
 use crate::sessions::SessionCounts;
+use crate::world::Mistake;
 
 /// The state after one height.
 struct Epoch {

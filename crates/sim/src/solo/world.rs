@@ -1,15 +1,15 @@
 //! One run: a node, its clients, a clock, a disk, and the faults that occur.
 
+use kernel::{Crash, Dice, DiskFault, FaultDisk, Surviving};
 use ledger::{Genesis, Refusal};
 use primitives::Transaction;
 use replica::BlockWorker;
-use store::{Disk, DiskFault, FaultDisk, Surviving};
 
 use super::clients::{Clients, Drawn};
 use super::node::{Answer, Around, Setup, SimNode, Stop, recover};
 use super::oracle::Oracle;
 use super::{SimOptions, SimReport};
-use crate::kernel::{Crash, Dice, EngineMistake, Mistake, Trace, World};
+use crate::world::{EngineMistake, Mistake, Trace, World};
 
 /// The thread whose turn it is.
 #[derive(Clone, Copy)]
@@ -176,7 +176,7 @@ impl SoloWorld {
             (None, Err(Stop::Disk(error))) if !self.faulty => Err(format!("a disk error without a fault: {error}")),
             (None, Err(Stop::Disk(_))) => {
                 self.report.disk_errors += 1;
-                let surviving = self.dice.surviving();
+                let surviving = Surviving::drawn(&mut self.dice);
                 let left = self.disk.after_crash(surviving);
                 self.restart_on(left)
             }
@@ -263,8 +263,9 @@ impl SoloWorld {
 
     /// Crashes after this many further changes of the disk.
     fn arm_crash(&mut self, points: u64) {
-        let surviving = self.dice.surviving();
-        self.crash.arm(&self.disk, points, surviving);
+        let surviving = Surviving::drawn(&mut self.dice);
+        let disk = self.disk.clone();
+        self.crash.arm(&[&self.disk], points, move || disk.after_crash(surviving));
     }
 
     fn inject(&mut self, point: u64, fault: DiskFault) {
@@ -374,7 +375,7 @@ impl SoloWorld {
             self.note("crash in recovery", point);
         };
         // The armed crash that was not reached is cancelled.
-        self.crash.disarm(&self.disk);
+        self.crash.disarm(&[&self.disk]);
         self.oracle.restarted(&restored, &mut self.dice)?;
         self.clients.look(&restored.ledger);
         self.note("restart", restored.ledger.height());

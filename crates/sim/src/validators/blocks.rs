@@ -11,7 +11,7 @@ use super::contracts::trust_own;
 use super::host::due_handover;
 use super::jobs::Due;
 use super::{SimNetwork, ledgers};
-use crate::kernel::Mistake;
+use crate::world::Mistake;
 
 impl SimNetwork {
     /// Tells the life of a validator's blocks what has happened, and schedules the jobs that may begin.

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use consensus::{Finality, Frame, Index, LogEntry, Mask, Protocol, Record, Vote, tendermint};
+use kernel::Surviving;
 use ledger::{Applied, Outcome, outcomes_by_id};
 use primitives::{Digest, Evidence, Height, Superblock, TransactionId};
-use store::{Options, Store, StoreError, Surviving, VoteLog, VoteOptions};
+use store::{Options, Store, StoreError, VoteLog, VoteOptions};
 
 use super::contracts::count_ethereum;
 use super::sessions::count_sessions;
-use super::{Event, NetworkReport, SimNetwork, ledgers};
-use crate::kernel::Mistake;
+use super::{NetworkReport, SimNetwork, ledgers};
+use crate::world::Mistake;
 
 /// A vote without the part that may have only one value.
 fn question(vote: Vote) -> Option<Vote> {
@@ -239,7 +240,7 @@ impl SimNetwork {
                 && host.given.is_empty()
         };
         // Checked last, because there may be very many events.
-        let is_pending = || self.schedule.pending().any(Event::is_outer);
+        let is_pending = || self.schedule.pending().any(|(_, event)| event.is_outer());
         hosts().all(is_done) && self.is_upgraded() && !is_pending()
     }
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use consensus::Index;
+use kernel::Dice;
 use ledger::contracts::{ContractReceipts, EvmStatus};
 use primitives::{Address, SecretKey, SubBlock};
 
 use super::SimNetwork;
 use crate::ethereum::EthereumClients;
-use crate::kernel::Dice;
 
 /// The clients of a network, and what is known about their transactions.
 pub(super) struct EthereumNetwork {

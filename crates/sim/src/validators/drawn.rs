@@ -1,9 +1,10 @@
 //! Networks whose faults are drawn from a seed.
 
 use consensus::{Index, Protocol};
+use kernel::Dice;
 
 use super::{Faults, NetworkReport, SimNetwork};
-use crate::kernel::{self, Dice, Failure, World};
+use crate::world::{self, Failure, World};
 
 impl SimNetwork {
     /// A network of 4 to 7 validators, as many of which are twins as may be faulty; the seed draws the links, and
@@ -104,7 +105,7 @@ pub(crate) fn run_network(
     seed: u64,
     network: impl FnOnce() -> (SimNetwork, u64) + Send,
 ) -> Result<NetworkReport, Failure> {
-    kernel::run(seed, || {
+    world::run(seed, || {
         let (network, each) = network();
         Sent(network, each)
     })

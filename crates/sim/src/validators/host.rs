@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use consensus::Index;
+use kernel::{Crash, FaultDisk, Planted, Surviving};
 use ledger::{Applied, BlockReceipts, Changes, Genesis, Ledger, Roots};
 use primitives::{Digest, Height, PublicKey, Superblock};
 use replica::{
     Agreed, BlockLife, HandoverLog, Home, Input, LifeMistake, LifeSettings, LifeStart, Mempool, Network as Epoch,
     Opened, Own, Past, PoolJob, Proposals, Replica, ReplicaError, ReplicaSettings, StateSync, ValidatorStatus,
 };
-use store::{CheckpointWriter, FaultDisk, Options, Store, Surviving};
+use store::{CheckpointWriter, Options, Store};
 
-use crate::kernel::{Crash, Mistake};
+use crate::world::Mistake;
 
 /// Transactions of a pool.
 const POOL: usize = 10_000;
@@ -27,7 +28,7 @@ pub(super) struct Keeping {
     /// blocks.
     pub state_behind: u64,
     /// A mistake in the life of blocks, to be caught.
-    pub mistake: Option<LifeMistake>,
+    pub mistake: Planted<LifeMistake>,
     /// The newest rules that the program knows, and those that its operator approves.
     pub known: u32,
     pub approve: Option<u32>,
@@ -218,7 +219,8 @@ impl Host {
 
     /// Crashes after this many further changes of a disk.
     pub fn arm_crash(&self, points: u64, surviving: Surviving) {
-        self.crash.arm(&self.home, points, surviving);
+        let home = self.home.clone();
+        self.crash.arm(&disks(&self.home), points, move || after_crash(&home, surviving));
     }
 
     /// The disks, if an armed crash has occurred.
@@ -228,7 +230,23 @@ impl Host {
 
     /// Cancels an armed crash that did not occur.
     pub fn disarm(&self) {
-        self.crash.disarm(&self.home);
+        self.crash.disarm(&disks(&self.home));
+    }
+}
+
+/// All disks of a process; a crash hits them at the same time.
+fn disks(home: &Home<FaultDisk>) -> [&FaultDisk; 5] {
+    [&home.blocks, &home.votes, &home.certificates, &home.handovers, &home.incoming]
+}
+
+/// The disks as they would be found if the machine crashed now.
+pub(super) fn after_crash(home: &Home<FaultDisk>, surviving: Surviving) -> Home<FaultDisk> {
+    Home {
+        blocks: home.blocks.after_crash(surviving),
+        votes: home.votes.after_crash(surviving),
+        certificates: home.certificates.after_crash(surviving),
+        handovers: home.handovers.after_crash(surviving),
+        incoming: home.incoming.after_crash(surviving),
     }
 }
 
@@ -244,14 +262,14 @@ pub(super) fn settings(mistake: Option<Mistake>, tick: u64) -> ReplicaSettings {
         check_ahead: false,
         accuse: true,
         tick: std::time::Duration::from_micros(tick),
-        defect: mistake.and_then(Mistake::of_replica),
+        defect: mistake.and_then(Mistake::of_replica).into(),
     }
 }
 
 /// A pool that knows how much a sub-block carries, as a node's does.
-fn pool_of(network: &replica::Network, defect: Option<replica::Defect>) -> Mempool {
+fn pool_of(network: &replica::Network, defect: Planted<replica::Defect>) -> Mempool {
     let mut pool = Mempool::new(POOL);
-    pool.set_defect(defect);
+    pool.plant(defect);
     pool.set_room(network.sub_block_room());
     pool
 }

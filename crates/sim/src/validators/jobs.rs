@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use consensus::{Frame, Index, Refused};
+use kernel::Surviving;
 use primitives::{Digest, Height};
 use replica::{BlockJob, Defect, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
 use super::contracts::{check_handed_ethereum, enter_ethereum};
-use super::host::Seen;
+use super::host::{Seen, after_crash};
 use super::{Event, SimNetwork, ledgers};
-use crate::kernel::{Disks, Mistake};
+use crate::world::Mistake;
 
 /// A job that is due.
 #[derive(Debug)]
@@ -213,7 +214,7 @@ impl SimNetwork {
                 }
                 StateEffect::BeginAgain(_) => {
                     self.report.states += 1;
-                    let home = self.hosts[usize::from(of)].home.after_crash(store::Surviving::Everything);
+                    let home = after_crash(&self.hosts[usize::from(of)].home, Surviving::Everything);
                     return self.end(of, home);
                 }
             }

@@ -6,10 +6,10 @@
 //! flight. A process is killed between two steps or in the middle of one, and finds its disks as a crash leaves them;
 //! it may lose its whole vote log. Some validators are faulty.
 //!
-//! Invariants of every run: no two correct validators apply different blocks; none makes two different statements
-//! where one is allowed, restarts and lost logs included, and its statements are in its log; certificates are valid;
-//! evidence convicts only faulty validators; frames of correct validators are accepted; work in progress is bounded;
-//! the contents of the disks can be recovered; and in the end every correct validator has the same state, with every
+//! Invariants of every run: no two correct validators apply different blocks. None makes two different statements where
+//! one is allowed, restarts and lost logs included, and its statements are in its log. Certificates are valid, and
+//! evidence convicts only faulty validators. Frames of correct validators are accepted, work in progress is bounded,
+//! and the contents of the disks can be recovered. In the end every correct validator has the same state, with every
 //! transaction that a correct one received.
 //!
 //! If the chain has contracts, clients also send Ethereum transactions, to several validators and in conflict with
@@ -46,6 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use consensus::{ALL_HEIGHTS, Chain, Committee, Frame, Index, Protocol, Rules, Vote, tendermint};
+use kernel::{Dice, EventClock, Links, Surviving};
 use ledger::{Genesis, Ledger, Restart, Schedule, Snapshot};
 use primitives::{Digest, Height, SecretKey, SubBlock};
 use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, OwnKeys, PeerAddress, Sight, Waiting};
@@ -53,8 +54,8 @@ use replica::{Effect, EthereumSection, Input, Lineage, Network as Epoch, Now, Ow
 use self::contracts::EthereumNetwork;
 use self::host::{Host, Keeping, Process};
 use self::sessions::SessionNetwork;
-use crate::kernel::{Dice, Disks, Links, Mistake, Schedule as Events};
 use crate::sessions::SessionCounts;
+use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
 pub use drawn::{run_twins, run_validators, run_versions};
@@ -307,9 +308,9 @@ pub struct SimNetwork {
     chains: BTreeMap<u64, Chain>,
     /// The second hosts of twins, with their validators.
     twins: BTreeMap<Index, Index>,
-    links: Links,
+    links: Links<Index>,
     flood: flood::Flood,
-    schedule: Events<Event>,
+    schedule: EventClock<(Index, Event)>,
     steps: u64,
     dice: Dice,
     statements: BTreeMap<(Index, u64, Vote), Vote>,
@@ -401,7 +402,7 @@ impl SimNetwork {
             twins: BTreeMap::new(),
             links: Links::default(),
             flood: flood::Flood::default(),
-            schedule: Events::new(),
+            schedule: EventClock::default(),
             steps: 0,
             dice: Dice::new(seed),
             statements: BTreeMap::new(),
@@ -493,7 +494,7 @@ impl SimNetwork {
     }
 
     fn push(&mut self, delay: u64, to: Index, event: Event) {
-        self.schedule.push(delay, to, event);
+        self.schedule.push(delay, (to, event));
     }
 
     /// Starts the validators, and schedules all faults.
@@ -703,7 +704,7 @@ impl SimNetwork {
             Event::Kill { loses_log } => self.kill(to, loses_log),
             Event::Install => self.install(to),
             Event::Tear => {
-                let (points, surviving) = (self.dice.below(6), self.dice.surviving());
+                let (points, surviving) = (self.dice.below(6), Surviving::drawn(&mut self.dice));
                 self.hosts[usize::from(to)].arm_crash(points, surviving);
             }
             Event::Cut { other } => {
@@ -867,17 +868,17 @@ impl SimNetwork {
         if self.hosts[usize::from(of)].process.is_none() {
             return;
         }
-        let surviving = self.dice.surviving();
+        let surviving = Surviving::drawn(&mut self.dice);
         self.check_log(of);
-        let mut home = self.hosts[usize::from(of)].home.after_crash(surviving);
+        let mut home = host::after_crash(&self.hosts[usize::from(of)].home, surviving);
         if loses_log {
-            home.votes = store::FaultDisk::new(self.dice.bits());
+            home.votes = kernel::FaultDisk::new(self.dice.bits());
         }
         self.end(of, home);
     }
 
     /// The process ends; the next start finds these disks.
-    fn end(&mut self, of: Index, home: replica::Home<store::FaultDisk>) {
+    fn end(&mut self, of: Index, home: replica::Home<kernel::FaultDisk>) {
         let host = self.host(of);
         host.disarm();
         if host.process.take().is_some() {
@@ -895,12 +896,12 @@ impl SimNetwork {
     fn wake(&mut self, of: Index) {
         let (network, settings) = (self.epoch_zero(of), host::settings(self.mistake, TICK));
         let (checkpoint_blocks, keep_blocks, mistake) =
-            (self.checkpoint_blocks, self.keep_blocks, self.mistake.and_then(Mistake::of_life));
+            (self.checkpoint_blocks, self.keep_blocks, self.mistake.and_then(Mistake::of_life).into());
         let (known, approve) = self.program_of(of);
         let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake, known, approve };
         let process = loop {
             if self.tears > 0 && self.dice.once_in(4) {
-                let (points, surviving) = (self.dice.below(20), self.dice.surviving());
+                let (points, surviving) = (self.dice.below(20), Surviving::drawn(&mut self.dice));
                 self.hosts[usize::from(of)].arm_crash(points, surviving);
             }
             let host = &self.hosts[usize::from(of)];

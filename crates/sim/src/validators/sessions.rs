@@ -1,12 +1,12 @@
 //! Session keys in a simulated network: which client sends what to which validator, and the invariants.
 
 use consensus::Index;
+use kernel::Dice;
 use ledger::{Applied, Batch, Outcome};
 use primitives::{Digest, Height, Superblock, Transaction};
 use replica::Reject;
 
 use super::{SimNetwork, ledgers};
-use crate::kernel::Dice;
 use crate::sessions::{SessionBlock, SessionBooks, SessionClients};
 
 /// Clients with session keys.

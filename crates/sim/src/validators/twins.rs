@@ -12,11 +12,11 @@
 use std::collections::BTreeSet;
 
 use consensus::Index;
+use kernel::Links;
 use primitives::SecretKey;
 
 use super::host::Host;
 use super::{Event, Faults, SimNetwork};
-use crate::kernel::Links;
 
 /// Time between the end of one partition and the links of the next: longer than it takes to notice a broken link.
 const CHANGE: u64 = 40_000;

@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 
 use consensus::{Committee, Index, Protocol};
+use kernel::Dice;
 use ledger::{CharterTerms, Genesis, RULES_NEWEST};
 use primitives::Height;
 
 use super::{Event, Faults, SimNetwork};
-use crate::kernel::Dice;
 
 /// The rules that a network with programs of two versions begins with.
 const OLDER: u32 = RULES_NEWEST - 1;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fault::{DiskFault, FaultDisk, Surviving};
+use kernel::{DiskFault, FaultDisk, Surviving};
 use proptest::prelude::*;
 
 const TAG: [u8; 32] = [7; 32];

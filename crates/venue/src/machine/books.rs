@@ -25,6 +25,7 @@ fn refusal_of(side: Side, why: BookRefusal) -> OrderRefusal {
         BookRefusal::WouldTake { best } if side == Side::Buy => OrderRefusal::WouldTake(best - 1),
         BookRefusal::WouldTake { best } => OrderRefusal::WouldTake(best + 1),
         BookRefusal::NotFillable => OrderRefusal::NotFillable,
+        BookRefusal::TooManyMakers { most } => OrderRefusal::TooManyMakers(most),
         BookRefusal::Unknown | BookRefusal::Duplicate => OrderRefusal::NotOpen,
         BookRefusal::BadTick | BookRefusal::NoLots => OrderRefusal::Size,
         BookRefusal::WrongPhase | BookRefusal::Crossed | BookRefusal::BadCollar => OrderRefusal::Phase,

@@ -13,9 +13,11 @@ mod outbox;
 mod places;
 mod sessions;
 mod snapshot;
+mod sparing;
 
 use std::collections::BTreeMap;
 
+use kernel::Planted;
 use matching::{Book, BookEvent, Side};
 use primitives::venue::{MarketId, MarketTerms, OrderNumber, VenueSide};
 use primitives::{Body, PublicKey};
@@ -60,7 +62,7 @@ pub(crate) struct VenueMachine {
     pub(crate) core: Core,
     markets: BTreeMap<MarketId, Market>,
     seed: u64,
-    mistake: Option<VenueMistake>,
+    mistake: Planted<VenueMistake>,
     /// What the present step made.
     pub(crate) made: Vec<Made>,
     pub(crate) fills: Vec<VenueFill>,
@@ -75,11 +77,11 @@ pub(crate) struct VenueMachine {
 }
 
 impl VenueMachine {
-    pub(crate) fn new(settings: VenueSettings, seed: u64, mistake: Option<VenueMistake>) -> VenueMachine {
+    pub(crate) fn new(settings: VenueSettings, seed: u64, mistake: Planted<VenueMistake>) -> VenueMachine {
         VenueMachine::of(Core::new(settings), BTreeMap::new(), seed, mistake)
     }
 
-    fn of(core: Core, markets: BTreeMap<MarketId, Market>, seed: u64, mistake: Option<VenueMistake>) -> VenueMachine {
+    fn of(core: Core, markets: BTreeMap<MarketId, Market>, seed: u64, mistake: Planted<VenueMistake>) -> VenueMachine {
         let (made, fills, events) = (Vec::new(), Vec::new(), Vec::new());
         let (cut, turns_to_call, has_learnt) = (None, false, false);
         VenueMachine { core, markets, seed, mistake, made, fills, cut, events, turns_to_call, has_learnt }
@@ -212,7 +214,7 @@ impl VenueMachine {
     }
 
     fn has(&self, mistake: VenueMistake) -> bool {
-        self.mistake == Some(mistake)
+        self.mistake.is(mistake)
     }
 
     fn tell(&mut self, effect: VenueEffect) {

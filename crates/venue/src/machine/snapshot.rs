@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use kernel::Planted;
 use matching::Book;
 use primitives::Digest;
 use primitives::venue::{MarketId, MarketTerms};
@@ -45,7 +46,7 @@ pub(crate) fn digest(machine: &VenueMachine) -> Digest {
 
 /// The state that bytes were made of, or what is wrong with them. The seed of the books may differ: it shows in
 /// no result.
-pub(crate) fn restored(bytes: &[u8], seed: u64, mistake: Option<VenueMistake>) -> Result<VenueMachine, String> {
+pub(crate) fn restored(bytes: &[u8], seed: u64, mistake: Planted<VenueMistake>) -> Result<VenueMachine, String> {
     match bytes.first() {
         Some(&VERSION) => {}
         Some(other) => return Err(format!("its format has version {other}, and this program reads {VERSION}")),
@@ -68,10 +69,10 @@ mod tests {
     #[test]
     fn a_snapshot_of_another_version_is_refused_by_number() {
         for version in [0, VERSION + 1] {
-            let error = restored(&[version, 1, 2, 3], 0, None).err();
+            let error = restored(&[version, 1, 2, 3], 0, Planted::NOTHING).err();
             let wanted = format!("its format has version {version}, and this program reads {VERSION}");
             assert_eq!(error, Some(wanted));
         }
-        assert_eq!(restored(&[], 0, None).err().as_deref(), Some("it is empty"));
+        assert_eq!(restored(&[], 0, Planted::NOTHING).err().as_deref(), Some("it is empty"));
     }
 }

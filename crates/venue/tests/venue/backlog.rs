@@ -1,6 +1,6 @@
 //! What is unsettled settles in time: its bound, auctions, numbers of settles, and settles that are void.
 
-use store::FaultDisk;
+use kernel::FaultDisk;
 use venue::{
     CertifiedFacts, OperatorStanding, OrderRefusal, Steering, VenueEffect, VenueFact, VenueInput, VenueLimits,
     VenueMistake, VenuePause, VenueRoot, VenueStanding,

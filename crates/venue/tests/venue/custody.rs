@@ -1,7 +1,7 @@
 //! Nothing that is matched busts, as long as it is settled in time, whatever traders do and proposers hold back.
 
+use kernel::FaultDisk;
 use primitives::venue::{Mandate, MarketMandate, OrderLife, VenueOperation, VenueOrder};
-use store::FaultDisk;
 use venue::{
     FillFate, MarketSettings, OrderEnd, OrderRefusal, ReportKind, SettlingTerms, Steering, VenueInput, VenueLimits,
     VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueSettings,

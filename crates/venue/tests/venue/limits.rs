@@ -1,6 +1,6 @@
 //! Limits: places of accounts and keys, and settings that are refused.
 
-use store::FaultDisk;
+use kernel::FaultDisk;
 use venue::{OrderRefusal, VenueInput, VenueLimits, VenueOptions, VenueRoot, VenueSettings, VenueSettingsError};
 
 use crate::world::*;
@@ -29,7 +29,7 @@ fn an_account_without_open_orders_gives_its_place_to_another_one() {
     world.cancel(ANN, again.number);
     assert_eq!(executed(&world.place(BEN, more)), 5, "what rests is that of Cleo");
     world.settle_all().expect("holds");
-    world.crash(store::Surviving::Nothing).expect("it opens");
+    world.crash(kernel::Surviving::Nothing).expect("it opens");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_fill_or_kill_order_is_one_group_in_one_settle() {
         world.place(CLEO, sell);
     }
     let kill = VenueOrder { life: OrderLife::FillOrKill, ..world.buy(100, most + 1) };
-    assert_eq!(refusal(&world.place(BEN, kill)), Some(OrderRefusal::NotFillable), "no settle holds its fills");
+    assert_eq!(refusal(&world.place(BEN, kill)), Some(OrderRefusal::TooManyMakers(most)), "no settle holds its fills");
 }
 
 /// A fill-or-kill order that meets so many makers.

@@ -1,7 +1,7 @@
 //! What traders may choose: how often they replace, and the numbers of an order at the ends of their range.
 
+use kernel::Surviving;
 use primitives::venue::{Mandate, MarketMandate, MarketTerms, OrderNumber, VenueOperation, VenueOrder};
-use store::{Disk, Surviving};
 use venue::{OrderRefusal, VenueInput, VenueLimits, check_orders};
 
 use crate::world::*;

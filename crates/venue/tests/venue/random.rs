@@ -1,34 +1,17 @@
 //! Random histories of traders, proposers, disks and clocks: what is matched in time never busts, and every restart is
 //! the same root.
 
+use kernel::{DiskFault, RemainderDice, Surviving};
 use primitives::venue::{
     KeyScope, Mandate, MarketMandate, OrderLife, OrderNumber, SelfTradeRule, VenueOperation, VenueOrder, VenueSide,
 };
-use store::{DiskFault, Surviving};
 use venue::{CertifiedFacts, Steering, TradeCommand, VenueInput, VenueLimits, VenueStop};
 
 use crate::world::*;
 
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ x >> 31) % sides
-    }
-
-    fn one<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
-    }
-}
-
 struct History {
     world: World,
-    dice: Dice,
+    dice: RemainderDice,
     /// Orders that were sent, and by whom.
     sent: Vec<(u8, VenueOrder)>,
     /// Whether the proposers must include what the pool has.
@@ -39,14 +22,14 @@ struct History {
 impl History {
     fn new(base: &World, seed: u64) -> History {
         let world = base.copy();
-        History { world, dice: Dice(seed), sent: Vec::new(), is_urgent: false, revoked: false }
+        History { world, dice: RemainderDice::new(seed), sent: Vec::new(), is_urgent: false, revoked: false }
     }
 
     fn order(&mut self) -> VenueOrder {
         let dice = &mut self.dice;
-        let side = dice.one(&[VenueSide::Buy, VenueSide::Sell]);
+        let side = dice.one_of(&[VenueSide::Buy, VenueSide::Sell]);
         let (tick, lots) = (98 + dice.below(5) as u32, 1 + dice.below(30) as u32);
-        let life = dice.one(&[
+        let life = dice.one_of(&[
             OrderLife::Rests,
             OrderLife::Rests,
             OrderLife::Rests,
@@ -54,7 +37,8 @@ impl History {
             OrderLife::ImmediateOrCancel,
             OrderLife::FillOrKill,
         ]);
-        let self_trade = dice.one(&[SelfTradeRule::ExpireMaker, SelfTradeRule::ExpireTaker, SelfTradeRule::ExpireBoth]);
+        let self_trade =
+            dice.one_of(&[SelfTradeRule::ExpireMaker, SelfTradeRule::ExpireTaker, SelfTradeRule::ExpireBoth]);
         let (life_heights, is_short, floors) = (dice.below(6), dice.below(3) == 0, dice.below(12) == 0);
         let mut order = VenueOrder { life, self_trade, ..self.world.order(side, tick, lots) };
         if is_short {
@@ -80,13 +64,13 @@ impl History {
     fn input(&mut self) -> Option<VenueInput> {
         Some(match self.dice.below(40) {
             0..=23 => {
-                let (person, order) = (self.dice.one(&TRADERS), self.order());
+                let (person, order) = (self.dice.one_of(&TRADERS), self.order());
                 self.sent.push((person, order));
                 self.world.new_order(person, order)
             }
             24..=26 => {
                 let (person, order) = self.known()?;
-                let keeps = self.dice.one(&[0, 0, order.lots / 2]);
+                let keeps = self.dice.one_of(&[0, 0, order.lots / 2]);
                 cancel(person, order.number, keeps)
             }
             27..=31 => {
@@ -101,20 +85,20 @@ impl History {
                 self.world.new_order(person, order)
             }
             34..=36 => {
-                let person = self.dice.one(&TRADERS);
-                attach(person, self.dice.below(2) == 0, self.dice.one(&[None, Some(2 * STEP)]))
+                let person = self.dice.one_of(&TRADERS);
+                attach(person, self.dice.below(2) == 0, self.dice.one_of(&[None, Some(2 * STEP)]))
             }
             37 => match self.dice.below(8) {
-                0 => VenueInput::Detach(self.dice.one(&TRADERS).into()),
-                1 => VenueInput::Kill(address(self.dice.one(&TRADERS))),
-                _ => VenueInput::Revive(address(self.dice.one(&TRADERS))),
+                0 => VenueInput::Detach(self.dice.one_of(&TRADERS).into()),
+                1 => VenueInput::Kill(address(self.dice.one_of(&TRADERS))),
+                _ => VenueInput::Revive(address(self.dice.one_of(&TRADERS))),
             },
             38 if self.dice.below(3) == 0 => {
                 let reference = 95 + self.dice.below(11) as u32;
                 let uncross = Steering::Uncross { reference, then_halts: self.dice.below(4) == 0 };
                 let collar = Steering::SetCollar { low: 95 + self.dice.below(4) as u32, high: 105 };
                 let all = [Steering::Halt, Steering::Resume, Steering::Call, uncross, uncross, collar];
-                VenueInput::Steer(MARKET, self.dice.one(&all))
+                VenueInput::Steer(MARKET, self.dice.one_of(&all))
             }
             38 => VenueInput::Steer(MARKET, Steering::Uncross { reference: 100, then_halts: false }),
             _ => VenueInput::Steer(MARKET, Steering::Resume),
@@ -123,14 +107,14 @@ impl History {
 
     /// What traders do on the ledger.
     fn operations(&mut self) -> Vec<(u8, VenueOperation)> {
-        let (person, asset) = (self.dice.one(&TRADERS), self.dice.one(&[USD, EUR]));
+        let (person, asset) = (self.dice.one_of(&TRADERS), self.dice.one_of(&[USD, EUR]));
         let venues = self.world.ledger.venues().expect("the chain has venues");
         let held = venues.deposit(VENUE, &address(person), asset);
         let key = venues.key(VENUE, &public(person)).expect("authorised").clone();
         Vec::from_iter(match self.dice.below(12) {
             0..=1 => Some((person, deposit(asset, 1 + self.dice.below(2_000)))),
             2..=3 if held.leaving.is_none() && held.free > 0 => {
-                Some((person, collect(asset, held.free.div_ceil(self.dice.one(&[1, 2])))))
+                Some((person, collect(asset, held.free.div_ceil(self.dice.one_of(&[1, 2])))))
             }
             4 if key.revoked.is_none() => {
                 let highest = key.raises.iter().map(|(_, floor)| *floor).fold(key.floor, OrderNumber::max);
@@ -204,7 +188,7 @@ impl History {
 
     fn surviving(&mut self) -> Surviving {
         let seed = self.dice.below(1_000);
-        self.dice.one(&[Surviving::Nothing, Surviving::Everything, Surviving::Torn(0), Surviving::Some(seed)])
+        self.dice.one_of(&[Surviving::Nothing, Surviving::Everything, Surviving::Torn(0), Surviving::Some(seed)])
     }
 
     fn act(&mut self) {
@@ -229,7 +213,7 @@ impl History {
             _ => match self.dice.below(2) {
                 0 => {
                     let point = self.world.disk.points() + self.dice.below(12);
-                    self.world.disk.inject(point, self.dice.one(&[DiskFault::Error, DiskFault::Half]));
+                    self.world.disk.inject(point, self.dice.one_of(&[DiskFault::Error, DiskFault::Half]));
                 }
                 _ => {
                     if self.world.root().snapshot().is_err() {

@@ -1,6 +1,6 @@
 //! Restarts: kills at every write, snapshots, damage, lost journals, and copies that are too old.
 
-use store::{DiskFault, FaultDisk, Surviving};
+use kernel::{DiskFault, FaultDisk, Surviving};
 use venue::{
     MarketSettings, TradeCommand, VenueEffect, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
     VenuePause, VenueRoot, VenueRootError, VenueStop,
@@ -75,7 +75,7 @@ impl World {
 /// What was reported survives a kill, and an index is never reported twice with two leaves.
 pub fn unsynced(mistake: Option<VenueMistake>) -> Result<(), String> {
     let mut world = World::new(None);
-    world.options.mistake = mistake;
+    world.options.mistake = mistake.into();
     world.crash(Surviving::Nothing).map_err(|error| error.to_string())?;
     world.pass(1);
     world.trade(ANN, BEN, 100, 5);
@@ -316,7 +316,7 @@ fn a_program_that_comes_to_other_fills_does_not_open_the_journal() {
     world.replace(ANN, sell.number, next);
     let sweep = world.buy(100, 20);
     world.place(BEN, sweep);
-    world.options.mistake = Some(VenueMistake::ReplaceForgetsExecuted);
+    world.options.mistake = VenueMistake::ReplaceForgetsExecuted.into();
     let record = world.root().last_record();
     let diverged = world.crash(Surviving::Nothing);
     assert!(matches!(diverged, Err(VenueRootError::Diverged(at)) if at == record), "{diverged:?}");

@@ -1,8 +1,8 @@
 //! Settles: one in flight, the same bytes again, and roots that must stop.
 
+use kernel::{FaultDisk, Surviving};
 use ledger::BustReason;
 use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation, VenueOperator};
-use store::{FaultDisk, Surviving};
 use venue::{
     CertifiedFacts, FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput,
     VenueKeys, VenueLimits, VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
@@ -76,7 +76,7 @@ pub fn fence(mistake: Mistake) -> Result<(), String> {
 /// Two roots with one operator: one settles, the other's reports contradict the tree.
 pub fn two_roots(mistake: Mistake) -> Result<(), String> {
     let mut world = World::new(None);
-    let options = VenueOptions { mistake, ..VenueOptions::default() };
+    let options = VenueOptions { mistake: mistake.into(), ..VenueOptions::default() };
     let settings = world.settings(VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() });
     let mut other = VenueRoot::create(FaultDisk::new(2), settings, keys(), options).expect("an empty disk");
     let blocks = |world: &World| world.facts.iter().cloned().map(VenueInput::Certified).collect::<Vec<_>>();

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kernel::{FaultDisk, Surviving};
 use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, VenueTerms};
 use primitives::venue::{
     FillReport, FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOperation, VenueOrder,
     VenueSide, possession_bytes,
 };
 use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock, Superblock, Transaction};
-use store::{FaultDisk, Surviving};
 use venue::{
     Acceptance, CertifiedFacts, CheckedOrder, MarketSettings, OrderEnd, OrderStanding, ReportKind, SettlingTerms,
     TradeCommand, TradeReport, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
@@ -72,7 +72,7 @@ impl World {
         (limits, market): (VenueLimits, MarketSettings),
     ) -> World {
         let ledger = Ledger::new(&genesis()).expect("sound");
-        let options = VenueOptions { mistake, ..VenueOptions::default() };
+        let options = VenueOptions { mistake: mistake.into(), ..VenueOptions::default() };
         let mut world = World {
             ledger,
             time_ms: 1_000_000,

@@ -1,6 +1,7 @@
 //! The structure of the workspace: crates depend on one another only as ARCHITECTURE.md says.
 
 mod circles;
+mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -112,6 +113,77 @@ fn the_product_links_no_laboratory() {
     };
     assert_eq!(linked_by("walras"), [""; 0]);
     assert_eq!(linked_by("lab"), ["bench", "clarabel", "plotters", "sim"], "what is looked for is found where it is");
+}
+
+/// The features with which a crate is built alone, and those of everything that it links.
+fn features(name: &str) -> BTreeSet<String> {
+    let cargo = std::process::Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "--edges",
+            "normal,build,features",
+            "--prefix",
+            "none",
+            "--package",
+            name,
+        ])
+        .current_dir(root())
+        // The tests are built with the features of the whole workspace at once; a product is not.
+        .env_remove("CARGO_RESOLVER_FEATURE_UNIFICATION")
+        .output()
+        .expect("cargo runs");
+    assert!(cargo.status.success(), "{}", String::from_utf8_lossy(&cargo.stderr));
+    let text = String::from_utf8(cargo.stdout).expect("text");
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_string()).collect()
+}
+
+/// With these, a simulation can plant mistakes in the code that runs in production.
+const PLANTING: [&str; 2] = ["fairnet feature \"simulation\"", "kernel feature \"mistakes\""];
+
+#[test]
+fn no_mistake_can_be_planted_in_the_product() {
+    let planting_of = |name: &str| {
+        let features = features(name);
+        PLANTING.into_iter().filter(|feature| features.contains(*feature)).collect::<Vec<_>>()
+    };
+    assert_eq!(planting_of("walras"), [""; 0]);
+    assert_eq!(planting_of("lab"), PLANTING, "what is looked for is found where it is");
+}
+
+/// Cargo joins the features of all packages that one command builds: with the laboratory, the product would have its.
+#[test]
+fn the_product_is_built_without_the_laboratory() {
+    for file in ["Makefile", "README.md", "deploy/Dockerfile"] {
+        let text = std::fs::read_to_string(root().join(file)).expect("text");
+        let shipped = |line: &&str| line.contains("-p walras") && (line.contains("--release") || line.contains("dist"));
+        let builds: Vec<&str> =
+            text.lines().filter(|line| line.contains(" build ") || line.contains(" run ")).filter(shipped).collect();
+        assert!(!builds.is_empty(), "{file} has no command that builds the product");
+        let joined: Vec<&&str> = builds.iter().filter(|line| line.matches(" -p ").count() != 1).collect();
+        assert!(joined.is_empty(), "{file} builds the product together with another package: {joined:?}");
+    }
+}
+
+/// Mistakes of the code that runs in production are held in `Planted`, which has no room in the product.
+#[test]
+fn no_type_of_the_product_has_room_for_a_mistake() {
+    let is_room = |line: &&str| {
+        let line = line.trim();
+        ["Mistake>,", "Defect>,", "Lie>,"].iter().any(|end| line.ends_with(end)) && line.contains("Option<")
+    };
+    let mut found = Vec::new();
+    for name in linked("walras").iter().filter(|name| built().contains_key(*name)) {
+        for file in files(&root().join("crates").join(name).join("src"), "rs") {
+            let text = std::fs::read_to_string(&file).expect("text");
+            let is_simulation = file.components().any(|part| part.as_os_str() == "sim");
+            found.extend(
+                text.lines().filter(is_room).filter(|_| !is_simulation).map(|line| format!("{file:?}: {line}")),
+            );
+        }
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
@@ -374,12 +446,12 @@ const STOREYS: [(&str, &str); 4] = [
     ),
     (
         "pit",
-        "words clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+        "codes clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
          < host < door",
     ),
     (
         "node",
-        "locks room < inbox desk chain_clock intake_queue verified < lane < config < pool < history \
+        "locks free_disk < inbox block_jobs chain_clock intake_queue verified < lane < config < pool < history \
          < recovery < venue < shared < snapshot < links candles executor intake < publisher < \
          pipeline < execution producer < developer validator < exchange < reads",
     ),

@@ -1,9 +1,10 @@
 //! Thin books against the public solver, which shares no code with ours: its optimum is 0 wherever a clearing is full,
 //! prices agree where they are unique, and its prices have full amounts too.
 
+use ::clearing::workload;
 use ::clearing::workload::thin::{self, PATTERNS};
-use ::clearing::workload::{self, Seeded};
 use ::clearing::{Market, Offer, Params, SortedOffers, clear};
+use kernel::Dice;
 use primitives::Price;
 
 use super::program::{self, Order, Solution};
@@ -64,7 +65,7 @@ fn a_public_convex_solver_agrees() {
     const BOOKS: u64 = 150;
     let mut tally = Tally::default();
     for seed in 0..BOOKS {
-        let mut random = Seeded::new(seed);
+        let mut random = Dice::new(seed);
         let (assets, offers) = (2 + random.below(7), 4 + 2 * random.below(15) as usize);
         let spread = [0.01, 0.05, 0.5][random.below(3) as usize];
         let book = thin::of_kind(PATTERNS[seed as usize % PATTERNS.len()], assets, offers, spread, &mut random);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use edge::{
     DatagramSocket, EdgeClock, EdgeCommand, EdgeHost, EdgeObserver, EdgeSockets, EmulatedLinks, HostOptions, Station,
 };
-use fairnet::sim::{DelayLaw, EdgeFaults};
 use fairnet::*;
+use kernel::{DatagramFaults, DelayLaw};
 
 const SECRET: [u8; 32] = [5; 32];
 const SESSION: [u8; 10] = *b"0000000001";
@@ -284,14 +284,14 @@ impl EmulatedEdge {
     /// If sockets are refused.
     pub fn run(&self) -> io::Result<Vec<f64>> {
         let rules = rules(self.hedging);
-        let links = |member| EmulatedLinks::new(self.seed ^ member, self.law, EdgeFaults::default());
+        let links = |member| EmulatedLinks::new(self.seed ^ member, self.law, DatagramFaults::NONE);
         let (mut root, place) = member(ROOT_MEMBER, rules, None, Box::new(|_, _, _| {}))?;
-        root.emulate(links(ROOT_MEMBER));
+        root.emulate(links(ROOT_MEMBER).into());
         let mut others = Vec::new();
         for number in (1..=self.proxies).chain(GATEWAY..GATEWAY + self.gateways) {
             let (mut station, _) = member(number, rules, Some(place.streams), Box::new(|_, _, _| {}))?;
             if number < GATEWAY {
-                station.emulate(links(number));
+                station.emulate(links(number).into());
             }
             others.push(station);
         }

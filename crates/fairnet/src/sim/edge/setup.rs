@@ -1,26 +1,19 @@
 //! What one run of an edge is given, and what it comes to.
 
+use kernel::{DatagramFaults, Xoshiro};
+
 use crate::Nanos;
 use crate::bundles::BundleRules;
 use crate::node::{EdgeLie, EdgeMistake, EdgeRules};
 use crate::roster::FairnessEvent;
-use crate::sim::SimDice;
 
 const MS: Nanos = 1_000_000;
 
-/// What may go wrong; shares of datagrams, and numbers of deaths.
+/// What may go wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EdgeFaults {
-    /// Lost.
-    pub loss: f64,
-    /// Delivered twice.
-    pub copies: f64,
-    /// Accompanied by a forgery that comes first.
-    pub forged: f64,
-    /// Accompanied by an earlier packet.
-    pub replayed: f64,
-    /// Accompanied by a copy that is cut.
-    pub cut: f64,
+    /// With datagrams.
+    pub datagrams: DatagramFaults,
     /// Proxies that die.
     pub proxy_deaths: u32,
     /// Gateways that die.
@@ -60,17 +53,20 @@ impl EdgeSetup {
 
     /// Faults and sizes drawn from a seed: what `walras-lab sim --edge` runs.
     pub fn drawn(seed: u64) -> EdgeSetup {
-        let mut dice = SimDice::new(seed ^ 0xed6e);
+        let mut dice = Xoshiro::new(seed ^ 0xed6e);
         let mut below = |most: u64| dice.bits() % most;
         let (proxies, gateways) = (2 + below(7) as u32, 3 + below(22) as u32);
         let shape = crate::SeatingShape { layers: Some(1 + below(2) as u32), hedging: below(3) as u32 };
         let share = |part: u64| part as f64 / 100.0;
-        let faults = EdgeFaults {
+        let datagrams = DatagramFaults {
             loss: share(below(6)),
             copies: share(below(6)),
             forged: share(below(20)),
             replayed: share(below(10)),
             cut: share(below(5)),
+        };
+        let faults = EdgeFaults {
+            datagrams,
             proxy_deaths: below(3).min(u64::from(proxies) - 1) as u32,
             gateway_deaths: below(2) as u32,
         };
@@ -114,7 +110,7 @@ impl EdgeReport {
 impl EdgeSetup {
     /// The same with a mistake planted.
     pub fn with(mut self, mistake: EdgeMistake) -> EdgeSetup {
-        self.rules.mistake = Some(mistake);
+        self.rules.mistake = mistake.into();
         self
     }
 }

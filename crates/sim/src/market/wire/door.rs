@@ -3,13 +3,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
+use kernel::{FaultDisk, Surviving};
 use pit::ouch::{OuchHost, OuchLink, OuchParty, OuchSession, OuchSessions, day_of, read_hello};
 use primitives::PublicKey;
 use protocols::soup::server::SoupServerInput;
-use store::{FaultDisk, Surviving};
 use venue::{RequestScope, SessionNumber, TradeCommand, TradeReport, TraderAsk, VenueInput, session_number};
 
-use crate::kernel::MarketMistake;
+use crate::world::MarketMistake;
 
 /// What links share with whoever runs the root.
 struct Venue {

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use kernel::Dice;
+
 use super::WireMoment;
-use crate::kernel::Dice;
 
 /// A stream in both directions, and who of its ends has given it up.
 #[derive(Default)]

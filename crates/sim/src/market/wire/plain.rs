@@ -1,5 +1,6 @@
 //! A participant that speaks OUCH and signs its orders itself.
 
+use kernel::Dice;
 use pit::bridge::{BridgeNews, BridgeSettings, Translator};
 use pit::ouch::SIGNED_ORDER;
 use primitives::venue::SettledOrder;
@@ -9,7 +10,6 @@ use protocols::soup::ANY_SESSION;
 use super::WireMoment;
 use super::program::{Ordered, OuchProgram};
 use super::uplink::{Heard, Uplink};
-use crate::kernel::Dice;
 use crate::market::people::{FEE_CAP_PPM, OUCH, Person, trading};
 
 /// How a participant of sessions signs.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::Dice;
 use pit::ouch::{SETTLED, symbol_of};
 use primitives::venue::OrderLife;
 use protocols::ouch::{OuchCancel, OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
@@ -9,7 +10,6 @@ use protocols::soup::{ANY_SESSION, SoupSession};
 
 use super::told::Told;
 use super::{ORDERS, Wish};
-use crate::kernel::Dice;
 use crate::market::people::MARKET;
 
 /// The index of a fill that is settled.

@@ -6,10 +6,10 @@ use primitives::venue::{
 };
 use primitives::{Address, AssetId, Digest, Signature};
 
-use super::dice::Dice;
 use super::drive::{NETWORK, OPERATOR, OWNER, TRADERS, World, account, operator, public, reporting};
 use super::model::{Plain, VENUE};
 use crate::places::venues::mistake::VenueMistake;
+use kernel::RemainderDice;
 
 const SIGNED: Option<Signature> = Some(Signature([0; 64]));
 
@@ -26,10 +26,10 @@ fn number(incarnation: u32, reference: u32) -> OrderNumber {
 }
 
 /// An order of a trader. Most have the same terms whenever they are made, so that they can be filled again.
-fn order(dice: &mut Dice, plain: &Plain, trader: u8, side: VenueSide) -> SettledOrder {
+fn order(dice: &mut RemainderDice, plain: &Plain, trader: u8, side: VenueSide) -> SettledOrder {
     let reference = dice.below(6) as u32 + if side == VenueSide::Buy { 0 } else { 10 };
     let fixed = u64::from(trader) * 7 + u64::from(reference);
-    let mut of = Dice(if dice.once_in(12) { dice.below(1 << 40) } else { fixed });
+    let mut of = RemainderDice::new(if dice.once_in(12) { dice.below(1 << 40) } else { fixed });
     let now = plain.height() as u64;
     let life = of.one_of(&[OrderLife::Rests, OrderLife::Rests, OrderLife::Rests, OrderLife::PostOnly]);
     let floor = if of.once_in(8) { reference - reference.min(of.below(2) as u32) } else { 0 };
@@ -57,7 +57,7 @@ fn order(dice: &mut Dice, plain: &Plain, trader: u8, side: VenueSide) -> Settled
     SettledOrder { key: public(if dice.once_in(60) { 9 } else { trader }), order, signature: SIGNED }
 }
 
-fn fill(dice: &mut Dice) -> SettledFill {
+fn fill(dice: &mut RemainderDice) -> SettledFill {
     let (fee_buy, fee_sell) =
         dice.one_of(&[(0, 0), (0, 0), (0, 0), (0, 0), (1, 0), (0, 1), (1, 1), (-1, 1), (2, -1), (0, 3)]);
     let taker = dice.one_of(&[VenueSide::Buy, VenueSide::Sell]);
@@ -66,7 +66,11 @@ fn fill(dice: &mut Dice) -> SettledFill {
 }
 
 /// A settle of these fills: orders are sorted, and some that the ledger knows lack their signatures.
-fn assemble(dice: &mut Dice, plain: &Plain, fills: Vec<(SettledOrder, SettledOrder, SettledFill)>) -> Option<Settle> {
+fn assemble(
+    dice: &mut RemainderDice,
+    plain: &Plain,
+    fills: Vec<(SettledOrder, SettledOrder, SettledFill)>,
+) -> Option<Settle> {
     let name = |order: &SettledOrder| (order.key, order.order.number);
     let mut orders: Vec<SettledOrder> = fills.iter().flat_map(|(buy, sell, _)| [*buy, *sell]).collect();
     orders.sort_by_key(name);
@@ -91,7 +95,7 @@ fn assemble(dice: &mut Dice, plain: &Plain, fills: Vec<(SettledOrder, SettledOrd
     settle.check(1 << 16).is_ok().then_some(settle)
 }
 
-fn settle(dice: &mut Dice, plain: &Plain) -> Option<Settle> {
+fn settle(dice: &mut RemainderDice, plain: &Plain) -> Option<Settle> {
     let mut fills = Vec::new();
     if dice.once_in(4) {
         // A group: one order takes all its lots from two others.
@@ -122,12 +126,12 @@ fn settle(dice: &mut Dice, plain: &Plain) -> Option<Settle> {
     assemble(dice, plain, fills)
 }
 
-fn other_than(dice: &mut Dice, person: u8) -> u8 {
+fn other_than(dice: &mut RemainderDice, person: u8) -> u8 {
     let others: Vec<u8> = TRADERS.into_iter().filter(|other| *other != person).collect();
     dice.one_of(&others)
 }
 
-fn report(dice: &mut Dice, incarnation: u32, index: u64, leaf: Digest) -> FillReport {
+fn report(dice: &mut RemainderDice, incarnation: u32, index: u64, leaf: Digest) -> FillReport {
     let (person, key) = (dice.one_of(&TRADERS), reporting(dice.below(3) as u8));
     FillReport::new(&NETWORK, (VENUE, incarnation, index), leaf, account(person), &key)
 }
@@ -138,7 +142,7 @@ fn proven(plain: &Plain, incarnation: u32) -> Option<ProvenEnd> {
     Some(ProvenEnd { ended: plain.ended[incarnation as usize].0.clone(), path })
 }
 
-fn accusation(dice: &mut Dice, plain: &Plain) -> Option<VenueOperation> {
+fn accusation(dice: &mut RemainderDice, plain: &Plain) -> Option<VenueOperation> {
     let incarnation = dice.below(u64::from(plain.incarnation) + 1) as u32;
     let ended = if incarnation == plain.incarnation { None } else { Some(proven(plain, incarnation)?) };
     let leaves = if ended.is_none() { &plain.leaves } else { &plain.ended[incarnation as usize].1 };
@@ -168,7 +172,7 @@ fn accusation(dice: &mut Dice, plain: &Plain) -> Option<VenueOperation> {
     operation.is_plain().then_some(operation)
 }
 
-fn claim(dice: &mut Dice, plain: &Plain) -> Option<VenueOperation> {
+fn claim(dice: &mut RemainderDice, plain: &Plain) -> Option<VenueOperation> {
     let incarnation = dice.below(u64::from(plain.incarnation.max(1))) as u32;
     let ended = proven(plain, incarnation)?;
     let mut earlier = plain.clone();
@@ -185,7 +189,7 @@ fn claim(dice: &mut Dice, plain: &Plain) -> Option<VenueOperation> {
     (operation.is_plain() && sides).then_some(operation)
 }
 
-fn by_trader(dice: &mut Dice, plain: &Plain) -> (Address, VenueOperation) {
+fn by_trader(dice: &mut RemainderDice, plain: &Plain) -> (Address, VenueOperation) {
     let trader = dice.one_of(&TRADERS);
     let (asset, key) = (AssetId(dice.below(2) as u32), public(trader));
     let operation = match dice.below(12) {
@@ -200,7 +204,7 @@ fn by_trader(dice: &mut Dice, plain: &Plain) -> (Address, VenueOperation) {
     (account(trader), operation)
 }
 
-fn by_owner(dice: &mut Dice, plain: &Plain) -> (Address, VenueOperation) {
+fn by_owner(dice: &mut RemainderDice, plain: &Plain) -> (Address, VenueOperation) {
     let units = 1 + dice.below(40);
     let operation = match dice.below(10) {
         0..=3 => VenueOperation::Bond { venue: VENUE, units },
@@ -215,7 +219,7 @@ fn by_owner(dice: &mut Dice, plain: &Plain) -> (Address, VenueOperation) {
 }
 
 /// One block of a history.
-fn block(dice: &mut Dice, plain: &Plain, habit: Habit) -> Vec<(Address, VenueOperation)> {
+fn block(dice: &mut RemainderDice, plain: &Plain, habit: Habit) -> Vec<(Address, VenueOperation)> {
     let mut operations = Vec::new();
     for _ in 0..dice.below(3) {
         operations.push(by_trader(dice, plain));
@@ -241,7 +245,7 @@ fn block(dice: &mut Dice, plain: &Plain, habit: Habit) -> Vec<(Address, VenueOpe
 
 /// Runs a history; an error is the first difference between place and model. Returns applied fills and busts.
 fn history(seed: u64, mistake: VenueMistake, habit: Habit) -> Result<[usize; 2], String> {
-    let mut dice = Dice(seed);
+    let mut dice = RemainderDice::new(seed);
     let mut world = World::new(mistake, 8 + dice.below(20), 60 + dice.below(200));
     let mut counts = [0; 2];
     for _ in 0..24 {

@@ -1,57 +1,6 @@
-//! Seeded randomness: a generator, laws of delays, and links or machines that are slow for a while.
+//! Laws of delays, and links or machines that are slow for a while. Times are in ns.
 
-use crate::Nanos;
-
-/// A generator of numbers (xoshiro256++): one seed, one run.
-#[derive(Clone, Debug)]
-pub struct SimDice([u64; 4]);
-
-impl SimDice {
-    /// A generator for a seed.
-    pub fn new(seed: u64) -> SimDice {
-        let mut state = seed;
-        let mut split = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        };
-        SimDice(std::array::from_fn(|_| split()))
-    }
-
-    /// 64 random bits.
-    #[inline]
-    pub fn bits(&mut self) -> u64 {
-        let [a, b, c, d] = self.0;
-        let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let (c, d) = (c ^ a, d ^ b);
-        self.0 = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
-        result
-    }
-
-    /// A number in [0, 1).
-    #[inline]
-    pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A number with the exponential law of this mean.
-    pub fn exponential(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.unit()).ln()
-    }
-
-    /// A number with the standard normal law (Box and Muller).
-    pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.unit()).cos()
-    }
-
-    /// Whether something of this probability happens.
-    #[inline]
-    pub fn happens(&mut self, probability: f64) -> bool {
-        probability > 0.0 && self.unit() < probability
-    }
-}
+use crate::Xoshiro;
 
 /// The law of a delay in ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +27,7 @@ impl DelayLaw {
     }
 
     /// One draw, by the textbook and not by a table.
-    pub fn draw(&self, dice: &mut SimDice) -> f64 {
+    pub fn draw(&self, dice: &mut Xoshiro) -> f64 {
         match *self {
             DelayLaw::LogNormal(median, sigma) => median * (sigma * dice.normal()).exp(),
             DelayLaw::Exponential(mean) => dice.exponential(mean),
@@ -122,11 +71,11 @@ impl LawTable {
 
     /// One draw, ns.
     #[inline]
-    pub fn draw(&self, dice: &mut SimDice) -> Nanos {
+    pub fn draw(&self, dice: &mut Xoshiro) -> u64 {
         let bits = dice.bits();
         let (step, rest) = ((bits >> 52) as usize, (bits & 0xffff_ffff) as f32 / (1u64 << 32) as f32);
         let (low, high) = (self.0[step], self.0[step + 1]);
-        (low + (high - low) * rest) as Nanos
+        (low + (high - low) * rest) as u64
     }
 }
 
@@ -143,22 +92,22 @@ pub struct Spikes {
 
 /// The state of one link or machine, drawn when it is used.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SpikeState {
-    until: Nanos,
+pub struct SpikeState {
+    until: u64,
     is_slow: bool,
 }
 
 impl SpikeState {
     /// The additional delay at a time. Times must not decrease.
     #[inline]
-    pub(super) fn extra(&mut self, now: Nanos, spikes: &Spikes, dice: &mut SimDice) -> Nanos {
+    pub fn extra(&mut self, now: u64, spikes: &Spikes, dice: &mut Xoshiro) -> u64 {
         if now >= self.until {
             self.renew(now, spikes, dice);
         }
-        if self.is_slow { dice.exponential(spikes.extra) as Nanos } else { 0 }
+        if self.is_slow { dice.exponential(spikes.extra) as u64 } else { 0 }
     }
 
-    fn renew(&mut self, now: Nanos, spikes: &Spikes, dice: &mut SimDice) {
+    fn renew(&mut self, now: u64, spikes: &Spikes, dice: &mut Xoshiro) {
         if self.until == 0 {
             // At first use the state has its long-run law.
             self.is_slow = dice.happens(spikes.length / (spikes.apart + spikes.length));
@@ -170,7 +119,7 @@ impl SpikeState {
         }
     }
 
-    fn stay(&self, spikes: &Spikes, dice: &mut SimDice) -> Nanos {
-        dice.exponential(if self.is_slow { spikes.length } else { spikes.apart }) as Nanos + 1
+    fn stay(&self, spikes: &Spikes, dice: &mut Xoshiro) -> u64 {
+        dice.exponential(if self.is_slow { spikes.length } else { spikes.apart }) as u64 + 1
     }
 }

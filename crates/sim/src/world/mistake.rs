@@ -5,9 +5,9 @@ use replica::{Defect, LifeMistake};
 use store::StoreMistake;
 use venue::VenueMistake;
 
-/// A mistake that must be detected. Those of `replica`, `member` and `venue` are in the code that runs in production,
-/// which makes them when it is told to; of the others production code contains none: the world does something wrongly,
-/// or changes a result of an engine before it is used.
+/// A mistake that must be detected. Those of `replica`, `store`, `member` and `venue` are in the code that runs in
+/// production and are planted there ([`kernel::Planted`]). The product is compiled without them. That code contains none
+/// of the others: the world does something wrongly, or changes a result of an engine before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// In the life of a block.

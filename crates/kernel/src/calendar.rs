@@ -5,24 +5,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::Nanos;
-
 /// Pending events.
 #[derive(Clone, Debug)]
 pub struct Calendar<E> {
     bucket_bits: u32,
-    buckets: Vec<Vec<(Nanos, u64, E)>>,
+    buckets: Vec<Vec<(u64, u64, E)>>,
     /// Of the present bucket, latest first.
-    current: Vec<(Nanos, u64, E)>,
+    current: Vec<(u64, u64, E)>,
     /// Number of the present bucket, counted from time 0.
     at: u64,
-    far: BTreeMap<(Nanos, u64), E>,
+    far: BTreeMap<(u64, u64), E>,
     added: u64,
     inside: usize,
 }
 
 impl<E> Calendar<E> {
-    /// An empty calendar of 2^`buckets_bits` buckets, each of 2^`bucket_bits` ns.
+    /// An empty calendar of 2^`buckets_bits` buckets, each of 2^`bucket_bits` units of time.
     pub fn new(bucket_bits: u32, buckets_bits: u32) -> Calendar<E> {
         let buckets = std::iter::repeat_with(Vec::new).take(1 << buckets_bits).collect();
         Calendar { bucket_bits, buckets, current: Vec::new(), at: 0, far: BTreeMap::new(), added: 0, inside: 0 }
@@ -30,7 +28,7 @@ impl<E> Calendar<E> {
 
     /// Adds an event. One in the past happens next.
     #[inline]
-    pub fn push(&mut self, time: Nanos, event: E) {
+    pub fn push(&mut self, time: u64, event: E) {
         self.added += 1;
         let bucket = time >> self.bucket_bits;
         if bucket <= self.at {
@@ -44,14 +42,20 @@ impl<E> Calendar<E> {
         }
     }
 
-    fn push_current(&mut self, time: Nanos, event: E) {
+    fn push_current(&mut self, time: u64, event: E) {
         let place = self.current.partition_point(|other| other.0 > time);
         self.current.insert(place, (time, self.added, event));
     }
 
+    /// The events that are still to come, in no order.
+    pub fn pending(&self) -> impl Iterator<Item = &E> {
+        let near = self.current.iter().chain(self.buckets.iter().flatten());
+        near.map(|(_, _, event)| event).chain(self.far.values())
+    }
+
     /// Takes out the next event.
     #[inline]
-    pub fn pop(&mut self) -> Option<(Nanos, E)> {
+    pub fn pop(&mut self) -> Option<(u64, E)> {
         while self.current.is_empty() {
             self.turn()?;
         }

@@ -12,10 +12,9 @@ use protocols::ouch::{OuchCancel, OuchInbound, OuchMessage, OuchOption, OuchOutb
 use protocols::soup::{ANY_SESSION, SoupSession};
 
 use super::super::BridgeMoment;
-use super::super::translator::{Translator, rejection};
+use super::super::translator::{Translator, away, rejection};
 use super::journal::FixEntry;
-use crate::ouch::SETTLED;
-use crate::words::NOT_TAKEN;
+use crate::ouch::{SETTLED, words_of};
 
 /// Messages that are kept for a participant that missed them.
 const MESSAGES: u64 = 65_536;
@@ -31,12 +30,12 @@ pub struct FixTurn {
     pub to_venue: Vec<Vec<u8>>,
     /// The participant's connection ends, after the bytes.
     pub close: Option<FixClose>,
-    /// A session of the venue begins: the journal may be replaced by [`FixDesk::entries`].
+    /// A session of the venue begins: the journal may be replaced by [`FixMachine::entries`].
     pub begins_session: bool,
 }
 
 /// The state of a bridge of FIX.
-pub struct FixDesk {
+pub struct FixMachine {
     limits: FixLimits,
     translator: Translator,
     names: (FixText, FixText),
@@ -52,10 +51,10 @@ pub struct FixDesk {
     cancel_at_ms: Option<u64>,
 }
 
-impl FixDesk {
-    /// A desk with the entries of its journal; without any it begins, and numbers orders above `last`. Where it cancels
-    /// on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of sessions
-    /// with other names.
+impl FixMachine {
+    /// A machine with the entries of its journal; without any it begins, and numbers orders above `last`. Where it
+    /// cancels on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of
+    /// sessions with other names.
     pub fn open(
         translator: Translator,
         limits: FixLimits,
@@ -63,8 +62,8 @@ impl FixDesk {
         last: u32,
         entries: Vec<FixEntry>,
         now_ms: u64,
-    ) -> Option<(FixDesk, Vec<FixEntry>)> {
-        let mut desk = FixDesk {
+    ) -> Option<(FixMachine, Vec<FixEntry>)> {
+        let mut machine = FixMachine {
             limits,
             translator,
             journal: FixJournal::new(names.0.clone(), names.1.clone()),
@@ -76,9 +75,9 @@ impl FixDesk {
             unanswered: BTreeMap::new(),
             cancel_at_ms: limits.cancel_after_ms.map(|after| now_ms.saturating_add(after)),
         };
-        let begins = if entries.is_empty() { vec![desk.begins()] } else { Vec::new() };
-        let is_own = entries.into_iter().all(|entry| desk.replay(entry));
-        is_own.then_some((desk, begins))
+        let begins = if entries.is_empty() { vec![machine.begins()] } else { Vec::new() };
+        let is_own = entries.into_iter().all(|entry| machine.replay(entry));
+        is_own.then_some((machine, begins))
     }
 
     /// The session of the venue, and the number of its next message.
@@ -205,10 +204,9 @@ impl FixDesk {
             // A cancel waits for its answer, and is sent again whenever the link is there again.
             return turn.to_venue.extend(encoded(plain));
         };
-        let refused = |reason| rejection(&plain.body, reason, at.now_ms);
         let signed = match (encoded(plain), &at.news) {
             (Some(bytes), Some(news)) => self.translator.to_venue(&bytes, news, at.now_ms),
-            _ => Err(refused(NOT_TAKEN)),
+            _ => Err(rejection(&plain.body, &away(), at.now_ms)),
         };
         match signed {
             Ok(signed) => {
@@ -244,7 +242,7 @@ impl FixDesk {
             OuchOutbound::MassCancelResponse(of) => drop(self.unanswered.remove(&of.user_ref)),
             _ => {}
         }
-        self.orders.report(&message.body)
+        self.orders.report(&message.body, words_of(message.options.as_deref()).as_deref())
     }
 
     /// Tells the participant something: now, or when it comes back and asks for what it missed.

@@ -4,6 +4,10 @@ use venue::{FillBust, FillFate, OrderEnd, OrderRefusal, VenuePause};
 
 macro_rules! refusals {
     ($($number:literal $code:literal $pattern:pat,)*) => {
+        /// The numbers and codes of all refusals.
+        #[cfg(test)]
+        const REFUSALS: &[(u16, &str)] = &[$(($number, $code)),*];
+
         /// The number and the code of a refusal. Neither ever changes its meaning.
         pub fn refusal_name(why: &OrderRefusal) -> (u16, &'static str) {
             match why { $($pattern => ($number, $code),)* }
@@ -53,12 +57,17 @@ refusals! {
     39 "phase" OrderRefusal::Phase,
     40 "market_settings" OrderRefusal::MarketSettings,
     41 "too_small" OrderRefusal::TooSmall(_),
+    42 "too_many_makers" OrderRefusal::TooManyMakers(_),
 }
 
 /// The number of an order that is not what its signature says, in OUCH.
 pub const NOT_SIGNED: u16 = 100;
 /// The number of an order that the venue does not take now, in OUCH.
 pub const NOT_TAKEN: u16 = 101;
+/// The number of a message that names no market, in OUCH.
+pub const NO_MARKET: u16 = 102;
+/// What [`NOT_TAKEN`] means.
+pub(crate) const NOT_TAKEN_WORDS: &str = "the venue takes nothing now: its status says why, and what to wait for";
 
 /// Why an order ended.
 pub fn end_code(why: &OrderEnd) -> &'static str {
@@ -118,5 +127,19 @@ pub fn pause_code(why: &VenuePause) -> &'static str {
         VenuePause::Bond => "bond",
         VenuePause::Fees => "fees",
         VenuePause::Backlog => "backlog",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_is_in_the_venues_document() {
+        let document = include_str!("../../../docs/venue-api.md");
+        let doors = [(NOT_SIGNED, "not_signed"), (NOT_TAKEN, "not_taken"), (NO_MARKET, "no_market")];
+        for (number, code) in REFUSALS.iter().copied().chain(doors) {
+            assert!(document.contains(&format!("\n| {number} | `{code}` | ")), "{number} {code}");
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! A disk in memory that fails in the ways real disks can, controlled by a seed.
 //!
 //! It tracks what would survive a loss of power. Writes since the last sync may each survive or not, in any order, by
-//! sectors of 512 bytes; so may names created, changed and removed since the directory was last synced. Every change
-//! is a *point*, counted from 0. A test can look at the disk after each point, compute what a crash there would leave
+//! sectors of 512 bytes. So may names created, changed and removed since the directory was last synced. Every change is
+//! a *point*, counted from 0. A test can look at the disk after each point, compute what a crash there would leave
 //! ([`FaultDisk::after_crash`]), and inject errors at chosen points.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::disk::{Disk, DiskFile};
+use crate::Dice;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -24,6 +24,18 @@ pub enum Surviving {
     Torn(u64),
     /// Each sector and each name at random, from this seed.
     Some(u64),
+}
+
+impl Surviving {
+    /// What the dice leave.
+    pub fn drawn(dice: &mut Dice) -> Surviving {
+        match dice.below(6) {
+            0 => Surviving::Nothing,
+            1 => Surviving::Everything,
+            2 => Surviving::Torn(dice.below(8)),
+            _ => Surviving::Some(dice.bits()),
+        }
+    }
 }
 
 /// A fault at a point.
@@ -54,7 +66,7 @@ struct State {
     durable_names: BTreeMap<String, usize>,
     pending_names: Vec<NameChange>,
     locked: bool,
-    random: u64,
+    dice: Dice,
     points: u64,
     faults: BTreeMap<u64, DiskFault>,
     capacity: Option<u64>,
@@ -127,15 +139,6 @@ impl NameChange {
             }
         }
     }
-}
-
-/// SplitMix64.
-fn draw(random: &mut u64) -> u64 {
-    *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut x = *random;
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 impl State {
@@ -214,7 +217,7 @@ impl std::fmt::Debug for FaultDisk {
 impl FaultDisk {
     /// An empty disk.
     pub fn new(seed: u64) -> FaultDisk {
-        FaultDisk::of(State { random: seed, ..State::default() })
+        FaultDisk::of(State { dice: Dice::new(seed), ..State::default() })
     }
 
     fn of(state: State) -> FaultDisk {
@@ -290,32 +293,32 @@ impl FaultDisk {
     /// Another disk, as this one would be found if the machine crashed now; this one is not affected.
     pub fn after_crash(&self, surviving: Surviving) -> FaultDisk {
         let before = self.state().clone();
-        let mut random = before.random;
-        if let Surviving::Some(seed) = surviving {
-            random ^= seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
+        let mut dice = match surviving {
+            Surviving::Some(seed) => before.dice.branch(seed),
+            _ => before.dice.clone(),
+        };
         let mut names = before.durable_names.clone();
         for change in &before.pending_names {
             let survives = match surviving {
                 Surviving::Nothing => false,
                 Surviving::Everything | Surviving::Torn(_) => true,
-                Surviving::Some(_) => draw(&mut random) & 1 == 1,
+                Surviving::Some(_) => dice.bits() & 1 == 1,
             };
             if survives {
                 change.apply(&mut names);
             }
         }
         let files = names.values().map(|&id| {
-            let content = left_of(&before.files[&id], surviving, id == before.last_written, &mut random);
+            let content = left_of(&before.files[&id], surviving, id == before.last_written, &mut dice);
             (id, Content { durable: content.clone(), now: content, pending: Vec::new() })
         });
         let files: BTreeMap<usize, Content> = files.collect();
-        FaultDisk::of(State { files, names: names.clone(), durable_names: names, random, ..State::default() })
+        FaultDisk::of(State { files, names: names.clone(), durable_names: names, dice, ..State::default() })
     }
 }
 
 /// The content of a file after a crash.
-fn left_of(content: &Content, surviving: Surviving, written_last: bool, random: &mut u64) -> Vec<u8> {
+fn left_of(content: &Content, surviving: Surviving, written_last: bool, dice: &mut Dice) -> Vec<u8> {
     let mut left = content.durable.clone();
     let last = content.pending.len().saturating_sub(1);
     for (i, change) in content.pending.iter().enumerate() {
@@ -329,7 +332,7 @@ fn left_of(content: &Content, surviving: Surviving, written_last: bool, random: 
             (Surviving::Everything | Surviving::Torn(_), _) => change.apply(&mut left),
             (Surviving::Some(_), Change::Write(offset, bytes)) => {
                 for (offset, sector) in sectors(*offset, bytes) {
-                    match draw(random) % 4 {
+                    match dice.bits() % 4 {
                         0 | 1 => overwrite(&mut left, offset, sector),
                         // The length reached the disk, the bytes did not.
                         2 => left.resize(left.len().max(offset as usize + sector.len()), 0),
@@ -338,7 +341,7 @@ fn left_of(content: &Content, surviving: Surviving, written_last: bool, random: 
                 }
             }
             (Surviving::Some(_), Change::Truncate(_)) => {
-                if draw(random) & 1 == 1 {
+                if dice.bits() & 1 == 1 {
                     change.apply(&mut left);
                 }
             }
@@ -365,25 +368,22 @@ impl Drop for FaultLock {
     }
 }
 
-impl Disk for FaultDisk {
-    type File = FaultFile;
-    type Lock = FaultLock;
-
-    fn place(&self) -> String {
-        "simulated disk".into()
-    }
-
-    fn lock(&self) -> io::Result<Option<FaultLock>> {
+/// What a store asks of a disk. Each call fails as a real disk does, and where a fault was injected.
+impl FaultDisk {
+    /// Locks the disk; `None` if it is locked.
+    pub fn lock(&self) -> io::Result<Option<FaultLock>> {
         let was_locked = std::mem::replace(&mut self.state().locked, true);
         Ok((!was_locked).then(|| FaultLock(self.clone())))
     }
 
-    fn list(&self) -> io::Result<Vec<(String, u64)>> {
+    /// The names with the lengths of their files.
+    pub fn list(&self) -> io::Result<Vec<(String, u64)>> {
         let state = self.state();
         Ok(state.names.iter().map(|(name, id)| (name.clone(), state.files[id].now.len() as u64)).collect())
     }
 
-    fn create(&self, name: &str) -> io::Result<FaultFile> {
+    /// Creates a file that does not exist.
+    pub fn create(&self, name: &str) -> io::Result<FaultFile> {
         let id = self.at_point(|state| {
             if state.names.contains_key(name) {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists"));
@@ -395,26 +395,30 @@ impl Disk for FaultDisk {
         Ok(FaultFile { disk: self.clone(), id, writable: true })
     }
 
-    fn open(&self, name: &str, writable: bool) -> io::Result<FaultFile> {
+    /// Opens a file.
+    pub fn open(&self, name: &str, writable: bool) -> io::Result<FaultFile> {
         let id = self.state().id(name)?;
         Ok(FaultFile { disk: self.clone(), id, writable })
     }
 
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    /// Gives a file another name, in place of the file that has it.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.at_point(|state| {
             state.id(from)?;
             state.change_names(NameChange::Rename(from.into(), to.into()))
         })
     }
 
-    fn remove(&self, name: &str) -> io::Result<()> {
+    /// Removes a name.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
         self.at_point(|state| {
             state.id(name)?;
             state.change_names(NameChange::Remove(name.into()))
         })
     }
 
-    fn sync_directory(&self) -> io::Result<()> {
+    /// Makes the names durable.
+    pub fn sync_directory(&self) -> io::Result<()> {
         self.at_point(|state| {
             if state.point().is_some() {
                 return Err(io::Error::other("injected"));
@@ -425,11 +429,12 @@ impl Disk for FaultDisk {
         })
     }
 
-    fn entropy(&self) -> io::Result<[u8; 32]> {
+    /// 32 bytes that look random.
+    pub fn entropy(&self) -> io::Result<[u8; 32]> {
         let mut state = self.state();
         let mut bytes = [0; 32];
         for part in bytes.chunks_exact_mut(8) {
-            part.copy_from_slice(&draw(&mut state.random).to_le_bytes());
+            part.copy_from_slice(&state.dice.bits().to_le_bytes());
         }
         Ok(bytes)
     }
@@ -439,14 +444,14 @@ impl FaultFile {
     fn writable(&self) -> io::Result<()> {
         if self.writable { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, "opened for reading")) }
     }
-}
 
-impl DiskFile for FaultFile {
-    fn length(&self) -> io::Result<u64> {
+    /// Bytes of the file.
+    pub fn length(&self) -> io::Result<u64> {
         Ok(self.disk.state().files[&self.id].now.len() as u64)
     }
 
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    /// Fills the buffer from an offset.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         let state = self.disk.state();
         let content = state.files[&self.id].now.get(offset as usize..).unwrap_or_default();
         let bytes = content.get(..buffer.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -454,12 +459,14 @@ impl DiskFile for FaultFile {
         Ok(())
     }
 
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    /// Writes at an offset.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.writable()?;
         self.disk.at_point(|state| state.write(self.id, offset, bytes))
     }
 
-    fn truncate(&self, length: u64) -> io::Result<()> {
+    /// Cuts the file to a length.
+    pub fn truncate(&self, length: u64) -> io::Result<()> {
         self.writable()?;
         self.disk.at_point(|state| match state.point() {
             None => {
@@ -470,7 +477,8 @@ impl DiskFile for FaultFile {
         })
     }
 
-    fn sync(&self) -> io::Result<()> {
+    /// Makes the content durable.
+    pub fn sync(&self) -> io::Result<()> {
         self.disk.at_point(|state| state.sync(self.id))
     }
 }
