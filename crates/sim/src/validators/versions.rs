@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use consensus::{Committee, Index, Protocol};
 use kernel::Dice;
-use ledger::{CharterTerms, Genesis, RULES_NEWEST};
+use ledger::{CharterTerms, Genesis, Ledger, RULES_NEWEST};
 use primitives::Height;
 
 use super::{Event, Faults, SimNetwork};
@@ -134,12 +134,15 @@ impl SimNetwork {
         assert_eq!(first, rules, "{host} follows other rules at height {height}");
     }
 
-    /// Whether the newer rules act everywhere, if there are two versions.
+    /// Whether the newer rules act everywhere and all are ready for them, if there are two versions.
     pub(super) fn is_upgraded(&self) -> bool {
-        let acts = |host: &Index| {
-            let process = self.hosts[usize::from(*host)].process.as_ref();
-            process.is_some_and(|process| process.ledger.next_rules() == RULES_NEWEST)
+        let correct = self.correct();
+        let account = |host: &Index| self.secrets[usize::from(*host)].public().address();
+        let is_done = |ledger: &Ledger| {
+            let charter = ledger.charter();
+            ledger.next_rules() == RULES_NEWEST && correct.iter().all(|host| charter.is_ready(&account(host)))
         };
-        !self.is_mixed() || self.correct().iter().all(acts)
+        let ledger = |host: &Index| Some(&self.hosts[usize::from(*host)].process.as_ref()?.ledger);
+        !self.is_mixed() || correct.iter().all(|host| ledger(host).is_some_and(is_done))
     }
 }
