@@ -464,19 +464,21 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 62);
+    assert_eq!(vectors.len(), 69);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
-    for name in native.into_iter().chain(later).chain(sessions).chain(["present"]) {
+    for name in
+        native.into_iter().chain(later).chain(sessions).chain(["present", "approve", "unapprove", "pay_referenced"])
+    {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 35);
+    assert_eq!(typed.len(), 38);
     let roots = root_vectors();
-    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
+    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

@@ -80,10 +80,11 @@ impl SimNetwork {
     /// Draws when each host installs the newer program.
     pub(super) fn draw_installations(&mut self) {
         for host in self.running().into_iter().filter(|_| self.is_mixed()).collect::<Vec<_>>() {
-            let when = self.dice.below(3_000_000);
-            if self.versions.late != Some(host) {
-                self.push(when, host, Event::Install);
-            }
+            // One that lags when the others discard its blocks never comes to the height before which it would stop:
+            // it reads that the others follow rules that it does not know, and its operator comes by in the end.
+            let late = if self.versions.late == Some(host) { 30_000_000 } else { 0 };
+            let when = late + self.dice.below(3_000_000);
+            self.push(when, host, Event::Install);
         }
     }
 
@@ -119,7 +120,7 @@ impl SimNetwork {
 
     /// An epoch ends at this host: some are killed just then.
     pub(super) fn kill_at_turn(&mut self, host: Index) {
-        if self.is_mixed() && self.dice.once_in(4) {
+        if self.is_mixed() && !self.is_upgraded() && self.dice.once_in(4) {
             let when = self.dice.below(4_000);
             self.push(when, host, Event::Kill { loses_log: false });
         }
