@@ -152,8 +152,8 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// Whenever each operator installs the newer program, whoever is killed, late or silent: one number a height, nothing is
-/// lost, and the newer rules act everywhere in the end.
+/// Whenever each operator installs the newer program, whoever is killed, late or silent: one number a height, nothing
+/// is lost, and the newer rules act everywhere in the end.
 #[test]
 fn programs_of_two_versions_change_to_the_newer_rules() {
     use consensus::Protocol::{Dbft, Tendermint};

@@ -126,13 +126,19 @@ impl RestartCommand {
         let founding = restarted(founding, &ledger, restart)?;
         let genesis = founding.found(genesis);
         self.write(&genesis, &founding, &ledger, &lane, list)?;
-        let (height, root) = (ledger.height(), Roots::of(&ledger).parts().root());
+        self.report(&ledger, number, &identity.to_string(), &snapshot.to_string(), described, json);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says what was begun.
+    fn report(&self, ledger: &Ledger, number: u32, identity: &str, snapshot: &str, lane: Option<Value>, json: bool) {
+        let (height, root) = (ledger.height(), Roots::of(ledger).parts().root());
         if json {
             println!(
                 "{}",
                 json!({
-                    "home": self.home, "network": identity.to_string(), "restart": number, "height": height,
-                    "snapshot": snapshot.to_string(), "state_root": root.to_string(), "lane": described,
+                    "home": self.home, "network": identity, "restart": number, "height": height,
+                    "snapshot": snapshot, "state_root": root.to_string(), "lane": lane,
                 })
             );
         } else {
@@ -141,14 +147,13 @@ impl RestartCommand {
             println!("Restart    {number}");
             println!("Height     {height}");
             println!("State      {root}");
-            if let Some(lane) = described {
+            if let Some(lane) = lane {
                 println!("Lane       {} outputs and {} claims, list {}", lane["outputs"], lane["claims"], lane["list"]);
                 let aside = lane["aside"].as_array().map_or(0, Vec::len);
                 println!("Aside      {aside} outputs whose logs are missing; their units stay in escrow");
             }
             println!("\nStart it:  walras node --home {}", self.home.display());
         }
-        Ok(ExitCode::SUCCESS)
     }
 
     /// Refuses a state of another network, and a state that no quorum of this one has signed.

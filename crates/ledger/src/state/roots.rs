@@ -139,7 +139,8 @@ impl Roots {
         Some((registrations, proof))
     }
 
-    /// Proves the staked accounts, the committees and the rules by height in `ledger`, which must be the state of these tries.
+    /// Proves the staked accounts, the committees and the rules by height in `ledger`, which must be the state of these
+    /// tries.
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
         let charter = ledger.charter();
         let (validators, rules) = (ledger.validators().clone(), charter.rules);

@@ -1,7 +1,7 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
-//! A chunk is a tag and bytes. First comes the head (tag 0): the version of the format, the rules of the state's height,
-//! the chain and its assets. A program reads the states of all rules that it replays. Then
+//! A chunk is a tag and bytes. First comes the head (tag 0): the version of the format, the rules of the state's
+//! height, the chain and its assets. A program reads the states of all rules that it replays. Then
 //! each place of custody writes its chunks behind its own tag, in the order of tags: accounts by address, offers by
 //! pair and place, contracts by slot and by hash of code, the payment lane in pieces, the registry. The end (tag 255)
 //! says how many entries each place has. Places decide how they cut their state, in one way only. So two ledgers with

@@ -1,8 +1,8 @@
-//! Validators whose programs know different rules: all begin with the older program, most install the newer one at times
-//! of their own, and one only when it has stopped before the first height of the new rules.
+//! Validators whose programs know different rules: all begin with the older program, most install the newer one at
+//! times of their own, and one only when it has stopped before the first height of the new rules.
 //!
-//! Beside the invariants of every run: all correct validators follow the same rules at each height, whenever they
-//! install, restart or fetch a state; nobody applies a block of rules that its program does not know; the new rules act
+//! Beside the invariants of every run, all correct validators follow the same rules at each height, whenever they
+//! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. The new rules act
 //! in the end, and then everybody is ready for them.
 
 use std::collections::BTreeMap;

@@ -56,11 +56,12 @@
 //!   follow: marking it would keep it silent for the rest of the epoch, after the operator has installed the program.
 //! - *An account that is not ready takes a free seat only while fewer than n − a such seats are held.* The others keep
 //!   theirs, f seats change at a time: so the number never rises above n − a.
-//! - *Who is not ready says so itself* when it is: a stake does not do it for it, since the key that stakes says nothing
-//!   about the program of the node.
-//! - *Approvals carry a height, not a sequence number*, so that the validator's key can post them, as it does presences.
-//! - *The manifest has no recorded chain* in its digest: it covers the text of the rules and the oldest that the program
-//!   replays.
+//! - *Who is not ready says so itself* when it is: a stake does not do it for it, since the key that stakes says
+//!   nothing about the program of the node.
+//! - *Approvals carry a height, not a sequence number*, so that the validator's key can post them,
+//!   as it does presences.
+//! - *The manifest has no recorded chain* in its digest: it covers the text of the rules and the oldest that the
+//!   program replays.
 
 mod custody;
 #[cfg(test)]

@@ -88,8 +88,8 @@ impl Boundary<'_> {
         let both = |upgrade: &Upgrade, is_patient: bool| {
             [&before[..], self.drawn].iter().all(|seats| self.agree(charter, upgrade, seats, is_patient))
         };
-        // Once most have waited for long they need no more seats than that: whoever approves for the lock, and withdraws
-        // before the confirmation, would otherwise have a veto.
+        // Once most have waited for long they need no more seats than that: whoever approves for the lock, and
+        // withdraws before the confirmation, would otherwise have a veto.
         let locked = approved(charter).into_iter().find_map(|upgrade| {
             let is_patient = self.was_awaited(charter, &upgrade) && both(&upgrade, true);
             (is_patient || both(&upgrade, false)).then_some((upgrade, is_patient))
