@@ -57,6 +57,8 @@ pub struct MarketBody {
 pub struct BookBody {
     /// Height of the state that was read.
     pub height: u64,
+    /// Block time of that state; 0 before the first block since the start of the node.
+    pub time_ms: u64,
     /// `BASE/QUOTE`.
     pub market: String,
     /// The last traded price, whole quote per whole base; null if it never traded.

@@ -13,10 +13,10 @@
 //! | figure8 | SPEEDEX figure 8: time of the convex program of Devanur, Garg and Végh by a public solver, and ours |
 //! | figure2 | SPEEDEX figure 2: the fewest offers at which prices are computed in a quarter of a second |
 //!
-//! Sorting is excluded, as the ledger never does it. `sum_up` is the work of the book's owner between batches: the
-//! sums of every run of offers. `prepare` is the work that each batch needs before it is solved; sums inside a run
-//! are made when a solver first reads there, and count as its time. `cold` is a price computation without earlier
-//! prices, `warm` starts from those of the book before. Every clearing is verified; an invalid one stops the run.
+//! Sorting is excluded, as the ledger never does it. `sum_up` is the work of the book's owner between batches: the sums
+//! of every run of offers. `prepare` is the work that each batch needs before it is solved. Sums inside a run are made
+//! when a solver first reads there, and count as its time. `cold` is a price computation without earlier prices, `warm`
+//! starts from those of the book before. Every clearing is verified; an invalid one stops the run.
 
 mod adversarial;
 mod days;
@@ -136,7 +136,7 @@ impl Measurement for ClearingOptions {
 /// Called with what is being measured, the number of books done, and the total.
 pub type ProgressStep<'a> = dyn FnMut(&str, usize, usize) + Send + 'a;
 
-/// Runs a suite. The answer contains the suite, its parameters and a list of `rows`; each row says what was measured
+/// Runs a suite. The answer contains the suite, its parameters and a list of `rows`. Each row says what was measured
 /// and the results of each solver, times in milliseconds.
 ///
 /// # Errors

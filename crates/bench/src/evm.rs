@@ -2,12 +2,12 @@
 //! swaps in pools, and one slot that all transactions write.
 //!
 //! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
-//! within seconds; the medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
+//! within seconds. The medians over the rounds are reported. The *sequential* loop keeps one EVM, executes a
 //! transaction, and writes its changes into maps. It does nothing else; neither way credits a fee to a proposer.
 //!
-//! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery: with
-//! none, more threads only pay for their choice not to use them; and how much processor time all threads spent on a
-//! transaction, in microseconds. `written_in_1` and `written_in_4` are the executor including the writing of its
+//! `parallel` says of each way how many of a block's transactions the last block ran by the parallel machinery. With
+//! none, more threads only pay for their choice not to use them. `processor_us_per_transaction` is the processor time
+//! that all threads spent on it. `written_in_1` and `written_in_4` are the executor including the writing of its
 //! results: in one run over the superblock, and sub-block by sub-block.
 
 use std::collections::BTreeMap;
@@ -271,9 +271,10 @@ fn loads(options: &EvmOptions) -> impl Iterator<Item = (&'static str, Load)> {
     loads.into_iter().filter(|(name, _)| options.loads.contains(name)).map(|(name, load)| (name, load(options)))
 }
 
-/// Writes each load into a file of this folder, for another executor: a line `block NUMBER TIME BASE_FEE GAS_LIMIT
-/// PROPOSER`; lines `code HASH CODE`, `account ADDRESS NONCE BALANCE CODE_HASH` and `slot ADDRESS KEY VALUE` of the
-/// state before the block; and its transactions in order, `call SENDER NONCE TO VALUE GAS_LIMIT GAS_PRICE DATA`.
+/// Writes each load into a file of this folder, for another executor. Its first line is `block NUMBER TIME BASE_FEE
+/// GAS_LIMIT PROPOSER`. The state before the block follows: lines `code HASH CODE`, `account ADDRESS NONCE BALANCE
+/// CODE_HASH` and `slot ADDRESS KEY VALUE`. The transactions come last, in order: `call SENDER NONCE TO VALUE GAS_LIMIT
+/// GAS_PRICE DATA`.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -88,7 +88,7 @@ pub struct FlowEvent {
     pub nanoseconds: u64,
     /// The trader, from 0.
     pub owner: u32,
-    /// What it does.
+    /// The action.
     pub action: FlowAction,
 }
 

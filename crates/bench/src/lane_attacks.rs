@@ -26,7 +26,7 @@ use network::{AttackedLane, Latencies, connect_from};
 const ADDRESSES: u8 = 16;
 /// Bytes of a frame of a batch at most.
 const FRAME_BYTES: usize = 1 << 20;
-/// The pause of an attacker between two frames. The attackers share the machine with those whom they attack, so without
+/// The pause of an attacker between two frames. The attackers share the machine with those whom they attack. So without
 /// it the run would measure what TLS costs the attackers: 16 frames a second reach each of four validators.
 const FRAME_PAUSE: Duration = Duration::from_millis(250);
 /// Different frames of an attacker.

@@ -1,5 +1,5 @@
-//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid
-//! of validators and shards; the spent set; the log.
+//! The payment lane without sockets: the cost of its operations on one core, and the resulting throughput for a grid of
+//! validators and shards. The spent set. The log.
 //!
 //! CPU time is the kernel's count for this thread. *Table 1* is that of the paper, measured here. *Table 2* is not
 //! measured: it is payments per second of one core of one shard, times the cores and the shards.
@@ -540,8 +540,8 @@ pub fn table_1(calls: usize) -> Value {
     Operations::measured(calls).as_json()
 }
 
-/// What one shard of one validator of `n` costs by the size of its trees (§3.3): `cpu_us` is measured for a payment
-/// whose input is proved by a certificate, `formula_us` is the paper's C of signatures and hashes, from costs measured
+/// What one shard of one validator of `n` costs by the size of its trees (§3.3). `cpu_us` is measured for a payment
+/// whose input is proved by a certificate. `formula_us` is the paper's C of signatures and hashes, from costs measured
 /// in the same run.
 pub fn tree_sizes(n: usize, leaves: &[usize], payments: usize) -> Vec<Value> {
     let operations = Operations::measured(payments.min(512));

@@ -5,9 +5,9 @@
 //! in the same run. Each output is paid twice: first from an output of the genesis, then by its recipient, who proves
 //! the input by a certificate. Then all of the second payments are settled.
 //!
-//! With several shards, a validator's outputs are divided among them by their owners, and each shard has its own
-//! thread, log, socket and key; here they share one machine, so what shows whether shards scale is the processor time
-//! of a payment, which should be the same with any number of them.
+//! With several shards, a validator's outputs are divided among them by their owners. Each shard has its own thread,
+//! log, socket and key. All share one machine here, so the processor time of a payment shows whether shards scale: it
+//! should be the same with any number of them.
 //!
 //! A *variant* changes one thing: shards and client use TLS; the client signs requests as it sends them and not
 //! beforehand; validators keep no verified roots, so that each is cold. There are also rows without sockets
@@ -236,8 +236,8 @@ impl Costs {
         SchemeCosts { hash: nanoseconds(self.hash), sign: nanoseconds(self.sign), verify: nanoseconds(self.verify) }
     }
 
-    /// Payments per second of all cores, if `validators` and a client did only cryptography: each validator checks
-    /// the owner's signature in a batch and its share of roots and paths, and signs; the client checks answers.
+    /// Payments per second of all cores, if `validators` and a client did only cryptography: each validator checks the
+    /// owner's signature in a batch and its share of roots and paths, and signs. The client checks answers.
     fn ceiling(&self, validators: usize, quorum: usize, leaves: usize) -> f64 {
         let (trees, path) = (1.0 / leaves as f64, f64::from(leaves.ilog2()) * self.hash);
         let certificate = quorum as f64 * (self.verify * trees + path);

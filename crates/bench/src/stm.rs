@@ -2,7 +2,7 @@
 //! and without work, between few accounts and many.
 //!
 //! In each round every way of running a block runs for a while, one after another, so a ratio compares measurements
-//! within seconds; the medians over the rounds are reported. `N_machine` is the work alone, divided among N threads:
+//! within seconds. The medians over the rounds are reported. `N_machine` is the work alone, divided among N threads:
 //! the machine's current speed, which nothing can exceed. Two loops are sequential: one leaves the state before the
 //! block unchanged and returns the changes, as `stm` does, and one changes the state in place. Ratios are relative to
 //! the first; the second shows the cost of this.

@@ -6,9 +6,9 @@
 //! from `j` are sent to `i` over the link `j → i`. Both see the relay's socket as the other's address, so a
 //! connection works as if the relay did not exist.
 //!
-//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`CellFate`]); its *time* on
-//! the sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it;
-//! all others wait in one heap for one thread.
+//! The fate of the n-th datagram of a link depends only on the seed, the link and n ([`CellFate`]); its *time* on the
+//! sender. A datagram that is due at once, with none queued before it, is sent by the thread that received it. All
+//! others wait in one heap for one thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -395,7 +395,7 @@ mod tests {
 
     proptest! {
         /// Compares with the definition: every datagram that is not lost arrives between the delay and the sum of
-        /// delay, jitter and reordering; those that are not reordered keep their order.
+        /// delay, jitter and reordering. Those that are not reordered keep their order.
         #[test]
         fn fates_are_as_the_link_says(
             delay in 0u64..200,

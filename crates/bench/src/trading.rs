@@ -1,5 +1,5 @@
 //! The workload of SPEEDEX §7: of every 500,000 transactions about 375,000 new offers, 110,000 cancellations, 15,000
-//! payments and a hundred new accounts; valuations move by a geometric Brownian motion from block to block.
+//! payments and a hundred new accounts. Valuations move by a geometric Brownian motion from block to block.
 
 use kernel::Dice;
 use ledger::{LEAST_UNITS, Ledger, Offer, Pair, Place};

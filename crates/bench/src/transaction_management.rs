@@ -7,8 +7,8 @@
 //!
 //! Measures that can be switched off:
 //!
-//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip
-//!   does, so all check its signature, reserve what it spends, and propose it;
+//! - *one validator validates* (§3.2, table 1): otherwise each transaction is given to all validators, as gossip does.
+//!   So all check its signature, reserve what it spends, and propose it;
 //! - *sub-block by sub-block* (§3.3, figure 4): otherwise the signatures of a superblock are checked at once after it
 //!   is decided, instead of those of each sub-block when it arrives. Blocks are applied as one batch either way,
 //!   since a batch auction needs the whole block;

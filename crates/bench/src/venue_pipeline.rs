@@ -1,9 +1,9 @@
 //! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data: for comparison
 //! with the pipeline of another engine, which gets the same commands.
 //!
-//! The flow is drawn ([`crate::flow`]) and then made such that both engines do the same with it: an owner only buys or
-//! only sells, so that nobody meets an own order; a replacement keeps the size and changes the price, which a move
-//! does, too; no order expires.
+//! The flow is drawn ([`crate::flow`]) and then changed so that both engines do the same with it. An owner only buys or
+//! only sells, so that nobody meets an own order. A replacement keeps the size and changes the price, as a move does.
+//! No order expires.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A root without a chain: what it is told after each step stands for blocks that settle everything at once.
+//! A root without a chain: after each step it gets facts as of blocks that settle everything at once.
 
 use ::venue::{
     CertifiedFacts, CheckedOrder, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, TradeCommand,

@@ -16,7 +16,7 @@ use primitives::{Amount, Fraction};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// All attempts of the interior-point method at prices: looks per asset, and per 4,096 offers. Newton's method may
-    /// spend a tenth of it before, or a little for each pair; half as much may be spent on a proof that no whole units
+    /// spend a tenth of it before, or a little for each pair. Half as much may be spent on a proof that no whole units
     /// exist.
     pub prices: u32,
     /// The amount step: looks per edge, asset and eighth offer of a set that trades together. As much again may be
@@ -70,9 +70,9 @@ impl Allowance {
 /// on both sides of an offer: least·(μ−ε) ≥ 2. [`Amount::MAX`] if μ does not exceed ε.
 ///
 /// Where all offers sell and ask for at least this much, rounding on their own pair keeps no offer from filling. One
-/// thing still can: a unit of a third asset that is worth more than an offer's band. For example, 1 D trades for 474
-/// C, 1 C for 1 E, and E for D. An offer of 5,164 C that must fill is worth 10.9 D; offers of D and E can trade for
-/// 10 D or 11, and no other prices help. The reason is then [`crate::Reason::Units`].
+/// thing still can: a unit of a third asset that is worth more than an offer's band. For example, 1 D trades for 474 C,
+/// 1 C for 1 E, and E for D. An offer of 5,164 C that must fill is worth 10.9 D. Offers of D and E can trade for 10 D
+/// or 11, and no other prices help. The reason is then [`crate::Reason::Units`].
 pub fn least_units(epsilon: Fraction, mu: Fraction) -> Amount {
     match mu.units().checked_sub(epsilon.units()) {
         None | Some(0) => Amount::MAX,

@@ -1,7 +1,7 @@
 //! The demand of one part of the market at given prices (SPEEDEX §5.1, appendices C.2 and G).
 //!
-//! Offers of pair A/B with limits up to (1−μ)·r sell everything, where r = p_A/p_B; from there to (1−ε)·r, above
-//! which limits are broken, the share falls linearly to nothing. So the value sold is
+//! Offers of pair A/B with limits up to (1−μ)·r sell everything, where r = p_A/p_B. From there to (1−ε)·r, above which
+//! limits are broken, the share falls linearly to nothing. So the value sold is
 //!
 //! y = p_A·E(α r) + (β p_A·ΔE − p_B·ΔV) / (β − α),  α = 1−μ, β = 1−ε,
 //!
@@ -9,8 +9,8 @@
 //! derivatives by the logarithms of p_A and p_B are y + e and −e with e = p_B·ΔV / (β − α).
 //!
 //! Offers are placed at their effective limits. A pair remembers the band of the last evaluation, and the rates for
-//! which its result stays the same; where the band moves, only the offers that it moves over are read. Most pairs of
-//! a large market offer nothing at its rates: an evaluation sees that from the rates alone, by one product each, and
+//! which its result stays the same. Where the band moves, only the offers that it moves over are read. Most pairs of a
+//! large market offer nothing at its rates: an evaluation sees that from the rates alone, by one product each, and
 //! skips them. A pool has two sides, each like a pair whose supply is a formula, see `pool`.
 
 use primitives::{Amount, Price};

@@ -7,10 +7,10 @@
 //! the flows span, and no factor exceeds 1. A chain of assets with hardly any volume is solved as accurately as any
 //! other.
 //!
-//! [`WIDTH`] columns are eliminated at a time. First they are copied and eliminated among themselves, which gives
-//! their pivots and factors; then their rows are finished; then all of them are subtracted from the other rows, eight
-//! cells at a time in registers. The same products are subtracted from a cell in the same order as in elimination
-//! column by column, so that the solution is the same to the last bit, in a fraction of the time.
+//! [`WIDTH`] columns are eliminated at a time. First they are copied and eliminated among themselves, which gives their
+//! pivots and factors. Then their rows are finished. Then all of them are subtracted from the other rows, eight cells
+//! at a time in registers. The same products are subtracted from a cell in the same order as in elimination column by
+//! column, so that the solution is the same to the last bit, in a fraction of the time.
 //!
 //! In a thin book most pairs have no offers, and most cells are zero until elimination fills them. Thin columns are
 //! eliminated one by one and cell by cell, and rows and tiles that are all zero are skipped: that changes no result

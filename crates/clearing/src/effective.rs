@@ -1,8 +1,8 @@
 //! Supply by effective limits.
 //!
 //! Pay-outs are whole units, so an offer of few units asks for more than its limit price says: for `ceil(amount ·
-//! limit)` units, which makes its *effective limit* `ceil(amount · limit) / amount`. The solvers place an offer at
-//! its effective limit. Where that is far from its limit, the runs that the offer leaves and enters are replaced; all
+//! limit)` units, which makes its *effective limit* `ceil(amount · limit) / amount`. The solvers place an offer at its
+//! effective limit. Where that is far from its limit, the runs that the offer leaves and enters are replaced. All
 //! others are used as they are, so the cost is proportional to the number of such offers.
 
 use std::borrow::Cow;

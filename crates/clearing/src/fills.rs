@@ -13,13 +13,13 @@
 //! of commission. As pay-outs are whole units, an offer asks for its *effective limit*, `ceil(amount · limit) /
 //! amount`, which differs from its limit price only for amounts of few units.
 //!
-//! The offers that a full clearing must fill are walked first, and then the others, each group in execution order; so
+//! The offers that a full clearing must fill are walked first, and then the others, each group in execution order. So
 //! offers of more than a few units simply execute in the order of their limits. Eligible offers fill in full while
 //! enough units remain; the first for which too few remain may fill in part, and ends the walk. The rest are skipped:
 //! an amount so small that rounding the pay-out down breaks its limit leaves a *hole* in the walk.
 //!
-//! A partial fill gives its pay-out for the fewest units that earn it, and takes the largest pay-out at which the
-//! limit price still holds; after [`PARTIAL_TRIES`] pay-outs that round badly the offer does not trade.
+//! A partial fill gives its pay-out for the fewest units that earn it, and takes the largest pay-out at which the limit
+//! price still holds. After [`PARTIAL_TRIES`] pay-outs that round badly the offer does not trade.
 //!
 //! An offer whose whole pay-out would exceed every unit that can exist is never filled in full, only in part. If it
 //! must fill, the clearing is not full.
@@ -281,8 +281,8 @@ mod tests {
         assert_eq!(fills(&pair(&limits, &amounts), &rate, 3).bought, 6);
     }
 
-    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill: the
-    /// first two are holes, and the first of them trades in part.
+    /// The first two ask for more than can exist, so that they fill in part at most, and the third must fill. The first
+    /// two are holes, and the first of them trades in part.
     #[test]
     fn a_hole_may_follow_the_offer_that_trades_in_part() {
         let limits = [price("1000000000"); 3];

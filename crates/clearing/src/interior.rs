@@ -9,19 +9,19 @@
 //! minimise Σ V·max(0, s) + Σ y·ln l, subject to 0 ≤ y ≤ V and, for each asset, value sold = value bought.
 //!
 //! In a circulation Σ y·(x_A − x_B) = 0, so that the objective is Σ V·max(0, s) − y·s: what offers in the money leave
-//! untraded, plus what others trade at a loss. It is never negative, and 0 exactly where every offer with s > 0
-//! trades in full and every offer with s < 0 not at all: a full clearing without smoothing. There always is one, as a
-//! part is strongly connected. Each limit is raised to the middle of the band from ε to μ, l / (1 − (ε+μ)/2): prices
-//! that are off by less than half of the band still are full, and offers at the margin are deep enough in the band to
-//! trade in part.
+//! untraded, plus what others trade at a loss. It is never negative, and 0 exactly where every offer with s > 0 trades
+//! in full and every offer with s < 0 not at all: a full clearing without smoothing. There always is one, as a part is
+//! strongly connected. Each limit is raised to the middle of the band from ε to μ, l / (1 − (ε+μ)/2). So prices that
+//! are off by less than half of the band are still full. Offers at the margin lie deep enough in the band to trade in
+//! part.
 //!
 //! # The method
 //!
-//! Unknowns are x and, for each offer, the share f that is filled, g = 1 − f, and the two sides of its margin, s = s⁺
-//! − s⁻. On the *central path* V·f·s⁻ = V·g·s⁺ = τ, equal values for all offers. At each τ > 0 this makes f a function
-//! of s that rises strictly from 0 to 1, so that demand has gross substitutes and slopes everywhere: by an
-//! irreducible M-matrix, prices on the path are unique but for their scale, and smooth in τ. As τ falls to 0 the
-//! objective does, by at most τ for each offer and side, and every limit point is a solution.
+//! Unknowns are x and, for each offer, the share f that is filled, g = 1 − f, and the two sides of its margin, s = s⁺ −
+//! s⁻. On the *central path* V·f·s⁻ = V·g·s⁺ = τ, equal values for all offers. At each τ > 0 this makes f a function of
+//! s that rises strictly from 0 to 1. So demand has gross substitutes and slopes everywhere. By an irreducible
+//! M-matrix, prices on the path are unique but for their scale, and smooth in τ. As τ falls to 0 the objective does, by
+//! at most τ for each offer and side, and every limit point is a solution.
 //!
 //! Newton's method follows the path, as a predictor and a corrector with second-order terms (Mehrotra 1992). The
 //! unknowns of each offer are eliminated one by one: df = θ·(dx_A − dx_B + …) with 1/θ = s⁺/g + s⁻/f. What remains is
@@ -45,17 +45,16 @@
 //!
 //! What is far in or out of the money contributes a constant (the remark that ends §F.1). So adjacent offers of a pair
 //! share one variable, at their mean limit, if their limits differ by less than an eighth of their distance from the
-//! initial rate; at the margin, by less than a hundredth of the band. Where prices come to lie within a variable that
+//! initial rate. At the margin, by less than a hundredth of the band. Where prices come to lie within a variable that
 //! is too coarse, offers are divided anew around them, and the path goes on from there: at first when τ is
-//! [`FINER_FIRST`], not only at its end. Sides of pools are smooth functions of
-//! prices and need no variables.
+//! [`FINER_FIRST`], not only at its end. Sides of pools are smooth functions of prices and need no variables.
 //!
 //! # Deviations from the paper
 //!
 //! - **Prices are their own multipliers**: the program's multipliers of the conservation of value are the logarithms
 //!   of prices at every solution, so that both are one unknown here, and no more than one row for each asset remains.
 //! - **No line search and no proof of a number of steps**: Mehrotra's rule is a heuristic. In tens of thousands of thin
-//!   books it always converged; of books whose limits are spread over tens of decades, a few in a hundred use up their
+//!   books it always converged. Of books whose limits are spread over tens of decades, a few in a hundred use up their
 //!   steps.
 //! - **A public solver is not used**: the order of operations is fixed, so that every machine computes the same bits.
 

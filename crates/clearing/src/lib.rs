@@ -19,10 +19,10 @@
 //! says which assets prevented it and why. At one price vector there is no arbitrage, and nothing is gained by being
 //! first.
 //!
-//! Condition 3 covers offers inside one strongly connected group of assets: those that chains of offers join both
-//! ways. Between groups there is no price, and nothing trades. Condition 3 makes no exception for the choice of
-//! prices: an offer whose pay-out would be more than can exist must fill, so that such prices are not full; only an
-//! offer that *asks for* more than can exist need not.
+//! Condition 3 covers offers inside one strongly connected group of assets: those that chains of offers join both ways.
+//! Between groups there is no price, and nothing trades. Condition 3 makes no exception for the choice of prices: an
+//! offer whose pay-out would be more than can exist must fill, so that such prices are not full. Only an offer that
+//! *asks for* more than can exist need not.
 //!
 //! # The steps
 //!
@@ -74,9 +74,9 @@
 //! - The cost of a clearing is bounded by its [`Budget`], in proportion to the size of the book, separately for each
 //!   part. A part without a solution keeps the best prices found. A part whose amount step uses up its budget trades
 //!   nothing. Other parts are not affected. [`Report::obstacles`] names the assets and the [`Reason`].
-//! - Books whose offers all sell and ask for [`least_units`] or more are full, unless the reason is range or budget,
-//!   or a unit of some asset on the only path is worth more than the band of an offer that must fill: then no prices
-//!   help, and for most such books there is a [`UnitsProof`].
+//! - Books whose offers all sell and ask for [`least_units`] or more are full, with two exceptions. The reason may be
+//!   range or budget. Or a unit of some asset on the only path is worth more than the band of an offer that must fill.
+//!   Then no prices help, and for most such books there is a [`UnitsProof`].
 //! - Nodes that must agree on clearings run the same rules: [`RULES`] counts the changes of results.
 //!
 //! # Deviations from the paper
@@ -97,8 +97,8 @@
 //!   moves over, see `demand`, so that a query costs less than waking a thread. Threads work on supply, on the parts of
 //!   the market and on instances of Tâtonnement. So one large part gains little from many cores.
 //! - **An interior-point method** on the convex program of appendix F.1 finds prices of thin parts, and of all for
-//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers;
-//!   here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
+//!   which Newton's method fails. The paper dismisses the program because its size grows with the number of offers.
+//!   Here adjacent offers far from the margin share a variable, see `interior`. `solve` says which method runs.
 //! - **Amounts are a minimum-cost flow in whole units**, for ε = 0 and ε > 0 alike, instead of a linear program in
 //!   floating point whose result must be repaired.
 //! - **Very large parts** use a sparse system instead of a dense one, see `sparse`; the paper stops at decomposition.
@@ -107,10 +107,9 @@
 //! - **A failure of condition 3 is always reported**: `full` is false and the assets in short supply are named, with
 //!   the reason.
 //! - **Where whole units cannot follow the prices**, because a book is tiny or a unit is dear, three things are tried
-//!   before condition 3 is given up: amounts are repaired unit by unit; prices are sought at which offers are elsewhere
-//!   in the band from μ to ε, see `repair` and `interior`; and all cases of units sold and paid are divided until one
-//!   has full amounts, or a contradiction closes each. Then the clearing carries a [`UnitsProof`] that none is full,
-//!   which
+//!   before condition 3 is given up. Amounts are repaired unit by unit. Prices are sought at which offers are elsewhere
+//!   in the band from μ to ε, see `repair` and `interior`. All cases of units sold and paid are divided until one has
+//!   full amounts, or a contradiction closes each. Then the clearing carries a [`UnitsProof`] that none is full, which
 //!   [`verify`] checks; see `units`.
 //! - **Sets that trade separately are cleared separately**: amounts are found for each set of assets between which
 //!   anything trades at the prices, and a group of the market (see `market`) with a shortage is cleared again part by

@@ -8,8 +8,8 @@
 //! that would be too small as an offer is *returned* to its owner and does not rest.
 //!
 //! [`crate::clear`] accepts offers of any size. A caller that needs its promise of fullness rejects offers below
-//! [`crate::least_units`] with [`Minima::check`]: then the band between the two limits of a rate is wider than the
-//! two roundings of a fill.
+//! [`crate::least_units`] with [`Minima::check`]. Then the band between the two limits of a rate is wider than the two
+//! roundings of a fill.
 
 use primitives::{Amount, Price};
 

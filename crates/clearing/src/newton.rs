@@ -1,11 +1,11 @@
 //! Prices by a semismooth Newton method on their logarithms, with continuation in μ.
 //!
 //! The demand of a part has gross substitutes: a dearer asset is sold more and bought less, and the reverse holds for
-//! the others. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices;
-//! with one price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative
-//! imbalances does not fall. Starting from a wide band, in which demand is smooth, μ is divided by 4 down to the
-//! required value. A book with many offers for every asset needs no wide band, unless its initial prices turn out to
-//! be far from balance: offers that rest far from any price do not help.
+//! the others. So the matrix of its slopes is a singular M-matrix, whose one free direction is the scale of prices.
+//! With one price fixed it needs no pivoting. A step is capped, and halved while the sum of squared relative imbalances
+//! does not fall. Starting from a wide band, in which demand is smooth, μ is divided by 4 down to the required value. A
+//! book with many offers for every asset needs no wide band, unless its initial prices turn out to be far from balance:
+//! offers that rest far from any price do not help.
 //!
 //! An asset with hardly any offers has a demand of steps and plateaus, on which Newton's method stalls. But at fixed
 //! prices of the others its balance never falls as its own price rises. So where the steps stall, every unbalanced

@@ -4,16 +4,17 @@
 //!
 //! An exact order *buys* exactly `units` of one asset for at most `bound` of another, or *sells* exactly `units` for at
 //! least `bound`. Offers and pools alone determine the prices. At those prices an order that buys costs the fewest
-//! units whose net pay-out is at least what it asks for, so that its trader pays the batch rate and commission, rounded
-//! up to a whole unit; an order that sells receives the net pay-out of its units. An order beyond its bound is not
-//! filled, nor is one between assets of different groups, between which there is no price.
+//! units whose net pay-out is at least what it asks for. So its trader pays the batch rate and commission, rounded up
+//! to a whole unit. An order that sells receives the net pay-out of its units. An order beyond its bound is not filled,
+//! nor is one between assets of different groups, between which there is no price.
 //!
 //! The others are filled in the amount step of their group, each in full or not at all, as long as a full clearing
-//! stays full: they take what is left between L, what offers must execute, and U, what they may execute. In the order
+//! stays full. They take what is left between L, what offers must execute, and U, what they may execute. In the order
 //! of the book:
 //!
-//! 1. an order that asks for more of an asset than can ever be had of it is skipped without a try: all that may be sold
-//!    of it, less what must be paid of it to offers, less what orders filled so far take, and with what they pay;
+//! 1. an order that asks for more of an asset than can ever be had of it is skipped without a try. What can be had is
+//!    all that may be sold of the asset, less what must be paid of it to offers, less what orders filled so far take.
+//!    Their payments of it are added;
 //! 2. the others are tried together; if the clearing is full with them, all are filled;
 //! 3. otherwise the same is done with the first half, and then with the second half, given what was filled of the
 //!    first; a set that asks together for more than 1 permits is divided without a try;
@@ -26,7 +27,7 @@
 //! notice it.
 //!
 //! Units: `units`, `bound` and [`ExactFill::other`] are units of the assets. Errors: an order of nothing, within one
-//! asset or of an unknown one is rejected as [`crate::InputError::ExactOrder`]; a fill that this rule does not allow at
+//! asset or of an unknown one is rejected as [`crate::InputError::ExactOrder`]. A fill that this rule does not allow at
 //! the clearing's rates is [`crate::Violation::ExactOrder`].
 //!
 //! # Properties

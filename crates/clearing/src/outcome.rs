@@ -108,7 +108,7 @@ impl Reason {
 pub struct Obstacle {
     /// The reason.
     pub reason: Reason,
-    /// The assets for which offers that must execute ask for more than may be sold; if the amount step used up its
+    /// The assets for which offers that must execute ask for more than may be sold. If the amount step used up its
     /// budget, all assets that would trade together.
     pub assets: Vec<AssetId>,
     /// If the reason is [`Reason::Units`]: a proof that no clearing of the group of these assets is full, if one was

@@ -14,8 +14,8 @@
 //! that of offers with limits from y/x upwards. So it enters Newton's method with its exact slope, and the amount
 //! step with bounds like any pair: U at (1−ε) of the rate, and L, what a full clearing must sell, at (1−μ).
 //!
-//! Units: reserves and trades are units of the assets, like those of offers; φ is a [`Fraction`]. Errors: a pool of
-//! one asset, of an unknown one, or without reserves is rejected as [`crate::InputError::Pool`]; a [`PoolTrade`] that
+//! Units: reserves and trades are units of the assets, like those of offers; φ is a [`Fraction`]. Errors: a pool of one
+//! asset, of an unknown one, or without reserves is rejected as [`crate::InputError::Pool`]. A [`PoolTrade`] that
 //! differs from this rule is [`crate::Violation::Pool`], and one that is too small in a full clearing
 //! [`crate::Violation::PoolNotFull`].
 //!

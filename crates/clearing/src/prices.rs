@@ -34,11 +34,11 @@ use crate::tatonnement::tatonnement;
 
 /// Offers for each asset from which a part is thick: Newton's method is faster there, and hardly ever fails.
 const THICK: usize = 16;
-/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair; ordinary
+/// What Newton's method may spend on a thick part: this share of the budget, or so many looks for each pair. Ordinary
 /// books of many pairs take nearly as many.
 const NEWTON: f64 = 0.1;
 const NEWTON_PAIR: u64 = 250;
-/// What it may spend from earlier prices: one part in so many of that.
+/// Newton's method may spend one part in so many of that from earlier prices.
 const WARM: u64 = 4;
 /// The share of the budget that the interior-point method may spend from the prices which that leaves.
 const NEARBY: f64 = 0.8;

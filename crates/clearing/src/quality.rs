@@ -1,8 +1,8 @@
 //! The share of the available utility that a clearing realizes (SPEEDEX §6.2).
 //!
 //! An offer that sells `amount` units of A at a limit below the rate gains `amount · (p_A − limit · p_B)`, in value,
-//! when it trades in full. The paper states this per unit and "weighted by the valuation of the asset being sold";
-//! the form here is the one that does not depend on the units in which an asset is counted.
+//! when it trades in full. The paper states this per unit and "weighted by the valuation of the asset being sold". The
+//! form here is the one that does not depend on the units in which an asset is counted.
 
 use primitives::{Amount, Price};
 

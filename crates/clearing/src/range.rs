@@ -1,4 +1,4 @@
-//! The range of prices. Only ratios of prices matter, so prices that leave the range are first centred in it; only if
+//! The range of prices. Only ratios of prices matter, so prices that leave the range are first centred in it. Only if
 //! they are further apart than the range is wide are they cut off at its ends.
 
 use primitives::Price;

@@ -69,9 +69,9 @@ impl Share {
         sold
     }
 
-    /// An upper bound of the total pay-out of offers that sell `sold` units; at most a few units above the exact sum
-    /// of their pay-outs plus one unit per offer. It never falls as `sold` grows, and is capped at 2^100, far beyond
-    /// what can be paid, so that sums of bounds do not overflow.
+    /// An upper bound of the total pay-out of offers that sell `sold` units. At most a few units above the exact sum of
+    /// their pay-outs plus one unit per offer. It never falls as `sold` grows, and is capped at 2^100, far beyond what
+    /// can be paid, so that sums of bounds do not overflow.
     pub(crate) fn payout_bound(&self, sold: Amount) -> u128 {
         scale(sold, self.high, self.shift).unwrap_or(BEYOND).min(BEYOND)
     }

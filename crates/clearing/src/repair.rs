@@ -2,11 +2,11 @@
 //!
 //! Where a unit of one asset is worth many of another, or amounts are of few units, fills can give only some amounts
 //! that are far apart, and the pairs around an asset cannot give back unit by unit what rounding takes from it. Here
-//! everything is counted exactly. For one short asset at a time, the cheapest path is sought. Along each edge it
-//! takes the nearest fills that give at least what is needed; this leaves the next asset a *burden* of so many units,
-//! never worth less than what was relieved. A surplus on the path reduces the burden, and the path ends where the
-//! burden is gone. If there is no such path, the shortage moves to where it is worth least. Either way no other asset
-//! becomes short, and the shortage is worth less and less.
+//! everything is counted exactly. For one short asset at a time, the cheapest path is sought. Along each edge it takes
+//! the nearest fills that give at least what is needed. This leaves the next asset a *burden* of so many units, never
+//! worth less than what was relieved. A surplus on the path reduces the burden, and the path ends where the burden is
+//! gone. If there is no such path, the shortage moves to where it is worth least. Either way no other asset becomes
+//! short, and the shortage is worth less and less.
 //!
 //! If the shortage exceeds what rounding explains, it cannot be repaired, and nothing is tried: see
 //! [`Program::is_hopeless`].

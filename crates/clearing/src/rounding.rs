@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 impl Program<'_> {
     /// Makes every amount one that fills can execute. An asset passes on its loss along one edge, towards the surplus
-    /// at the end of its widest path; assets far from it go first, so that each passes on all that it gets.
+    /// at the end of its widest path. Assets far from it go first, so that each passes on all that it gets.
     pub(crate) fn execute(&mut self, values: &[f64]) {
         self.allowance.spend(self.arcs.iter().map(|arc| arc.cost(arc.sold)).sum());
         self.arcs.par_iter_mut().with_min_len(64).for_each(|arc| arc.sold = arc.executable(arc.sold));
@@ -89,9 +89,9 @@ impl Program<'_> {
         true
     }
 
-    /// The pair that must sell less so that `asset` is paid out less: preferably one with room above L and a surplus
-    /// of the asset it sells, otherwise one with room, otherwise any; among equals the one that can give most, then
-    /// the first.
+    /// The pair that must sell less so that `asset` is paid out less: preferably one with room above L and a surplus of
+    /// the asset it sells, otherwise one with room, otherwise any. Among equals the one that can give most, then the
+    /// first.
     fn giver(&self, asset: usize) -> Option<Edge> {
         let room = |edge: &Edge| {
             let arc = &self.arcs[edge.arc as usize];

@@ -1,10 +1,10 @@
 //! Sparse linear systems of large parts, solved by preconditioned BiCGSTAB (van der Vorst 1992).
 //!
-//! The matrix is a weakly dominant M-matrix with one row per asset and a cell for each pair that trades, so an
+//! The matrix is a weakly dominant M-matrix with one row per asset and a cell for each pair that trades. So an
 //! incomplete factorisation within its own pattern exists (Meijerink and van der Vorst 1977). Rows are ordered by
 //! increasing number of pairs: where many assets trade against a few numeraires that trade among themselves, the
-//! factorisation is then exact. Rows are scaled by their diagonal, so that residuals are in logarithms of prices and
-//! an asset of small volume counts as much as any other.
+//! factorisation is then exact. Rows are scaled by their diagonal, so that residuals are in logarithms of prices and an
+//! asset of small volume counts as much as any other.
 //!
 //! All sums are in fixed order on one thread; the number of iterations is bounded. Newton's method needs only an
 //! inexact solution.

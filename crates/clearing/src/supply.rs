@@ -1,9 +1,9 @@
 //! The supply of every pair: the amount offered below any price (SPEEDEX appendix G), from the sums of its runs.
 //!
-//! Only the sums over whole runs are computed in advance. The amount offered below a price is the sum of the runs
-//! below it and of the nearer part of the run that contains it; so only offers near the queried prices are read. All
-//! sums are integers: the solvers use them as doubles and the amount step exactly, and they do not depend on how the
-//! book is cut into runs.
+//! Only the sums over whole runs are computed in advance. The amount offered below a price is the sum of the runs below
+//! it and of the nearer part of the run that contains it. So only offers near the queried prices are read. All sums are
+//! integers: the solvers use them as doubles and the amount step exactly, and they do not depend on how the book is cut
+//! into runs.
 
 use primitives::{Amount, Price};
 use rayon::prelude::*;
@@ -53,7 +53,7 @@ pub(crate) struct Curve<'a> {
     highest: &'a [Price],
 }
 
-/// A place between two offers of a pair, given by the offer after it: its run and its position there; after the last
+/// A place between two offers of a pair, given by the offer after it: its run and its position there. After the last
 /// offer, the run after the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
@@ -271,8 +271,8 @@ impl<'a> Curve<'a> {
         })
     }
 
-    /// Units of the offers before `to` for which `is` is false. `is` must be true where `rate` pays an offer at least
-    /// a whole unit more than it asks for; so only runs with offers within 1/amount of the rate are read.
+    /// Units of the offers before `to` for which `is` is false. `is` must be true where `rate` pays an offer at least a
+    /// whole unit more than it asks for. So only runs with offers within 1/amount of the rate are read.
     pub(crate) fn not_at(&self, rate: &Share, to: Place, is: impl Fn(Price, Amount) -> bool) -> Amount {
         let surely = rate.to_f64() * (1.0 - 1e-12);
         let mut units = 0;

@@ -5,12 +5,12 @@
 //! p_A ← p_A · (1 + δ · v_A · p_A·Z_A(p)),
 //!
 //! with Z_A the net demand for A and v_A the inverse of an estimate of the volume of A. If the l² norm of the demand,
-//! with components p_A·Z_A, falls, the step is taken and δ grows; otherwise δ shrinks, and once it has reached its
+//! with components p_A·Z_A, falls, the step is taken and δ grows. Otherwise δ shrinks, and once it has reached its
 //! minimum the step is taken regardless. Rounds end when commission ε covers every shortage of the smoothed demand.
 //! Every [`FEASIBILITY`] rounds the amount step is asked whether the prices are good enough already.
 //!
 //! Several instances with different constants run side by side on the threads of the current pool, [`TURN`] rounds
-//! each, until one has ended; among those that end in the same turn the one with the fewest rounds wins. They start
+//! each, until one has ended. Among those that end in the same turn the one with the fewest rounds wins. They start
 //! where Newton's method does: at the prices of the last batch, or at the book's own where these are nearer to balance.
 //!
 //! **Deviations from the paper**
@@ -18,10 +18,10 @@
 //! - Doubles in a fixed order of operations instead of fixed-point numbers: not slower, and equally deterministic.
 //! - A budget in rounds instead of a timeout, and turns instead of a race, so that the result is a function of the
 //!   book.
-//! - Volumes are estimated from the rounds of this batch alone, beginning with those at the initial prices; the paper
+//! - Volumes are estimated from the rounds of this batch alone, beginning with those at the initial prices. The paper
 //!   also uses the volumes of earlier blocks.
 //! - Demand ends at the rate net of commission and slightly below, where limits begin to break, as everywhere in this
-//!   crate; in the paper it ends at the rate.
+//!   crate. In the paper it ends at the rate.
 //! - A step changes no price by more than a factor of two; the paper's fixed-point numbers limit steps differently.
 
 use rayon::prelude::*;

@@ -10,14 +10,14 @@
 //! 3. r_AC = r_AB · r_BC;
 //! 4. offers of a pair execute in their order: at most one trades in part, and one that trades at all has all before
 //!    it in full whose effective limits are at most its limit, see [`mod@crate::fills`];
-//! 5. what is sold of an asset and not paid out is worth no more than what all offers together leave to the auctioneer:
-//!    each its commission, and less than a unit of what it buys, or of what it sells if it trades in part.
+//! 5. what is sold of an asset and not paid out is worth no more than what all offers together leave to the auctioneer.
+//!    Each offer leaves its commission, and less than a unit of what it buys, or of what it sells if it trades in part.
 //!
 //! The last follows from the others: the values that offers leave add up to the values of the surpluses, of which none
 //! is negative. But bounds that are narrowed one by one do not find it. It holds where all that trades is known.
 //!
 //! A [`UnitsProof`] names assets and divides all cases: in each of them these conditions contradict each other. It
-//! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid; in each
+//! lists the divisions only, *offer k sells at most n units, or it sells more*, or the same of what it is paid. In each
 //! case the conditions narrow the bounds of every s, b and r, until some bound is crossed. Offers that only sell, or
 //! only buy, one of the named assets count as if they sold all, or asked for nothing. Pools count as if they sold all
 //! that they reserve; with either of them, condition 5 is not used. Orders for exact amounts take what a full clearing
@@ -65,7 +65,8 @@ const RATES_PER_LOOK: usize = 16;
 /// The largest ratio of two prices in the range of [`Price`], and more.
 const WIDEST: f64 = 1.1e36;
 
-/// A division of cases: an offer sells, or is paid, at most so many units, or more.
+/// A division of cases by one offer. In the first case the offer sells (or is paid) at most `most` units, in the second
+/// case more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     /// The position of the offer in the list of those between the assets of the proof, in the order of the book.

@@ -159,7 +159,7 @@ impl Violation {
 }
 
 /// Verifies conservation and limit prices in integers, that the amounts sold are those of the fills, and the fullness
-/// of every group but those that the clearing names as not full; where an obstacle carries a proof, that too. Runs on
+/// of every group but those that the clearing names as not full. Where an obstacle carries a proof, that too. Runs on
 /// the current rayon pool; the result does not depend on it.
 ///
 /// # Errors
@@ -264,7 +264,7 @@ pub fn check_pools(
     trades.next().map_or(Ok(()), |trade| Err(Violation::Pool(trade.pool)))
 }
 
-/// For the group of each asset by its number, whether some offer or pool in it executes less than it must; only where
+/// For the group of each asset by its number, whether some offer or pool in it executes less than it must. Only where
 /// it matters: if there are exact fills, and the clearing does not claim to be full.
 fn short_groups(book: &Book, params: &Params, groups: &Groups, clearing: &Clearing, all: &[PairFills]) -> Vec<bool> {
     let mut short = vec![false; book.assets as usize];

@@ -65,7 +65,7 @@ fn short_of_a_third_asset() -> SortedOffers {
     SortedOffers::new(3, &offers)
 }
 
-/// Orders that there is room for, as far as their own assets tell, and that no clearing fills: they use up the tries of
+/// Orders that there is room for, as far as their own assets tell, and that no clearing fills. They use up the tries of
 /// those behind them, but those of one owner only a share.
 #[test]
 fn one_owners_orders_in_vain_leave_tries_for_the_others() {

@@ -144,7 +144,7 @@ fn prices_excuse_nothing() {
     assert!(cleared(2, &greedy, &params).full);
 }
 
-/// Between assets that no chain of offers joins both ways there is no price, and nothing must fill; a clearing that
+/// Between assets that no chain of offers joins both ways there is no price, and nothing must fill. A clearing that
 /// claims a trade there is rejected.
 #[test]
 fn nothing_trades_across_groups() {
@@ -225,8 +225,8 @@ fn a_dear_unit_of_a_third_asset_breaks_what_minimum_sizes_promise() {
     assert!(!clearing.full && clearing.report.obstacles.iter().all(|obstacle| is_searched(obstacle.reason)));
 }
 
-/// Within the minimum sizes a clearing is full, except for a few books: where units of a third asset are dear, and
-/// where limits are spread over so many decades that prices are at the ends of their range or the budget runs out.
+/// Within the minimum sizes a clearing is full, except for a few books. In some, units of a third asset are dear. In
+/// others, limits are spread over so many decades that prices are at the ends of their range or the budget runs out.
 #[test]
 fn within_the_minimum_sizes_clearings_are_full_but_for_dear_units() {
     let params = Params::default();

@@ -229,7 +229,7 @@ proptest! {
     }
 }
 
-/// Assets that nothing joins to those of the buy orders, and that no whole units clear, cost no order its fill; a claim
+/// Assets that nothing joins to those of the buy orders, and that no whole units clear, cost no order its fill. A claim
 /// that fills an order in a group that is not full is refused.
 #[test]
 fn a_group_that_is_not_full_costs_no_order_elsewhere() {

@@ -1,4 +1,4 @@
-//! Thin books, as of every asset that is new: each has a full clearing wherever whole units permit it, and every
+//! Thin books, as of every asset that is new. Each has a full clearing wherever whole units permit it, and every
 //! clearing is checked against an oracle that shares no code with the crate.
 
 mod exact;

@@ -34,7 +34,7 @@ pub enum ClientError {
         /// What the node said, or how the connection broke.
         reason: String,
     },
-    /// The answer is none of a node of this version.
+    /// The answer does not have the form of this version of a node.
     #[error("what answers at {server} is no walras node of this version ({what}); give another address")]
     Foreign {
         /// The address.

@@ -20,7 +20,7 @@ pub enum NoEvidence {
     /// Nobody signed the report for this network.
     #[error("the report is not signed by the key that it names, for network {0}: it is of another network, or damaged")]
     Unsigned(Digest),
-    /// The key is none of the incarnation.
+    /// The incarnation does not have this report key.
     #[error("{0} is no report key of incarnation {1}: whoever signed the report is not the venue")]
     NotReportKey(PublicKey, u32),
     /// The venue was convicted since.

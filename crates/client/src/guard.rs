@@ -3,7 +3,7 @@
 //!
 //! What is left has a number that the wallet gives to nothing else ([`Wallet::hold`]); once it is withdrawn, the next
 //! transaction takes that number, so that it counts no more wherever it still lies. After a lost connection nothing of
-//! this key takes the number, so that it counts, until another guard of the same holds: then offers of the new
+//! this key takes the number, so that it counts, until another guard of the same holds. Then offers of the new
 //! connection are not ended by the old one, which a node may have taken for open. All this lies beside the key file, so
 //! that it outlives the process.
 //!

@@ -3,8 +3,8 @@
 //!
 //! - [`NodeClient`]: one call for each question to a node, with the bodies of [`api`]; nothing that it says is verified
 //! - [`HistoryPage`]: an account's orders, fills, transfers and balances, page by page
-//! - [`Stream`]: blocks, batches, trades, books, tickers, candles, accounts and own orders, as they change;
-//!   [`LocalBook`]: a book that follows its channel; [`DisconnectGuard`]: offers that end with a connection
+//! - [`Stream`]: blocks, batches, trades, books, tickers, candles, accounts and own orders, as they change.
+//!   [`LocalBook`]: a book that follows its channel. [`DisconnectGuard`]: offers that end with a connection
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted

@@ -76,7 +76,7 @@ pub struct Stream {
 pub struct Told {
     /// As the node wrote it.
     pub text: String,
-    /// What it says.
+    /// The message.
     pub event: StreamMessage,
 }
 
@@ -87,7 +87,7 @@ struct Numbered {
 }
 
 impl Stream {
-    /// Begins channels; one with a height goes on after it, or begins with a snapshot where the node cannot tell what
+    /// Begins channels. One with a height goes on after it, or begins with a snapshot where the node cannot tell what
     /// was between (an event `Error` with the code `resume_gone` says so).
     ///
     /// # Errors

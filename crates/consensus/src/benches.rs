@@ -1,10 +1,10 @@
 //! Benching: a validator whose slot was left out repeatedly has no slot for a while.
 //!
-//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in
-//! the last `after` heights in which it had one is *benched*: it has no slot for 1, then 2, 4, … heights, and after
-//! each such spell it has one height to show that it is back. The benches at a height follow from the decisions
-//! `delay` heights below or earlier, which every validator that takes part in the height knows; the digest of the
-//! record is part of every certificate. At most f validators are benched at once.
+//! An absent proposer costs every superblock about five message delays. So a validator whose slot was decided 0 in the
+//! last `after` heights in which it had one is *benched*. It has no slot for 1, then 2, 4, … heights. After each such
+//! spell it has one height to show that it is back. The benches at a height follow from the decisions `delay` heights
+//! below or earlier, which every validator that takes part in the height knows. The digest of the record is part of
+//! every certificate. At most f validators are benched at once.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::Digest;

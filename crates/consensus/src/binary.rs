@@ -351,8 +351,8 @@ impl Binary {
         }
     }
 
-    /// Enters the next round, unless nobody can need it: after a decision the validator waits until another is seen
-    /// to hold the other value, and two rounds after a decision everybody has decided.
+    /// Enters the next round, unless nobody can need it. After a decision the validator waits until another is seen to
+    /// hold the other value, and two rounds after a decision everybody has decided.
     fn leave(&mut self, effects: &mut Vec<HeightEffect>) -> bool {
         if let Some((_, decided)) = self.decided {
             let alone = self.state(self.round).values.mask() != Some(Mask::Both);

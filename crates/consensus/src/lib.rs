@@ -18,12 +18,12 @@
 //! delivers. A validator that has the readies but not the proposal waits a little for it, and then fetches it from
 //! those who echoed it.
 //!
-//! **Binary consensus** ([`binary`]). Rounds 1, 2, 3 …. In each round, estimates are exchanged so that only values
-//! that some correct validator has can enter a validator's *bin values*. A rotating coordinator suggests one. Each
-//! validator sends one *auxiliary* vote with the values that it saw. n−f such votes whose values are all among the
-//! bin values end the round. If they contain one value, it becomes the estimate, and is decided if it has the parity
-//! of the round; if they contain both, the parity becomes the estimate. So 1 can be decided in the first round, and 0
-//! in the second at the earliest.
+//! **Binary consensus** ([`binary`]). Rounds 1, 2, 3 …. In each round, estimates are exchanged so that only values that
+//! some correct validator has can enter a validator's *bin values*. A rotating coordinator suggests one. Each validator
+//! sends one *auxiliary* vote with the values that it saw. n−f such votes whose values are all among the bin values end
+//! the round. If they contain one value, it becomes the estimate, and is decided if it has the parity of the round. If
+//! they contain both, the parity becomes the estimate. So 1 can be decided in the first round, and 0 in the second at
+//! the earliest.
 //!
 //! **Reduction to a superblock** ([`height`]). On delivering a proposal a validator proposes 1 for its slot. When `Z`
 //! slots are decided 1, and a grace period has passed, it proposes 0 for every slot for which it has not yet
@@ -50,7 +50,7 @@
 //! **Status messages** are never added to unchecked, nor is a single one trusted. An impossible status is rejected.
 //! Whether this validator lags is decided by the (f+1)-th highest of what the connected members of the committee
 //! report. Answers on demand (sub-blocks, repeated votes, archived heights) are limited by an allowance of bytes for
-//! each peer, which every tick refills; a peer that has used it up asks again later.
+//! each peer, which every tick refills. A peer that has used it up asks again later.
 //!
 //! **Absence** ([`benches`]). A validator left out of three superblocks in a row has no slot for 1, 2, 4, … 64
 //! heights.
@@ -72,9 +72,9 @@
 //! **Epochs** ([`Chain`]). A committee decides the heights of its epoch and no others: its votes, proposals and
 //! certificates above the last one do not count, so that keys which were given up later prove nothing about later
 //! heights. When the last height is decided, certified and applied, the next epoch's engine begins there with its own
-//! committee, which the shell reads from the ledger's state of a horizon below. A validator in another epoch is sent
-//! no votes, and all of them when it enters this one. *Followers* have indices after the validators': they only catch
-//! up, send their status, and do not vote; a validator of a later epoch follows until then.
+//! committee, which the shell reads from the ledger's state of a horizon below. A validator in another epoch is sent no
+//! votes, and all of them when it enters this one. *Followers* have indices after the validators': they only catch up,
+//! send their status, and do not vote. A validator of a later epoch follows until then.
 //!
 //! # Properties
 //!
@@ -83,7 +83,7 @@
 //! - *Validity*: a slot decided 1 was delivered by a correct validator, so its bytes are valid and held by f+1
 //!   correct ones.
 //! - *Inclusion*: with `Z = n−f` every superblock has at least n−f sub-blocks, at least n−2f of them from correct
-//!   validators; where b ≤ f validators are benched it is n−f−b, since others than these may be silent.
+//!   validators. Where b ≤ f validators are benched it is n−f−b, since others than these may be silent.
 //! - *Termination*: after the network becomes timely every height ends.
 //! - *Once*: a correct validator never signs two different statements or votes where only one is allowed, restarts
 //!   included.
@@ -106,7 +106,7 @@
 //! - Decisions are counted, not visits of undelivered slots; the output waits for the proposals of all slots decided 1;
 //!   every map is keyed by height. The paper's listing lacks these three.
 //! - A decided validator stays in its round until the other value appears among its bin values, and then for two more
-//!   rounds: if it stopped at once, a validator that has not decided could wait forever. A certificate ends this.
+//!   rounds. If it stopped at once, a validator that has not decided could wait forever. A certificate ends this.
 //! - The coordinator of a round rotates with slot and height, so that no validator coordinates all slots at once.
 //! - The fast path counts 2f+1 ready votes for *one* digest as the estimates 1 of the first round, and ignores
 //!   estimates 1 of that round. Counting both together would let one ready vote and a faulty validator's estimate
@@ -115,8 +115,8 @@
 //!   horizon below, their digest is part of every certificate, and at most f are benched at once. A benched validator
 //!   with transactions announces it, and the others keep deciding heights until its spell is over.
 //! - With b validators benched, Z is at most n−b−f: the benched need not be those that are silent now.
-//! - A certificate alone does not stop a validator that lacks the superblock: if all were killed at once, commits
-//!   from their logs make a certificate before any of them has decided the height again, and all would stop forever.
+//! - A certificate alone does not stop a validator that lacks the superblock. If all were killed at once, commits from
+//!   their logs make a certificate before any of them has decided the height again, and all would stop forever.
 //! - Sub-blocks are logged when they are echoed, not only their digests: if all were killed at once, perhaps only a
 //!   faulty proposer would hold one that was decided.
 //! - A validator logs the estimates that it relays, not only its own. Another validator may have counted a relayed
@@ -128,7 +128,7 @@
 //! - Nothing is pipelined between two epochs: the last heights of one are certified before the first of the next is
 //!   proposed. This costs one round of messages per epoch and lets each engine know only one committee.
 //! - A validator that has lost its log uses the highest height that any of the others claims to take part in, not the
-//!   (f+1)-th highest: with n = 4, the only other correct validator that saw its earlier votes may be the one that is
+//!   (f+1)-th highest. With n = 4, the only other correct validator that saw its earlier votes may be the one that is
 //!   ahead of all. So a faulty validator can keep it silent by claiming to be far ahead; it must then be restarted
 //!   without that link. A lost log counts as a fault: together with a lying validator it is more than f = 1. It costs
 //!   only that validator's votes.

@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens to a book, a reader that applies the changes has it, and the checksum says so; a reader
+        /// Whatever happens to a book, a reader that applies the changes has it, and the checksum says so. A reader
         /// that stopped at any look goes on from there or is told that it cannot.
         #[test]
         fn a_reader_that_applies_changes_has_the_book(

@@ -45,7 +45,7 @@ pub(crate) struct DoorLimits {
 
 /// Known connections of a prefix that are never displaced.
 const KEPT: usize = 16;
-/// What a stream is told that has to make room.
+/// The reason that a stream gets when it has to make room.
 pub(crate) const DISPLACED: &str = "all connections are in use, and this address has most of them: connect again later";
 /// How long a connection must be idle before one of the same prefix displaces it.
 const PATIENCE_MS: u64 = 1_000;

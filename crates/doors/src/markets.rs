@@ -55,7 +55,7 @@ pub fn tickers(views: &Views, candles: &Candles, symbols: &Symbols) -> Vec<Ticke
 pub fn ticker(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides) -> TickerBody {
     let whole = |units: &str| symbols.whole_price(units, sides.base, sides.quote);
     let best = |pair| views.offers().prices(pair).next().map(|(limit, _)| limit);
-    let time_ms = views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms);
+    let time_ms = time_ms(views);
     let (price_units, price_height) = last_price(candles, sides);
     let day = candles.since(sides, time_ms.saturating_sub(DAY_MS)).map(|(day, complete)| DayBody {
         since_ms: day.time_ms,
@@ -117,6 +117,11 @@ pub fn markets(views: &Views, candles: &Candles, symbols: &Symbols) -> MarketsBo
     MarketsBody { height: views.height(), markets: markets.collect() }
 }
 
+/// The time of the newest block; 0 before the first one.
+fn time_ms(views: &Views) -> u64 {
+    views.blocks(u64::MAX).next().map_or(0, |block| block.time_ms)
+}
+
 /// The resting offers of a market by price, at most `levels` per side.
 pub fn book(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides, levels: usize) -> BookBody {
     let whole = |units: &str| symbols.whole_price(units, sides.base, sides.quote);
@@ -132,6 +137,7 @@ pub fn book(views: &Views, candles: &Candles, symbols: &Symbols, sides: Sides, l
     let indicative_units = indicative(views, sides);
     BookBody {
         height: views.height(),
+        time_ms: time_ms(views),
         market: symbols.market(sides.base, sides.quote),
         price: price_units.as_deref().map(whole),
         price_units,

@@ -85,7 +85,7 @@ fn whoever_repeats_a_committed_transaction_keeps_no_connection_for_it() {
     let body = Body { chain: 1, account: owner.address(), sequence: 1, until: 50_000, operation };
     let own = Transaction::by_key(body, owner, Signature([0; 64]));
     let node = Arc::new(fake::Fake::new());
-    let found = readers::Found { height: 1, outcome: ledger::Outcome::Applied };
+    let found = readers::FoundTransaction { height: 1, outcome: ledger::Outcome::Applied };
     node.answers([Answer::Pending(own.id(), None), Answer::Committed(own.id(), found)]);
     let settings = Http { connections: 5, connections_of_one: 4, ..loopback() };
     with_node(settings, node, move |server| {

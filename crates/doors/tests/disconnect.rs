@@ -104,7 +104,7 @@ impl Subscriber {
         );
     }
 
-    /// What it is told of what it has left: that nothing is held any more.
+    /// The node's answer to the connection: it holds nothing for its end any more.
     fn lost(&mut self, code: &str) {
         let told = self.hear();
         let expected = (&json!("on_disconnect"), &json!(null), &json!(code));

@@ -15,7 +15,7 @@ use fake::Fake;
 use ledger::{Outcome, Refusal};
 use open::{call, loopback, send, with_node};
 use primitives::{AssetId, Body, Operation, PublicKey, Sequence, Signature, Transaction};
-use readers::Found;
+use readers::FoundTransaction;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -29,8 +29,8 @@ fn pay(sequence: Sequence) -> Transaction {
     Transaction::by_key(body, OWNER, Signature([0; 64]))
 }
 
-fn applied(height: u64) -> Found {
-    Found { height, outcome: Outcome::Applied }
+fn applied(height: u64) -> FoundTransaction {
+    FoundTransaction { height, outcome: Outcome::Applied }
 }
 
 fn submit(server: SocketAddr, path: &str, body: &[u8]) -> (u16, Value) {

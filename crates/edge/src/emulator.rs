@@ -1,7 +1,7 @@
 //! Links that are worse than loopback: delays, losses, copies and forgeries between sockets, drawn from a seed.
 //!
-//! A simulation plants one in a member, which then hands it what it would send; the emulator keeps each datagram for as
-//! long as the law of the link says. Losses and strangers are those of [`DatagramFaults`], as in the simulator.
+//! A member with an emulator hands it what it would send. The emulator keeps each datagram for as long as the law of
+//! the link says. Losses and strangers are those of [`DatagramFaults`], as in the simulator.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! The sample market maker: quotes a tenth of a per cent around every batch price that it is shown.
 //!
 //! It is there twice, with the same answers: `strategies/market_maker.wat`, which a gateway runs itself (trust model
-//! 1), and this one, which runs elsewhere (trust model 2, `walras edge quote`). A message of the feed is a line
-//! such as `{"height":7,"asset":3,"price":1.089000000}`: the second and third of its numbers are asset and price, and
-//! a price has nine decimals, so that its digits are an integer. For each message two orders leave, a bid and an ask.
+//! 1), and this one, which runs elsewhere (trust model 2, `walras edge quote`). A message of the feed is a line such as
+//! `{"height":7,"asset":3,"price":1.089000000}`. The second and third of its numbers are asset and price, and a price
+//! has nine decimals, so that its digits are an integer. For each message two orders leave, a bid and an ask.
 //!
 //! | bytes of an order | field, big-endian |
 //! |---|---|

@@ -36,7 +36,7 @@ pub enum StreamError {
     /// A frame was not acceptable.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The greeting is none of this version.
+    /// The greeting is of another version.
     #[error("no member of this version opened the stream")]
     Greeting,
     /// The other end does not read.

@@ -1,7 +1,7 @@
 //! What carries the bytes of a stream: TCP, or TLS over it.
 //!
 //! TLS is that of links between validators (raw ed25519 keys, pinned): the key of both ends follows from the venue's
-//! secret, so whoever has the secret is a member and nobody else can complete a handshake. Frames keep their MACs,
+//! secret. So whoever has the secret is a member and nobody else can complete a handshake. Frames keep their MACs,
 //! which name the member; TLS hides orders and reports from the network between.
 
 use std::io::{self, Read, Write};
@@ -67,7 +67,7 @@ impl Wire {
     /// Reads what has come, about one buffer of it.
     ///
     /// # Errors
-    /// If the other end has closed it, or is none of ours.
+    /// If the other end has closed the stream, or is no member of the edge.
     pub(crate) fn read(&mut self, into: &mut Vec<u8>) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             let mut buffer = [0; READ_BYTES];

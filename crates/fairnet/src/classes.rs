@@ -3,8 +3,8 @@
 //! Every node knows from the feed at which of its sequences the mid moved, and how often: I_m. A gateway attaches to an
 //! order `md_seq`, the last feed sequence that its participant was shown; from it every node derives I_m and the class.
 //!
-//! With mid m and action window w, an order is *critical* if its price is within [m − w, m + w]; a bid below or an ask
-//! above is *other*; a bid above or an ask below is refused by the gateway.
+//! With mid m and action window w, an order is *critical* if its price is within [m − w, m + w]. A bid below or an ask
+//! above is *other*. A bid above or an ask below is refused by the gateway.
 //!
 //! # Cancels and replaces (the paper is silent)
 //!

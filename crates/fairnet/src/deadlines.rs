@@ -12,7 +12,7 @@
 //!
 //! # Deviations from the paper
 //!
-//! - *Windows* are times, not counts of messages, and reports expire after three periods; in the authors' program
+//! - *Windows* are times, not counts of messages, and reports expire after three periods. In the authors' program
 //!   windows count messages and a report of a child that left counts for ever.
 //! - *Laggards.* One receiver could delay everybody. A child whose report is above the ceiling, or thrice the median of
 //!   its siblings, is excluded from the maximum and marked, so that the feed can say for whom it is not fair.

@@ -8,7 +8,7 @@
 //! effect*).
 //!
 //! The *bound* is computed apart from the estimate. While drifts are constant the true line lies between the clouds, so
-//! the offset is in the interval that all such lines cover; the intervals of paths through the mesh are intersected.
+//! the offset is in the interval that all such lines cover. The intervals of paths through the mesh are intersected.
 //!
 //! # Properties
 //!

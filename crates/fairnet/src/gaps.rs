@@ -1,7 +1,7 @@
 //! Packets of one tree in sequence: reordering, gaps, rewinds (Onyx §4.3, appendix E.1).
 //!
 //! Upon a packet, everything up to the first missing sequence is delivered. A missing packet is asked for when it has
-//! been missing for the reorder time, or earlier if its deadline minus a round trip comes first; then again each round
+//! been missing for the reorder time, or earlier if its deadline minus a round trip comes first. Then again each round
 //! trip, of the next parent each time. After the last try it is given up: the receiver must recover from a snapshot.
 //!
 //! # Properties
@@ -50,7 +50,7 @@ pub enum GapInput<T> {
     Tick,
 }
 
-/// What it does.
+/// An effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GapEffect<T> {
     /// The next packet in sequence: sequence, deadline, packet.

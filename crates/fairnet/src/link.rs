@@ -310,7 +310,7 @@ pub struct LinkTerms {
     pub nonces: [[u8; 16]; 2],
 }
 
-/// One end of a stream: seals what it says, opens what it is told.
+/// One end of a stream: seals frames that it sends, opens frames that it receives.
 #[derive(Debug)]
 pub struct LinkSeal {
     key: PacketKey,

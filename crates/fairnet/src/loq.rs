@@ -11,8 +11,8 @@
 //! # Deviations from the paper
 //!
 //! - *It changes trades, even without any loss* (appendix I claims otherwise). Engine and gateways see the mid one
-//!   delivery apart. With w = 2 and a mid that went from 100 to 110, a sell at 102 in flight sweeps the bids and rests;
-//!   a bid at 105 stamped 300 is *other* at 110 and loses it to a bid at 111 stamped 310. So it is opt-in for each
+//!   delivery apart. With w = 2 and a mid that went from 100 to 110, a sell at 102 in flight sweeps the bids and rests.
+//!   A bid at 105 stamped 300 is *other* at 110 and loses it to a bid at 111 stamped 310. So it is opt-in for each
 //!   market, and [`lateness`] measures it against the twin.
 //! - *Cancels* have classes of their own: see [`OrderClasses`](crate::OrderClasses).
 

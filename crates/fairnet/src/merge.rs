@@ -46,7 +46,7 @@
 //! # Deviations from the paper
 //!
 //! - *Two sequences instead of one.* The paper sorts by (I_m, c, t). An idle gateway can promise only that nothing
-//!   below (I_m, 0, now) comes, so no order of class 1 would be released before the mid moves: a market of passive
+//!   below (I_m, 0, now) comes. So no order of class 1 would be released before the mid moves: a market of passive
 //!   orders stops.
 //! - *Watermarks are tuples.* The paper's dummies are stamps; the output of an LOQ is not monotone in time.
 //! - *Backlog is not slowness.* Behind a queue by class, a saturated proxy sends critical orders and keeps the others,
@@ -110,7 +110,7 @@ pub enum MergeInput<T> {
     Tick,
 }
 
-/// What it does.
+/// An effect of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeEffect<T> {
     /// The next order.

@@ -4,7 +4,7 @@
 //! shell of sockets and the simulator drive the same ones.
 //!
 //! 1. A member opens a control stream to the root and says *join*. The root collects changes of members and sends
-//!    everybody the tree of the next epoch; it sends by that tree once all have said that they work by it, or after
+//!    everybody the tree of the next epoch. It sends by that tree once all have said that they work by it, or after
 //!    [`EdgeRules::switch`]. One tree is on its way at a time, so members never need more than two.
 //! 2. The root seals what the venue publishes; proxies forward first authentic copies; gateways put them in sequence,
 //!    hold them until their deadlines and show them.
@@ -13,16 +13,16 @@
 //!    For a batch market it also collects them, and closes a bundle at each cut-off that its sequencer's promises
 //!    pass.
 //! 4. What the venue has to say to one participant comes down the control stream of its gateway as a *report*, which
-//!    waits there until the last packet before it was shown: nobody learns of a trade from its own report before all
+//!    waits there until the last packet before it was shown. Nobody learns of a trade from its own report before all
 //!    others can.
-//! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again; they keep
+//! 5. When the tree changes, or its parent is gone, a gateway sends orders without acknowledgement again. They keep
 //!    their tokens, so none counts twice, and their stamps, so what came too late says so.
 //!
 //! 6. A root that takes the place of another one has a session of its own and epochs above all of the other's
 //!    ([`crate::RootSuccession`] says when it may). Members that join it forget the numbers of the one before;
 //!    gateways send it what is not acknowledged, with the first stamps.
 //!
-//! 7. Who gets an order or a promise compares its stamp with its own clock; the root also compares each order with what
+//! 7. Who gets an order or a promise compares its stamp with its own clock. The root also compares each order with what
 //!    it says its participant was shown. A member that says what cannot be is not heard any more, and is evicted. A
 //!    gateway that is only slow, or stamps low without saying that it saw more, gains nothing: see [`crate::Merge`].
 //!
@@ -77,7 +77,7 @@ pub enum EdgeMistake {
     ReportedEarly,
     /// The root takes copies of an order that was sent again.
     CopiesTaken,
-    /// Hops do not say of whom they take nothing, so a burst looks like slowness.
+    /// Hops do not say which member they refuse, so a burst looks like slowness.
     HoldForgotten,
     /// The root closes bundles by its clock, whatever may still come.
     BundleCutEarly,
@@ -193,7 +193,7 @@ impl Default for EdgeRules {
 }
 
 impl EdgeRules {
-    /// For a demo or a test in which all members share a few cores with other work: a member may be stopped for some
+    /// For a demo or a test in which all members share a few cores with other work. A member may be stopped for some
     /// milliseconds at any time, so everything waits longer.
     pub fn shared_machine() -> EdgeRules {
         const MS: Nanos = 1_000_000;

@@ -1,9 +1,9 @@
 //! What a gateway and the venue tell each other of a participant's connection.
 //!
 //! A participant talks to its gateway as it would to the venue: packets, each with its length in two bytes before it.
-//! The gateway looks into none. Each packet climbs as an order of its own, stamped when it was complete; what the
-//! venue answers comes down the control stream as a *report*, and is passed on once the packet of the feed that it may
-//! refer to was shown ([`crate::EdgeInput::Report`]).
+//! The gateway looks into none. Each packet climbs as an order of its own, stamped when it was complete. What the venue
+//! answers comes down the control stream as a *report*, and is passed on once the packet of the feed that it may refer
+//! to was shown ([`crate::EdgeInput::Report`]).
 //!
 //! | bytes, up | field |
 //! |---|---|
@@ -21,7 +21,7 @@
 //! # Properties
 //!
 //! - *A connection's messages are heard in their order* ([`ParticipantOrder`]). After a change of the tree a gateway
-//!   sends again what may be lost, so a later message can come first; it waits for the earlier ones.
+//!   sends again what may be lost, so a later message can come first. It waits for the earlier ones.
 //! - What is on its way to a participant is bounded: the venue sends [`PARTICIPANT_WINDOW`] bytes ahead of what was
 //!   taken.
 

@@ -52,8 +52,8 @@ pub enum FairnessEvent {
     Clock(u64, Nanos),
     /// The replicas of a participant issued different orders.
     Diverged(u64),
-    /// A member said what cannot be, by this much: a stamp ahead of the clock of whoever got it or below the deadline
-    /// of what it says it was shown, ns; or packets that nobody has sent.
+    /// A member said what cannot be, by this much, ns. Its stamp is ahead of the clock of whoever got it, or below the
+    /// deadline of the packet that it claims to have seen. Or it names packets that nobody has sent.
     Implausible(u64, u64),
     /// A participant sent more than the door of this gateway takes, and was cut; packets of its connection.
     Flooded(u64, u64),

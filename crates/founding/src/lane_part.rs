@@ -146,7 +146,7 @@ impl LanePart {
     }
 }
 
-/// Duties have half of a sub-block, and the largest post of a member must fit there: a member that cannot say what it
+/// Duties have half of a sub-block, and the largest post of a member must fit there. A member that cannot say what it
 /// owes loses its stake without a fault of its own.
 pub(crate) fn check_network(founding: &Founding) -> Result<(), Fault> {
     let (bytes, least) = (founding.rules.payload_bytes as u64, 2 * (LANE_POST_BYTES_MAX as u64 + WEIGHT_BYTES));

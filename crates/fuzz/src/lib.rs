@@ -3,8 +3,8 @@
 //! A [`Target`] has valid inputs, a reader, and a bound on what the reader may allocate. [`Target::run`] gives the
 //! reader the valid inputs and the kept corpus, and then mutations of them: flipped bits, extreme integers, cut,
 //! repeated and spliced parts, words of the format. Inputs with a new kind of answer (another error, or an accepted
-//! input of another kind) are mutated further, so the search goes deeper without instrumented code. The same number
-//! of cases makes the same run.
+//! input of another kind) are mutated further. So the search goes deeper without instrumented code. The same number of
+//! cases makes the same run.
 //!
 //! Properties of every input:
 //!

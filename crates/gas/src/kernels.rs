@@ -1,7 +1,7 @@
 //! The repeated parts of hostile programs: opcodes, precompiles, and calls of tokens and offers.
 //!
 //! Precompiles whose gas is charged before they look at their input are called with exactly the gas of their price
-//! where a refused input costs as much work as a valid one; a refused call uses all the gas that it is given.
+//! where a refused input costs as much work as a valid one. A refused call uses all the gas that it is given.
 
 use ledger::contracts::ethereum::{U256, hex, keccak256};
 use ledger::contracts::{OFFERS, token_address};

@@ -1,7 +1,7 @@
 //! How slow the gas of contracts is on this machine.
 //!
 //! A program repeats a few opcodes, or calls a precompile or a reserved address, until a transaction's gas is used up.
-//! [`slowest_gas`] runs each of [`KERNELS`] and says which takes longest for a unit of gas; the gas of a block should
+//! [`slowest_gas`] runs each of [`KERNELS`] and says which takes longest for a unit of gas. The gas of a block should
 //! be chosen by the worst result.
 
 mod fixture;

@@ -1,8 +1,8 @@
 //! A disk in memory that fails in the ways real disks can, controlled by a seed.
 //!
 //! It tracks what would survive a loss of power. Writes since the last sync may each survive or not, in any order, by
-//! sectors of 512 bytes; so may names created, changed and removed since the directory was last synced. Every change
-//! is a *point*, counted from 0. A test can look at the disk after each point, compute what a crash there would leave
+//! sectors of 512 bytes. So may names created, changed and removed since the directory was last synced. Every change is
+//! a *point*, counted from 0. A test can look at the disk after each point, compute what a crash there would leave
 //! ([`FaultDisk::after_crash`]), and inject errors at chosen points.
 
 use std::collections::BTreeMap;

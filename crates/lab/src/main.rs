@@ -78,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn every_laboratory_command_of_the_readme_is_one() {
-        let lines = include_str!("../../../README.md").lines().filter_map(|line| line.strip_prefix("    "));
+    fn every_laboratory_command_of_the_guide_is_one() {
+        let lines = include_str!("../../../docs/guide.md").lines().filter_map(|line| line.strip_prefix("    "));
         let asked =
             lines.filter(|line| line.starts_with("walras-lab ")).map(|line| line.split(" #").next().unwrap_or(line));
         let found: Vec<_> = asked.map(|line| Cli::try_parse_from(line.split_whitespace()).map(drop)).collect();

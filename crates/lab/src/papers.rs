@@ -74,7 +74,7 @@ fn what() -> clap::ArgGroup {
     clap::ArgGroup::new("exhibits").required(true).multiple(true).args(["figure", "table", "name", "all", "list"])
 }
 
-/// Prints what there is, of one paper or of all.
+/// Lists the exhibits of one paper or of all.
 pub fn print_list(papers: &[Paper], json: bool) {
     let list = bench::paper::list(papers);
     if json {

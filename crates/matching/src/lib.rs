@@ -24,14 +24,14 @@
 //!
 //! **Phases.** *Continuous*; *halted*, in which orders may only be cancelled; *call*, in which orders rest without
 //! trading, so that the book may be crossed. In a call an arriving order that crosses one of its owner is resolved at
-//! once as a self-trade, so no owner is on both sides of any price. [`Command::Uncross`] ends a call by one auction.
+//! once as a self-trade. So no owner is on both sides of any price. [`Command::Uncross`] ends a call by one auction.
 //!
 //! **Auction.** All trades take place at one tick: of the ticks with the largest volume those with the smallest
-//! surplus; among these the highest if buyers have the surplus at all of them, the lowest if sellers have, and
-//! otherwise the one closest to the reference tick. Orders are served by price and time on both sides. Then the book is
-//! not crossed: served are the best buys, so with a volume of V the buys that are left are below every tick at which
-//! sells are left, or a larger volume would have been possible. If the tick lies outside the collar nothing trades and
-//! the call goes on.
+//! surplus. Among these it is the highest if buyers have the surplus at all of them, and the lowest if sellers have.
+//! Otherwise it is the one closest to the reference tick. Orders are served by price and time on both sides. Then the
+//! book is not crossed: served are the best buys. So with a volume of V the buys that are left are below every tick at
+//! which sells are left, or a larger volume would have been possible. If the tick lies outside the collar nothing
+//! trades and the call goes on.
 //!
 //! **Kill switch.** [`Command::Kill`] cancels all orders of an owner and refuses new ones until [`Command::Revive`].
 //!
@@ -50,8 +50,8 @@
 //! | arrival in a call | O(orders of the owner), which are bounded |
 //! | auction | O(levels that cross + trades) |
 //!
-//! **Invariant**: the book is crossed only in a call, or in a halt that interrupted one; the lots of a level are the
-//! sum of its orders'; no order has zero lots.
+//! **Invariant**: the book is crossed only in a call, or in a halt that interrupted one. The lots of a level are the
+//! sum of its orders'. No order has zero lots.
 
 mod auction;
 mod bitmap;

@@ -16,8 +16,8 @@
 //!
 //! - Upon *applied(b)*: b waits. Shards learn nothing that has no certificate.
 //! - Upon *certified(h)*: the waiting blocks up to h count, in order. Their facts go to the homes that they concern: a
-//!   new output to the present home; an epoch, a halt and a verdict to all; a case to the home of its output and to
-//!   the next one, into which candidates may pay.
+//!   new output to the present home. An epoch, a halt and a verdict to all. A case to the home of its output and to the
+//!   next one, into which candidates may pay.
 //! - Upon *epoch e*: start the shards of home e with the term that the ledger knows. Prepare e + 1: make its logs, and
 //!   fresh keys if the genesis has registrars; then post their registration.
 //! - A shard that cannot start because of an error that may pass is tried again after 1, 2, 4 … 64 blocks, as if the
@@ -26,11 +26,11 @@
 //!   signs, and of the verdicts on payments that its log barred.
 //! - Upon a *vote* or a *view* of a shard: post it. Upon the *bars* of all shards in a case: tell the shard that posts
 //!   the view.
-//! - **What must be said is derived, never queued.** With each block: for every open case that concerns a running
-//!   home, and of which the ledger lacks this member's vote or view although no post has it, tell the shards of the
-//!   case again, every [`ASK_BLOCKS`] blocks: they report again what their logs bind them to. The registration of the
-//!   next epoch, a dealing and complaints follow from the ledger and the keys of that epoch. A report that is lost on
-//!   the way, because a queue is full, is only late.
+//! - **What must be said is derived, never queued.** With each block it looks at every open case that concerns a
+//!   running home, and of which the ledger lacks this member's vote or view although no post has it. Every
+//!   [`ASK_BLOCKS`] blocks the member tells the shards of such a case again: they report again what their logs bind
+//!   them to. The registration of the next epoch, a dealing and complaints follow from the ledger and the keys of that
+//!   epoch. A report that is lost on the way, because a queue is full, is only late.
 //! - A post is made again when its last transaction has ended ([`POST_BLOCKS`]), and dropped when the ledger has it or
 //!   needs it no longer. So a member that is more blocks behind says nothing until it has caught up.
 //! - If the genesis asks for group keys: deal for the next epoch when all members have registered, and complain about

@@ -23,7 +23,7 @@ pub enum MemberMistake {
     KeysKept,
     /// Blocks do not wait for shards that are being started, which miss what these blocks say.
     FactsDuringStart,
-    /// A shard that starts is not told of open cases.
+    /// A shard that starts does not learn of open cases.
     CasesNotTold,
     /// A shard that starts is not told that the ledger has confirmed a payment that it bars.
     VerdictNotTold,

@@ -25,7 +25,7 @@ struct Owed {
 /// A post to be sent now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LanePost {
-    /// What it does once.
+    /// The fact that the post establishes once.
     pub key: BridgeKey,
     /// The operation.
     pub operation: BridgeOperation,

@@ -1,8 +1,8 @@
 //! Evidence on the ledger against members that contradict themselves: every member accuses them.
 //!
 //! Blocks contain votes, views and certificates with their signatures. The ledger ignores a second vote or view of a
-//! member, but both together convict it: a member posts both to the ledger, which slashes the stake behind the
-//! other. It does not know the posts in blocks from before its start; other members and watchers do.
+//! member, but both together convict it. A member posts both to the ledger, which slashes the stake behind the other.
+//! It does not know the posts in blocks from before its start; other members and watchers do.
 
 use ledger::LaneBridge;
 use payments::{BridgeOperation, Convicted, EvidenceFinder, LaneEvidence};

@@ -33,11 +33,11 @@ fn execute_all(shared: &Shared, execution: Execution) -> Result<(), ExchangeErro
             BlockJob::Compare(height) => {
                 next_agreed(shared).is_logged(&past)?;
                 consensus.push_result(Input::Applied { height, time_ms: None });
-                shared.desk.tell(LifeInput::Compared(height));
+                shared.jobs.tell(LifeInput::Compared(height));
             }
             BlockJob::Keep { epoch, height } => {
                 keep_handover(shared, &mut handovers, epoch, height)?;
-                shared.desk.tell(LifeInput::Kept(epoch));
+                shared.jobs.tell(LifeInput::Kept(epoch));
             }
             BlockJob::Build(height) => build(shared, &mut executor, height),
             BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
@@ -62,12 +62,12 @@ fn build(shared: &Shared, executor: &mut Executor, height: Height) {
         (block, ids)
     });
     let block = executor.begin(block, ids);
-    shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
+    shared.jobs.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
 }
 
 /// The decided superblock whose turn it is.
 fn next_agreed(shared: &Shared) -> Agreed {
-    shared.desk.take(|shelf| shelf.agreed.pop_front()).expect("one for each decided height")
+    shared.jobs.take(|shelf| shelf.agreed.pop_front()).expect("one for each decided height")
 }
 
 /// The epoch whose handover needs the registry after the last applied block, if there is one and its block is held.

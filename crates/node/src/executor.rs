@@ -8,7 +8,7 @@ use primitives::{Superblock, TransactionId};
 use readers::Outline;
 use replica::Foundation;
 
-use crate::desk::Made;
+use crate::block_jobs::Made;
 use crate::locks::Held;
 use crate::shared::{ExchangeError, Shared};
 

@@ -70,7 +70,7 @@ fn judge(shared: &Shared, mut parts: Vec<Part>) {
 /// What the sender of transactions wants.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// To be told of the block.
+    /// Hears of the transaction's block.
     wait: bool,
     /// Its orders are noted: it is a client of this node.
     is_noted: bool,
@@ -143,8 +143,8 @@ fn admit(
 /// The answer to a transaction about which the pool has decided.
 fn pool_answer(pooled: &mut Pooled, id: TransactionId, entered: Result<(), Reject>, wait: bool) -> Answer {
     match entered {
-        // Its number may be used by itself, in a block that no view has yet: a client that took this for the number
-        // of another transaction would sign anew, and pay twice.
+        // Its number may be used by itself, in a block that no view has yet. A client that took this for the number of
+        // another transaction would sign anew, and pay twice.
         Err(Reject::Refused(Refusal::SEQUENCE_USED | Refusal::SEQUENCE_TOO_OLD)) if pooled.is_unpublished(&id) => {
             Answer::Pending(id, wait.then(|| pooled.wait_for(id)))
         }

@@ -4,14 +4,15 @@
 //! through `reads`. No decisions are made here: that is the part of `replica`, and below it of `ledger` and
 //! `consensus`.
 
+mod block_jobs;
 mod candles;
 mod chain_clock;
 pub mod config;
-mod desk;
 mod developer;
 pub mod exchange;
 mod execution;
 mod executor;
+mod free_disk;
 mod history;
 mod inbox;
 mod intake;
@@ -25,7 +26,6 @@ mod producer;
 mod publisher;
 mod reads;
 mod recovery;
-mod room;
 mod shared;
 pub mod snapshot;
 pub mod validator;
@@ -39,12 +39,12 @@ pub use self::venue::chain::VenueLineError;
 pub use config::Config;
 pub use doors::{Answer, Awaited, Closed};
 pub use exchange::Exchange;
+pub use free_disk::free_bytes;
 pub use history::index::HistoryIndexError;
 pub use replica::{
     EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
     ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,
 };
-pub use room::free_bytes;
 pub use shared::ExchangeError;
 
 use std::net::SocketAddr;

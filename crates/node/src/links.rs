@@ -17,8 +17,8 @@ use crate::shared::clock_ms;
 
 /// Maximum number of events that wait for the loop besides its inputs.
 const EVENTS: usize = 64;
-/// A thread that is sending an answer holds the old transport for a moment; this is how often its address is tried,
-/// and the delay between tries.
+/// A thread that is sending an answer holds the old transport for a moment. This is how often its address is tried, and
+/// the delay between tries.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Maximum bytes of bulk that wait for each peer.

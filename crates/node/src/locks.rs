@@ -1,9 +1,9 @@
 //! The locks of a node, in the only order in which a thread may take them: ledger, roots, pool, store.
 //!
 //! A build with debug assertions notes what each thread holds, and panics when a thread takes a lock at or above one
-//! that it holds: two threads that take two locks in different orders stop each other for ever, and one thread that
-//! reads the ledger twice does so with a writer in between. So every test with a running node checks the order.
-//! Besides these there are queues, each with a lock of its own that is taken alone (the desk, the inbox).
+//! that it holds. Two threads that take two locks in different orders stop each other for ever. So does one thread that
+//! reads the ledger twice with a writer in between. So every test with a running node checks the order. Besides these
+//! there are queues, each with a lock of its own that is taken alone (the jobs of blocks, the inbox).
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};

@@ -3,7 +3,7 @@
 //! ```text
 //! submit ─► intake ─► mempool ─► executor ─► publisher ─► answers, stream, views, receipts ─► checkpointer
 //!           checks     reserves   ║  ▲         ▲
-//!           signatures            ║  └─ desk ──┤     the desk says who may begin, and when
+//!           signatures            ║  └─ jobs ──┤     the life says who may begin, and when
 //!                                 logger       └─► roots (tries follow, one block behind)
 //! ```
 //!
@@ -11,12 +11,12 @@
 //! *logger* makes it durable; nobody reads the new state before both are done. The *publisher* answers waiting
 //! clients: a client that is told "committed" can rely on the block being on disk. *Roots* writes the changes into the
 //! tries while the next block fills. The *checkpointer* writes states and forgets old blocks. In what order they do so
-//! is decided by the life alone, which stands on the [`desk`](crate::desk).
+//! is decided by the life alone, which is in [`block_jobs`](crate::block_jobs).
 //!
 //! A solo node's executor is its producer ([`crate::producer`]). In a network of several validators it applies what
 //! consensus decides ([`crate::execution`]). On a developers' chain one thread performs all jobs
 //! ([`crate::developer`]). The *candles* thread reads old blocks from the archive after the start. Locks are taken in
-//! the order of [`crate::locks`]; the desk's is taken alone.
+//! the order of [`crate::locks`]; that of the jobs is taken alone.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -49,7 +49,7 @@ pub(crate) fn start_workers(
     let (checkpoint_blocks, keep_blocks) = (store.checkpoint_blocks, store.keep_blocks);
     let life = BlockLife::new(LifeSettings { checkpoint_blocks, keep_blocks, ..LifeSettings::default() }, start);
     let workers = [BlockWorker::Executor, Logger, Publisher, Roots, Checkpointer];
-    let [executor, to_log, to_publish, to_hash, to_keep] = shared.desk.open(life, workers);
+    let [executor, to_log, to_publish, to_hash, to_keep] = shared.jobs.open(life, workers);
     let (published, rooted) = (consensus.cloned(), consensus.cloned());
     let threads = vec![
         spawn("log", shared, move |shared| guard(shared, write_log(shared, &to_log)))?,
@@ -75,7 +75,7 @@ pub(crate) fn apply(
     keeps_state: bool,
 ) -> Result<(), ExchangeError> {
     let kept = executor.apply(keeps_state)?;
-    shared.desk.leave(LifeInput::Applied(height), |shelf| shelf.state = kept.or(shelf.state.take()));
+    shared.jobs.leave(LifeInput::Applied(height), |shelf| shelf.state = kept.or(shelf.state.take()));
     Ok(())
 }
 
@@ -86,10 +86,10 @@ pub(crate) fn show(
     height: Height,
     due: impl FnOnce(&Shared) -> Result<Option<u64>, ExchangeError>,
 ) -> Result<(), ExchangeError> {
-    let log_ms = shared.desk.take(|shelf| shelf.log_ms);
+    let log_ms = shared.jobs.take(|shelf| shelf.log_ms);
     let (made, changes) = executor.show(log_ms);
     let handover = due(shared)?;
-    shared.desk.leave(LifeInput::Shown { height, handover }, |shelf| {
+    shared.jobs.leave(LifeInput::Shown { height, handover }, |shelf| {
         shelf.made.insert(height, made);
         shelf.changes.insert(height, changes);
     });
@@ -100,11 +100,11 @@ pub(crate) fn show(
 fn write_log(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), ExchangeError> {
     for job in jobs {
         let BlockJob::Log(height) = job else { unreachable!("{job:?} is not for the log") };
-        let block = shared.desk.take(|shelf| shelf.block.take()).expect("it is built");
+        let block = shared.jobs.take(|shelf| shelf.block.take()).expect("it is built");
         let begun = Instant::now();
         replica::log(&mut shared.lock_store(), &block)?;
         let log_ms = milliseconds(begun.elapsed());
-        shared.desk.leave(LifeInput::Logged(height), |shelf| shelf.log_ms = log_ms);
+        shared.jobs.leave(LifeInput::Logged(height), |shelf| shelf.log_ms = log_ms);
     }
     Ok(())
 }
@@ -114,15 +114,15 @@ fn write_checkpoints(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), E
     for job in jobs {
         match job {
             BlockJob::Checkpoint { height, forgets } => {
-                let state = shared.desk.take(|shelf| shelf.state.take()).expect("it is kept");
+                let state = shared.jobs.take(|shelf| shelf.state.take()).expect("it is kept");
                 write_checkpoint(shared, &state, forgets)?;
                 drop(state);
-                shared.desk.tell(LifeInput::Checkpointed(height));
+                shared.jobs.tell(LifeInput::Checkpointed(height));
             }
             BlockJob::Forget { checkpoint, below } => {
                 let first = shared.lock_store().forget_below(below)?;
                 tracing::debug!(first, "older blocks were removed");
-                shared.desk.tell(LifeInput::Forgotten(checkpoint));
+                shared.jobs.tell(LifeInput::Forgotten(checkpoint));
             }
             other => unreachable!("{other:?} is not for checkpoints"),
         }
@@ -144,11 +144,11 @@ fn write_checkpoint(shared: &Shared, state: &Ledger, forgets: bool) -> Result<()
 fn follow(shared: &Shared, jobs: &Receiver<BlockJob>, consensus: Option<&InboxSender>) -> Result<(), ExchangeError> {
     for job in jobs {
         let BlockJob::Hash(height) = job else { unreachable!("{job:?} is not for the tries") };
-        let changes = shared.desk.take(|shelf| shelf.changes.remove(&height)).expect("it is shown");
+        let changes = shared.jobs.take(|shelf| shelf.changes.remove(&height)).expect("it is shown");
         let root = follow_one(shared, height, &changes)?;
         // The receiver is gone when the node stops.
         consensus.map(|consensus| consensus.push_result(Input::StateRoot(height, root)));
-        shared.desk.tell(LifeInput::Hashed(height));
+        shared.jobs.tell(LifeInput::Hashed(height));
     }
     Ok(())
 }

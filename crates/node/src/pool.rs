@@ -10,7 +10,7 @@ use doors::{Awaited, DeveloperCommand, DeveloperRefusal};
 use ledger::contracts::DeveloperBlock;
 use ledger::outcomes_by_id;
 use primitives::TransactionId;
-use readers::{CommittedBlock, Found};
+use readers::{CommittedBlock, FoundTransaction};
 use replica::{Mempool, Waiting};
 use tokio::sync::oneshot;
 
@@ -159,7 +159,7 @@ impl Pooled {
         for (id, outcome) in outcomes_by_id(outcomes) {
             for waiter in self.waiters.remove(&id).into_iter().flatten() {
                 // The client may be gone.
-                let _ = waiter.send(Awaited::Committed(Found { height: committed.summary.height, outcome }));
+                let _ = waiter.send(Awaited::Committed(FoundTransaction { height: committed.summary.height, outcome }));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The producer of a node that makes blocks alone: a block when enough transactions are pending, or one has been
 //! pending long enough, and an interval has passed since the last block. At rest it makes an empty block now and then,
-//! so that time passes and what has an end ends; more often if there is a venue.
+//! so that time passes and what has an end ends. More often if there is a venue.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -24,19 +24,19 @@ pub(crate) fn produce(shared: &Shared, jobs: &Receiver<BlockJob>) {
     if let Err(error) = make_blocks(shared, jobs) {
         shared.fail(&error);
     }
-    shared.desk.tell(LifeInput::Stop);
+    shared.jobs.tell(LifeInput::Stop);
 }
 
 fn make_blocks(shared: &Shared, jobs: &Receiver<BlockJob>) -> Result<(), ExchangeError> {
     let mut executor = Executor::new(shared)?;
     while wait_until_due(shared) {
-        shared.desk.tell(LifeInput::Decided(shared.desk.height() + 1));
+        shared.jobs.tell(LifeInput::Decided(shared.jobs.height() + 1));
         for job in jobs {
             match job {
                 BlockJob::Build(height) => {
                     let (block, ids) = build(shared, &executor, height);
                     let block = executor.begin(block, ids);
-                    shared.desk.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
+                    shared.jobs.leave(LifeInput::Built(height), |shelf| shelf.block = Some(block));
                 }
                 BlockJob::Apply { height, keeps_state } => apply(shared, &mut executor, height, keeps_state)?,
                 BlockJob::Show(height) => {

@@ -10,7 +10,7 @@ use readers::cache::ProvenReceipts;
 use replica::{BlockJob, Input, LifeInput, receipts_with};
 use store::StoreError;
 
-use crate::desk::Made;
+use crate::block_jobs::Made;
 use crate::inbox::InboxSender;
 use crate::shared::{ExchangeError, LaneHeard, Shared};
 
@@ -22,9 +22,9 @@ pub(crate) fn publish(
 ) -> Result<(), ExchangeError> {
     for job in jobs {
         let BlockJob::Publish(height) = job else { unreachable!("{job:?} is not for the publisher") };
-        let made = shared.desk.take(|shelf| shelf.made.remove(&height)).expect("it is shown");
+        let made = shared.jobs.take(|shelf| shelf.made.remove(&height)).expect("it is shown");
         publish_one(shared, made, consensus)?;
-        shared.desk.tell(LifeInput::Published(height));
+        shared.jobs.tell(LifeInput::Published(height));
     }
     Ok(())
 }

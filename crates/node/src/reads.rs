@@ -22,12 +22,12 @@ use primitives::{
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
 use readers::metrics::Metrics;
-use readers::{Found, Published};
+use readers::{FoundTransaction, Published};
 use sockets::Client;
 use tokio::sync::oneshot;
 
 use crate::exchange::Exchange;
-use crate::room::Room;
+use crate::free_disk::FreeDisk;
 use crate::shared::{ExchangeError, Shared};
 use crate::validator;
 use replica::{EthereumReject, Handover, PendingEthereum, PoolDrop, ReplicaError, encode};
@@ -35,14 +35,14 @@ use replica::{EthereumReject, Handover, PendingEthereum, PoolDrop, ReplicaError,
 /// A running pipeline as the doors see it.
 pub(crate) struct Reads {
     exchange: Arc<Exchange>,
-    room: Room,
+    free_disk: FreeDisk,
 }
 
 impl Reads {
     /// For a pipeline whose store is in this directory.
     pub(crate) fn new(exchange: Arc<Exchange>, data: &Path) -> Reads {
-        let room = Room::new(data, exchange.shared.config.store.free_bytes);
-        Reads { exchange, room }
+        let free_disk = FreeDisk::new(data, exchange.shared.config.store.free_bytes);
+        Reads { exchange, free_disk }
     }
 }
 
@@ -63,7 +63,7 @@ impl Vitals for Reads {
     fn standing(&self) -> Standing {
         Standing {
             is_ready: self.exchange.shared.is_ready(),
-            disk_is_full: self.room.is_full(),
+            disk_is_full: self.free_disk.is_full(),
             begins_again: self.exchange.is_to_begin_again(),
             uptime_ms: self.exchange.shared.now_ms(),
             validator: self.exchange.status(),
@@ -87,14 +87,14 @@ impl Intake for Reads {
         transactions: Vec<Transaction>,
         wait: bool,
     ) -> Result<oneshot::Receiver<Vec<Answer>>, Closed> {
-        if self.room.is_full() {
+        if self.free_disk.is_full() {
             return Err(Closed::DiskFull);
         }
         self.exchange.submit_of(from, transactions, wait)
     }
 
     fn submit_ethereum(&self, from: Client, transactions: Vec<Vec<u8>>) -> Result<EthereumTaken, Closed> {
-        if self.room.is_full() {
+        if self.free_disk.is_full() {
             return Err(Closed::DiskFull);
         }
         self.exchange.submit_ethereum_of(from, transactions)
@@ -359,14 +359,14 @@ impl Developed for Reads {
         sender: &Address,
         transaction: Vec<u8>,
     ) -> Result<Result<TransactionId, EthereumReject>, Closed> {
-        if self.room.is_full() {
+        if self.free_disk.is_full() {
             return Err(Closed::DiskFull);
         }
         self.exchange.impersonate(sender, transaction)
     }
 
     fn develop(&self, order: DeveloperCommand) -> Result<u64, DeveloperRefusal> {
-        if self.room.is_full() {
+        if self.free_disk.is_full() {
             return Err(DeveloperRefusal(Closed::DiskFull.to_string()));
         }
         self.exchange.shared.command(order)
@@ -407,7 +407,10 @@ impl Exchange {
     ///
     /// # Errors
     /// [`ExchangeError`] if the archive cannot be read.
-    pub fn receipt(&self, id: &TransactionId) -> Result<Option<(Found, Arc<ProvenReceipts>)>, ExchangeError> {
+    pub fn receipt(
+        &self,
+        id: &TransactionId,
+    ) -> Result<Option<(FoundTransaction, Arc<ProvenReceipts>)>, ExchangeError> {
         let Some(found) = self.shared.readers.published.find(id) else { return Ok(None) };
         Ok(self.shared.receipts(found.height)?.map(|receipts| (found, receipts)))
     }

@@ -19,8 +19,8 @@ use store::{Archive, RealDisk, Store, StoreError};
 use tokio::sync::watch;
 use transport::{LinkStream, Transport};
 
+use crate::block_jobs::BlockJobs;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::history::History;
 use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
@@ -166,7 +166,7 @@ pub(crate) struct Shared {
     pub archive: Archive<RealDisk>,
     store: Ranked<Mutex<Store<RealDisk>>>,
     /// Where the workers on blocks meet; without workers on a developers' chain.
-    pub desk: Desk,
+    pub jobs: BlockJobs,
     pub life: LifeCycle,
     pub seat: Seat,
     /// The receiver of blocks' facts about the payment lane; unset in a node that takes no part in it.
@@ -220,7 +220,7 @@ impl Shared {
             readers,
             archive: store.archive(),
             store: Ranked::mutex(Rank::Store, store),
-            desk: Desk::new(),
+            jobs: BlockJobs::new(),
             life: LifeCycle::default(),
             seat: Seat::new(network),
             lane_facts: OnceLock::new(),
@@ -312,7 +312,7 @@ impl Shared {
 
     fn end(&self, reason: String) {
         self.life.failure.get_or_init(|| reason);
-        self.desk.close();
+        self.jobs.close();
         self.stop();
         self.life.failed.notify_waiters();
         self.life.failed.notify_one();

@@ -21,9 +21,9 @@
 //! | archive | | answers to validators that lag ([`Past::answer`]) |
 //! | states | the transfer of a state | [`StateSync`] |
 //!
-//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits
-//! for a queue that others fill: if a queue is full, work that will be asked for again is dropped (questions about
-//! states, signatures to check ahead, transactions of others).
+//! Every queue is bounded. The loop takes results of jobs first, then votes, then bulk (`inbox.rs`). It never waits for
+//! a queue that others fill. If a queue is full, work that will be asked for again is dropped (questions about states,
+//! signatures to check ahead, transactions of others).
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -161,7 +161,7 @@ impl Validator {
                 }
             }
             if shared.life.stopping.load(Ordering::Acquire) || shared.has_failed() {
-                shared.desk.tell(LifeInput::Stop);
+                shared.jobs.tell(LifeInput::Stop);
                 return self.links.transport().stop();
             }
             self.report(shared);
@@ -197,7 +197,7 @@ impl Validator {
         let workers = &self.workers;
         match job {
             Job::Apply(agreed) => {
-                shared.desk.leave(LifeInput::Decided(agreed.height), |shelf| shelf.agreed.push_back(agreed));
+                shared.jobs.leave(LifeInput::Decided(agreed.height), |shelf| shelf.agreed.push_back(agreed));
             }
             Job::Check { slot, digest, payload } => {
                 if shared.seat.verified.announce((slot, digest)) {
@@ -269,7 +269,7 @@ fn count(observed: Observation, shared: &Shared) {
             shared.seat.certified.store(height, Ordering::Release);
             shared.venue.get().into_iter().for_each(VenueLine::wake);
         }
-        Observation::CertifiedDurably(height) => shared.desk.tell(LifeInput::Certified(height)),
+        Observation::CertifiedDurably(height) => shared.jobs.tell(LifeInput::Certified(height)),
         Observation::Epoch(_) => {}
     }
 }

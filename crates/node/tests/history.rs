@@ -1,4 +1,4 @@
-//! The history of accounts over the life of a node: it is there again after a stop, follows blocks that were made while
+//! The history of accounts over the life of a node. It is there again after a stop, follows blocks that were made while
 //! it was off, and says from where on it knows.
 
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! The audit of a lane: compares logs of validators with the genesis and the facts of the ledger.
 //!
-//! The *escrow equation* holds for each asset: escrow = genesis backing + deposits − redemptions − verdicts. Over the
-//! logs of a *binding* number of validators ([`crate::Quorums::binding`], 2f+1 where n = 3f+1): every payment
-//! conserves each asset, every input traces to a deposit, the genesis or an output of a logged payment, and no output
-//! is reserved by two payments that could both be certified. Correct validators' logs differ, because clients need
-//! only q of them, so there are no equal set hashes to compare; [`LaneLogSummary::root`] commits to one log.
+//! The *escrow equation* holds for each asset: escrow = genesis backing + deposits − redemptions − verdicts. The audit
+//! reads the logs of a *binding* number of validators ([`crate::Quorums::binding`], 2f+1 where n = 3f+1). Every payment
+//! conserves each asset. Every input traces to a deposit, the genesis or an output of a logged payment. No output is
+//! reserved by two payments that could both be certified. Correct validators' logs differ, because clients need only q
+//! of them, so there are no equal set hashes to compare; [`LaneLogSummary::root`] commits to one log.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,10 +18,10 @@
 //! | deal | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Dealing`]`)` | fee |
 //! | complain | [`Bridge::check`] | none | `KeepOne(`[`BridgeKey::Complaint`]`)` | fee |
 //!
-//! All keys are `KeepOne`: the effect does not depend on the sender, so a copy pays fee and sequence number and does
+//! All keys are `KeepOne`: the effect does not depend on the sender. So a copy pays fee and sequence number and does
 //! nothing, and never removes the original. Signatures are verified at intake and not again in replay; they cost
-//! [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds.
-//! Escrow is one more place of custody: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
+//! [`BridgeOperation::cost`] units of a block's budget. Credits are due after the block's debits, like refunds. Escrow
+//! is one more place of custody: its sums are [`Bridge::escrow`] and [`Bridge::case_deposits`].
 //!
 //! # Who causes work pays
 //!

@@ -42,7 +42,7 @@ impl PaymentCertificate {
         }
     }
 
-    /// The smallest part of it that proves that one of its signers signed; used for evidence.
+    /// The smallest part of the certificate from which it follows that this validator signed. Evidence contains it.
     pub(crate) fn of_signer(&self, validator: u8) -> Option<PaymentCertificate> {
         match self {
             PaymentCertificate::Answers(answers) => {

@@ -5,9 +5,9 @@
 //! 2. An output's id contains its *home* epoch. Only the home committee ever signs payments that spend it.
 //! 3. Committee h signs payments into h during h, and into h+1 during h+1. During h+2 it signs only *exits*: payments
 //!    that send one output, whole, to the ledger account of its owner. Anyone who shows the output's certificate can
-//!    request one, without the owner's signature. Then the committee destroys its keys and drops its set. An open
-//!    case of home h or h−1 postpones both; if it confirms a payment, the committee signs exits through the epoch after
-//!    the verdict ([`crate::CommitteeLife`]).
+//!    request one, without the owner's signature. Then the committee destroys its keys and drops its set. An open case
+//!    of home h or h−1 postpones both. If it confirms a payment, the committee signs exits through the epoch after the
+//!    verdict ([`crate::CommitteeLife`]).
 //! 4. Outputs of home h count as inputs through h+2; certificates of committee c are redeemable for one epoch after the
 //!    last in which it signs: through c+3, and at most through c+6 after a late verdict.
 //!

@@ -71,8 +71,8 @@
 //!   validator, and it reserves an output once, durably, before it signs.
 //! * **Finality.** Only the owner's signature spends an output.
 //! * **Liveness.** A payment whose owner signs no other payment of its inputs is certified once n − f ≥ q correct
-//!   validators get it: nothing that others send can reserve its inputs, and a resent request gets the same answer,
-//!   also while the sync is in flight and after a restart.
+//!   validators get it. Nothing that others send can reserve its inputs. A resent request gets the same answer, also
+//!   while the sync is in flight and after a restart.
 //! * **Frugality.** A refused request leaves no state but the count of costly checks, which each tick clears.
 //!
 //! # Layouts
@@ -134,7 +134,7 @@
 //! * **Contested outputs** are resolved by the ledger. In the paper, outputs that an owner signed twice stay frozen.
 //! * **BLS signatures are aggregated** with a bitmap of signers by default. They verify as fast as those of §3.4 and
 //!   are as short except for n/8 bytes. The threshold form is used in an epoch whose members generated a group key
-//!   themselves, by a generation that reveals no share of a correct member; otherwise fewer than q could make a
+//!   themselves, by a generation that reveals no share of a correct member. Otherwise fewer than q could make a
 //!   certificate.
 //! * **Shared trees.** In the paper each validator makes its own tree, so that a certificate holds q paths.
 //! * **No concurrent spent map** (§4.2). A shard's set belongs to the one thread that also orders its log, and threads
@@ -145,11 +145,11 @@
 //!
 //! # What a shell must do
 //!
-//! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. A shard
-//! that restarts, or starts late, takes them from a certified state: the outputs of its home, the open cases before
-//! the present epoch, so that no key is destroyed too early, and the confirmed ones ([`Resolver::confirms`]) among the
-//! payments that it bars ([`LaneValidator::barred`]). Otherwise it refuses a confirmed payment for ever, because the
-//! verdict came while it did not run.
+//! Feed the facts of certified blocks in their order: outputs, epochs, halts, cases, candidates, verdicts. A shard that
+//! restarts, or starts late, takes them from a certified state: the outputs of its home, and the open cases before the
+//! present epoch, so that no key is destroyed too early. Of the payments that it bars ([`LaneValidator::barred`]) it
+//! also takes the confirmed ones ([`Resolver::confirms`]). Otherwise it refuses a confirmed payment for ever, because
+//! the verdict came while it did not run.
 //!
 //! Create a log with [`new_log`] once, when a shard's key is registered, before its epoch begins. Apply effects in
 //! order. Copy the log's tail into a new, synced file before [`LaneValidator::open`], and cut it to the length that

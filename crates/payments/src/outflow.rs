@@ -20,7 +20,7 @@ pub struct OutflowLimit {
 
 /// Claims of each asset by height and output id, with the limits.
 ///
-/// A block costs the claims that it pays and one more look for each asset with pending claims; the number of pending
+/// A block costs the claims that it pays and one more look for each asset with pending claims. The number of pending
 /// claims does not matter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutflowQueue {

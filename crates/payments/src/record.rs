@@ -14,11 +14,10 @@
 //!         7 closed          · number 4                            the log ends: the network restarts
 //! ```
 //!
-//! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing
-//! that clients send can look like a record. A batch of records begins with a *mark* that names how much of the log
-//! was durable when the batch was made. Recovery reads up to the first record that is not intact. If an intact mark
-//! beyond it says that this offset was durable, the log is damaged; otherwise it is the torn tail of an
-//! unacknowledged write.
+//! `check` is a keyed hash over the record's offset, kind and payload, under the key of the head, so that nothing that
+//! clients send can look like a record. A batch of records begins with a *mark* that names how much of the log was
+//! durable when the batch was made. Recovery reads up to the first record that is not intact. If an intact mark beyond
+//! it says that this offset was durable, the log is damaged. Otherwise it is the torn tail of an unacknowledged write.
 
 use primitives::{Digest, Signature};
 

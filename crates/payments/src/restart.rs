@@ -13,9 +13,9 @@
 //!    else.
 //! 4. *Listed* are outputs that the snapshot backs, or that a standing payment created, and which no standing payment
 //!    spends. Outputs of standing payments to accounts become claims, unless the snapshot has credited or queued them.
-//!    An output is listed only if *binding* members closed complete logs of the shard of its owner; otherwise it stays
-//!    aside, named, and its units stay in escrow. A log that lacks a payment that its member signed, or is shorter
-//!    than a position that its member signed, is not complete.
+//!    An output is listed only if *binding* members closed complete logs of the shard of its owner. Otherwise it stays
+//!    aside, named, and its units stay in escrow. A log that lacks a payment that its member signed, or is shorter than
+//!    a position that its member signed, is not complete.
 //! 5. *Known part.* Of a deposit after the snapshot nothing is known: its depositor has the units again. A payment of a
 //!    home from before the snapshot's epoch, and an output that the snapshot backs, are known in full. Of every other
 //!    payment's output ⌊amount × known inputs / inputs⌋ is known, per asset. Only known parts are listed.

@@ -240,7 +240,7 @@ impl SharedCertificate {
         }
     }
 
-    /// The smallest part of it that proves that one of its signers signed.
+    /// The smallest part of the certificate from which it follows that this validator signed.
     pub(crate) fn of_signer(&self, validator: u8) -> Option<SharedCertificate> {
         match self {
             SharedCertificate::Answers(place, answers) => {

@@ -44,7 +44,7 @@
 //!
 //! Where the code deviates, `resolve.rs` says why.
 //!
-//! *Homes that began before these rules* do not exist where they hold: they came with rules 5 of the ledger, and a
+//! *Homes that began before these rules* do not exist where they hold. They came with rules 5 of the ledger, and a
 //! binary follows one number of rules, which the genesis names. A chain of older rules is refused by that number, from
 //! its genesis and from a snapshot (`ledger`, `lane`: `a_lane_of_older_rules_is_refused_by_number`). So no switch by
 //! epoch is needed. A log of a build between releases that has an acknowledgement without its certificate is damaged.

@@ -5,7 +5,7 @@ mod lane;
 use lane::*;
 use payments::*;
 
-/// A client that asks for an answer in a tree gets it from a shard with a BLS key, too; a shard without one refuses a
+/// A client that asks for an answer in a tree gets it from a shard with a BLS key, too. A shard without one refuses a
 /// BLS answer.
 #[test]
 fn a_shard_answers_under_the_scheme_that_is_asked_for() {

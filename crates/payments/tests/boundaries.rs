@@ -244,7 +244,7 @@ fn votes_bars_and_views_survive_a_crash_at_every_point() {
     }
 }
 
-/// A power cut at any byte leaves no acceptance without the certificate that proves it: a shard that answers again
+/// A power cut at any byte leaves no acceptance without the certificate that proves it. A shard that answers again
 /// reports the payment with its certificate, and one that does not has nothing to report.
 #[test]
 fn an_acceptance_is_never_without_its_certificate_after_a_crash() {

@@ -7,7 +7,7 @@
 //!  pipeline ── state of each block ─┘ (certified)
 //! ```
 //!
-//! A [`Pit`] stands above the pipeline of its node: when the node begins again with a fetched state the markets go on,
+//! A [`Pit`] stands above the pipeline of its node. When the node begins again with a fetched state the markets go on,
 //! and the new pipeline is connected in the place of the old one. It is a crate of its own and no part of `node`,
 //! because it needs nothing of a pipeline but [`VenueChain`], and `node` nothing of OUCH, books and traders.
 //!
@@ -16,9 +16,9 @@
 //! - Upon *a block*: the pipeline gives the state after it, which it shares with the ledger. It waits until its height
 //!   is certified. Then the root is told its time, the fates of fills, and the records of the venue that are not those
 //!   of the last state that it was told.
-//! - Upon *a gap* (the process was away, or the queue was full): time and fates of the missing blocks are read from
-//!   the archive, and their records are left out; those of the next known state follow in the same step. Nothing is
-//!   matched within a step's blocks, and no settle is cut before its end, so what is between them is never acted on.
+//! - Upon *a gap* (the process was away, or the queue was full): time and fates of the missing blocks are read from the
+//!   archive, and their records are left out. Those of the next known state follow in the same step. Nothing is matched
+//!   within a step's blocks, and no settle is cut before its end, so what is between them is never acted on.
 //! - Upon *commands*: whatever waits goes into one step: one record, one sync. Answers are sent after it.
 //! - Upon *an error of the root*: nothing of the step is told. Who waited for an answer is told that it is not known.
 //!   The root is opened again, after one second and then after twice as long each time; effects that were not passed on
@@ -40,15 +40,16 @@
 //! - *A full disk refuses orders, not cancels.* Blocks and cancels still need a little room, for which
 //!   `[store] free_bytes` stands.
 //! - *Each journal has its sync*: that of the root, that of OUCH sessions and the node's log. A root runs above
-//!   pipelines that begin again, so no record of it belongs to a block; one commit for all would make a venue's
-//!   answers wait for blocks, and a full disk or a crash of one the end of the others. A report over HTTP waits for
-//!   the root's sync alone, one over OUCH for that of its session, too.
+//!   pipelines that begin again, so no record of it belongs to a block. One commit for all would make a venue's answers
+//!   wait for blocks, and a full disk or a crash of one the end of the others. A report over HTTP waits for the root's
+//!   sync alone, one over OUCH for that of its session, too.
 //! - *Blocks that no node has any more* (the venue was away for longer than `keep_blocks`, or a state was fetched)
-//!   cannot be told: the root then does not run until it is at a node that has them, or is fenced.
+//!   cannot be told. The root then does not run until it is at a node that has them, or is fenced.
 
 pub mod bridge;
 mod chain;
 mod clock;
+pub mod codes;
 pub mod door;
 mod edge;
 mod events;
@@ -59,7 +60,6 @@ mod listening;
 pub mod ouch;
 mod settings;
 mod shared;
-pub mod words;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;

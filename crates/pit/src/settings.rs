@@ -35,8 +35,8 @@ pub struct VenueConfig {
     pub feed_listen: SocketAddr,
     /// The address of snapshots of the feed (TCP).
     pub snapshot_listen: SocketAddr,
-    /// The address at which the root of the venue's edge finds its members, for datagrams (UDP) and streams (TCP);
-    /// without it the venue has no edge.
+    /// The address at which the root of the venue's edge finds its members, for datagrams (UDP) and streams (TCP).
+    /// Without it the venue has no edge.
     pub edge_listen: Option<SocketAddr>,
     /// The file with the secret of the edge's machines.
     pub edge_secret: Option<PathBuf>,
@@ -56,6 +56,8 @@ pub struct VenueConfig {
     pub covers_entries: bool,
     /// What one ledger fee is worth in units of a quote asset, by the asset's number; of asset 0 the chain says it.
     pub fee_worth: BTreeMap<String, u64>,
+    /// Ledger fees a day that the operator pays for orders too small to pay for their entries; an account has a 32nd.
+    pub small_order_fees: u64,
     /// The most heights that an order lives.
     pub life_heights: u64,
     /// Matching pauses after so many milliseconds without a block.
@@ -87,6 +89,7 @@ impl Default for VenueConfig {
             lots_min: market.lots_min,
             covers_entries: true,
             fee_worth: BTreeMap::new(),
+            small_order_fees: limits.small_order_fees,
             life_heights: limits.life_heights,
             quiet_ms: limits.quiet_ms,
             snapshot_records: 100_000,
@@ -98,8 +101,8 @@ impl Default for VenueConfig {
 impl VenueConfig {
     /// The limits of its root.
     pub(crate) fn limits(&self) -> VenueLimits {
-        let VenueConfig { life_heights, quiet_ms, .. } = *self;
-        VenueLimits { life_heights, quiet_ms, ..VenueLimits::default() }
+        let VenueConfig { life_heights, small_order_fees, quiet_ms, .. } = *self;
+        VenueLimits { life_heights, small_order_fees, quiet_ms, ..VenueLimits::default() }
     }
 
     /// How the root of its edge runs, if it has one.

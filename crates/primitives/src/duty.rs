@@ -2,8 +2,8 @@
 
 use crate::transaction::Operation;
 
-/// The bit in the first byte of a lane post that marks a member's duty: it is free, and the ledger admits it only
-/// from an account of the member that signed it, and only if it changes the state.
+/// The bit in the first byte of a lane post that marks a member's duty. It is free, and the ledger admits it only from
+/// an account of the member that signed it, and only if it changes the state.
 pub const LANE_DUTY: u8 = 0x80;
 
 /// Whether a lane post is marked as a member's duty.

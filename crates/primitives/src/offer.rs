@@ -38,7 +38,7 @@ pub enum Life {
     OneBatch,
 }
 
-/// What takes the place of a resting offer. `remains` is what the sender believes rests of it; the ledger knows what
+/// What takes the place of a resting offer. `remains` is what the sender believes rests of it. The ledger knows what
 /// does, and makes the new offer smaller by as much as was sold meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct OfferReplacement {

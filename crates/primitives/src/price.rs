@@ -1,8 +1,8 @@
 //! Prices and valuations: decimal floating point numbers whose bits sort as they do.
 //!
-//! A price is `mantissa × 10^(decade − 16)` with a 17-digit mantissa, `10^16 ≤ mantissa < 10^17`, so every price with
-//! up to 17 significant digits is represented exactly and is printed as it was written. The relative spacing is
-//! 10^-16 at the coarsest (finer than 2^-53) from 10^-18 up to, but not including, 10^18.
+//! A price is `mantissa × 10^(decade − 16)` with a 17-digit mantissa, `10^16 ≤ mantissa < 10^17`. So every price with
+//! up to 17 significant digits is represented exactly and is printed as it was written. The relative spacing is 10^-16
+//! at the coarsest (finer than 2^-53) from 10^-18 up to, but not including, 10^18.
 //!
 //! The 64-bit encoding is `(decade + 18) << 57 | mantissa`. Its big-endian bytes sort in the order of the prices, so
 //! a trie keyed by price keeps offers sorted (SPEEDEX §K.5).

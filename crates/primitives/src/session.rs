@@ -53,7 +53,7 @@ pub struct SessionTerms {
     pub slot: SessionSlot,
     /// The key.
     pub key: PublicKey,
-    /// What it may do.
+    /// The scope of the key.
     pub scope: SessionScope,
     /// The last height at which its transactions count.
     pub until: Height,
@@ -103,7 +103,7 @@ pub const fn slot_sequence(slot: SessionSlot, number: u64) -> Sequence {
     ((slot as u64) << SESSION_NUMBER_BITS) | (number % NUMBERS)
 }
 
-/// What a key signs to show that it agrees to act for an account in a slot: nobody can claim the key of somebody else,
+/// What a key signs to show that it agrees to act for an account in a slot. Nobody can claim the key of somebody else,
 /// and the signature authorises it nowhere else.
 pub fn session_possession_bytes(network: &Digest, account: &Address, slot: SessionSlot, key: &PublicKey) -> Vec<u8> {
     let mut bytes = POSSESSION_TAG.to_vec();

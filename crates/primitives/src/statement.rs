@@ -1,10 +1,10 @@
 //! The statements that validators sign in consensus, and the evidence that two contradictory signatures form.
 //!
 //! At a height a validator may sign one statement of a kind: propose one sub-block, and commit to one outcome. Where
-//! heights are decided by rounds, it may vote once of each kind in a round, and propose one value there. Two
-//! different signed statements of one kind prove the contradiction to anyone who knows the epoch's keys: that is
-//! [`Evidence`]. Every signed statement is a digest of its own kind over the network, the epoch and the statement, so
-//! no signature is valid for another network.
+//! heights are decided by rounds, it may vote once of each kind in a round, and propose one value there. Two different
+//! signed statements of one kind prove the contradiction to anyone who knows the epoch's keys: that is [`Evidence`].
+//! Every signed statement is a digest of its own kind over the network, the epoch and the statement. So no signature is
+//! valid for another network.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 

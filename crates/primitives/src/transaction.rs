@@ -121,7 +121,7 @@ pub enum Operation {
     /// Opens a constant-product pool, provides to one, or leaves it.
     Pool(Box<PoolOperation>),
     /// In the batch of its block, buys exactly `units` of `buy` for at most `bound` of `sell`, or sells exactly `units`
-    /// of `sell` for at least `bound` of `buy`; otherwise nothing happens, and all that it locks returns.
+    /// of `sell` for at least `bound` of `buy`. Otherwise nothing happens, and all that it locks returns.
     Exact {
         /// The asset to sell.
         sell: AssetId,
@@ -158,7 +158,7 @@ pub struct Body {
     /// The last height at which it may count: whoever keeps its bytes cannot bring it back later. Of two bodies with
     /// one number the one that ends later counts.
     pub until: Height,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
 }
 
@@ -270,7 +270,7 @@ impl Body {
         bytes
     }
 
-    /// How many fees it costs ([`Operation::weight`]); what an entry of a venue costs depends on its life, and an offer
+    /// How many fees it costs ([`Operation::weight`]). What an entry of a venue costs depends on its life, and an offer
     /// of a session key that rests pays for its removal, as one with an end does.
     pub fn weight(&self) -> u64 {
         let rests = |life: Life| u64::from(life == Life::Rests && slot_of(self.sequence) > 0);
@@ -391,10 +391,10 @@ impl Operation {
         }
     }
 
-    /// How many fees it costs: one for each [`WEIGHT_BYTES`] begun of what it carries, and at least one; one more for
-    /// each eight offers that a cancel names, and for an offer with an end, whose removal it pays; [`POOL_WEIGHT`] for
-    /// a new pool; [`EXACT_WEIGHT`] for an exact order; [`crate::SESSION_WEIGHT`] for a session key; none for a
-    /// duty ([`Operation::is_duty`]).
+    /// How many fees it costs. Each [`WEIGHT_BYTES`] begun of what it carries costs one, and it costs at least one.
+    /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
+    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A duty
+    /// ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
             duty if duty.is_duty() => return 0,
@@ -420,8 +420,8 @@ impl Transaction {
         Transaction { body, signed_by: SignedBy::Key { signer, signature } }
     }
 
-    /// The id by which receipts and clients name this transaction. The signature is not part of it, since a signer
-    /// can make many for one body; so an id identifies a request only once the signature is known to be valid.
+    /// The id by which receipts and clients name this transaction. The signature is not part of it, since a signer can
+    /// make many for one body. So an id identifies a request only once the signature is known to be valid.
     pub fn id(&self) -> TransactionId {
         let mut bytes = Vec::with_capacity(192);
         self.body.serialize(&mut bytes).expect("writing to memory cannot fail");

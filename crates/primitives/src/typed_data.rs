@@ -7,8 +7,8 @@
 //!
 //! The structures follow from the table of operations ([`crate::operations`]); `docs/specification.md` lists them. A
 //! limit is the decimal text of its price, which has one form; a life is the text of [`crate::Life`]. Evidence is in
-//! its wire encoding; a *digest* is the Keccak hash of an operation at a venue: settles have up to a megabyte, and
-//! evidence has reports, orders and paths that no person reads; what they are about is shown.
+//! its wire encoding. A *digest* is the Keccak hash of an operation at a venue: settles have up to a megabyte, and
+//! evidence has reports, orders and paths that no person reads. What they are about is shown.
 
 use crate::hash::keccak256;
 use crate::operations::{FieldKind, FieldList, FieldValue, OperationField};

@@ -27,7 +27,7 @@ pub struct LaneProof {
 
 impl LaneProof {
     /// Checks against a state root that the bridge has exactly these entries, each a key with the digest of what is
-    /// there; those without a digest are proved to be missing. `payments::BridgeEntry` makes them.
+    /// there. Those without a digest are proved to be missing. `payments::BridgeEntry` makes them.
     ///
     /// # Errors
     /// [`ProofFault`] if the proof is invalid, or the ledger has another value under one of the keys.

@@ -99,10 +99,10 @@ pub enum ExactReason {
     NoPrice,
     /// At the rate of the batch, commission and whole units included, it is beyond its bound.
     BeyondBound,
-    /// Its group of assets is not full: what there is, is owed to offers.
+    /// Its group of assets is not full: offers have the first claim to what is sold there.
     GroupNotFull,
-    /// Beside what offers must trade and what exact orders before it take there is too little for it, or those before
-    /// it have used up the tries of its group.
+    /// Too little is left of the asset after what offers must trade and earlier exact orders take. Or the earlier
+    /// orders have used up the tries of its group.
     NoRoom,
 }
 

@@ -2,15 +2,15 @@
 //!
 //! # The protocol
 //!
-//! The genesis names the validators of epoch 0. The committee of epoch `e` is drawn when block `e · epoch_heights`,
-//! the boundary, is applied. From then on it is part of the state root. It starts deciding when `e − 1` ends, `delay`
+//! The genesis names the validators of epoch 0. The committee of epoch `e` is drawn when block `e · epoch_heights`, the
+//! boundary, is applied. From then on it is part of the state root. It starts deciding when `e − 1` ends, `delay`
 //! heights later. In between, the committee of `e − 1` certifies a state that contains the committee of `e`: a commit
 //! of height `k` signs the outcome of `k − lag`. A *handover* to `e` is that certificate together with the path from
-//! its root to the committee: the receipts root of the block, the parts of the state root, and the registry, whose
-//! digest is one of these parts. A client that trusts the keys of `e − 1` checks, in this order, that enough of these
-//! keys signed, that they signed the given outcome, that the registry is that of the outcome's state, that it belongs
-//! to this network, and that it holds a committee of `e`. From then on the client trusts the keys of `e` for the
-//! heights of `e`, and no longer those of `e − 1`.
+//! its root to the committee. The path has the receipts root of the block, the parts of the state root, and the
+//! registry, whose digest is one of these parts. A client that trusts the keys of `e − 1` checks, in this order, that
+//! enough of these keys signed, and that they signed the given outcome. It checks that the registry is that of the
+//! outcome's state, that it belongs to this network, and that it holds a committee of `e`. From then on the client
+//! trusts the keys of `e` for the heights of `e`, and no longer those of `e − 1`.
 //!
 //! A client with the genesis reaches the present with one handover per epoch ([`Lineage`]). A light client does this,
 //! and so does a validator before it accepts a state from others. Of all suitable certificates, the one of the lowest

@@ -1,7 +1,7 @@
 //! What a client believes a node by: the values of the state and of receipts as they are encoded and hashed, the
 //! proofs of them, the certificates that a quorum signed, and the handovers from one committee to the next.
 //!
-//! A node is never trusted. It shows a value with a path to a root, and a certificate over that root; the checks here
+//! A node is never trusted. It shows a value with a path to a root, and a certificate over that root. The checks here
 //! say whether the validators that the client trusts have signed exactly this.
 //!
 //! ```text
@@ -34,7 +34,7 @@
 //! | what a quorum signed | [`Statement`] | [`Certificate`] | `certificate` |
 //! | the committee of an epoch | [`Chain`] | [`Handover`], [`Lineage`] | `handover` |
 //!
-//! The ledger computes with these same types and makes the proofs; its rules (what is refused, how a registry changes,
+//! The ledger computes with these same types and makes the proofs. Its rules (what is refused, how a registry changes,
 //! how much is forfeit) are there and not here. The engine makes certificates of the same [`Statement`].
 //!
 //! # Properties

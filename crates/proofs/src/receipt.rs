@@ -22,9 +22,9 @@ pub enum Outcome {
     Offered(Traded),
     /// It had no effect, and its sequence number is still free.
     Refused(Refusal),
-    /// It paid its fee, its sequence number is used, and it did nothing else: another replacement or a cancel of the
-    /// offer counted, or another operation at the venue, or the settle was not the next one, or the venue's bond was
-    /// too low for it, or another opening of the pool counted, or pools with lower keys took the last places.
+    /// It paid its fee, its sequence number is used, and it did nothing else. Another replacement or a cancel of the
+    /// offer counted, or another operation at the venue. Or the settle was not the next one, or the venue's bond was
+    /// too low for it. Or another opening of the pool counted, or pools with lower keys took the last places.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The receipts root alone proves that a transaction had an outcome, and that an account did or did not change in the
-//! block: a client that follows one account can skip blocks that do not change it. The root also names the block, so
-//! a certified root identifies the history of the state, and a state fetched from others is checked against it.
+//! block. A client that follows one account can skip blocks that do not change it. The root also names the block, so a
+//! certified root identifies the history of the state, and a state fetched from others is checked against it.
 //!
 //! **Deviations from the paper.** In §9.3 an account in the trie of changes leads to a list of its transactions and of
 //! those of others that changed it. Here only the account's presence counts: transactions are proved by the other trie,

@@ -10,7 +10,7 @@ const ROOT_CONTEXT: &str = "walras 2026 state root v4";
 /// A part of the state root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RootPart {
-    /// What it is the root of: 0 the assets, otherwise the place of custody with this tag.
+    /// The part under this root: 0 the assets, otherwise the place of custody with this tag.
     pub tag: u8,
     /// The root.
     pub root: Digest,

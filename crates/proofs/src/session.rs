@@ -29,7 +29,7 @@ pub struct SessionRecord {
     pub slot: SessionSlot,
     /// The key.
     pub key: PublicKey,
-    /// What it may do.
+    /// The scope of the key.
     pub scope: SessionScope,
     /// Whether it may do nothing any more, since the account has another key than the one that authorised it.
     pub is_closed: bool,

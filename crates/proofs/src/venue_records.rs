@@ -45,7 +45,7 @@ pub struct VenueRecord {
     pub fills: FillTree,
     /// The ended incarnations ([`primitives::venue::EndedIncarnation::leaf`]).
     pub finals: FillTree,
-    /// Units of asset 0 that answer for it, without those that leave.
+    /// Units of asset 0 in the venue's bond, without those that leave.
     pub bond: Amount,
     /// Units of the bond that leave; they are liable until they are paid out.
     pub leaving: Option<LeavingBond>,
@@ -78,9 +78,9 @@ pub struct VenueDeposit {
 pub struct TradingKey {
     /// The account that it trades for.
     pub owner: Address,
-    /// What it may do.
+    /// The mandate of the key.
     pub mandate: Mandate,
-    /// What it has gained on balance, by asset; losses are negative, and nothing is zero.
+    /// The gains of the key on balance, by asset; losses are negative, and no entry is zero.
     pub net: Vec<(AssetId, i128)>,
     /// The height at which it was revoked.
     pub revoked: Option<Height>,
@@ -145,7 +145,7 @@ pub fn record_value(record: &[u8]) -> [u8; 32] {
 }
 
 impl VenueRecord {
-    /// Units of asset 0 that answer for it.
+    /// Units of asset 0 in the venue's bond, those that leave included.
     pub fn liable(&self) -> Amount {
         self.bond.saturating_add(self.leaving.map_or(0, |leaving| leaving.units))
     }
@@ -159,7 +159,7 @@ impl VenueDeposit {
 }
 
 impl TradingKey {
-    /// What it has gained of an asset on balance.
+    /// The gain of the key in an asset, on balance.
     pub fn net(&self, asset: AssetId) -> i128 {
         self.net.binary_search_by_key(&asset, |(of, _)| *of).map_or(0, |at| self.net[at].1)
     }

@@ -2,9 +2,9 @@
 //!
 //! A message is a list of fields, `tag=value` and a byte 0x01 after each. The first three are the version (8), the
 //! length of what follows (9) and the kind (35); the last is a checksum (10). Each side numbers its messages from one,
-//! across connections: who gets a number above the one that it expects asks for those between ([`FixResendRequest`]),
-//! and the other side sends the orders and reports among them again, marked as possible duplicates, and skips what
-//! only concerned the connection ([`FixSequenceReset`]).
+//! across connections. Who gets a number above the one that it expects asks for those between ([`FixResendRequest`]).
+//! The other side sends the orders and reports among them again, marked as possible duplicates. It skips what only
+//! concerned the connection ([`FixSequenceReset`]).
 //!
 //! ```text
 //! participant                                   venue
@@ -43,7 +43,7 @@
 //!
 //! # Deviations from the specification
 //!
-//! - A wrong checksum makes a message skipped, as garbled; a wrong beginning or length ends the connection, because
+//! - A wrong checksum makes a message skipped, as garbled. A wrong beginning or length ends the connection, because
 //!   nothing in the stream can be trusted then.
 //! - Fields that a message does not have here are skipped, whatever they are; those that it has must not be repeated.
 //! - Numbers never begin again at a logon: a logon with `ResetSeqNumFlag` is refused unless both sides are at one.

@@ -54,7 +54,7 @@ pub struct ItchHeader {
 pub struct ItchMessage {
     /// What every message begins with.
     pub header: ItchHeader,
-    /// What it says.
+    /// The contents.
     pub body: ItchBody,
 }
 

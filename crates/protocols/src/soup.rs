@@ -39,8 +39,8 @@
 //!
 //! - A session is the same with spaces on either side.
 //! - A number above the next one is refused as no such session; so is one whose messages the server has forgotten.
-//! - The heartbeat timeout that a login of 4.10 asks for counts if it is shorter than the server's own, and is at
-//!   least two heartbeats: a client cannot hold half-open connections longer than others can.
+//! - The heartbeat timeout that a login of 4.10 asks for counts if it is shorter than the server's own, and is at least
+//!   two heartbeats. A client cannot hold half-open connections longer than others can.
 //!
 //! ```
 //! use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
@@ -91,7 +91,7 @@ pub enum SoupError {
     Length {
         /// The most.
         most: u16,
-        /// What it says.
+        /// The length that the packet states.
         has: u16,
     },
     /// The type is none.

@@ -8,9 +8,9 @@
 //! *Properties.* Both caches are bounded, in transactions; each block counts for a hundred more; the newest block
 //! always fits. Blocks enter in order of height, without gaps. The cache and the archive return the same values.
 //!
-//! **Deviations from the paper.** There, only a block body is found by its number, and a receipt by its transaction;
-//! here receipts stay together with the trie that proves them, so that a proof costs one path and not the hashing of
-//! a block.
+//! **Deviations from the paper.** There, only a block body is found by its number, and a receipt by its transaction.
+//! Here receipts stay together with the trie that proves them, so that a proof costs one path and not the hashing of a
+//! block.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

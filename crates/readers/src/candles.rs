@@ -1,9 +1,9 @@
 //! Candles: a market's prices and volume over minutes, hours and days.
 //!
-//! A batch has one price for a market. A candle contains the first, highest, lowest and last price at which the
-//! market traded within its interval, by the proposers' clocks, and the traded amounts. Intervals without a trade
-//! have no candle. Candles do not depend on the order in which batches are added: a node first shows those of the
-//! blocks that it has just recovered, and adds older ones from the archive while it runs.
+//! A batch has one price for a market. A candle contains the first, highest, lowest and last price at which the market
+//! traded within its interval, by the proposers' clocks, and the traded amounts. Intervals without a trade have no
+//! candle. Candles do not depend on the order in which batches are added. A node first shows those of the blocks that
+//! it has just recovered, and adds older ones from the archive while it runs.
 //!
 //! *Invariant*: a candle is shown only if every batch of its interval so far is in it. An interval that began before
 //! the oldest batch known here, or of which older candles made room for newer ones, is not shown.

@@ -3,7 +3,7 @@
 //!
 //! Rows follow from a published block and its receipts alone, but for balances, at which the node looks after the
 //! block. A key is the account, the kind, what the kind is further sorted by, the height (8 bytes) and the row's
-//! position in the block (4 bytes), numbers big-endian: so the rows of one account and kind ascend with time, and every
+//! position in the block (4 bytes), numbers big-endian. So the rows of one account and kind ascend with time, and every
 //! question is a range. Whoever keeps the rows decides where ([`rows_of`] makes them, [`HistoryRange`] names them).
 //!
 //! Not here: what contracts move (their receipts have logs), payouts of the lane, of stakes and of venues. They show in
@@ -312,8 +312,8 @@ fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, T
 }
 
 /// Each account that a block changed, with the assets that it may have changed: those of its own transactions,
-/// transfers and offers, and asset 0; all (`None`) where that does not follow from native operations, as after
-/// contracts and, with `pays_out`, on chains whose lane or venues pay accounts later.
+/// transfers and offers, and asset 0. The assets are all (`None`) where they do not follow from native operations. That
+/// is so after contracts and, with `pays_out`, on chains whose lane or venues pay accounts later.
 pub fn touched(
     block: &Superblock,
     receipts: &BlockReceipts,

@@ -31,4 +31,4 @@ pub mod views;
 pub use outline::Outline;
 pub use published::Published;
 pub use sides::Sides;
-pub use views::{CommittedBlock, Found};
+pub use views::{CommittedBlock, FoundTransaction};

@@ -12,7 +12,7 @@ use primitives::{Digest, Height, Superblock, Transaction, TransactionId};
 use tokio::sync::broadcast;
 
 use crate::candles::Candles;
-use crate::views::{CommittedBlock, Found, Views};
+use crate::views::{CommittedBlock, FoundTransaction, Views};
 
 /// Maximum number of blocks that a reader of the stream may fall behind.
 pub const STREAM_BACKLOG: usize = 256;
@@ -101,7 +101,7 @@ impl Published {
     }
 
     /// The place of a transaction.
-    pub fn find(&self, id: &TransactionId) -> Option<Found> {
+    pub fn find(&self, id: &TransactionId) -> Option<FoundTransaction> {
         self.views().find(id)
     }
 

@@ -183,7 +183,7 @@ impl VenueHistory {
         .collect()
     }
 
-    /// The report keys of an incarnation that began with the fence of one height and ended with that of another: the
+    /// The report keys of an incarnation that began with the fence of one height and ended with that of another. The
     /// last one of before, and those that follow, each once. Operators of a fence's block change before the fence.
     fn report_keys_within(&self, venue: VenueId, begun: Height, ended: Height) -> Vec<PublicKey> {
         let until = |height| (venue, 0, 0)..=(venue, height, u64::MAX);

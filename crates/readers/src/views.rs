@@ -23,7 +23,7 @@ const RECENT_TRADES: usize = 2_000_000;
 
 /// The place of a transaction.
 #[derive(Clone, Copy, Debug)]
-pub struct Found {
+pub struct FoundTransaction {
     /// Height of its block.
     pub height: Height,
     /// Its outcome.
@@ -99,7 +99,7 @@ pub struct Views {
     batches: VecDeque<Arc<BatchSummary>>,
     trades: usize,
     index_limit: usize,
-    index: HashMap<TransactionId, Found>,
+    index: HashMap<TransactionId, FoundTransaction>,
     indexed: VecDeque<Vec<TransactionId>>,
     offers: OpenOffers,
     venues: VenueHistory,
@@ -240,7 +240,7 @@ impl Views {
             // A copy rejected in a later block must not hide the transaction that took effect.
             let refused = outcome.refusal().is_some();
             if !(refused && self.index.contains_key(id)) {
-                self.index.insert(*id, Found { height, outcome: *outcome });
+                self.index.insert(*id, FoundTransaction { height, outcome: *outcome });
             }
         }
         self.indexed.push_back(outcomes.into_iter().map(|(id, _)| id).collect());
@@ -315,7 +315,7 @@ impl Views {
     }
 
     /// The place of a transaction.
-    pub fn find(&self, id: &TransactionId) -> Option<Found> {
+    pub fn find(&self, id: &TransactionId) -> Option<FoundTransaction> {
         self.index.get(id).copied()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The rows are those of [`readers::history`], from the same published blocks as the index in files. Each block is one
 //! transaction: its rows go in by `COPY`, and the span of known heights with them. So whoever reads sees whole blocks.
-//! The last blocks may be lost if the database's machine crashes (`synchronous_commit` is off): the node asks for the
+//! The last blocks may be lost if the database's machine crashes (`synchronous_commit` is off). The node asks for the
 //! span when it connects again, and adds them once more from the blocks that it keeps.
 //!
 //! Each table has the columns that people ask for, and `row`: the bytes from which the node answers, the same as in

@@ -1,8 +1,8 @@
 //! Accusations that a validator makes on its own.
 //!
-//! The list takes evidence against a validator: one piece for each member of each epoch is enough. The evidence is
-//! posted by the validator's own account ([`crate::OwnKeys`], [`crate::Mempool::post`]), and posted again if a
-//! transaction is lost, until the ledger says that it is of no further use: the validator is convicted (no matter by
+//! The list takes evidence against a validator: one piece for each member of each epoch is enough. The validator's own
+//! account posts the evidence ([`crate::OwnKeys`], [`crate::Mempool::post`]), and posts it again if a transaction is
+//! lost, until the ledger says that it is of no further use. Then the accused validator is convicted (no matter by
 //! whom), is not a validator, or the period for accusations is over. Every correct validator that holds evidence does
 //! this: the first conviction counts, and later accusations in the same block pay their fee for nothing.
 //!

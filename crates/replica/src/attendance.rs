@@ -2,8 +2,8 @@
 //!
 //! The ledger draws only validators that are present: the node of one says so once in each epoch, signed by the
 //! validator's key ([`primitives::Presence`]). Every node posts it whose key a stake names, also one that follows. It
-//! posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger: a node that
-//! proposes puts it into its own sub-block, and one that follows forwards it to one validator after the other
+//! posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger. A node that
+//! proposes puts it into its own sub-block. One that follows forwards it to one validator after the other
 //! (`Mempool::reclaim`), so f of them keep it out of no epoch.
 //!
 //! **Properties.** Pure. At most one transaction is pending. It is signed apart from the pool and from the ledger,

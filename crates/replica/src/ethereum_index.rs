@@ -257,7 +257,7 @@ impl EthereumIndex {
         Ok(page)
     }
 
-    /// The postings of the criterion that has the fewest of them in the range, in order; without any criterion, of the
+    /// The postings of the criterion that has the fewest of them in the range, in order. Without any criterion, of the
     /// first logs in the range. The range begins at a log of a height, and ends with a height.
     fn candidates(&self, filter: &LogFilter, begin: (Height, u32), to: Height) -> Vec<(Height, u32)> {
         let mut criteria: Vec<Vec<&Postings>> = Vec::new();

@@ -15,9 +15,8 @@
 //! *Pool and executor judge by one rule.* What no block can execute is not accepted, and what the executor skips for a
 //! reason that stays is dropped: [`EthereumPool::settle`] and [`EthereumPool::dropped`] give the reason.
 //!
-//! *No transaction that can be proposed is forgotten*: after each block the pool looks for transactions that the
-//! block made ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] reports
-//! them.
+//! *No transaction that can be proposed is forgotten*. After each block the pool looks for transactions that the block
+//! made ready, because it filled a gap or lowered the base fee, and [`EthereumPool::waits_since_ms`] reports them.
 //!
 //! The account of a wallet can also spend natively, by typed data, and the two pools do not see each other's
 //! reservations. Where both promise the same units, the native transaction is executed first: the other one is

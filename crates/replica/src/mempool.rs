@@ -6,17 +6,17 @@
 //! atomic words, and only the queue is filled by one thread. Of conflicting transactions that arrive together, any
 //! may be accepted. The pool is bounded in transactions; an account's share is bounded by its sequence window.
 //!
-//! Duties ([`primitives::Operation::is_duty`]), those of members of the payment lane and validators' presences, wait in
-//! a queue of their own, with room of its own, and are taken first: a flood of paid transactions stops no vote, no
-//! registration and no presence, whether it fills the pool or the block. The ledger admits only what somebody owes,
-//! once, so that nobody else fills this queue.
+//! Duties ([`primitives::Operation::is_duty`]) are those of members of the payment lane and validators' presences. They
+//! wait in a queue of their own, with room of its own, and are taken first. So a flood of paid transactions stops no
+//! vote, no registration and no presence, whether it fills the pool or the block. The ledger admits only what somebody
+//! owes, once, so that nobody else fills this queue.
 //!
 //! Settles of venues wait apart, too, one for each venue (`settles.rs`), and are taken after duties and before the
 //! rest. So does what another quota of sub-blocks bounds (`bounded.rs`), with a queue for each quota: what a quota
 //! holds back keeps nothing else waiting. No kind of transaction can fill more than half of a sub-block or of the pool
 //! before the others.
 //!
-//! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void: it
+//! A transaction leaves the pool after its last height ([`primitives::Body::until`]), or when a block makes it void. It
 //! has used the number, stopped the session key or changed the account's key. One that is queued gives way to a
 //! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay,
 //! so an account may do this once for each block.
@@ -199,7 +199,7 @@ impl Mempool {
 
     /// Signs an operation of this node's own account, valid through height `until`, and queues it. This is the one
     /// place that gives out the account's sequence numbers: the next one is above those that the ledger has and those
-    /// that are pending, so two transactions in flight never have one number, whoever in the node makes them.
+    /// that are pending. So two transactions in flight never have one number, whoever in the node makes them.
     ///
     /// # Errors
     /// [`Reject`] gives the reason, for example that 64 numbers are pending; the pool is unchanged.

@@ -270,7 +270,7 @@ fn operation(kind: u8, amount: Amount, height: u64) -> Operation {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Over histories of an owner and its session keys: the filter removes nothing of what the pool gives, and the pool
+    /// Over histories of an owner and its session keys. The filter removes nothing of what the pool gives, and the pool
     /// refuses no transaction of the owner for want of units that the filter would let stand beside the others.
     #[test]
     fn pool_and_filter_rank_alike(moves in moves()) {

@@ -6,10 +6,10 @@
 //! the key, or for a signature on a statement. It sends the statement itself, not a digest: so the signer knows
 //! height, round and kind, and computes the signed bytes itself.
 //!
-//! The *guard* ([`Guard`]) records what it signed in a separate log, durably before a signature leaves. If asked
-//! again for the same statement it gives the same signature; if asked for another one in the same place (network,
-//! height, kind and round) it refuses. It also refuses a place below all that it keeps of the network. That its
-//! validator is present ([`primitives::Presence`]) it signs without a record: no two of these contradict each other.
+//! The *guard* ([`Guard`]) records what it signed in a separate log, durably before a signature leaves. If asked again
+//! for the same statement it gives the same signature. If asked for another one in the same place (network, height,
+//! kind and round) it refuses. It also refuses a place below all that it keeps of the network. That its validator is
+//! present ([`primitives::Presence`]) it signs without a record: no two of these contradict each other.
 //!
 //! # Properties
 //!
@@ -17,7 +17,7 @@
 //!   guard contradict each other. The vote log of the node guarantees the same; a contradiction needs both to fail.
 //! * **A lost log is not an empty one.** A guard is created once ([`Guard::create`]). Without its log it signs
 //!   nothing.
-//! * **Bounded.** Of each network [`HEIGHTS_KEPT`] heights are kept, and at most [`PLACES_MAX`] places; when there are
+//! * **Bounded.** Of each network [`HEIGHTS_KEPT`] heights are kept, and at most [`PLACES_MAX`] places. When there are
 //!   more, the lowest height is dropped, and nothing new is signed there. Floors belong to a network: a restarted one
 //!   begins below that of the one before. One request far ahead drops one height.
 //! * **A node without its signer stops.** If a signature is missing in a turn, the node writes and sends nothing of

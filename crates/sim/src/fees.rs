@@ -2,9 +2,9 @@
 
 use primitives::{Life, Operation, SessionOperation, Transaction, slot_of};
 
-/// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for a presence, one more
+/// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for a presence. One more
 /// for each eight offers of a cancel, for an offer with an end, and for one of a session key that rests until its
-/// timer, four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else.
+/// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else.
 pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
     let offer = |life: Life| match life {
         Life::Until(_) => 2,

@@ -152,9 +152,9 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
-/// The networks of these seeds failed once, each in its own way: by handovers of later epochs than the one that
-/// signed the offered state; by a link to a twin of another epoch; and by a transaction that became void after it was
-/// forwarded, and stayed pending for ever.
+/// The networks of these seeds failed once, each in its own way: by handovers of later epochs than the one that signed
+/// the offered state; by a link to a twin of another epoch. The last failed by a transaction that became void after it
+/// was forwarded, and stayed pending for ever.
 #[test]
 fn what_once_broke_holds() {
     use consensus::Protocol::{Dbft, Tendermint};

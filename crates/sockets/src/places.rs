@@ -88,7 +88,7 @@ pub struct Places {
 
 /// Connections of a prefix.
 #[derive(Clone, Copy, Default)]
-struct Held {
+struct PrefixConnections {
     all: usize,
     known: usize,
 }
@@ -122,7 +122,7 @@ impl Places {
     }
 
     fn slowest_of_most_numerous(&self, newcomer: IpAddr, standing: Acquaintance, now_ms: u64) -> Option<PlaceId> {
-        let mut held: HashMap<Prefix, Held> = HashMap::new();
+        let mut held: HashMap<Prefix, PrefixConnections> = HashMap::new();
         for visitor in self.visitors.values() {
             let held = held.entry(Prefix::of(visitor.address)).or_default();
             held.all += 1;

@@ -3,7 +3,7 @@
 //! There are no certificates, names, dates or authorities: an end presents its key, proves by a signature over the
 //! handshake that it holds the secret half, and is accepted if that key is expected. Links between validators pin both
 //! ends; a client of the payment lane pins the shard's key and shows none. Bytes that TLS signs begin with 64 spaces,
-//! and whatever else such a key signs begins with its own tag, so neither can be mistaken for the other.
+//! and whatever else such a key signs begins with its own tag. So neither can be mistaken for the other.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Shares of a resource that requests hold while they are served.
 //!
-//! An address may hold at most what it leaves free, so it never takes the last half, k greedy addresses leave 1/(k+1),
+//! An address may hold at most what it leaves free. So it never takes the last half, k greedy addresses leave 1/(k+1),
 //! and nobody has to be counted in advance. An address that holds nothing yet may take whatever is free.
 
 use std::collections::HashMap;

@@ -17,7 +17,7 @@
 //!
 //! *Properties.* A client that waits is served after at most one slice of each other client, whatever they queue. The
 //! requests of a flow keep their order. A client holds at most `of_one` units, and at most what it leaves free of
-//! `units`, so k greedy clients leave 1/(k+1) to the next one; who holds nothing may push any request that finds room.
+//! `units`, so k greedy clients leave 1/(k+1) to the next one. Who holds nothing may push any request that finds room.
 //! What proves false costs a client no more than its budget, and at most one request more.
 //!
 //! **Invariant**: no clock and no socket; callers pass the time.

@@ -2,9 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::bell::Bell;
 use crate::counters::Apart;
 use crate::memory::{Memory, NumberRead, Read, Version};
+use crate::parking::Parking;
 use crate::scheduler::{CommitRule, Head, Scheduler, Task};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard, hint, lock};
@@ -135,7 +135,7 @@ pub(crate) struct Run<V: Vm, S> {
     /// reused.
     records: Box<[Mutex<Record<V>>]>,
     ladder: Apart<Mutex<Ladder<S>>>,
-    bell: Bell,
+    parking: Parking,
     tally: Mutex<Tally>,
     /// Aborts and waits since the last check.
     conflicts: Apart<AtomicU32>,
@@ -182,7 +182,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                 timed_from: None,
                 committed: 0,
             })),
-            bell: Bell::new(),
+            parking: Parking::new(),
             tally: Mutex::new(Tally::default()),
             conflicts: Apart(AtomicU32::new(0)),
             plan,
@@ -434,7 +434,7 @@ impl<V: Vm, S: CommitSink<V::Output>> Work for Run<V, S> {
     fn work(&self) {
         let result = catch_unwind(AssertUnwindSafe(|| self.work_until_done()));
         self.scheduler.counters.set_done();
-        self.bell.ring_all();
+        self.parking.wake_all();
         if let Err(panic) = result {
             std::panic::resume_unwind(panic);
         }
@@ -453,13 +453,13 @@ impl<V: Vm, S: CommitSink<V::Output>> Run<V, S> {
                     task = self.perform(next, &mut own);
                 }
                 self.scheduler.counters.finish();
-                self.bell.ring_if(|| self.scheduler.has_work());
+                self.parking.wake_if(|| self.scheduler.has_work());
             } else if looks < LOOKS_BEFORE_PARKING {
                 looks += 1;
                 hint::spin_loop();
             } else {
                 looks = 0;
-                self.bell.sleep_unless(|| self.scheduler.has_work());
+                self.parking.park_unless(|| self.scheduler.has_work());
             }
         }
         lock(&self.tally).add(own.tally);

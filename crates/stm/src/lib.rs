@@ -42,7 +42,7 @@
 //! executor (`executor`) performs them.
 //!
 //! - Upon **looking for a task**, a thread claims a validation if the validation counter is below both the execution
-//!   counter and the transactions that have all been executed once; otherwise an execution. It claims by incrementing
+//!   counter and the transactions that have all been executed once. Otherwise an execution. It claims by incrementing
 //!   the counter, after it has counted the task as active.
 //! - Upon an **execution task** of transaction j, the thread runs the VM. A read returns what the highest transaction
 //!   below j wrote, or the state before the block, and is recorded with the version that it found. Writes are
@@ -50,11 +50,11 @@
 //! - Upon a read that finds an **ESTIMATE** of transaction k, the VM returns [`Blocked`]. The thread registers j with
 //!   its incarnation as a dependent of k and takes another task. If k has been executed meanwhile, it repeats j at
 //!   once.
-//! - Upon the **end of an execution**, the thread moves the writes into the memory, removes what the previous
-//!   incarnation wrote and this one did not, stores the read set, sets the status EXECUTED, and resumes the
-//!   dependents: each becomes ready as its next incarnation, and the execution counter is lowered to the lowest of
-//!   them. If the validation counter has passed j, the counter is lowered to j if j wrote at a new location;
-//!   otherwise only j is validated.
+//! - Upon the **end of an execution**, the thread moves the writes into the memory and removes what the previous
+//!   incarnation wrote and this one did not. It stores the read set, sets the status EXECUTED, and resumes the
+//!   dependents. Each becomes ready as its next incarnation, and the execution counter is lowered to the lowest of
+//!   them. If the validation counter has passed j, the counter is lowered to j if j wrote at a new location; otherwise
+//!   only j is validated.
 //! - Upon a **validation task**, the thread reads again what the incarnation read. If a version differs, or an ESTIMATE
 //!   is found, it tries to abort the incarnation; of several threads one succeeds. That one marks the incarnation's
 //!   writes as ESTIMATEs, makes the next incarnation ready, lowers the validation counter to j + 1, and executes j.
@@ -118,7 +118,6 @@
 //! default. Stack overflow and exhausted memory cannot be contained: [`Workers::with_stacks`] sets the stack size of
 //! helpers.
 
-mod bell;
 mod block;
 mod counters;
 mod executor;
@@ -128,6 +127,7 @@ mod memory;
 mod models;
 mod number;
 mod overlay;
+mod parking;
 mod scheduler;
 mod sync;
 mod vm;

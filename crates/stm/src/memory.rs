@@ -91,7 +91,7 @@ impl<K, V> Keyed<K> for Location<K, V> {
 }
 
 /// The result of a read.
-pub(crate) enum Found<V> {
+pub(crate) enum ReadResult<V> {
     Value(V),
     Estimate { of: u32 },
 }
@@ -152,12 +152,12 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
     }
 
     /// Reads for `txn`. For a sum, the number read is also returned, for validation.
-    pub fn read(&self, at: u32, txn: u32, load: impl Fn(&K) -> V) -> (Found<V>, Read, Option<NumberRead<V>>) {
+    pub fn read(&self, at: u32, txn: u32, load: impl Fn(&K) -> V) -> (ReadResult<V>, Read, Option<NumberRead<V>>) {
         let location = self.locations.get(at);
         let read = |stamp, version| Read { location: at, stamp, version };
         if location.stamp.load(Ordering::Acquire) == 0 {
             let value = location.base.get_or_init(|| load(location.key()));
-            return (Found::Value(value.clone()), read(0, BEFORE_THE_BLOCK), None);
+            return (ReadResult::Value(value.clone()), read(0, BEFORE_THE_BLOCK), None);
         }
         let mut base = location.base.get();
         loop {
@@ -166,25 +166,25 @@ impl<K: Hash + Eq + Clone, V: Clone> Memory<K, V> {
             let below = &entries[..position(&entries, txn)];
             match below.last() {
                 Some(entry) if entry.estimate => {
-                    return (Found::Estimate { of: entry.version.txn }, read(stamp, entry.version), None);
+                    return (ReadResult::Estimate { of: entry.version.txn }, read(stamp, entry.version), None);
                 }
                 Some(Entry { content: Content::Value(value), version, .. }) => {
-                    return (Found::Value(value.clone()), read(stamp, *version), None);
+                    return (ReadResult::Value(value.clone()), read(stamp, *version), None);
                 }
                 Some(Entry { content: Content::Delta(delta), version, .. }) => {
                     match sum(below, base, delta.to_number, Increments::Settled) {
                         Sum::Number(number) => {
                             let (seen, to_number) = (Seen::Exactly(number), delta.to_number);
                             let seen = NumberRead { location: at, stamp, seen, to_number };
-                            return (Found::Value((delta.from_number)(number)), read(stamp, *version), Some(seen));
+                            return (ReadResult::Value((delta.from_number)(number)), read(stamp, *version), Some(seen));
                         }
-                        Sum::Estimate(of) => return (Found::Estimate { of }, read(stamp, *version), None),
+                        Sum::Estimate(of) => return (ReadResult::Estimate { of }, read(stamp, *version), None),
                         Sum::NeedsBase => {}
                     }
                 }
                 None => {
                     if let Some(base) = base {
-                        return (Found::Value(base.clone()), read(stamp, BEFORE_THE_BLOCK), None);
+                        return (ReadResult::Value(base.clone()), read(stamp, BEFORE_THE_BLOCK), None);
                     }
                 }
             }

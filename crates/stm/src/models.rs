@@ -223,7 +223,7 @@ fn workers_persist_between_blocks() {
     model(300, check);
 }
 
-/// A value that was read as a sum is another one than the value with the same number below it: when the increment goes,
+/// A value that was read as a sum is another one than the value with the same number below it. When the increment goes,
 /// the read is no longer valid, and when it is repeated or committed, it still is.
 #[test]
 fn a_sum_is_not_the_value_of_the_same_number() {
@@ -248,7 +248,7 @@ fn a_sum_is_not_the_value_of_the_same_number() {
             };
             assert!(add(0, 0));
             let (found, _, number) = memory.read(at, 2, load);
-            assert!(matches!(found, crate::memory::Found::Value(Maybe(Some(0)))));
+            assert!(matches!(found, crate::memory::ReadResult::Value(Maybe(Some(0)))));
             let number = number.expect("a sum");
             memory.mark_estimate(at, 1);
             assert!(!add(1, 0), "the same increment surprises nobody");

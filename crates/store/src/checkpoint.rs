@@ -115,8 +115,8 @@ struct Complete {
 }
 
 /// Synchronizes the writer of receipts and the writer of a checkpoint. A checkpoint gets its final name only when the
-/// receipts up to its height are durable, because the replay after it will not produce them again; the later of the
-/// two does the renaming.
+/// receipts up to its height are durable, because the replay after it will not produce them again. The later of the two
+/// does the renaming.
 #[derive(Debug)]
 pub(crate) struct CheckpointGate<D: Disk> {
     disk: Arc<D>,

@@ -26,7 +26,7 @@
 //!   [`CheckpointWriter::finish`] has returned and the receipts up to its height have been put.
 //! - *Receipts* follow from the blocks and need no sync. Put them for every block, in order, at any time after the
 //!   block. After a crash they exist at least up to the newest checkpoint, and may be missing from some later height
-//!   on; a replay of the blocks after the checkpoint puts their receipts again. Receipts that already exist are then
+//!   on. A replay of the blocks after the checkpoint puts their receipts again. Receipts that already exist are then
 //!   compared, and different ones are refused: the replay diverged from the first run.
 //! - After one failed write or sync every later call refuses ([`StoreError::Failed`]). An fsync is never retried: the
 //!   operating system may have dropped the pages it could not write. Restart, and recover what is on the disk.
@@ -48,11 +48,11 @@
 //! In both cases a log ends with bytes that are not a record. The difference is whether they had been durable. Each
 //! record therefore contains the height that was durable when it was appended, and each sync is followed by a *mark*
 //! that contains it too (written where the next record will overwrite it, and not synced itself). If the first bad
-//! record has height `h` and some valid record or mark after it records that `h` was durable, it is damage; otherwise
+//! record has height `h` and some valid record or mark after it records that `h` was durable, it is damage. Otherwise
 //! nothing acknowledged is lost by cutting there. So writes that the disk reordered within one unsynced group are not
 //! mistaken for damage.
 //!
-//! The loss of a whole durable end cannot be told from a crash: if someone deletes or shortens the last file, it is
+//! The loss of a whole durable end cannot be told from a crash. If someone deletes or shortens the last file, it is
 //! found only if a checkpoint is newer than the rest.
 //!
 //! # Log files, byte by byte
@@ -90,10 +90,10 @@
 //! A mark may follow the last record of the last file: 64 bytes like the first of a record, with `wmrk`, length 0,
 //! the durable height twice, and the digest of that record.
 //!
-//! The log continues in the next file when the current one holds at least `segment_bytes`; the current file is then
-//! truncated to its records and synced before the next is created, so only the last file can have a torn tail. A
-//! file's header is durable before its first record is written: if a file is no longer than a header and has no valid
-//! one, a crash interrupted its creation, and it is empty.
+//! The log continues in the next file when the current one holds at least `segment_bytes`. The current file is then
+//! truncated to its records and synced before the next is created, so only the last file can have a torn tail. A file's
+//! header is durable before its first record is written. If a file is no longer than a header and has no valid one, a
+//! crash interrupted its creation, and it is empty.
 //!
 //! # Checkpoint files, byte by byte
 //!
@@ -113,9 +113,9 @@
 //! four zeros, the number of chunks (8), the total bytes of payload (8), and BLAKE3 of the header, of all chunk
 //! digests and of these 20 bytes.
 //!
-//! A checkpoint is written under a name ending in `.tmp` and synced; then the receipts are synced, the file renamed,
-//! and the directory synced: under its final name it is complete or damaged. A *snapshot* is a checkpoint in a
-//! separate file, for another machine ([`SnapshotWriter`]); it names no block's record.
+//! A checkpoint is written under a name ending in `.tmp` and synced. Then the receipts are synced, the file renamed,
+//! and the directory synced: under its final name it is complete or damaged. A *snapshot* is a checkpoint in a separate
+//! file, for another machine ([`SnapshotWriter`]); it names no block's record.
 
 mod archive;
 mod assembly;

@@ -256,7 +256,7 @@ impl<D: Disk> Log<D> {
             repairs.push(Repair { file: path.clone(), offset, bytes, height: scan.next });
         }
         // After a kill of the process the operating system may still hold pages that were never synced, and after a
-        // failed sync it may treat such pages as written: the next sync writes only what is written again.
+        // failed sync it may treat such pages as written. The next sync writes only what is written again.
         rewrite(&file, scan.end + scan.kept_mark).map_err(StoreError::io("rewrite the end of", &path))?;
         file.sync().map_err(StoreError::io("sync", &path))?;
         disk.sync_directory().map_err(StoreError::io("sync the directory of", &path))?;
@@ -361,7 +361,7 @@ pub(crate) struct Scan {
     pub(crate) attested: u64,
 }
 
-enum Found {
+enum Scanned {
     Record(Record),
     Mark,
 }
@@ -379,15 +379,15 @@ pub(crate) fn scan<D: Disk>(
     let mut scan = Scan { offsets: Vec::new(), end, kept_mark: 0, length, next: header.first, digest, attested: 0 };
     while scan.end < length {
         match next_in(file, &scan, &header.salt).map_err(StoreError::io("read", &path))? {
-            Ok(Found::Record(_)) | Err(_) if scan.next > known.limit => break,
-            Ok(Found::Record(record)) => {
+            Ok(Scanned::Record(_)) | Err(_) if scan.next > known.limit => break,
+            Ok(Scanned::Record(record)) => {
                 scan.offsets.push(u32::try_from(scan.end).expect("records begin below 4 GiB"));
                 scan.end = record.end;
                 scan.next += 1;
                 scan.digest = record.digest;
                 scan.attested = scan.attested.max(record.durable);
             }
-            Ok(Found::Mark) if scan.end + RECORD_HEADER_BYTES as u64 == length => {
+            Ok(Scanned::Mark) if scan.end + RECORD_HEADER_BYTES as u64 == length => {
                 scan.attested = scan.next - 1;
                 scan.kept_mark = RECORD_HEADER_BYTES as u64;
                 break;
@@ -407,7 +407,7 @@ pub(crate) fn scan<D: Disk>(
 }
 
 /// What follows the bytes read so far: the next record, a mark, or a fault.
-fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Result<Result<Found, String>> {
+fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Result<Result<Scanned, String>> {
     let header = match read_header(file, scan.length, scan.end, salt)? {
         Ok(header) => header,
         Err(what) => return Ok(Err(what)),
@@ -418,9 +418,9 @@ fn next_in(file: &impl DiskFile, scan: &Scan, salt: &[u8; 32]) -> std::io::Resul
         return Ok(Err(format!("not the record that follows height {}", scan.next - 1)));
     }
     if is_mark {
-        return Ok(Ok(Found::Mark));
+        return Ok(Ok(Scanned::Mark));
     }
-    Ok(read_record(file, scan.length, scan.end, salt)?.map(Found::Record))
+    Ok(read_record(file, scan.length, scan.end, salt)?.map(Scanned::Record))
 }
 
 /// Whether any valid record or mark from this offset on records that `height` was durable.

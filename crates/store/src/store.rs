@@ -187,9 +187,8 @@ impl<D: Disk> Store<D> {
     /// A store without blocks and checkpoints accepts a checkpoint of any height: a snapshot from elsewhere. Open the
     /// store again once it is finished.
     ///
-    /// # Errors
-    /// [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one exists or
-    /// was begun, [`StoreError::CheckpointRunning`], or [`StoreError::Io`]; after the last the store refuses.
+    /// # Errors [`StoreError::NotDurable`], [`StoreError::OutOfOrder`] if a checkpoint of this height or a later one
+    /// exists or was begun, [`StoreError::CheckpointRunning`], or [`StoreError::Io`]. After the last the store refuses.
     pub fn begin_checkpoint(&mut self, height: u64) -> Result<CheckpointWriter<D>, StoreError> {
         self.health.check()?;
         if height <= self.checkpoint_height {

@@ -16,12 +16,12 @@
 //! its own hello. After both hellos the connection is *up*. Indices are not sent: each side has its own, and two
 //! validators in different epochs may number each other differently.
 //!
-//! *One connection per pair, one process per key* (`session`). A hello may arrive while a connection is live. If it
-//! has the same incarnation, the new connection replaces the old one if both were opened from the same side or the
-//! new one from the lower key; otherwise it is rejected as a duplicate. If it has another incarnation, either two
-//! processes use one key, or the first is dead: the live connection is pinged, and if a pong arrives within a second
-//! the new one is rejected with *key in use*. The new process's shell gets [`Event::Refused`], and stops when more
-//! than f peers report this (a single one may lie).
+//! *One connection per pair, one process per key* (`session`). A hello may arrive while a connection is live. If it has
+//! the same incarnation, the new connection replaces the old one if both were opened from the same side or the new one
+//! from the lower key. Otherwise it is rejected as a duplicate. If it has another incarnation, either two processes use
+//! one key, or the first is dead: the live connection is pinged, and if a pong arrives within a second the new one is
+//! rejected with *key in use*. The new process's shell gets [`Event::Refused`], and stops when more than f peers report
+//! this (a single one may lie).
 //!
 //! *Votes* are sent on the votes stream in order, with a priority above every other stream. *Bulk* frames are each
 //! sent on their own unidirectional stream, up to eight at once, so that a long one does not delay a short one. The

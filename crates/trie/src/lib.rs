@@ -16,7 +16,7 @@
 //!
 //! # Properties
 //!
-//! - *History independence*: the root is a function only of the set of (key, value); the order and the splitting of
+//! - *History independence*: the root is a function only of the set of (key, value). The order and the splitting of
 //!   batches, intermediate removals and the number of threads do not affect it.
 //! - *Binding*: two different sets, or sets with keys or values of different length, have different roots, as far as
 //!   BLAKE3 is collision resistant.
@@ -56,13 +56,13 @@
 //!
 //! # Deviations from the paper
 //!
-//! - Deletion takes effect at once instead of by flags that a later clean-up reads: batches arrive whole and sorted,
-//!   so there is no gain in deferring it.
+//! - Deletion takes effect at once instead of by flags that a later clean-up reads: batches arrive whole and sorted. So
+//!   there is no gain in deferring it.
 //! - Work is divided by subtree, and subtrees own their memory ([`Trie`] keeps a tree of arenas of at most 65,536
 //!   entries). In the paper, nodes count the leaves below them and threads claim ranges. Here no counter has to be
 //!   updated in every node, and no two threads write to one arena.
 //! - A leaf of a long value contains its digest, because the ledger keeps accounts in separate tables (the paper also
-//!   keeps accounts outside the trie, K.1); the leaf of an offer contains the amount, eight bytes.
+//!   keeps accounts outside the trie, K.1). The leaf of an offer contains the amount, eight bytes.
 //! - BLAKE3 instead of BLAKE2b: one compression per 64 instead of 128 bytes, but several nodes at once.
 //! - The hash is not a parameter. A parameter would serve only one other user, the published tests of Ethereum, whose
 //!   roots are made with Keccak. But their trie has another shape (RLP, nodes for extensions, values of any length),

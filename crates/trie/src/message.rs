@@ -92,8 +92,8 @@ pub(crate) fn write_node<'a>(
 
 /// Hashes messages of whole blocks, up to sixteen of one length at a time in parallel in vector registers.
 ///
-/// The function that does this, `Platform::hash_many`, is public but undocumented in the blake3 crate; a test
-/// compares it with `blake3::keyed_hash`, so an update of that crate cannot silently change a digest.
+/// The function that does this, `Platform::hash_many`, is public but undocumented in the blake3 crate. A test compares
+/// it with `blake3::keyed_hash`, so an update of that crate cannot silently change a digest.
 pub(crate) struct Lanes {
     trie_key: [u8; 32],
     key_words: [u32; 8],

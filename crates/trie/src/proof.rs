@@ -17,7 +17,7 @@
 //!
 //! The verifier rebuilds the messages from the last item upwards and compares the digest of the first with the root.
 //! All bytes of a proof are either hashed or determine how the rest is read, and each message names the depth and the
-//! path of its node, so a proof that verifies follows nodes that really exist.
+//! path of its node. So a proof that verifies follows nodes that really exist.
 
 use crate::Root;
 use crate::cursor::At;

@@ -1,8 +1,8 @@
 //! An arena that holds one subtree: at most some ten thousand entries, changed by one thread at a time.
 //!
 //! A node's children are adjacent, nodes in one array and leaves in another, so a node refers to them by two 4-byte
-//! indices and two bitmaps; 48 bytes in total. A block of children that grows or shrinks moves; the space it leaves
-//! is kept in lists by size and given to the next block that fits.
+//! indices and two bitmaps; 48 bytes in total. A block of children that grows or shrinks moves. The space it leaves is
+//! kept in lists by size and given to the next block that fits.
 
 use crate::key::nibble;
 

@@ -1,6 +1,6 @@
 //! The top of the trie: branches over segments, cut so that threads share nothing.
 //!
-//! A segment that would exceed [`SPLIT_LEN`] entries is split at its topmost node into up to sixteen; a branch with
+//! A segment that would exceed [`SPLIT_LEN`] entries is split at its topmost node into up to sixteen. A branch with
 //! fewer than [`MERGE_LEN`] entries becomes one segment again. A branch is hashed like any other node of the trie, so
 //! the positions of the cuts affect no digest.
 

@@ -98,9 +98,9 @@ impl OperatorStanding {
 pub struct KeyStanding {
     /// The account that it trades for.
     pub owner: Address,
-    /// What it may do.
+    /// The mandate of the key.
     pub mandate: Mandate,
-    /// What it has gained on balance, by asset; losses are negative.
+    /// The gains of the key on balance, by asset; losses are negative.
     pub net: Vec<(AssetId, i128)>,
     /// Whether it was revoked, in force or not: the venue obeys at once.
     pub is_revoked: bool,

@@ -22,35 +22,34 @@
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
 //!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. Then send the settle
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
-//! - *Matching pauses* when no certified block came for a while, when the last one is more than D / 4 behind the
-//!   newest decided one, when the oldest unsettled fill is half of D old, when bond or balance cover less than twice
-//!   what is unsettled, and while the ledger has another operator than the root. So it does from the opening of a root
-//!   until the next certified block. It goes on by itself. Cancels are always taken.
+//! - *Matching pauses* when no certified block came for a while, or when the last one is more than D / 4 behind the
+//!   newest decided one. It pauses when the oldest unsettled fill is half of D old, and when bond or balance cover less
+//!   than twice what is unsettled. It pauses while the ledger has another operator than the root. So it does from the
+//!   opening of a root until the next certified block. It goes on by itself. Cancels are always taken.
 //! - *The backlog is bounded*: an order that would trade, at once or in the auction of a call, is refused if what is
-//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]); so is an auction.
+//!   unsettled would then take more bytes than two settles hold ([`VenueLimits::backlog_settles`]). So is an auction.
 //!   One settle is in flight at a time and takes up to D / 4; more than four would not fit into D. So an order or an
 //!   auction that meets more makers than two settles hold never trades whole, however empty the backlog is.
 //! - *A settle that would be void is not cut* (the bond is below its least). After two void ones in a row the root
 //!   waits, after each further one twice as long, up to D.
-//! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at
-//!   an index than it reported, or more fills than its journal: then another root runs, or the journal is not the
-//!   newest.
+//! - *The root stops* for ever when its incarnation is fenced or convicted, and when the ledger has another fill at an
+//!   index than it reported, or more fills than its journal. Then another root runs, or the journal is not the newest.
 //!
 //! **Risk.** What an account can still reserve of an asset is what is free in its certified deposit, less what open
 //! orders reserve, less what unsettled fills owe. What a key may still lose is its cap with its certified gain, less
 //! the same. Nothing that unsettled fills will bring counts, and nothing that leaves. Sums are kept for speed; in
 //! debug builds each step computes them anew from orders and fills.
 //!
-//! **Numbers.** An order is named by key and number. The first answer is kept, also to a refusal, also past the end
-//! of the session and over restarts; a retry gets it and places nothing. A key keeps so many numbers
-//! ([`VenueLimits::numbers_of_key`]); if there are more, those that are final are forgotten, the lowest first, and
+//! **Numbers.** An order is named by key and number. The first answer is kept, also to a refusal, also past the end of
+//! the session and over restarts. A retry gets it and places nothing. A key keeps so many numbers
+//! ([`VenueLimits::numbers_of_key`]). If there are more, those that are final are forgotten, the lowest first, and
 //! every number up to the highest forgotten one is refused with the next valid one. A cancel that comes before its
 //! order is kept like an answer: the order is refused when it comes, and if it is a replacement, the order that it
 //! names ends.
 //!
 //! **Places.** Something is remembered of so many accounts ([`VenueLimits::accounts`]), and of so many keys of each
 //! ([`VenueLimits::keys_of_account`]). If all places are taken, the account without open orders that has been idle for
-//! longest gives way, or an idle key of the account; what is final of them is forgotten as above. An account or key
+//! longest gives way, or an idle key of the account. What is final of them is forgotten as above. An account or key
 //! that finds no place is refused, and that is no answer to its number.
 //!
 //! **Replacing** states total lots: those that the replaced orders executed count. A cut in size at the same price
@@ -68,7 +67,7 @@
 //! - *One index, one leaf*: an index is never reported with two leaves, and no id is issued twice, restarts included.
 //! - *One settle in flight* of an account, under one number, as the same bytes. A number is signed for another body
 //!   only when the first one can never count: its last height is certified, without it. Numbers stay within the window
-//!   that the ledger takes, however many settles end unused; an operator's account that is changed and comes back goes
+//!   that the ledger takes, however many settles end unused. An operator's account that is changed and comes back goes
 //!   on where it was. A settle is signed only if the balance covers its fee.
 //! - *Deterministic*: equal journals give equal states ([`VenueRoot::digest`]). A replay that comes to other fills or
 //!   to another settle than its record says is refused ([`VenueRootError::Diverged`]).
@@ -92,8 +91,8 @@
 //!   a market are numbered; a reader that begins or missed one gets an image that names the last event in it
 //!   ([`VenueRoot::image`]).
 //! - **Effects are numbered** from 0 ([`VenueRoot::effects_told`]). A host whose sessions must not miss one keeps the
-//!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]):
-//!   they are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
+//!   number of the last that it passed on, and asks for those behind it when it opens ([`VenueOptions::again_from`]).
+//!   They are made again from the journal, byte for byte, as far as no snapshot contains them. The opening tells
 //!   something itself; that stands behind them in [`FoundRoot::again`], asked for or not, and is to be done as well.
 //! - **Blocks**: give every certified block from [`VenueRoot::height`] on, in order, none left out: times of all
 //!   heights and fates of all fills are needed. The first one states everything. Records that a block did not change
@@ -135,7 +134,7 @@
 //! - *Tombstones of cancels need no watermarks.* They are remembered like answers, and forgotten like them.
 //! - *The outbox is the journal.* A settle follows from its record, which has its digest; there is no second log.
 //! - *The operator bounds its own fees*: what an order's entry costs grows with its life, and what a fill costs does
-//!   not fall with its lots. So a root has a longest life and markets a least order; the balance covers every order
+//!   not fall with its lots. So a root has a longest life and markets a least order. The balance covers every order
 //!   that an arriving one may meet as if it lived that long. An order that is used up pays for the entries of its
 //!   fills, whoever cancels what else they met ([`VenueSettings::covering`]).
 //! - *An incarnation outlives its operator*, as its report keys do: a change of operator pauses the root and does not

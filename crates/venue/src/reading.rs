@@ -1,5 +1,5 @@
-//! What a root is told of the ledger: the records of its venue that changed from one state to the next. The node's host
-//! and the simulator read them here.
+//! The facts that a root gets from the ledger: records of its venue that changed from one state to the next. The node's
+//! host and the simulator read them here.
 
 use std::sync::Arc;
 

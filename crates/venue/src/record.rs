@@ -20,7 +20,7 @@ use crate::settings::VenueSettings;
 
 const FOUNDED: u8 = 0;
 const STEP: u8 = 1;
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const CONTEXT: &str = "walras 2026 venue root outcome v1";
 
 /// A record that was read.

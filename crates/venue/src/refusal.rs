@@ -97,7 +97,7 @@ pub enum OrderRefusal {
     Drawdown {
         /// The asset.
         asset: AssetId,
-        /// What it may still lose.
+        /// The units that the key may still lose.
         available: u64,
         /// What the order could cost.
         needed: u64,

@@ -90,7 +90,7 @@ pub struct Acceptance {
     pub keeps_place: bool,
 }
 
-/// A side of a fill, as it is told to its trader.
+/// A side of a fill, as its trader gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderExecution {
     /// The fill's index in the tree of the incarnation: the id of the trade.

@@ -1,6 +1,6 @@
 //! What a trader asks of a venue beside orders, as its key signs it, and how a replay of it is noticed.
 //!
-//! An order is signed for ever and has a number; a request is signed for a moment and has a *stamp*, the time by the
+//! An order is signed for ever and has a number. A request is signed for a moment and has a *stamp*, the time by the
 //! trader's clock. A venue takes each stamp of a key once, and none that is further than [`STAMP_WINDOW_MS`] from its
 //! own clock, so that a request that somebody has copied does nothing later. Nothing of a request reaches the ledger.
 

@@ -57,10 +57,13 @@ pub struct VenueLimits {
     /// The most heights that an order lives, within the chain's own limit: its entry on the ledger costs the operator a
     /// fee for each thousand.
     pub life_heights: Height,
+    /// Ledger fees a day (UTC) that the operator pays for orders too small to pay for their entries; an account has a 32nd
+    /// of it.
+    pub small_order_fees: u64,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,
     /// How many settles hold all that is unsettled. One is in flight at a time and takes up to D / 4, so with more than
-    /// three the last would settle too late; two leave room for fills that stand badly in them.
+    /// three the last would settle too late. Two leave room for fills that stand badly in them.
     pub backlog_settles: u32,
     /// Matching pauses if no certified block came for this long, at most half of τ: meanwhile the chain may go on, and
     /// actions of traders with it.
@@ -69,7 +72,8 @@ pub struct VenueLimits {
 
 impl Default for VenueLimits {
     /// 4,096 accounts of eight keys; 1,024 entries and 4,096 numbers a key; orders live for a day of blocks of a
-    /// second; settles for 32 heights; two settles of unsettled fills; five seconds without a block.
+    /// second, and small ones cost 131,072 fees a day; settles for 32 heights; two settles of unsettled fills; five
+    /// seconds without a block.
     fn default() -> VenueLimits {
         VenueLimits {
             accounts: 4_096,
@@ -77,6 +81,7 @@ impl Default for VenueLimits {
             entries_of_key: 1_024,
             numbers_of_key: 4_096,
             life_heights: 86_400,
+            small_order_fees: 1 << 17,
             settle_heights: 32,
             backlog_settles: 2,
             quiet_ms: 5_000,
@@ -208,13 +213,17 @@ impl VenueSettings {
         if fee_worth == 0 {
             return Some(0);
         }
-        let weight =
-            entry_weight(self.life_max()).checked_mul(2)?.checked_add(FILL_WEIGHT + SETTLE_BYTES as u64 + 1)?;
-        let cost = u128::from(weight.div_ceil(WEIGHT_BYTES)).checked_mul(fee_worth.into())?.checked_add(2)?;
+        let cost = u128::from(self.entry_fees()).checked_mul(fee_worth.into())?.checked_add(2)?;
         let ppm =
             u128::try_from(i64::from(market.taker_ppm) + i64::from(market.maker_ppm)).ok().filter(|ppm| *ppm > 0)?;
         let worth = cost.checked_mul(2 * u128::from(PPM))?.div_ceil(ppm);
         Amount::try_from(worth).ok().filter(|worth| *worth <= MAX_ISSUED)
+    }
+
+    /// The most ledger fees that a fill and its two entries cost.
+    pub fn entry_fees(&self) -> u64 {
+        let entries = entry_weight(self.life_max()).saturating_mul(2);
+        entries.saturating_add(FILL_WEIGHT + SETTLE_BYTES as u64 + 1).div_ceil(WEIGHT_BYTES)
     }
 
     /// The size of the book of a market.

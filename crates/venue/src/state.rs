@@ -39,6 +39,22 @@ pub(crate) struct Account {
     pub holdings: Vec<Holding>,
     /// Positions of its keys.
     pub keys: Vec<u32>,
+    /// What its small orders cost today.
+    pub spared: Spared,
+}
+
+/// Ledger fees that were spared in a day (UTC).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct Spared {
+    pub day: u64,
+    pub fees: u64,
+}
+
+impl Spared {
+    /// Those of a day.
+    pub fn on(self, day: u64) -> u64 {
+        if self.day == day { self.fees } else { 0 }
+    }
 }
 
 /// What a key may lose of an asset by open orders and unsettled fills.
@@ -118,6 +134,8 @@ pub(crate) struct Order {
     pub is_shown: bool,
     /// Whether the certified ledger has an entry of it.
     pub has_entry: bool,
+    /// The day of which it has a part, if it is too small to pay for its entry.
+    pub spared_on: Option<u64>,
     pub sums: OrderSums,
 }
 
@@ -217,7 +235,7 @@ pub(crate) struct Core {
     pub clock_ms: u64,
     /// Heights and times of certified blocks, from the first one on.
     pub horizon: Option<Horizon>,
-    /// The highest decided block that the host has told of.
+    /// The highest decided block that the host has announced.
     pub newest: Height,
     /// When the last certified block came; `None` if none came since the root was opened.
     pub heard_ms: Option<u64>,
@@ -235,6 +253,8 @@ pub(crate) struct Core {
     pub orders: Vec<Option<Order>>,
     pub free: Vec<u32>,
     pub last_id: u64,
+    /// What small orders cost today.
+    pub spared: Spared,
     /// Effects so far.
     pub effects: u64,
     /// Orders whose end by height, and by block time, waits.
@@ -282,6 +302,7 @@ impl Core {
             orders: Vec::new(),
             free: Vec::new(),
             last_id: 0,
+            spared: Spared::default(),
             effects: 0,
             expiries: BTreeSet::new(),
             untils: BTreeSet::new(),

@@ -110,7 +110,7 @@ fn settings_of_venue(doors: &[SocketAddr], edge: Option<(SocketAddr, &Path)>) ->
 
 impl DemoNetwork {
     /// Makes homes under `folder`, and starts a process for each. The first validator serves HTTP and Ethereum's
-    /// JSON-RPC at the addresses in `listen`; its venue is the root of a market edge whose secret is in `edge_secret`.
+    /// JSON-RPC at the addresses in `listen`. Its venue is the root of a market edge whose secret is in `edge_secret`.
     pub fn start(
         folder: &Path,
         genesis: &Genesis,

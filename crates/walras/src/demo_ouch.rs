@@ -71,7 +71,7 @@ impl DemoOuch {
         }
     }
 
-    /// What it was told.
+    /// The reports that the session received, counted.
     pub fn tally(&self) -> OuchTally {
         self.tally
     }

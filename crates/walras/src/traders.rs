@@ -16,7 +16,7 @@ use crate::init::DEMO_CHAIN;
 const WEALTH: f64 = 2e14;
 /// What an offer or a payment is worth at least, in units of the first asset: well above the least size of offers.
 const SMALLEST: f64 = 3e7;
-/// What it is worth at most.
+/// The most that an offer is worth.
 const LARGEST: f64 = 1e10;
 /// Standard deviation of a valuation's logarithm per second.
 const VOLATILITY: f64 = 0.002;

@@ -1,7 +1,7 @@
 //! A loaded node is killed at random points, and loses nothing that it acknowledged.
 //!
 //! Several clients send transactions to the real binary and record every acknowledgement. The process gets SIGKILL
-//! repeatedly, also while it starts. After each restart every client checks its records against the node; at the end
+//! repeatedly, also while it starts. After each restart every client checks its records against the node. At the end
 //! all blocks are replayed from genesis, and must give the recorded heights and outcomes, and the node's root.
 
 mod process;

@@ -56,7 +56,7 @@ export type Market = {
 };
 
 export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
-export type Book = { height: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+export type Book = { height: number; time_ms: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
 /** An order in a block, and how its offer stands: `refused`, `resting`, `ended` or `void`. */
 export type PastOrder = {
   height: number;

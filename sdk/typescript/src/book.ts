@@ -31,7 +31,7 @@ export class LocalBook {
   /** Its levels as `Client.book` has them; null before the first snapshot. */
   get book(): Book | null {
     const { market, height, sells, buys } = this;
-    return height < 0 ? null : { market, height, price: null, sells, buys };
+    return height < 0 ? null : { market, height, time_ms: null, price: null, sells, buys };
   }
 
   /** Takes a snapshot. Returns what changed. */

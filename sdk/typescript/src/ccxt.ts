@@ -37,7 +37,7 @@ import {
   RateLimitExceeded,
   RequestTimeout,
 } from "ccxt";
-import type { Balances, Currencies, Dict, Int, Market, Num, OHLCV, Order, OrderBook, OrderSide, OrderType, Status, Str, Strings, Ticker, Tickers, Trade } from "ccxt";
+import type { Balances, Currencies, Dict, Int, Market, Num, OHLCV, Order, OrderBook, OrderBooks, OrderSide, OrderType, Status, Str, Strings, Ticker, Tickers, Trade, TradingFees } from "ccxt";
 import type { AssetInfo, Assets } from "./assets.js";
 import { Client, type Options } from "./client.js";
 import type { OfferOptions } from "./sending.js";
@@ -116,6 +116,27 @@ function positive(value: unknown, what: string): number {
 /** An order may name assets that there are not; it was refused. */
 const isKnown = (past: PastOrder, assets: Assets): boolean => past.amount !== null && assets.symbols.includes(past.buy);
 
+const ANY = { min: undefined, max: undefined };
+const HAS_NOT = { marginMode: false, trigger: false, trailing: false, symbolRequired: false };
+const WINDOW = { limit: PAGE, daysBack: undefined, untilDays: undefined };
+/** What an order and a call can say, in ccxt's words. */
+const FEATURES = {
+  sandbox: false,
+  createOrder: {
+    ...{ marginMode: false, triggerPrice: false, triggerDirection: false, stopLossPrice: false, takeProfitPrice: false },
+    ...{ hedged: false, trailing: false, leverage: false, marketBuyByCost: false, marketBuyRequiresPrice: false },
+    ...{ selfTradePrevention: false, iceberg: false, triggerPriceType: undefined, attachedStopLossTakeProfit: undefined },
+    timeInForce: { GTC: true, IOC: true, FOK: false, PO: false, GTD: false },
+  },
+  createOrders: undefined,
+  fetchMyTrades: { marginMode: false, symbolRequired: false, ...WINDOW },
+  fetchOrder: HAS_NOT,
+  fetchOpenOrders: { ...HAS_NOT, limit: PAGE },
+  fetchOrders: { ...HAS_NOT, ...WINDOW },
+  fetchClosedOrders: { ...HAS_NOT, ...WINDOW, daysBackCanceled: undefined },
+  fetchOHLCV: { limit: PAGE },
+};
+
 export class walras extends Exchange {
   private made: Client | undefined;
   private readonly watched = new Map<string, AsyncGenerator<unknown, void, undefined>>();
@@ -125,6 +146,7 @@ export class walras extends Exchange {
     const yes = ["fetchMarkets", "fetchCurrencies", "fetchTicker", "fetchTickers", "fetchOrderBook", "fetchTrades", "fetchOHLCV"];
     yes.push("fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder", "cancelAllOrders", "fetchMyTrades");
     yes.push("fetchOrders", "fetchClosedOrders", "fetchOrderTrades", "fetchTime", "fetchStatus", "createLimitOrder", "spot");
+    yes.push("fetchL2OrderBook", "fetchOrderBooks", "fetchTradingFee", "fetchTradingFees");
     yes.push("watchOrderBook", "watchTicker", "watchOrders", "watchMyTrades", "ws");
     const has = Object.fromEntries([...no.map((one) => [one, false]), ...yes.map((one) => [one, true])]);
     return this.deepExtend(super.describe(), {
@@ -140,6 +162,7 @@ export class walras extends Exchange {
       urls: { api: "http://127.0.0.1:8080", www: "http://127.0.0.1:8080", doc: [] },
       requiredCredentials: { apiKey: false, secret: false, privateKey: true },
       precisionMode: 4, // TICK_SIZE
+      features: { spot: FEATURES },
       fees: { trading: { tierBased: false, percentage: true, maker: 0, taker: 0 } },
       options: { keyType: "ethereum", network: undefined, patience: 60, slot: undefined, store: undefined, socket: undefined },
     }) as Dict;
@@ -193,9 +216,9 @@ export class walras extends Exchange {
   override async fetchCurrencies(_params: Dict = {}): Promise<Currencies> {
     const assets = await this.assets();
     const currency = ({ symbol, number, decimals, least, amount, body }: AssetInfo, info: AssetInfo) => ({
-      ...{ id: symbol, numericId: number, code: symbol, precision: step(decimals), active: true, deposit: undefined, withdraw: undefined },
+      ...{ id: symbol, numericId: number, code: symbol, type: "crypto", precision: step(decimals), active: true, deposit: true, withdraw: true },
       ...{ fee: undefined, fees: {}, networks: {}, info: body },
-      limits: { amount: { min: Number(amount.call(info, least)), max: undefined }, withdraw: { min: undefined, max: undefined } },
+      limits: { amount: { min: Number(amount.call(info, least)), max: undefined }, deposit: ANY, withdraw: ANY },
     });
     return Object.fromEntries(assets.map((asset) => [asset.symbol, currency(asset, asset)])) as unknown as Currencies;
   }
@@ -273,12 +296,30 @@ export class walras extends Exchange {
 
   override async fetchOrderBook(symbol: string, limit?: Int, _params: Dict = {}): Promise<OrderBook> {
     const name = String((await this.known(symbol))["symbol"]);
-    const { sells, buys, height } = await asked(() => this.node().book(name, limit));
-    return this.bookOf(name, sells, buys, height);
+    const { sells, buys, height, time_ms } = await asked(() => this.node().book(name, limit));
+    return this.bookOf(name, sells, buys, height, time_ms ?? undefined);
   }
 
-  private bookOf(symbol: string, sells: Level[], buys: Level[], nonce: number): OrderBook {
-    return { symbol, asks: sells.map(row), bids: buys.map(row), timestamp: undefined, datetime: undefined, nonce } as unknown as OrderBook;
+  private bookOf(symbol: string, sells: Level[], buys: Level[], nonce: number, timestamp?: number): OrderBook {
+    const datetime = this.iso8601(timestamp);
+    return { symbol, asks: sells.map(row), bids: buys.map(row), timestamp, datetime, nonce } as unknown as OrderBook;
+  }
+
+  /** Of some markets, or of all. */
+  override async fetchOrderBooks(symbols?: Strings, limit?: Int, _params: Dict = {}): Promise<OrderBooks> {
+    await this.loadMarkets();
+    const names = this.marketSymbols(symbols) ?? this.symbols;
+    const books: OrderBooks = {};
+    for (const name of names) books[name] = await this.fetchOrderBook(name, limit);
+    return books;
+  }
+
+  /** No market has one: each transaction has a fee in the fee asset. */
+  override async fetchTradingFees(_params: Dict = {}): Promise<TradingFees> {
+    await this.loadMarkets();
+    const free = { maker: 0, taker: 0, percentage: true, tierBased: false };
+    const of = Object.entries(this.markets ?? {}).map(([symbol, market]) => [symbol, { symbol, ...free, info: market?.info }] as const);
+    return Object.fromEntries(of) as TradingFees;
   }
 
   /** Of the blocks whose batches the node keeps, two thousand. */

@@ -40,7 +40,8 @@ export type SessionKey = {
 export type Offer = { id: bigint; slot: number; sell: string; buy: string; amount: string; price: string; limit: string; account?: string };
 export type Level = { price: string; amount: string; offers: number };
 /** `sells` begin with the cheapest, `buys` with the dearest. */
-export type Book = { market: string; height: number; price: string | null; sells: Level[]; buys: Level[] };
+/** `time_ms` is that of the block of `height`; null where it is not known. */
+export type Book = { market: string; height: number; time_ms: number | null; price: string | null; sells: Level[]; buys: Level[] };
 export type Market = {
   market: string;
   base: string;
@@ -132,7 +133,8 @@ export const offer = (body: bodies.Offer & { account?: string }, assets: Assets)
 export const book = (body: bodies.Book, assets: Assets): Book => {
   const [base] = assets.market(body.market);
   const level = ({ price, amount, offers }: bodies.Level) => ({ price, amount: base.amount(amount), offers });
-  return { market: body.market, height: body.height, price: body.price, sells: body.sells.map(level), buys: body.buys.map(level) };
+  const { market, height, price } = body;
+  return { market, height, time_ms: body.time_ms || null, price, sells: body.sells.map(level), buys: body.buys.map(level) };
 };
 
 export const market = (body: bodies.Market, assets: Assets): Market => ({

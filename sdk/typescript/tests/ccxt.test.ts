@@ -23,7 +23,7 @@ test("has every method that it declares, as ccxt's own description requires", ()
   const own = walras.prototype as unknown as Record<string, unknown>;
   const base = ccxt.Exchange.prototype as unknown as Record<string, unknown>;
   // What is declared and is a method: those that the base derives from others are its own.
-  const derived = ["createLimitOrder"];
+  const derived = ["createLimitOrder", "fetchL2OrderBook", "fetchTradingFee"];
   const usual = new ccxt.Exchange().has;
   const declared = Object.entries(has).filter(([method, is]) => is === true && usual[method] !== true && typeof base[method] === "function");
   assert.ok(declared.length >= 14);
@@ -109,7 +109,10 @@ test("markets and their data have the structures of ccxt", { skip }, async () =>
   assert.deepEqual(Object.keys(await exchange.fetchTickers()), ["EUR/USD"]);
   const book = await exchange.fetchOrderBook("EUR/USD", 5);
   const prices = (side: [unknown, unknown][]) => side.map(([price]) => Number(price));
-  assert.ok(book.asks.length <= 5 && book.nonce! > 0);
+  assert.ok(book.asks.length <= 5 && book.nonce! > 0 && book.timestamp! <= (await exchange.fetchTime())!);
+  assert.deepEqual(Object.keys(await exchange.fetchOrderBooks()), ["EUR/USD"]);
+  assert.deepEqual((await exchange.fetchTradingFee("EUR/USD")).maker, 0);
+  assert.equal(exchange.features.spot!.createOrder.timeInForce.IOC, true);
   assert.deepEqual(prices(book.asks as [unknown, unknown][]), prices(book.asks as [unknown, unknown][]).sort((a, b) => a - b));
   assert.deepEqual(prices(book.bids as [unknown, unknown][]), prices(book.bids as [unknown, unknown][]).sort((a, b) => b - a));
   const candles = await exchange.fetchOHLCV("EUR/USD", "1m");

@@ -1,9 +1,8 @@
 //! SPEEDEX figure 2: the fewest offers with which prices of 50 assets are computed within a quarter of a second.
 //!
-//! Numbers of offers double; a number counts if at it, and at every larger one that is measured, each book of a few is
-//! cleared full and their mean time, amounts included and preparing excluded, is within the limit. As limits are net
-//! of ε here, only μ > ε is
-//! meaningful; the paper also draws the rest.
+//! Numbers of offers double. A number counts if at it, and at every larger one that is measured, each book of a few is
+//! cleared full and their mean time, amounts included and preparing excluded, is within the limit. As limits are net of
+//! ε here, only μ > ε is meaningful; the paper also draws the rest.
 
 use ::clearing::{Market, Offer, Params, Solver, SortedOffers};
 use primitives::Fraction;

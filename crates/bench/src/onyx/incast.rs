@@ -1,9 +1,9 @@
 //! Connections into one machine whose ingress has room for a few packets: what makes many senders slower than few.
 //!
-//! A connection is TCP as far as bursts matter: segments in order, a congestion window with slow start and additive
-//! increase, a fast retransmission after three later segments, otherwise a tail loss probe after two ticks of a kernel
-//! of 250 Hz, and then time-outs that double. A machine takes a fixed number of packets in a step and keeps [`BUFFER`]
-//! more; the rest is dropped.
+//! A connection is TCP as far as bursts matter: segments in order, and a congestion window with slow start and additive
+//! increase. Three later segments cause a fast retransmission. Otherwise a tail loss probe follows after two ticks of a
+//! kernel of 250 Hz, and then time-outs that double. A machine takes a fixed number of packets in a step and keeps
+//! [`BUFFER`] more; the rest is dropped.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! Bursts of orders on their way in: gateways, two layers of hops of `fairnet`, the matching engine, throttled.
 //!
 //! Gateways send to proxies, proxies to the root, the root to an engine that takes a fixed number of orders a second.
-//! Parents grant credit, so queues form at the proxies; there and at the root they are sorted by class or, in the twin
+//! Parents grant credit, so queues form at the proxies. There and at the root they are sorted by class or, in the twin
 //! (the paper's SimplePQ), by stamp. The mid stands still: of `y` price levels `x` in the middle trade at once.
 
 use std::collections::VecDeque;

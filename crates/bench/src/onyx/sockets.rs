@@ -133,7 +133,7 @@ pub(crate) fn validation_d(options: &PaperOptions) -> Chart {
                   for 100 receivers, so that links are slower there; simulated with the same plan and law, nothing \
                   else. Beyond what is allowed, simulated latencies are withdrawn";
     let mut chart = Chart { method: method.into(), columns, axes: ("", ""), holds: Some(true), ..Chart::default() };
-    // A packet to 100 receivers wakes the thread of all members some 400 times, so there are fewer of them: links have
+    // A packet to 100 receivers wakes the thread of all members some 400 times. So there are fewer of them: links have
     // no queue, and latencies do not depend on the rate.
     for (gateways, proxies, packets, pause, link_ms) in [(10u64, 4u64, 1_000, 10, 4), (100, 10, 500, 100, 16)] {
         let law = law(link_ms);

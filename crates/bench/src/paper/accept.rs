@@ -1,6 +1,6 @@
 //! Accept (Mathys, Schmid, Sliwinski, Wattenhofer): payments without consensus, by validators that are sharded.
 //!
-//! The paper's machines have 32 threads each, one for each shard. Here all shards and the clients share one machine, so
+//! The paper's machines have 32 threads each, one for each shard. Here all shards and the clients share one machine. So
 //! what shows whether shards scale is the processor time of a payment, which should not depend on their number.
 
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Smart Red Belly (Tennakoon, Hua, Gramoli): transaction management, scalability and the trace of NASDAQ.
 //!
 //! All validators, their disks and their clients share one machine, with delays between ten regions where an exhibit
-//! says so; the paper has 200 machines, so ratios within a run count and absolute numbers do not.
+//! says so. The paper has 200 machines, so ratios within a run count and absolute numbers do not.
 
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use crate::search::PartView;
 use crate::value::Value;
 
 /// Adjacent offers share a lot if their limits are within this part of their distance from the rate, or within the
-/// least, in logarithms of prices; of a band that is narrow, within this part of its half.
+/// least, in logarithms of prices. Of a band that is narrow, within this part of its half.
 const GRAIN: f64 = 1.0 / 8.0;
 const GRAIN_LEAST: f64 = 1e-5;
 const GRAIN_BAND: f64 = 0.25;
@@ -133,7 +133,7 @@ impl Lots {
     }
 
     /// Raises limits to other places in the band. The nearer to its end at μ, the more units a small fill may lose by
-    /// rounding; so all limits go there first, and then every lot to a place of its own.
+    /// rounding. So all limits go there first, and then every lot to a place of its own.
     pub(super) fn shift(&mut self, number: u32) {
         /// The part of half the band that is used.
         const INSIDE: f64 = 0.97;

@@ -144,8 +144,8 @@ impl Model {
         Some(Division { offer: at as u32, is_paid: true, most: middle(case.paid[at]) })
     }
 
-    /// Prices within the bounds of a case: for each asset in turn, those halfway between the bounds of their ratios
-    /// to it; the mean of all.
+    /// Prices within the bounds of a case: for each asset in turn, those halfway between the bounds of their ratios to
+    /// it. The mean of all.
     fn prices(&self, case: &Case) -> Vec<f64> {
         let n = self.assets;
         let half = |a: usize, root: usize| 0.5 * ln(case.rates[a * n + root] / case.rates[root * n + a]);

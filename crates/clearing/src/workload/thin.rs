@@ -1,6 +1,6 @@
 //! Thin books: few offers for each asset, as of every asset that is new.
 //!
-//! 2 to 50 assets and 2 to 10,000 offers, whose sizes and spread of limits differ by orders of magnitude; pairs form a
+//! 2 to 50 assets and 2 to 10,000 offers, whose sizes and spread of limits differ by orders of magnitude. Pairs form a
 //! mesh, a tree, a cycle, hubs, or two clusters that one offer each way joins. Every offer sells and asks for at least
 //! [`LEAST`] units. A book is a function of its seed alone, like those of [`super`].
 

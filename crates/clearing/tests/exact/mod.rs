@@ -1,9 +1,9 @@
 //! An oracle in exact rationals that shares no code and no rule with the crate.
 //!
-//! It knows only what an offer, a fill and a valuation are, and the problem statement: every asset is conserved;
-//! nobody receives less than the limit asks for, or an amount other than the rate pays; and in a full clearing, an
-//! offer between assets that chains of offers join both ways is left out only if its limit is above (1−μ) of the rate
-//! for the units it asks for, or if the units that it *asks for* could not exist. It makes no exception for the
+//! It knows only what an offer, a fill and a valuation are, and the problem statement. Every asset is conserved. Nobody
+//! receives less than the limit asks for, or an amount other than the rate pays. In a full clearing, an offer between
+//! assets that chains of offers join both ways is left out for two reasons only. Its limit is above (1−μ) of the rate
+//! for the units that it asks for, or the units that it *asks for* could not exist. It makes no exception for the
 //! choice of prices.
 
 use clearing::{Book, Clearing, Params, verify};

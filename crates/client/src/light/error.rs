@@ -17,7 +17,7 @@ pub enum LightError {
     Witness {
         /// Its address.
         server: String,
-        /// What it said.
+        /// The answer of that node.
         #[source]
         cause: Box<ClientError>,
     },
@@ -215,7 +215,7 @@ impl LightError {
         }
     }
 
-    /// Whether the node could not be asked: then nothing is known of what it would have shown.
+    /// Whether the node could not be asked. Then nothing is known of its answer.
     pub fn is_silence(&self) -> bool {
         match self {
             LightError::Node(error) => matches!(error, ClientError::NoAnswer { .. }),

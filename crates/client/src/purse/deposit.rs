@@ -5,7 +5,7 @@ use primitives::{Address, Amount, AssetId, Digest, PublicKey, Sequence};
 use serde::{Deserialize, Serialize};
 
 use super::error::Invalid;
-use super::held::Held;
+use super::held::HeldOutput;
 
 /// A withdrawal from the ledger.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl Deposit {
     ///
     /// # Errors
     /// [`Invalid`]: the file was changed.
-    pub fn held(&self, network: &Digest) -> Result<Option<Held>, Invalid> {
+    pub fn held(&self, network: &Digest) -> Result<Option<HeldOutput>, Invalid> {
         let Some(home) = self.home else { return Ok(None) };
         let owner: PublicKey = self.to.parse().map_err(|_| Invalid("key of a deposit"))?;
         let output = Output { to: Recipient::Key(owner), asset: AssetId(self.asset), amount: self.amount };
@@ -61,7 +61,7 @@ impl Deposit {
             None => OutputId::of_deposit(network, home, &self.account()?, self.sequence),
         };
         let holding = Holding { id, output, proof: OutputProof::Ledger };
-        Ok(Some(Held { holding, home, owner, payment: None, is_settled: true, is_received: false }))
+        Ok(Some(HeldOutput { holding, home, owner, payment: None, is_settled: true, is_received: false }))
     }
 
     pub(super) fn account(&self) -> Result<Address, Invalid> {

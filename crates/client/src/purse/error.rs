@@ -11,7 +11,7 @@ use crate::error::ClientError;
 use crate::keystore::KeyError;
 use crate::light::LightError;
 
-/// A text that is none of what it should be; its contents name it.
+/// A text that does not have the form that was expected; the value names that form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {0}")]
 pub struct Invalid(pub &'static str);
@@ -40,7 +40,7 @@ pub enum PurseError {
     /// A text is no amount of an asset.
     #[error(transparent)]
     Amount(#[from] UnitsError),
-    /// A text of the purse's files is none of what it should be.
+    /// A text in the purse's files does not have the form that was expected.
     #[error(transparent)]
     Invalid(#[from] Invalid),
     /// A receipt of the purse cannot be read any more.
@@ -228,7 +228,7 @@ pub enum SlipError {
     /// A deposit has impossible values.
     #[error("a deposit is damaged")]
     Deposit,
-    /// What it contains is none of the lane's.
+    /// The receipt in the file is no certificate of this lane.
     #[error(transparent)]
     Refused(#[from] LaneRefusal),
     /// The file has no line with a receipt.

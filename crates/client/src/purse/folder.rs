@@ -19,7 +19,7 @@ use super::error::{Invalid, PurseError, SlipError};
 use super::files::{
     CONTESTED, DEPOSITS, LANE, OUTBOX, POSTED, PROVED, RECEIVED, make_folder, of, read_json, remove, write_json,
 };
-use super::held::Held;
+use super::held::HeldOutput;
 use super::keys::{KeyRing, Seed};
 use super::network::LaneNetwork;
 use super::plan::{self, PLAN, Plan};
@@ -41,9 +41,9 @@ const ASIDE: &str = "removed";
 #[derive(Default)]
 pub struct PurseContents {
     /// Outputs that no own payment spends.
-    pub held: Vec<Held>,
+    pub held: Vec<HeldOutput>,
     /// Outputs that own payments spend.
-    pub spent: BTreeMap<OutputId, Held>,
+    pub spent: BTreeMap<OutputId, HeldOutput>,
     /// Own payments, by digest.
     pub sent: Vec<SentPayment>,
     /// Deposits that are not outputs yet.
@@ -201,7 +201,12 @@ impl Purse {
     ///
     /// # Errors
     /// [`PurseError`] of the disk.
-    pub fn keep_settled(&self, held: &Held, digest: &Digest, proof: &PaymentCertificate) -> Result<(), PurseError> {
+    pub fn keep_settled(
+        &self,
+        held: &HeldOutput,
+        digest: &Digest,
+        proof: &PaymentCertificate,
+    ) -> Result<(), PurseError> {
         if !held.is_received {
             return Ok(self.outbox.settle(digest, proof)?);
         }
@@ -309,7 +314,7 @@ impl Purse {
     /// [`PurseError`] with the file that cannot be used.
     pub fn contents(&self) -> Result<PurseContents, PurseError> {
         let mut contents = PurseContents { sent: self.outbox.all()?, ..PurseContents::default() };
-        let mut outputs: BTreeMap<OutputId, Held> = BTreeMap::new();
+        let mut outputs: BTreeMap<OutputId, HeldOutput> = BTreeMap::new();
         for deposit in self.deposits()? {
             match deposit.held(&self.network.id)? {
                 Some(held) => drop(outputs.insert(held.holding.id, held)),
@@ -384,14 +389,19 @@ impl Purse {
     }
 
     /// The value of a receipt to this purse; `None` if it is for another recipient.
-    fn held(&self, receipt: &FastReceipt, is_settled: bool, is_received: bool) -> Result<Option<Held>, LaneRefusal> {
+    fn held(
+        &self,
+        receipt: &FastReceipt,
+        is_settled: bool,
+        is_received: bool,
+    ) -> Result<Option<HeldOutput>, LaneRefusal> {
         let Recipient::Key(owner) = receipt.output.to else { return Ok(None) };
         if !self.keys.owns(&owner) {
             return Ok(None);
         }
         let id = receipt.proof.id_of(&self.network.id, &receipt.output)?;
         let proof = OutputProof::Payment(Box::new(receipt.proof.clone()));
-        Ok(Some(Held {
+        Ok(Some(HeldOutput {
             holding: Holding { id, output: receipt.output, proof },
             home: receipt.proof.summary.into,
             owner,

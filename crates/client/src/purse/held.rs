@@ -5,7 +5,7 @@ use primitives::PublicKey;
 
 /// An output that the purse can or could spend.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldOutput {
     /// The output, and what proves it.
     pub holding: Holding,
     /// Its home.

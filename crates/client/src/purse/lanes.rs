@@ -11,8 +11,8 @@ use super::network::LaneNetwork;
 use super::now::LaneNow;
 use crate::node::NodeClient;
 
-/// A payment built this many heights before the end of its epoch may come too late, and then its money is stuck, so
-/// the purse waits for the end.
+/// A payment built this many heights before the end of its epoch may come too late, and then its money is stuck. So the
+/// purse waits for the end.
 const MARGIN_HEIGHTS: u64 = 3;
 /// Maximum wait: a chain without traffic makes no blocks, and no epoch ends.
 const MARGIN_PATIENCE: Duration = Duration::from_secs(5);

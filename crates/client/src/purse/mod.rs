@@ -47,7 +47,7 @@ mod trust;
 pub use deposit::Deposit;
 pub use error::{Invalid, PurseError, PurseRemedy, ReceiptFault, SlipError};
 pub use folder::{Purse, PurseContents, pin_network, read_network};
-pub use held::Held;
+pub use held::HeldOutput;
 pub use keys::{KeyRing, Seed};
 pub use lanes::{Asking, Lanes};
 pub use network::{LaneMoney, LaneNetwork};

@@ -1,4 +1,4 @@
-//! The first step of a purse that was copied or restored: it asks a quorum what spends each of its outputs, finishes
+//! The first step of a purse that was copied or restored. It asks a quorum what spends each of its outputs, finishes
 //! the payments that it learns of, and so finds their change.
 
 use lane::SentPayment;
@@ -10,7 +10,7 @@ use primitives::PublicKey;
 
 use super::error::PurseError;
 use super::folder::Purse;
-use super::held::Held;
+use super::held::HeldOutput;
 use super::keys::Seed;
 use super::lanes::Lanes;
 use super::spend::confirm;
@@ -63,7 +63,7 @@ pub fn ask(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, P
 fn signed(purse: &Purse, spender: &KnownSpender) -> Result<SignedPayment, PurseError> {
     let contents = purse.contents()?;
     let view = PaymentView::parse(&spender.payment)?;
-    let all: Vec<&Held> = contents.held.iter().chain(contents.spent.values()).collect();
+    let all: Vec<&HeldOutput> = contents.held.iter().chain(contents.spent.values()).collect();
     let proof = |id| all.iter().find(|held| held.holding.id == id).map(|held| held.holding.proof.clone());
     let proofs: Vec<OutputProof> = view.inputs().map(|input| proof(input.id).unwrap_or(OutputProof::Ledger)).collect();
     Ok(SignedPayment {

@@ -13,7 +13,7 @@ use primitives::{Amount, AssetId, Digest, PublicKey};
 
 use super::error::PurseError;
 use super::folder::Purse;
-use super::held::Held;
+use super::held::HeldOutput;
 use super::keys::Seed;
 use super::lanes::Lanes;
 
@@ -21,7 +21,7 @@ use super::lanes::Lanes;
 #[derive(Debug)]
 pub struct Part {
     /// What it spends, completely.
-    pub inputs: Vec<Held>,
+    pub inputs: Vec<HeldOutput>,
     /// Units that it pays.
     pub paid: Amount,
     /// Units that come back.
@@ -53,24 +53,24 @@ pub fn is_spendable(home: HomeEpoch, now: HomeEpoch) -> bool {
 /// # Errors
 /// [`Missing`] units.
 pub fn choose(
-    held: &[Held],
+    held: &[HeldOutput],
     asset: AssetId,
     rule: AssetRule,
     amount: Amount,
     now: HomeEpoch,
 ) -> Result<Vec<Part>, Missing> {
-    let mut groups: BTreeMap<(PublicKey, HomeEpoch), Vec<&Held>> = BTreeMap::new();
-    let of_asset = |held: &&Held| held.holding.output.asset == asset && is_spendable(held.home, now);
+    let mut groups: BTreeMap<(PublicKey, HomeEpoch), Vec<&HeldOutput>> = BTreeMap::new();
+    let of_asset = |held: &&HeldOutput| held.holding.output.asset == asset && is_spendable(held.home, now);
     for one in held.iter().filter(of_asset) {
         groups.entry((one.owner, one.home)).or_default().push(one);
     }
-    let units = |held: &Held| held.holding.output.amount;
-    let mut groups: Vec<Vec<&Held>> = groups.into_values().collect();
+    let units = |held: &HeldOutput| held.holding.output.amount;
+    let mut groups: Vec<Vec<&HeldOutput>> = groups.into_values().collect();
     for group in &mut groups {
         group.sort_by_key(|held| std::cmp::Reverse(units(held)));
         group.truncate(INPUTS_MAX);
     }
-    let total = |group: &[&Held]| group.iter().map(|held| u128::from(units(held))).sum::<u128>();
+    let total = |group: &[&HeldOutput]| group.iter().map(|held| u128::from(units(held))).sum::<u128>();
     let wanted = u128::from(amount) + u128::from(rule.fee);
     // The smallest group that suffices alone comes first, then the largest ones.
     groups.sort_by_key(|group| match total(group) {
@@ -92,7 +92,7 @@ pub fn choose(
 pub struct Missing(pub Amount);
 
 /// The part of a payment that one group contributes; `None` if it contributes nothing.
-fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> {
+fn part_of(group: &[&HeldOutput], rule: AssetRule, left: &mut Amount) -> Option<Part> {
     let (mut inputs, mut sum) = (Vec::new(), 0u128);
     for held in group {
         if sum >= u128::from(*left) + u128::from(rule.fee) {
@@ -123,7 +123,7 @@ fn part_of(group: &[&Held], rule: AssetRule, left: &mut Amount) -> Option<Part> 
 fn built(
     purse: &Purse,
     seed: &Seed,
-    inputs: &[Held],
+    inputs: &[HeldOutput],
     into: HomeEpoch,
     outputs: Vec<Output>,
 ) -> Result<SignedPayment, PurseError> {
@@ -247,7 +247,7 @@ pub fn settle_all(purse: &Purse, lanes: &mut Lanes) -> Result<(usize, Vec<Unsett
 }
 
 /// Outputs that can be spent for the last time in this epoch.
-fn to_renew(purse: &Purse, now: HomeEpoch) -> Result<Vec<Held>, PurseError> {
+fn to_renew(purse: &Purse, now: HomeEpoch) -> Result<Vec<HeldOutput>, PurseError> {
     let held = purse.contents()?.held;
     Ok(held.into_iter().filter(|held| HomePhase::of(held.home, now) == HomePhase::Next).collect())
 }
@@ -258,7 +258,7 @@ fn to_renew(purse: &Purse, now: HomeEpoch) -> Result<Vec<Held>, PurseError> {
 /// # Errors
 /// [`PurseError`].
 pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, PurseError> {
-    let mut groups: BTreeMap<(PublicKey, AssetId), Vec<Held>> = BTreeMap::new();
+    let mut groups: BTreeMap<(PublicKey, AssetId), Vec<HeldOutput>> = BTreeMap::new();
     for held in to_renew(purse, lanes.now.epoch)? {
         groups.entry((held.owner, held.holding.output.asset)).or_default().push(held);
     }
@@ -290,8 +290,8 @@ pub fn renew(purse: &mut Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize,
 /// # Errors
 /// [`PurseError`].
 pub fn send_home(purse: &Purse, seed: &Seed, lanes: &mut Lanes) -> Result<usize, PurseError> {
-    let is_late = |held: &Held| HomePhase::of(held.home, lanes.now.epoch) == HomePhase::Exit;
-    let late: Vec<Held> = purse.contents()?.held.into_iter().filter(is_late).collect();
+    let is_late = |held: &HeldOutput| HomePhase::of(held.home, lanes.now.epoch) == HomePhase::Exit;
+    let late: Vec<HeldOutput> = purse.contents()?.held.into_iter().filter(is_late).collect();
     for held in &late {
         let output = held.holding.output;
         let spent = SpentOutput { id: held.holding.id, asset: output.asset, amount: output.amount };
@@ -357,14 +357,18 @@ mod tests {
 
     use super::*;
 
-    fn held(owner: u8, home: HomeEpoch, amount: Amount, number: u8) -> Held {
+    fn held(owner: u8, home: HomeEpoch, amount: Amount, number: u8) -> HeldOutput {
         let owner = PublicKey([owner; 32]);
         let output = Output { to: Recipient::Key(owner), asset: AssetId(0), amount };
         let holding = Holding { id: OutputId([number; 32]), output, proof: OutputProof::Ledger };
-        Held { holding, home, owner, payment: None, is_settled: true, is_received: false }
+        HeldOutput { holding, home, owner, payment: None, is_settled: true, is_received: false }
     }
 
-    fn chosen(held: &[Held], rule: (Amount, Amount), amount: Amount) -> Result<Vec<(usize, Amount, Amount)>, Missing> {
+    fn chosen(
+        held: &[HeldOutput],
+        rule: (Amount, Amount),
+        amount: Amount,
+    ) -> Result<Vec<(usize, Amount, Amount)>, Missing> {
         let rule = AssetRule { least_units: rule.0, fee: rule.1 };
         let parts = choose(held, AssetId(0), rule, amount, 5)?;
         Ok(parts.into_iter().map(|part| (part.inputs.len(), part.paid, part.change)).collect())

@@ -1,8 +1,8 @@
 //! Whom a purse believes about the ledger, and how the ledger proves the lane's keys to it.
 //!
-//! **What is trusted.** The keys of a lane epoch are those that the *ledger* has registered: a purse takes them with a
+//! **What is trusted.** The keys of a lane epoch are those that the *ledger* has registered. A purse takes them with a
 //! proof that leads to a state root which a quorum of the chain's validators has signed. The registrars' signatures
-//! alone are not enough, since a registrar can sign two lists for one epoch; of two lists the ledger has at most one.
+//! alone are not enough, since a registrar can sign two lists for one epoch. Of two lists the ledger has at most one.
 //! The validators are those of the genesis file, or of the node with which the purse was made, and their successors
 //! that handovers prove (see `walras light`). The first lane epoch's keys are pinned with the lane itself.
 //!

@@ -7,7 +7,7 @@
 //!
 //! Its sequence number is above those of all transactions that the node knows and that are stored here. If another
 //! wallet with the same key was faster and used the number, the operation is signed again under another one: the first
-//! transaction can never take effect. While another one with the number only waits, either may still take effect, so
+//! transaction can never take effect. While another one with the number only waits, either may still take effect. So
 //! nothing else is signed: the same bytes are sent again until the number is decided.
 //!
 //! Nothing is printed: what a person may want to see meanwhile goes to a callback ([`Progress`]).

@@ -4,7 +4,7 @@
 //! be sent again unchanged, with the same id, and takes effect once. Those that are left with a node, which this wallet
 //! does not send, lie in folders of their own.
 //!
-//! A file gets its name once it is whole and durable, so a *torn* one (empty, cut short, of another id) tells of a disk
+//! A file gets its name once it is whole and durable. So a *torn* one (empty, cut short, of another id) tells of a disk
 //! that failed or of an older version. Only what was stored whole was ever sent; the chain is asked about its id.
 
 use std::os::unix::fs::DirBuilderExt;

@@ -62,7 +62,7 @@ impl NetworkPin {
     }
 
     /// Refuses the network of a node that is not the named one, or without a name not the one that the key signed for
-    /// before; otherwise remembers it.
+    /// before. Otherwise remembers it.
     ///
     /// # Errors
     /// [`ClientError::OtherNetwork`], [`ClientError::KeyOfOtherNetwork`] or [`ClientError::File`].

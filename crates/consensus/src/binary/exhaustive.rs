@@ -8,11 +8,12 @@
 //! the preconditions of the next: if a validator decides a value, all correct validators leave with that estimate;
 //! and if all enter with one estimate, all leave with it.
 //!
-//! To keep the number of states small, messages are delivered only when they make a difference: estimates in groups
-//! that reach the next threshold; a suggestion, or the timer that ends the wait for it, when it makes a validator
-//! send its auxiliary vote; auxiliary votes, any subset of those sent, together with the timer that ends the round.
-//! Earlier deliveries would change nothing that others can see. States are distinguished by what can still matter:
-//! the number of counted votes, not their senders, and what each validator knows, not which validator it is.
+//! To keep the number of states small, messages are delivered only when they make a difference. Estimates come in
+//! groups that reach the next threshold. A suggestion, or the timer that ends the wait for it, comes when it makes a
+//! validator send its auxiliary vote. Any subset of the auxiliary votes that were sent comes together with the timer
+//! that ends the round. Earlier deliveries would change nothing that others can see. States are distinguished by what
+//! can still matter: the number of counted votes, not their senders, and what each validator knows, not which validator
+//! it is.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,10 +1,10 @@
 //! Explores every way in which three correct validators and a faulty one can pass one broadcast.
 //!
 //! The proposer is correct, or it is the faulty validator and gives two proposals to whom it likes. The faulty one may
-//! send any votes to anybody at any time, and every message may take any time. The states are those of the code
-//! itself. As in the model of a round of the binary consensus, votes are delivered in groups that reach the next
-//! threshold, since fewer change nothing that others can see; the faulty one's come last, which leaves it more
-//! choices. States are distinguished by how many votes were counted, not by whose they are.
+//! send any votes to anybody at any time, and every message may take any time. The states are those of the code itself.
+//! As in the model of a round of the binary consensus, votes are delivered in groups that reach the next threshold,
+//! since fewer change nothing that others can see. The faulty one's come last, which leaves it more choices. States are
+//! distinguished by how many votes were counted, not by whose they are.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

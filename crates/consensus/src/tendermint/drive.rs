@@ -52,7 +52,7 @@ impl Engine {
     }
 
     /// Begins the next height if some validator has something to propose, or at a tick (`nudged`) if the height is
-    /// needed anyway: then the height waits for its proposer, and moves to another one if it is silent.
+    /// needed anyway. Then the height waits for its proposer, and moves to another one if it is silent.
     pub(crate) fn begin_next(&mut self, nudged: bool) {
         let height = self.decided.0 + 1;
         if height <= self.silent_to || self.rests || !self.can_propose() {

@@ -334,7 +334,7 @@ impl Instance {
     }
 
     /// Whether a proposer's clock is near enough in this round, or no longer matters: more than two thirds have voted
-    /// for the payload, so correct validators found it near enough.
+    /// for the payload. So correct validators found it near enough.
     fn is_timely(&self, value: &Value, clock: Clock) -> bool {
         let in_time = matches!(clock, Clock::Off(off_ms) if off_ms <= clock_off_max(self.round()));
         in_time || self.certified.is_some_and(|(_, certified)| certified == *value) || self.is_voted_for(value)

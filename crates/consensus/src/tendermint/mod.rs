@@ -8,19 +8,19 @@
 //!
 //! # The protocol
 //!
-//! The proposer of round `r` of height `h` is validator `(h + r) mod n`. It sends its *payload*, signed once per
-//! height like any sub-block, and a *proposal*: this value, in this round. Upon a proposal with a valid payload that
-//! it holds, a validator *prevotes* for it, unless it is locked on another; if there is none within the time of the
-//! round, it prevotes for nil. Upon prevotes of more than two thirds for one value it locks on it and *precommits*.
-//! Upon precommits of more than two thirds for one value, that value is decided. Otherwise the next round begins: its
+//! The proposer of round `r` of height `h` is validator `(h + r) mod n`. It sends its *payload*, signed once per height
+//! like any sub-block, and a *proposal*: this value, in this round. Upon a proposal with a valid payload that it holds,
+//! a validator *prevotes* for it, unless it is locked on another. If there is none within the time of the round, it
+//! prevotes for nil. Upon prevotes of more than two thirds for one value it locks on it and *precommits*. Upon
+//! precommits of more than two thirds for one value, that value is decided. Otherwise the next round begins: its
 //! proposer proposes the value for which more than two thirds prevoted, if it knows one, with those prevotes (a
 //! *polka*) as proof, and otherwise its own.
 //!
-//! **Clocks.** A payload contains the time of its proposer's clock. If that time differs by more than two seconds
-//! from a validator's own clock on arrival, the validator does not prevote for the payload; each later round allows
-//! twice as much. Once more than two thirds have voted for the payload, or when it is fetched as a decided height,
-//! nothing is compared. So a proposer cannot move the time of a block by more than clocks differ anyway, and a height
-//! ends whatever the clocks show: with clocks an hour apart in the twelfth round.
+//! **Clocks.** A payload contains the time of its proposer's clock. If that time differs by more than two seconds from
+//! a validator's own clock on arrival, the validator does not prevote for the payload. Each later round allows twice as
+//! much. Once more than two thirds have voted for the payload, or when it is fetched as a decided height, nothing is
+//! compared. So a proposer cannot move the time of a block by more than clocks differ anyway, and a height ends
+//! whatever the clocks show: with clocks an hour apart in the twelfth round.
 //!
 //! **Beginning.** A height begins at a validator when a message about it arrives, when it or another has something to
 //! propose, or, at ticks, while an outcome waits to be certified. From then on a silent proposer is skipped.
@@ -32,9 +32,9 @@
 //! polka, and the newest votes that justified a round. A validator that has decided answers those who are still in a
 //! later round with the precommits of the decision.
 //!
-//! **Restarts.** The inputs of the round logic (votes and proposals of others and its own, payloads, fired timers)
-//! are in the vote log, in order, before anything of the turn is sent. A restarted validator replays them, makes the
-//! same votes, and sends the recorded ones; if they differed, it would take no further part in the height.
+//! **Restarts.** The inputs of the round logic (votes and proposals of others and its own, payloads, fired timers) are
+//! in the vote log, in order, before anything of the turn is sent. A restarted validator replays them, makes the same
+//! votes, and sends the recorded ones. If they differed, it would take no further part in the height.
 //!
 //! # Properties
 //!

@@ -2,7 +2,7 @@
 
 use ledger::Refusal;
 use primitives::{Address, Sequence, SessionSlot, Transaction, TransactionId};
-use readers::Found;
+use readers::FoundTransaction;
 use replica::EthereumReject;
 use sockets::{Client, NoTurn};
 use tokio::sync::oneshot;
@@ -60,7 +60,7 @@ pub struct EthereumTaken {
 #[derive(Clone, Copy, Debug)]
 pub enum Awaited {
     /// Its block is durable.
-    Committed(Found),
+    Committed(FoundTransaction),
     /// Another transaction with its number has taken its place.
     Displaced(TransactionId),
 }
@@ -72,7 +72,7 @@ pub enum Answer {
     /// taken its place.
     Pending(TransactionId, Option<oneshot::Receiver<Awaited>>),
     /// It is in a block already.
-    Committed(TransactionId, Found),
+    Committed(TransactionId, FoundTransaction),
     /// The mempool is full.
     Full,
     /// Another order of the account, which may still count, has its client id.

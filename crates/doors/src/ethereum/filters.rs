@@ -1,7 +1,7 @@
 //! Filters: what has changed since a client's last request, for clients without a WebSocket.
 //!
-//! *Properties.* At most [`FILTERS_MAX`] exist, [`FILTERS_OF_ONE`] of one address; one that is not used for [`IDLE`]
-//! is removed. A filter stores its criteria and the place that it has reported up to; for pending transactions, its
+//! *Properties.* At most [`FILTERS_MAX`] exist, [`FILTERS_OF_ONE`] of one address; one that is not used for [`IDLE`] is
+//! removed. A filter stores its criteria and the place that it has reported up to. For pending transactions, its
 //! position in the node's feed and what it has taken from it.
 //!
 //! *A poll that fails consumes nothing*: the filter moves on only after its answer is complete and fits. What does not

@@ -8,7 +8,7 @@ use crate::roles::Role;
 /// A method.
 pub(super) struct Method {
     pub name: &'static str,
-    /// What it does, in one sentence.
+    /// The method's purpose, in one sentence.
     pub summary: &'static str,
     pub params: &'static [Param],
     /// The schema of its result.

@@ -15,14 +15,14 @@
 //!   balances.
 //!
 //! **Limits**, each with its own error (-32005): a body has at most `BODY_BYTES_MAX` bytes and the door's limit, a
-//! batch `wire::BATCH_MAX` requests; a body's calls share `GAS_MAX`, each has at most `CALL_GAS_MAX`, its answers share
-//! `ANSWER_BYTES_MAX`, and its waits for receipts `sync::WAIT_MAX`. As many requests
-//! that execute or scan run at a time as the machine has cores. Others wait, and the addresses that ask have their
-//! turns one after another, so none of them can crowd out the rest. Filters are bounded, in all and by address, and
-//! expire; a subscriber that does not read is disconnected.
+//! batch `wire::BATCH_MAX` requests. A body's calls share `GAS_MAX`, each has at most `CALL_GAS_MAX`, its answers share
+//! `ANSWER_BYTES_MAX`, and its waits for receipts `sync::WAIT_MAX`. As many requests that execute or scan run at a time
+//! as the machine has cores. Others wait, and the addresses that ask have their turns one after another, so none of
+//! them can crowd out the rest. Filters are bounded, in all and by address, and expire; a subscriber that does not read
+//! is disconnected.
 //!
-//! **Nothing is left out without a sign.** A filter's poll or a subscription that cannot report everything at once
-//! goes on with the next page; where it cannot go on it says so, by an error or by the reason of a closed connection.
+//! **Nothing is left out without a sign.** A filter's poll or a subscription that cannot report everything at once goes
+//! on with the next page. Where it cannot go on it says so, by an error or by the reason of a closed connection.
 //!
 //! `METHODS` is the table for dispatching requests and for generating `docs/openrpc.json`.
 

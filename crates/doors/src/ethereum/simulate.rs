@@ -2,7 +2,7 @@
 //!
 //! A request names blocks above an existing one, each with parts that it replaces and calls that it makes. Every call
 //! finds what those before it wrote, and nothing stays. Without `validation` calls need no nonce and pay no gas, and
-//! the base fee is zero; with it they are checked and charged as transactions, and the first that is invalid fails the
+//! the base fee is zero. With it they are checked and charged as transactions, and the first that is invalid fails the
 //! request with its code. With `traceTransfers`, wei that move are logs of [`ETHER`].
 //!
 //! **Deviations from geth.** A block comes a second after its parent. The base fee of all blocks is that of the next
@@ -53,7 +53,7 @@ const TOO_MANY_BLOCKS: i64 = -38_026;
 const VM_ERROR: i64 = -32_015;
 
 /// One block of a request.
-struct Asked {
+struct AskedBlock {
     block: BlockOverrides,
     state: StateOverrides,
     calls: Vec<CallRequest>,
@@ -61,14 +61,14 @@ struct Asked {
 
 /// A request.
 struct Simulation {
-    blocks: Vec<Asked>,
+    blocks: Vec<AskedBlock>,
     traces_transfers: bool,
     validates: bool,
     is_full: bool,
 }
 
-impl Asked {
-    fn read(value: &Value) -> Result<Asked, String> {
+impl AskedBlock {
+    fn read(value: &Value) -> Result<AskedBlock, String> {
         let fields = value.as_object().ok_or("an object is expected")?;
         let of = |name: &str| fields.get(name).filter(|value| !value.is_null());
         let named = |name: &'static str| move |why: String| format!("{name}: {why}");
@@ -79,7 +79,7 @@ impl Asked {
         };
         let block = of("blockOverrides").map(BlockOverrides::read).transpose().map_err(named("blockOverrides"))?;
         let state = of("stateOverrides").map(StateOverrides::read).transpose().map_err(named("stateOverrides"))?;
-        Ok(Asked { block: block.unwrap_or_default(), state: state.unwrap_or_default(), calls })
+        Ok(AskedBlock { block: block.unwrap_or_default(), state: state.unwrap_or_default(), calls })
     }
 }
 
@@ -88,7 +88,7 @@ impl Simulation {
         let fields = value.as_object().ok_or("an object is expected")?;
         let blocks =
             fields.get("blockStateCalls").and_then(Value::as_array).ok_or("blockStateCalls: a list is missing")?;
-        let blocks: Vec<Asked> = blocks.iter().map(Asked::read).collect::<Result<_, _>>()?;
+        let blocks: Vec<AskedBlock> = blocks.iter().map(AskedBlock::read).collect::<Result<_, _>>()?;
         if blocks.is_empty() || blocks.iter().map(|block| block.calls.len()).sum::<usize>() > CALLS_MAX {
             return Err(format!("blockStateCalls: at least one block, and at most {CALLS_MAX} calls in all"));
         }
@@ -147,7 +147,7 @@ fn invalid(message: String) -> RpcError {
 
 impl Chain<'_> {
     /// Makes a block, and empty ones before it if its number leaves a gap.
-    fn block(&mut self, asked: &Asked, base: Height) -> Result<(), RpcError> {
+    fn block(&mut self, asked: &AskedBlock, base: Height) -> Result<(), RpcError> {
         let number = asked.block.number.map_or(self.number + 1, |number| number.saturating_to());
         if number <= self.number {
             let above = self.number;

@@ -2,7 +2,7 @@
 //!
 //! *Properties.* A connection has at most [`SUBSCRIPTIONS_MAX`] subscriptions and processes one message at a time. A
 //! client that does not read, or falls behind the node's feed of transactions, is disconnected. A subscription reports
-//! everything, in parts of about [`EVENTS_MAX`] events, and blocks that the feed has dropped are read again: where it
+//! everything, in parts of about [`EVENTS_MAX`] events, and blocks that the feed has dropped are read again. Where it
 //! cannot, the connection is closed, and its reason says why.
 
 use std::borrow::Cow;
@@ -302,7 +302,7 @@ impl Subscriber {
         self.notify_full(ids.to_vec()).await
     }
 
-    /// Sends whole transactions. One that is neither pending nor published is shown when its block is; one that was
+    /// Sends whole transactions. One that is neither pending nor published is shown when its block is. One that was
     /// dropped from the pool in the meantime is not pending any more, and not shown.
     async fn notify_full(&mut self, ids: Vec<TransactionId>) -> Delivered {
         let subscribed = self.ids_of(|one| matches!(one, Subscription::Pending { is_full: true }));

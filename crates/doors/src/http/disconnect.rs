@@ -18,9 +18,9 @@
 //! - *Memory*: one for each connection, of at most `stream_message_bytes`; connections have a limit, of all and of one
 //!   address. One that waits for room in a full pool keeps the place of its connection until then.
 //! - *A client that comes back at once* while the node still takes its old connection for open: the stop of the old one
-//!   would end the new orders. Of one key and one slot to be stopped, the connection that leaves last holds the stop;
-//!   the one before is told that it holds none. At another node the old stop is still held: the client uses its number
-//!   for its next transaction, whose end is later; then it counts no more.
+//!   would end the new orders. Of one key and one slot to be stopped, the connection that leaves last holds the stop.
+//!   The one before is told that it holds none. At another node the old stop is still held: the client uses its number
+//!   for its next transaction, whose end is later. Then it counts no more.
 //! - *Two programs with one key*: the same. A program that needs a guard of its own has a session key of its own.
 //! - *A peer that vanishes without a word*: a connection that holds something is asked once a second whether it lives
 //!   (a ping, which WebSocket libraries answer), and ends after [`SILENCE`] without a word.
@@ -71,7 +71,7 @@ struct Tickets {
 }
 
 /// A transaction that a connection has left.
-pub(super) struct Held {
+pub(super) struct LeftTransaction {
     transaction: Transaction,
     guarded: Guarded,
     ticket: u64,
@@ -83,20 +83,20 @@ impl Holders {
     }
 
     /// Holds a transaction for a connection, in the place of any other one's.
-    fn hold(&self, transaction: Transaction, guarded: Guarded) -> Held {
+    fn hold(&self, transaction: Transaction, guarded: Guarded) -> LeftTransaction {
         let mut tickets = self.tickets();
         tickets.last += 1;
         let ticket = tickets.last;
         tickets.of.insert(guarded, ticket);
-        Held { transaction, guarded, ticket }
+        LeftTransaction { transaction, guarded, ticket }
     }
 
-    fn has(&self, held: &Held) -> bool {
+    fn has(&self, held: &LeftTransaction) -> bool {
         self.tickets().of.get(&held.guarded) == Some(&held.ticket)
     }
 
     /// Forgets a transaction; one that was held later stays.
-    pub(super) fn forget(&self, held: &Held) {
+    pub(super) fn forget(&self, held: &LeftTransaction) {
         let mut tickets = self.tickets();
         if tickets.of.get(&held.guarded) == Some(&held.ticket) {
             tickets.of.remove(&held.guarded);
@@ -104,8 +104,8 @@ impl Holders {
     }
 }
 
-impl Held {
-    /// What the client is told of it.
+impl LeftTransaction {
+    /// The answer to the client.
     pub(super) fn told(&self) -> Value {
         let Transaction { body, .. } = &self.transaction;
         json!({"type": "on_disconnect", "id": self.id().to_string(), "until": body.until.to_string()})
@@ -116,7 +116,7 @@ impl Held {
     }
 }
 
-/// What a client is told that has left nothing any more.
+/// The answer to a client for which the door holds nothing any more.
 pub(super) fn nothing(code: &str, message: &str) -> Value {
     json!({"type": "on_disconnect", "id": null, "code": code, "message": message})
 }
@@ -137,7 +137,7 @@ fn guards(transaction: &Transaction) -> Option<Guarded> {
 
 /// Takes what a connection leaves; `checked` counts the signatures that were checked for it since its last
 /// heartbeat.
-pub(super) fn hold(api: &Api, logins: &Logins, checked: &mut usize, text: &str) -> Result<Held, Refused> {
+pub(super) fn hold(api: &Api, logins: &Logins, checked: &mut usize, text: &str) -> Result<LeftTransaction, Refused> {
     let refused = |why: String| ("leave_refused", why);
     let bytes = bytes_of_hex("on_disconnect", text).map_err(|failure| refused(failure.1.message))?;
     let transaction: Transaction =
@@ -169,7 +169,7 @@ pub(super) fn hold(api: &Api, logins: &Logins, checked: &mut usize, text: &str) 
 }
 
 /// Why what a connection has left is held no more.
-pub(super) fn let_go(api: &Api, held: &Held) -> Option<Value> {
+pub(super) fn let_go(api: &Api, held: &LeftTransaction) -> Option<Value> {
     if !api.holders.has(held) {
         let message = "another connection with this key has left one for this slot";
         return Some(nothing("taken_over", message));
@@ -224,7 +224,7 @@ fn may_count(api: &Api, transaction: &Transaction) -> Result<(), (Cow<'static, s
 }
 
 /// Submits what a connection has left that has ended. While there is no room for it, it is tried again.
-pub(super) async fn submit_left(api: &Api, from: Client, held: Held) {
+pub(super) async fn submit_left(api: &Api, from: Client, held: LeftTransaction) {
     let until = held.transaction.body.until;
     while api.holders.has(&held) && api.published().views().height() < until {
         let answer = match api.backend.submit(from, vec![held.transaction.clone()], false) {

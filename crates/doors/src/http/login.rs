@@ -12,7 +12,7 @@
 //! A login ends with its key: when the account registers another one, or the slot is over or has another key, the
 //! channels that needed the login end, and the client is told so.
 //!
-//! A session key logs in as its slot: it has the channel of own orders as long as the slot is not over, and may leave
+//! A session key logs in as its slot. It has the channel of own orders as long as the slot is not over, and may leave
 //! what it signed itself ([`super::disconnect`]).
 //!
 //! What the chain says of an account is public. A login is needed for what this node alone knows: orders that it took

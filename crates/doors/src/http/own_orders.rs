@@ -1,5 +1,5 @@
 //! The stream's channel of an account's own orders: what this node took and what is in no block yet, and each order as
-//! it is placed, filled and ended. Committed orders and fills come from the index of the history; if it falls far
+//! it is placed, filled and ended. Committed orders and fills come from the index of the history. If it falls far
 //! behind, nothing is told until it has followed, and then a snapshot.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! A record of a place, or its absence, with its proof: needs only the state root, and comes on request with the
-//! certificate of that root; then the answer waits for it.
+//! certificate of that root. Then the answer waits for it.
 
 use axum::Json;
 use borsh::BorshSerialize;

@@ -20,7 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::Api;
 use super::channel_news::{Progress, Saying, Told, increments, increments_made, resumed, snapshot};
 use super::channels::{Channel, name, parse};
-use super::disconnect::{Held, SILENCE, hold, let_go, nothing, submit_left};
+use super::disconnect::{LeftTransaction, SILENCE, hold, let_go, nothing, submit_left};
 use super::login::{Login, Logins};
 use crate::door::{DISPLACED, Visitor};
 use crate::kit::{Failure, LINGER, ended_by};
@@ -90,7 +90,7 @@ struct Connection<'a> {
     /// Whether its token may submit transactions.
     may_submit: bool,
     /// What is submitted when it ends.
-    held: Option<Held>,
+    held: Option<LeftTransaction>,
     /// Signatures that were checked for it since its last heartbeat.
     checked: usize,
     /// When the client was heard last.

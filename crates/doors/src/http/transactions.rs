@@ -28,7 +28,7 @@ const WAIT: Duration = Duration::from_secs(30);
 
 /// Which details of a transaction to return.
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct TransactionDetails {
     #[serde(default)]
     proof: bool,
     /// The certificate of its block too: then the answer waits for it.
@@ -37,7 +37,7 @@ pub(super) struct Asked {
     wait: Option<String>,
 }
 
-impl Asked {
+impl TransactionDetails {
     fn waits(&self) -> Result<bool, Failure> {
         match self.wait.as_deref() {
             None => Ok(false),
@@ -70,7 +70,7 @@ fn displaced(id: TransactionId, by: TransactionId) -> json::TransactionBody {
     json::TransactionBody { displaced_by: Some(by.to_string()), ..pending(id) }
 }
 
-fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody {
+fn committed(id: TransactionId, found: readers::FoundTransaction) -> json::TransactionBody {
     let (height, outcome) = (Some(found.height), Some(json::outcome(&found.outcome)));
     json::TransactionBody { status: "committed".into(), height, outcome, ..pending(id) }
 }
@@ -82,7 +82,7 @@ fn committed(id: TransactionId, found: readers::Found) -> json::TransactionBody 
 pub(super) async fn transaction(
     State(api): State<Api>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<TransactionDetails>,
 ) -> Answered<json::TransactionBody> {
     let id: Digest = parse("id", &id)?;
     let certified = asked.certified;
@@ -382,7 +382,7 @@ async fn respond(
 pub(super) async fn send(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<TransactionDetails>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Result<Response, Failure> {
@@ -404,7 +404,7 @@ pub(super) async fn send(
 pub(super) async fn send_batch(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<TransactionDetails>,
     headers: HeaderMap,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Answered<json::Results> {

@@ -8,9 +8,9 @@
 //! | `PREFIX/root` | where the root takes streams | as long as the root's lease |
 //! | `PREFIX/epoch` | the last epoch that a root has told | for ever |
 //!
-//! A candidate asks for a lease, and in one transaction writes the first key if it does not exist; its lease is
-//! renewed while it leads. [`fairnet::RootSuccession`] decides; [`EtcdRoots`] only asks. Each call takes at most the
-//! time that it was given, also if etcd is down: then nobody leads for longer than the last lease.
+//! A candidate asks for a lease, and in one transaction writes the first key if it does not exist. Its lease is renewed
+//! while it leads. [`fairnet::RootSuccession`] decides; [`EtcdRoots`] only asks. Each call takes at most the time that
+//! it was given, also if etcd is down: then nobody leads for longer than the last lease.
 //!
 //! The epoch is *fenced*: it is written only in a transaction that finds the first key free (a claim) or under the
 //! writer's own lease (a renewal). So what a root of before writes late changes nothing, and no two roots have one
@@ -159,7 +159,7 @@ impl EtcdRoots {
     }
 
     /// Stands for root until `stop`: `lead` is called with the first epoch whenever it leads, and must return a number
-    /// that is kept at the last epoch; `rest` whenever it leads no more. Takes the thread.
+    /// that is kept at the last epoch. `rest` whenever it leads no more. Takes the thread.
     pub fn stand(
         &self,
         root: SocketAddr,

@@ -1,4 +1,4 @@
-//! What the root has sent, by which it finds out who lies about what it was shown.
+//! The packets that the root has sent. With them the root finds members that lie about what they were shown.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -103,7 +103,7 @@ pub(super) fn relay_datagram(
         }
         return;
     };
-    // A stranger's number is nobody's.
+    // A stranger's number belongs to no member.
     let member = seatings.current.member_at(&from).unwrap_or(MemberId::MAX);
     relay.step(now, RelayInput::Rewind(member, request), effects);
     for effect in effects.drain(..) {

@@ -109,7 +109,7 @@ impl EdgeAudit {
         self.violation(format!("gateway {gateway} lost {count} packets from {first} on"));
     }
 
-    /// A gateway died: it begins anew, and of what it made nobody can say what became.
+    /// A gateway died and begins anew. Nobody can say what became of its orders.
     pub fn died(&mut self, gateway: MemberId) {
         self.shown.remove(&gateway);
         let is_open = |id: &(u64, Nanos)| id.0 == gateway && !self.handed_on.contains(id);

@@ -187,9 +187,8 @@ pub(crate) struct Link {
 
 impl LaneShard {
     /// Opens the log of a shard, listens, and begins to sign once enough of its peers have reported how far the shard
-    /// had signed; at once if there are no peers to ask. If its address is not available, it follows the ledger,
-    /// votes, and keeps trying as long as it runs. Do not call this, or drop the shard, inside an asynchronous
-    /// runtime.
+    /// had signed. At once if there are no peers to ask. If its address is not available, it follows the ledger, votes,
+    /// and keeps trying as long as it runs. Do not call this, or drop the shard, inside an asynchronous runtime.
     ///
     /// # Errors
     /// [`ShardError`] gives the reason why it cannot start.
@@ -265,8 +264,8 @@ impl LaneShard {
         self.address
     }
 
-    /// The payments that it barred before it was started. Tell it [`payments::LaneInput::Confirmed`] of those that the
-    /// ledger has confirmed, or it refuses them for ever.
+    /// The payments that the shard's log bars. The caller must send [`payments::LaneInput::Confirmed`] for each of them
+    /// that the ledger has confirmed; otherwise the shard refuses it for ever.
     pub fn barred(&self) -> &BTreeSet<Digest> {
         &self.barred
     }

@@ -14,7 +14,7 @@
 //! **Properties.** Every step works on disjoint parts of the state, so the outcome does not depend on threads. The
 //! filter, the book and the clearing do not depend on the order of transactions (rule 6). After each block and for
 //! every asset, the change of spendable balances, locked, staked, escrowed, deposited and bonded units equals the
-//! change of issued units; each sum is taken where the values are written.
+//! change of issued units. Each sum is taken where the values are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! The check of a clearing that is already known (SPEEDEX §K.3).
 //!
 //! A replaying node and a node that catches up have the batch of a block in its receipts: valuations, what every pair
-//! sells, and each pair's marginal key, which is the place of the last offer that executes. The check walks each
-//! pair's offers up to that key, with resting offers and the block's own offers merged. It compares the clearing with
-//! the one rule that turns amounts into fills, then checks conservation for every asset, and, in each group
-//! that is not named as not full, the offers behind the key against μ; the others are solved again. So the check costs
-//! what trades and not what rests, and changes nothing before all of it has passed.
+//! sells, and each pair's marginal key, which is the place of the last offer that executes. The check walks each pair's
+//! offers up to that key, with resting offers and the block's own offers merged. It compares the clearing with the one
+//! rule that turns amounts into fills, then checks conservation for every asset, and, in each group that is not named
+//! as not full, the offers behind the key against μ. The others are solved again. So the check costs what trades and
+//! not what rests, and changes nothing before all of it has passed.
 //!
-//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass
-//! such a check, so a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
+//! **Deviations from the paper.** There a proposer solves and followers check. A book has many clearings that pass such
+//! a check. So a proposer could choose prices within ε and μ, or let nothing trade in an idle asset. Here every
 //! validator solves, and the clearing of a block is the one that the solver finds. The check serves batches that were
 //! solved before; the state root after them shows whether they were the right ones.
 

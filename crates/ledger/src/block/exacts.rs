@@ -19,16 +19,16 @@
 //! - *Any order of a block's transactions has one result*: the order above reads bodies alone.
 //! - Nothing is left of it after its block. It is in no book and no trie; the receipts prove what became of it.
 //! - A replay with the batch at hand ([`crate::Attached`]) checks that each fill belongs to an order of the block,
-//!   moves what the rate says, is within its bound and in a full group, and that assets are conserved; it solves
+//!   moves what the rate says, is within its bound and in a full group. It checks that assets are conserved. It solves
 //!   nothing, and believes which orders found no room, as it believes which offers of equal right traded.
 //!
 //! **Attacks.**
 //!
 //! - *Orders that cannot fit*, to use up the tries of others: one that asks for more than can be had of its asset is
 //!   skipped without a try, and all tries of a group share one budget. Orders that fail only by what a third asset
-//!   lacks do use up tries, but of one account at most [`clearing::TRIES_IN_VAIN`]: then the rest of its orders is
-//!   left out. Many accounts need a pair before, or a bound more generous than, those whom they disturb; each pays four
-//!   fees in each block, and whoever is disturbed sends an offer instead.
+//!   lacks do use up tries, but of one account at most [`clearing::TRIES_IN_VAIN`]. Then the rest of its orders is left
+//!   out. Many accounts need a pair before, or a bound more generous than, those whom they disturb. Each pays four fees
+//!   in each block, and whoever is disturbed sends an offer instead.
 //! - *A group that is not full*, made so by dust offers: it costs exact orders of that group their fill, of no other.
 //! - *A bound far beyond the rate* is first in its pair at no cost, since all pay the rate. It needs the units, which
 //!   are locked for the block.
@@ -39,11 +39,11 @@
 //! - *A block of nothing but exact orders* has no prices: all of them return.
 //! - *Many orders*: a sub-block has a quota, and tries cost at most one more amount step of a group.
 //!
-//! **Deviations from the paper.** §8 leaves open which orders are filled and for how long they stand; here by one
+//! **Deviations from the paper.** §8 leaves open which orders are filled and for how long they stand. Here by one
 //! order, in one batch: one that rests would be tried in each block for one fee. §8 has no order to sell all or
 //! nothing. The room for an order counts what offers that buy its asset need not get, beside what offers that sell it
-//! may sell: with the latter alone no order to buy the scarcer asset of a pair would ever be filled.
-//! Whether an order found no room or was not tried any more is not told apart, since a replay cannot tell.
+//! may sell: with the latter alone no order to buy the scarcer asset of a pair would ever be filled. Whether an order
+//! found no room or was not tried any more is not told apart, since a replay cannot tell.
 
 use std::collections::BTreeMap;
 

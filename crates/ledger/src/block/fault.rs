@@ -37,9 +37,9 @@ pub enum Fault {
     /// The solver refused the book.
     #[error("block {height}: {reason}")]
     Clearing {
-        /// The solver's reason.
+        /// The block.
         height: Height,
-        /// What it said.
+        /// The solver's reason.
         reason: String,
     },
     /// The auctioneer pays out more of an asset than it received.

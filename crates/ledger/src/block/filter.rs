@@ -2,19 +2,19 @@
 //!
 //! For a block, each transaction is first checked alone against the state before the block. Of those of one account
 //! with one sequence number, the one that ends last counts (of those the one with the highest id), and the others are
-//! removed. Then all transactions of the account are checked together: if they could spend more than the account has,
-//! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels, which stand if
-//! the balance covers their fees: they only give money back (so do ends and timers of session keys). Cancels claim
-//! nothing: an offer that several of them name is cancelled once, and each pays. Of the replacements of one offer that
-//! with the highest number counts, unless the offer is cancelled ([`Scope::Latest`]); the others pay and do nothing.
-//! Transactions of session keys are checked before that: of those of one slot, which together would use more than a
-//! cap or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the account's
-//! spend too much, those of its session keys are removed first (module `sessions`).
-//! Conflicts between accounts come last: all transactions that claim the same validator key, or whose issues together
-//! exceed an asset's cap, are removed. Some transactions have an effect that does not depend on who submits them, such
-//! as those that create one account. Of these, the one with the lowest id counts, and the others do nothing
-//! ([`Scope::KeepOne`]). An operation's footprint says what it spends and claims. At the very end, if a block opens
-//! more pairs than there is room for, the lowest are opened and the offers of the others are removed.
+//! removed. Then all transactions of the account are checked together. If they could spend more than the account has,
+//! or claim a key of the account twice (its key, its stake), all of them are removed but its cancels. Cancels stand if
+//! the balance covers their fees, because they only give money back; so do ends and timers of session keys. Cancels
+//! claim nothing: an offer that several of them name is cancelled once, and each pays. Of the replacements of one offer
+//! that with the highest number counts, unless the offer is cancelled ([`Scope::Latest`]); the others pay and do
+//! nothing. Transactions of session keys are checked before that: of those of one slot, which together would use more
+//! than a cap or open too many offers, all are removed but cancels and timers whose fees fit. And if all of the
+//! account's spend too much, those of its session keys are removed first (module `sessions`). Conflicts between
+//! accounts come last: all transactions that claim the same validator key, or whose issues together exceed an asset's
+//! cap, are removed. Some transactions have an effect that does not depend on who submits them, such as those that
+//! create one account. Of these, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]). An
+//! operation's footprint says what it spends and claims. At the very end, if a block opens more pairs than there is
+//! room for, the lowest are opened and the offers of the others are removed.
 //!
 //! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
 //!
@@ -22,7 +22,7 @@
 //! uses all that count, before any are removed. So the answer depends neither on order nor on threads, and removing a
 //! transaction cannot cause a conflict among the others. Only quota refusals depend on a transaction's sub-block and
 //! its place there. Who kept an old transaction of somebody else can submit it again until it ends and while its number
-//! is free; a substitute that ends later stands against it.
+//! is free. A substitute that ends later stands against it.
 //!
 //! **Deviations from the paper.** It removes all of an account's transactions if two have one number: then everybody
 //! who has seen two of them could silence the account block after block. It removes cancels with the rest, too. A

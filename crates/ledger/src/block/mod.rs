@@ -1,9 +1,9 @@
 //! A block, from its transactions to the changes of the state.
 //!
-//! `footprint` is the one definition of what each operation means. The flow of a block (`apply`): `filter` (which
-//! transactions count, by `checks` of each alone and `claims` of those of an account) → `orders` (what they ask for) →
-//! `trade` (the books: `clear`, or the check of an `attached` clearing, then `settle`) → the places → `effects` (the
-//! accounts) → `ethereum` (the contract phase).
+//! `footprint` is the one definition of what each operation means. The flow of a block (`apply`) begins with `filter`:
+//! which transactions count, by `checks` of each alone and `claims` of those of an account. `orders` says what they ask
+//! for. `trade` is the books: `clear`, or the check of an `attached` clearing, then `settle`. The places, `effects`
+//! (the accounts) and `ethereum` (the contract phase) follow.
 
 mod apply;
 mod attached;

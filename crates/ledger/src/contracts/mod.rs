@@ -14,8 +14,8 @@
 //! - The sender is recovered once, by [`recover_senders`], while consensus runs or when a client sends the
 //!   transaction. It is written into the block like the positions of invalid signatures, so replays recover nothing.
 //! - For a decided block, the native phase comes first: filter, batch, settlement, effects. Then `order` puts the
-//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height; only the first of several
-//!   copies; the positions of one sender in the order of its nonces.
+//!   Ethereum transactions of all sub-blocks into one order: slots rotated by height. Only the first of several copies.
+//!   The positions of one sender in the order of its nonces.
 //! - `executor` executes them with the result of sequential execution. The state is the ledger after its native phase
 //!   ([`EvmState`]): wei of an account are its units of asset 0 times 10^(18 − decimals) and a remainder below one
 //!   unit.
@@ -23,8 +23,8 @@
 //!   receipt, and is listed by position. One that reverts or halts is executed and pays.
 //! - After the last transaction each proposer is paid the tips of its sub-block. Base fees and wei that contracts
 //!   destroy are burnt: whole units leave the issue, the rest is carried.
-//! - Then the changed accounts are hashed, the storage trie is updated, and the base fee of the next height is set:
-//!   it changes by at most 1/64, and never falls below the floor of the genesis.
+//! - Then the changed accounts are hashed, the storage trie is updated, and the base fee of the next height is set. It
+//!   changes by at most 1/64, and never falls below the floor of the genesis.
 //!
 //! # Properties
 //!
@@ -33,7 +33,7 @@
 //!    transaction loses its fee and no more, unless a contract destroyed itself in it. Either failure is a
 //!    [`Fault::Wei`](crate::Fault), and stops the ledger. Units of other assets, in accounts and offers, sum to
 //!    zero. [`Ledger::audit`](crate::Ledger::audit) sums everything.
-//! 3. *Containment*: a panic of a speculative execution is discarded; a panic of a final one is a failure of the
+//! 3. *Containment*: a panic of a speculative execution is discarded. A panic of a final one is a failure of the
 //!    transaction, which pays for all its gas. No transaction can make the block fail.
 //! 4. *Control*: a contract signs nothing, whoever created it: no key controls its account, not even one that hashes
 //!    to its address. An account that has acted natively shows a nonce, so that no contract is created over it.
@@ -47,10 +47,9 @@
 //! # Unpaid work
 //!
 //! A proposer pays for work that it causes for others without pay. Bytes that are no transaction of the chain, or
-//! beyond the quota, are rejected with their sub-block before a vote. A signature that recovers to no address is
-//! found when the block is executed: the sub-block earns no reward. A used nonce, a gap, a copy or lacking funds can
-//! be honest, since proposers do not see each other's sub-blocks; the quota bounds them, to one recovery per 21,000
-//! gas.
+//! beyond the quota, are rejected with their sub-block before a vote. A signature that recovers to no address is found
+//! when the block is executed: the sub-block earns no reward. A used nonce, a gap, a copy or lacking funds can be
+//! honest, since proposers do not see each other's sub-blocks. The quota bounds them, to one recovery per 21,000 gas.
 //!
 //! # What contracts see
 //!
@@ -69,7 +68,7 @@
 //! # Deviations from the paper
 //!
 //! - **One run over the superblock** instead of sub-block by sub-block (§3.3): the paper gains by alternating storage
-//!   and execution; here blocks are logged while they are executed, and one run has more parallelism.
+//!   and execution. Here blocks are logged while they are executed, and one run has more parallelism.
 //! - **Parallel execution.** The paper executes sequentially.
 //! - **Native operations are no Ethereum transactions.** They form one batch before the contracts of the block.
 //! - **Order by nonce across sub-blocks.** The paper takes sub-blocks in the given order, and loses transactions of a
@@ -94,6 +93,7 @@ mod engine;
 mod evm;
 mod evm_state;
 mod executor;
+mod failures;
 mod frame;
 mod history;
 mod key;
@@ -113,7 +113,6 @@ mod trace;
 mod transaction;
 mod transfer;
 mod view;
-mod words;
 mod wrapped;
 
 pub use crate::places::contracts::reserved::{OFFERS, is_reserved, token_address, token_at};

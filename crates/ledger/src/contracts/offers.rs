@@ -24,9 +24,9 @@
 //! 1. Whatever the native operation refuses, this refuses too, with a named error: least sizes, unknown assets, a
 //!    full book, too many pairs, more than the balance.
 //! 2. Only offers placed here are cancelled and shown here. The holder of a key can cancel them natively, too: the
-//!    native phase comes first, so of two cancels in one block the native one counts, and the other reverts.
+//!    native phase comes first. So of two cancels in one block the native one counts, and the other reverts.
 //! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change state revert.
-//! 4. A book that is full before the contract phase accepts no offer; one that is not full accepts the offers of the
+//! 4. A book that is full before the contract phase accepts no offer. One that is not full accepts the offers of the
 //!    whole block, which its gas bounds. Pairs are counted exactly; one that was opened in a block counts even if its
 //!    offers are cancelled in the same block.
 //! 5. Gas pays for the slots, for what the native operation costs, and for the work of later batches ([`REST_GAS`]),

@@ -2,7 +2,7 @@
 //!
 //! A node never runs this code: it answers calls of reserved addresses itself (`reserved`). The code of a token does to
 //! the slots that the node shows what the ledger does to balances, and reads symbol, decimals and issued units from
-//! virtual slots of the token; the code of the offers reverts with the reason. Both are compiled from
+//! virtual slots of the token. The code of the offers reverts with the reason. Both are compiled from
 //! `contracts/Token.sol` and `contracts/Offers.sol`; `make test-ethereum` checks that they match.
 
 use std::sync::LazyLock;

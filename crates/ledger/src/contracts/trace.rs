@@ -14,7 +14,7 @@ use revm::interpreter::{
 use revm::primitives::{Address, Bytes, Log, U256};
 use revm::state::bytecode::opcode::{self, OpCode};
 
-use super::words::failure;
+use super::failures::failure;
 
 /// The approximate maximum size of a trace in bytes.
 pub const TRACE_BYTES_MAX: usize = 16 << 20;

@@ -28,11 +28,11 @@ use super::evm_state::{
     Access, AccountInfo, BlockEnv, CfgEnv, EvmContent, EvmContext, EvmJob, EvmPlace, EvmState, TxEnv, Waits,
 };
 use super::executor::Above;
+use super::failures::{halted, invalid};
 use super::frame::{EvmFrameContext, Reader};
 use super::machine::{Machine, Parts, machine};
 use super::outcome::EvmOutcome;
 use super::trace::{Observer, Tracer};
-use super::words::{halted, invalid};
 
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

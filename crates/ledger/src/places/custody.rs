@@ -17,7 +17,7 @@ use crate::terms::{Genesis, GenesisError};
 pub(crate) trait Custody: Sized {
     /// Its tag: in root parts, chunks, and sections of a genesis.
     const TAG: u8;
-    /// What it is called where sums are reported.
+    /// The place's name where sums are reported.
     const NAME: &'static str;
     /// What an operation does to it.
     type Edit<'a>: Copy + Debug;

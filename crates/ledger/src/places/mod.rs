@@ -6,7 +6,7 @@
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued.
 //!
-//! The list at the end of this file is the only one. A new place is a folder, and its line in the list; what clients
+//! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
 //!
 //! **Tags.** Root parts, chunks of snapshots, sections of a genesis and reasons of refusals begin with the tag of their

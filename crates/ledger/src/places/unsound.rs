@@ -1,4 +1,4 @@
-//! Why a state cannot be: the invariants that an audit finds violated.
+//! The invariants of a state that an audit can find violated.
 
 use primitives::{Amount, AssetId};
 use proofs::Pair;

@@ -3,7 +3,7 @@
 //! **What happens.** Upon *authorise*, which the account's own key signs, a key is registered in the account's next
 //! *slot*, with a scope (`cancel` or `trade`), a last height `until`, a timer `alive`, and caps for at most eight
 //! assets. The key has signed network, account and slot, so that nobody registers the key of somebody else. A
-//! transaction of the key has a number whose upper bits are the slot ([`primitives::slot_of`]); it is judged by the
+//! transaction of the key has a number whose upper bits are the slot ([`primitives::slot_of`]). It is judged by the
 //! window of the slot, and the id of its offer names the slot.
 //!
 //! - A key of either scope cancels any offer of the account, and stops any slot of it.
@@ -12,7 +12,7 @@
 //!
 //! For each asset the ledger counts what the key *used*: units that its transactions take from the balance, fees
 //! included, less units that its offers return or bring. A transaction counts only if what it and the key's others in
-//! the block take fits the cap; an asset without a cap has the cap 0, so that a key needs one for asset 0 to pay fees.
+//! the block take fits the cap. An asset without a cap has the cap 0, so that a key needs one for asset 0 to pay fees.
 //!
 //! Upon `Alive{slot, through}` with a later height, the timer of the slot becomes that height; of several in a block
 //! the highest counts. With `through` 0 the slot is *stopped*: its timer becomes the height of the block. At the end of
@@ -46,11 +46,11 @@
 //! - *A stolen key that asks for more than the balance*, block after block, so that the owner's transactions and its
 //!   revocation are removed: the owner's are judged alone.
 //! - *Mass ends*: a key has at most [`SLOT_OFFERS_MAX`] open offers, and each has paid for its removal when it was
-//!   placed. At most `ENDS_MAX` offers of session keys lapse at one height, before what one block adds; who finds a
+//!   placed. At most `ENDS_MAX` offers of session keys lapse at one height, before what one block adds. Who finds a
 //!   height crowded takes the next one, and to crowd many of them takes as many offers. A sub-block has a quota of
 //!   stops and revocations ([`crate::SESSION_ENDS_PER_SUB_BLOCK`]). Who fills the quota delays those of others at a fee
 //!   each, but neither the timer, which is the promise, nor a new key of the account, which closes all its sessions.
-//! - *Revoke and an order in one block*: the order is in the batch of this block, within its cap; what is left of it
+//! - *Revoke and an order in one block*: the order is in the batch of this block, within its cap. What is left of it
 //!   ends after the batch.
 //! - *Lapse against fill*: the batch of block `alive` comes first; what it sold is sold, and the rest returns once.
 //! - *A delayed heartbeat* whose height is past by then: refused. It does not end the offers that a later heartbeat
@@ -58,7 +58,7 @@
 //! - *A heartbeat or an order from before a stop*: its number is void.
 //! - *Numbers that collide with the owner's*: the owner's are below 2^43, those of contracts' offers above 2^63. A
 //!   thief of a session key cannot move the owner's window.
-//! - *Replays*: a number counts once; an authorisation names the next slot, and so counts once whatever its number; the
+//! - *Replays*: a number counts once. An authorisation names the next slot, and so counts once whatever its number. The
 //!   signature of the key names the slot.
 //! - *One key in two slots* would live on when one is revoked: refused. *One key for two accounts* needs its signature
 //!   for each; transactions name the account.
@@ -72,11 +72,10 @@
 //! - *Sleeping keys*: without heartbeats a key does nothing after `alive`, and nothing at all after `until`.
 //!
 //! **Where it is kept.** In the account's record, and not with the keys of venues: the filter judges a transaction and
-//! the effects change window and budget with the account at hand, in its shard; the proof and the snapshot of an
+//! the effects change window and budget with the account at hand, in its shard. The proof and the snapshot of an
 //! account have its keys. A venue's key has a mandate for markets, no window, and ends only after a delay that the
-//! operator counts on; a key of the batch market ends with its block. One registry would have two meanings for each
-//! field.
-//! Which offers belong to which slot is derived (module `slots`).
+//! operator counts on. A key of the batch market ends with its block. One registry would have two meanings for each
+//! field. Which offers belong to which slot is derived (module `slots`).
 //!
 //! **Left out.** Any height up to the present one as a stop: see the delayed heartbeat. Caps in value: a valuation of a
 //! thin batch is not worth relying on. Session keys that are keys of wallets: a program keeps an ed25519 key. Contracts

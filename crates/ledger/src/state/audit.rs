@@ -11,9 +11,10 @@ use crate::sessions::{SlotId, SlotOffers};
 /// All existing units of one asset, by where they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// The places of custody, each with what it holds: spendable balances, units that resting offers lock, whole units
-    /// that remainders of wei add up to (burnt wei that are carried included), escrow of the payment lane and deposits
-    /// of its open cases, stakes with units being paid back and the pool of rewards, deposits at venues, and bonds.
+    /// The places of custody, each with what it holds. Spendable balances and units that resting offers lock come
+    /// first. Then come whole units that remainders of wei add up to (burnt wei that are carried included), and escrow
+    /// of the payment lane with deposits of its open cases. Stakes with units being paid back and the pool of rewards,
+    /// deposits at venues, and bonds are the last.
     pub places: Vec<(&'static str, Amount)>,
     /// Issued units; equals the sum over the places.
     pub issued: Amount,

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// A wrong clearing is refused by name and changes nothing. A clearing is wrong if `clearing::verify` rejects it on
-/// the whole book, or if a marginal key is wrong; the model's plain judgement of `market` must be the same. `after` is
-/// the ledger that has applied the block.
+/// A wrong clearing is refused by name and changes nothing. A clearing is wrong if `clearing::verify` rejects it on the
+/// whole book, or if a marginal key is wrong. The model's plain judgement of `market` must be the same. `after` is the
+/// ledger that has applied the block.
 pub fn lies(
     follower: &mut Ledger,
     (block, truth): (&Superblock, &Attached),

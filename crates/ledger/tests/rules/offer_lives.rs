@@ -192,7 +192,7 @@ fn a_list_that_is_malformed_has_a_name() {
     is_reason(list(&[])[..4 + 32].to_vec());
 }
 
-/// A list costs gas for each of its offers, and with too little of it nothing is cancelled; a static call, and one that
+/// A list costs gas for each of its offers, and with too little of it nothing is cancelled. A static call, and one that
 /// reverts afterwards, cancel nothing.
 #[test]
 fn a_list_is_paid_for_and_reverts_whole() {

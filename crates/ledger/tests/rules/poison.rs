@@ -84,7 +84,7 @@ impl Market {
     }
 
     /// A hundred blocks of honest trading in all assets but the idle one, with or without an attacker that moves the
-    /// idle one; then everyone trades everything.
+    /// idle one. Then everyone trades everything.
     fn run(hostile: bool) -> (u64, Applied, Ledger) {
         let mut market = Market::new();
         let mut moved: f64 = 1.0;

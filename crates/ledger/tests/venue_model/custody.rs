@@ -282,7 +282,7 @@ fn check(before: &Custody, after: &Custody, fills: usize, busts: usize) -> Resul
 }
 
 /// Walks all histories; returns the number of states, or the first violation. A venue that is not hostile settles in
-/// time or not at all; a hostile one settles more lots than the orders have, whenever it likes.
+/// time or not at all. A hostile one settles more lots than the orders have, whenever it likes.
 fn search(mistake: Mistake, is_hostile: bool) -> Result<usize, String> {
     let mut seen = HashSet::new();
     let pending = if is_hostile { vec![0; usize::from(LOTS) + 1] } else { Vec::new() };

@@ -1,7 +1,7 @@
 //! A hostile venue and its bond: false reports, fences, operators, withdrawals, claims and accusations.
 //!
 //! The venue has given its victim a report of fill 0 under one of its report keys, and its own accounts reports of
-//! fills that it will never settle. It may do anything in any order; the victim's accusation is in a block within two
+//! fills that it will never settle. It may do anything in any order. The victim's accusation is in a block within two
 //! heights of the contradiction, and its claim follows the end of the incarnation.
 
 use std::collections::{BTreeSet, HashSet};

@@ -1,4 +1,4 @@
-//! Roots of a venue, their journals, and what they sign: a restart with a settle in flight, stale copies in other
+//! Roots of a venue, their journals, and what they sign. A restart with a settle in flight, stale copies in other
 //! pools, a journal that is lost, and two live roots with one operator.
 //!
 //! A root journals a fill, syncs, and only then reports it. A settle is cut from the synced journal at the count that

@@ -146,7 +146,7 @@ fn a_stolen_operator_key_neither_withdraws_nor_fences_nor_changes_the_operator()
 }
 
 /// A thief of the operator's and the report key, as a party of his own fills: each trader deals at the limit that it
-/// signed, and no worse; what he does beyond is bust, and his lies cost the bond of the owner, once and no more.
+/// signed, and no worse. What he does beyond is bust. His lies cost the bond of the owner, once and no more.
 #[test]
 fn a_thief_of_the_operator_key_reaches_the_worst_signed_limits_and_the_bond_and_nothing_else() {
     const THIEF: u8 = 7;

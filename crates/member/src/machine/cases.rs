@@ -1,4 +1,4 @@
-//! Contested outputs: what shards are told of them, and what they report.
+//! Contested outputs: the facts that shards get about cases, and their reports.
 
 use std::sync::Arc;
 

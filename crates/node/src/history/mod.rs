@@ -2,7 +2,7 @@
 //!
 //! Its thread reads each block after it was published, from the caches, or from the archive where it is behind. Rows of
 //! the last blocks are in memory, at most for as many blocks as lie between two checkpoints: the store never forgets
-//! those, so after a crash the index is made complete from them. Where the blocks above the index are gone (a state was
+//! those. So after a crash the index is made complete from them. Where the blocks above the index are gone (a state was
 //! fetched, a home was restored), it begins again at the first block that the node has, and says so.
 
 pub(crate) mod index;

@@ -1,11 +1,11 @@
 //! Keys of a member's shards: a file for each lane epoch and shard, created in the epoch before and destroyed after
 //! the last epoch in which the home committee signs.
 //!
-//! The file is `data/lane/EPOCH/SHARD/shard-key`; only its owner can read it. It is encrypted like the other keys of
-//! a home, under the passphrase that the node was started with ([`LaneKeySafe`]); without a passphrase it contains
-//! the 32 bytes of the key. Files made before the node had a passphrase are read as they are. A key is worthless
-//! after its epoch. The file is overwritten before it is removed. A disk that relocates overwritten data (a
-//! solid-state one, a copying file system) may keep a copy, which nobody can read without the passphrase.
+//! The file is `data/lane/EPOCH/SHARD/shard-key`; only its owner can read it. It is encrypted like the other keys of a
+//! home, under the passphrase that the node was started with ([`LaneKeySafe`]). Without a passphrase it contains the 32
+//! bytes of the key. Files made before the node had a passphrase are read as they are. A key is worthless after its
+//! epoch. The file is overwritten before it is removed. A disk that relocates overwritten data (a solid-state one, a
+//! copying file system) may keep a copy, which nobody can read without the passphrase.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -9,7 +9,7 @@ use primitives::{Address, Height, SubBlock, Superblock, Transaction};
 
 use super::line::VenueLine;
 use crate::exchange::Exchange;
-use crate::room::Room;
+use crate::free_disk::FreeDisk;
 
 /// Why a pipeline serves no venue.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum VenueLineError {
 struct Pipeline {
     /// The pipeline ends before the venue does.
     exchange: Weak<Exchange>,
-    room: Room,
+    free_disk: FreeDisk,
 }
 
 impl Exchange {
@@ -47,8 +47,8 @@ impl Exchange {
         if shared.is_developers {
             return Err(VenueLineError::Developers);
         }
-        let room = Room::new(data, shared.config.store.free_bytes);
-        let pipeline = Arc::new(Pipeline { exchange: Arc::downgrade(self), room });
+        let free_disk = FreeDisk::new(data, shared.config.store.free_bytes);
+        let pipeline = Arc::new(Pipeline { exchange: Arc::downgrade(self), free_disk });
         // No block is shown between the first state and the line.
         let ledger = shared.read_ledger();
         let terms = ChainTerms::of(&ledger).ok_or(VenueLineError::NoVenues)?;
@@ -71,7 +71,7 @@ impl VenueChain for Pipeline {
                 ChainHeights { certified: exchange.certified(), newest }
             }
             // A node that decides alone.
-            None => ChainHeights { certified: Height::MAX, newest: exchange.shared.desk.height() },
+            None => ChainHeights { certified: Height::MAX, newest: exchange.shared.jobs.height() },
         }
     }
 
@@ -100,7 +100,7 @@ impl VenueChain for Pipeline {
     }
 
     fn is_disk_full(&self) -> bool {
-        self.room.is_full()
+        self.free_disk.is_full()
     }
 }
 

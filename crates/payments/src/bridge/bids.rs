@@ -10,8 +10,8 @@ const CASES_MAX: usize = 16;
 /// members' duties.
 pub const POST_CHECKS_MAX: u32 = 1_024;
 
-/// The most cases that one block opens, so that the votes and views of all members about them fit into the share of
-/// each block that is reserved for members' duties: in the long run a block has as many posts as it opens cases.
+/// The most cases that one block opens. The votes and views of all members about them fit into the share of each block
+/// that is reserved for members' duties: in the long run a block has as many posts as it opens cases.
 pub fn cases_per_block(quorums: Quorums) -> usize {
     // A vote with its owner's signature, and views of two committees with a certificate each.
     let checks = 2 + 2 * (1 + quorums.certificate);

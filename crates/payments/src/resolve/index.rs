@@ -1,9 +1,9 @@
 //! The index that makes the cost of a block depend on what it changes, and not on what is open.
 //!
-//! All of it is derived from the open cases. A case can be decided only after an event that concerns it: a vote or a
-//! view in it, a vote in a case about another input of one of its payments, a verdict or a certificate about an input
-//! or an output of such a payment, or the end of the time after which it may lapse or expires. So each of
-//! these marks the cases that it concerns, and only marked cases are judged.
+//! All of it is derived from the open cases. A case can be decided only after an event that concerns it. Such an event
+//! is a vote or a view in it, or a vote in a case about another input of one of its payments. It can also be a verdict
+//! or a certificate about an input or an output of such a payment, or the end of the time after which the case may
+//! lapse or expires. So each of these marks the cases that it concerns, and only marked cases are judged.
 
 use super::*;
 

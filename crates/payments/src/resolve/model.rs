@@ -2,31 +2,31 @@
 //!
 //! # The model
 //!
-//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee; where a payment creates
-//! outputs in the next epoch, also a disjoint committee of the same kind. The ledger is the real [`Resolver`]; each
-//! step of the ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A
-//! state consists of what each correct validator has signed, accepted, barred, voted and viewed, and the state of the
-//! ledger. From each state every enabled step is taken:
+//! n = 4 and f = 1: three correct validators and a Byzantine one in the home committee. Where a payment creates outputs
+//! in the next epoch, also a disjoint committee of the same kind. The ledger is the real [`Resolver`]; each step of the
+//! ledger is a block with one fact, or with two votes. The owner is Byzantine and signs everything. A state consists of
+//! what each correct validator has signed, accepted, barred, voted and viewed, and the state of the ledger. From each
+//! state every enabled step is taken:
 //!
-//! * a correct validator signs a payment whose inputs it has not locked; votes in an open case (and locks the output
-//!   to the exit if it is not locked); bars the candidates and posts a view; accepts a certified payment that it has
-//!   not barred, or that stands. To accept is to acknowledge a payment or to sign a payment of its output. The model
-//!   does not distinguish these, so it checks for the union of both what must hold for each.
+//! * a correct validator signs a payment whose inputs it has not locked. It votes in an open case, and locks the output
+//!   to the exit if it is not locked. It bars the candidates and posts a view. It accepts a certified payment that it
+//!   has not barred, or that stands. To accept is to acknowledge a payment or to sign a payment of its output. The
+//!   model does not distinguish these, so it checks for the union of both what must hold for each.
 //! * the Byzantine validator's signature on everything exists from the start; it votes for anything, once, and posts
 //!   an empty view. A view that names a payment is a certificate, which anyone may post.
 //! * anyone opens a case, posts a certificate that the signatures allow, or one of a payment that spends an output.
 //! * epochs end, at any time.
 //!
-//! Delays are steps that are not taken yet. Two pairs of events are one step without loss: a validator locks and its
-//! vote is committed (before the commit, a locked validator behaves like one that receives no messages); it bars and
+//! Delays are steps that are not taken yet. Two pairs of events are one step without loss. A validator locks and its
+//! vote is committed (before the commit, a locked validator behaves like one that receives no messages). It bars and
 //! its view is committed. Symmetry: correct validators are sorted by what they did, because the ledger's state names
-//! them only in its votes and views; of correct validators in the same state, the first takes steps. States are kept
-//! in a set by their canonical bytes; the search ends when there is no new one.
+//! them only in its votes and views. Of correct validators in the same state, the first takes steps. States are kept in
+//! a set by their canonical bytes; the search ends when there is no new one.
 //!
 //! # What is checked in each state
 //!
 //! *Money*: of each output, at most one of these is true, and once: a payment of it is settled or spent (accepted by
-//! enough validators to form a quorum with the Byzantine one) or stands on the ledger; it was credited. *Freed*: no
+//! enough validators to form a quorum with the Byzantine one) or stands on the ledger. It was credited. *Freed*: no
 //! payment of a freed output can be certified unless the verdict on another input voids it. *No alarm*.
 //!
 //! # Bounds
@@ -46,10 +46,10 @@
 //!
 //! # Deliberately broken machines
 //!
-//! The search finds a loss in each of these: views without barring, in the home committee or in the next one; empty
-//! views; votes without a lock; votes that ignore a signature; candidates fixed by 2 votes; freeing with 2 votes;
-//! lapsing with 2 empty views, or by time alone; views of only the home committee; forgetting
-//! redemptions; redeeming void payments. So each rule is needed.
+//! The search finds a loss in each of these rules. *Views*: without barring, in the home committee or in the next one;
+//! empty ones; of only the home committee. *Votes*: without a lock; ignoring a signature. *Numbers*: candidates fixed
+//! by 2 votes; freeing with 2 votes; lapsing with 2 empty views, or by time alone. *Redemptions*: forgotten; of void
+//! payments. So each rule is needed.
 
 use std::collections::HashSet;
 use std::rc::Rc;

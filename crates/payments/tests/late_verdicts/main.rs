@@ -19,7 +19,7 @@
 //!   votes fix the candidates. Members of the home, and of the next committee if a candidate pays into it, bar the
 //!   candidates and post a view: empty, or naming the payment that they accepted, with its certificate.
 //! * The ledger refuses a view that is not proven. It decides a case as soon as it can: a payment with a certificate,
-//!   with q votes, or with a certified child, stands; then *freed*, *lapsed*, *expired*.
+//!   with q votes, or with a certified child, stands. Then *freed*, *lapsed*, *expired*.
 //! * A verdict for T proves T's outputs: their committee signs exits through the epoch after it, and the ledger redeems
 //!   these for one epoch more. What the ledger does not keep, it forgets.
 //!
@@ -33,7 +33,7 @@
 //! * It delays each message for ever, lets epochs end at any time, and lets block heights pass while lane time stands
 //!   still. So each deadline may come before anybody has spoken.
 //! * Members without registered keys never say anything. A crash keeps the bit of an acceptance and drops the
-//!   certificate, where a rule allows that; with certificate and bit in one log in this order, no crash does.
+//!   certificate, where a rule allows that. With certificate and bit in one log in this order, no crash does.
 //!
 //! # What is checked in each state
 //!
@@ -86,8 +86,8 @@
 //!   Byzantine member names its own rival with T's certificate.
 //! * 2f+1 bind at n = 6, or f+1 empty views, or time alone, or the deadline: a settled payment lapses, or an output is
 //!   freed of a certified one. It lapses at once: its recipient had no epoch to settle.
-//! * The bit comes before the certificate, or a child is signed without its parent's: after the crash the member can
-//!   post no view, and the case expires although all have posted; if it posts an empty one, the settled T lapses.
+//! * The bit comes before the certificate, or a child is signed without its parent's. After the crash the member can
+//!   post no view, and the case expires although all have posted. If it posts an empty one, the settled T lapses.
 //! * A member without keys is silent: with the Byzantine one there are too few votes.
 //! * Expiry lifts bars: T of *a* and *b* expires in the case of *a*, is then settled, and lapses in the case of *b*.
 //!   The case is opened again and old views count: T is settled between the two openings.

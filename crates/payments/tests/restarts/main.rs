@@ -20,12 +20,12 @@
 //!
 //! # The adversary
 //!
-//! n = 4, f = 1. It is one member, which signs and acknowledges everything; its log is *hidden*, *forged* or *stale*:
-//! it has any of the certificates that exist, or none, which is what `shown` chooses. It is every client: it orders
-//! all steps, takes the snapshot and closes each log at any moment, and shows any certificates. One more member may
-//! have a *stale* log; the model counts it as faulty unless the evidence has a signature of it that its log lacks.
-//! After a first restart it pays a listed output in the new network and lets the restart run again with other
-//! evidence, or restarts the new network from its beginning and shows old certificates.
+//! n = 4, f = 1. It is one member, which signs and acknowledges everything. Its log is *hidden*, *forged* or *stale*:
+//! it has any of the certificates that exist, or none, which is what `shown` chooses. It is every client: it orders all
+//! steps, takes the snapshot and closes each log at any moment, and shows any certificates. One more member may have a
+//! *stale* log. The model counts it as faulty unless the evidence has a signature of it that its log lacks. After a
+//! first restart it pays a listed output in the new network and lets the restart run again with other evidence, or
+//! restarts the new network from its beginning and shows old certificates.
 //!
 //! # What is checked once a network has restarted
 //!

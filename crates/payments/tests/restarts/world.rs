@@ -11,7 +11,7 @@ pub const OTHERS: u64 = 5;
 /// The outputs of the mixed payment: dust, and the rest.
 pub const MIXED: [u64; 2] = [2, 5];
 
-/// A payment, as a bit: Alice pays *o* to Bob's key, or to her account; Bob pays *p* and *d* together to keys, or *p*
+/// A payment, as a bit: Alice pays *o* to Bob's key, or to her account. Bob pays *p* and *d* together to keys, or *p*
 /// to his account, or *d* to his account.
 pub const PAY: u8 = 1;
 pub const HOME: u8 = 2;

@@ -18,12 +18,12 @@
 //!   too, and begins with message 1.
 //!
 //! Orders end ten seconds before midnight (UTC), so that their end is told in the session of their day.
-//! [`OuchDesk`] has all of this as steps, without sockets and clock; [`fix`] is a bridge that speaks FIX.
+//! [`OuchMachine`] has all of this as steps, without sockets and clock; [`fix`] is a bridge that speaks FIX.
 //!
 //! It signs whatever a program on this machine says within the key's mandate: listen on loopback only.
 
-mod desk;
 pub mod fix;
+mod machine;
 mod pipe;
 mod translator;
 mod upstream;
@@ -41,7 +41,7 @@ use tokio::sync::watch;
 use venue::RequestScope;
 
 use crate::clock::clock_ms;
-pub use desk::{OuchDesk, OuchDeskTurn};
+pub use machine::{OuchMachine, OuchMachineTurn};
 use pipe::{Pipe, PipeTurn, turn};
 pub use translator::{Translator, to_participant};
 use upstream::{FromVenue, Upstream};
@@ -74,7 +74,7 @@ pub struct BridgeNews {
     pub height: u64,
 }
 
-/// What a turn of a desk knows.
+/// What a turn of a machine knows.
 #[derive(Clone, Copy, Debug)]
 pub struct BridgeMoment {
     /// The time, in milliseconds since 1970.
@@ -87,7 +87,7 @@ pub struct BridgeMoment {
 pub type ReportSink = Box<dyn FnMut(&FillReport) -> Result<()> + Send>;
 
 struct Bridge {
-    desk: OuchDesk,
+    machine: OuchMachine,
     sink: ReportSink,
     upstream: Upstream,
     participant: Option<Pipe>,
@@ -103,9 +103,9 @@ pub async fn run(
     news: watch::Receiver<Option<BridgeNews>>,
     sink: ReportSink,
 ) -> Result<()> {
-    let desk = OuchDesk::new(&settings, clock_ms());
+    let machine = OuchMachine::new(&settings, clock_ms());
     let upstream = Upstream::new(settings, news, (ANY_SESSION, 1));
-    let mut bridge = Bridge { desk, sink, upstream, participant: None };
+    let mut bridge = Bridge { machine, sink, upstream, participant: None };
     let (mut from_venue, mut from_participant) = (vec![0; 16 << 10], vec![0; 16 << 10]);
     loop {
         bridge.upstream.call().await;
@@ -131,7 +131,7 @@ impl Bridge {
 
     fn patience(&self) -> Duration {
         let now = clock_ms();
-        let due = [self.upstream.deadline_ms(), self.desk.deadline_ms()];
+        let due = [self.upstream.deadline_ms(), self.machine.deadline_ms()];
         let due = due.into_iter().flatten().map(|at| at.saturating_sub(now)).min().unwrap_or(1_000);
         Duration::from_millis(due.clamp(1, 1_000))
     }
@@ -146,7 +146,7 @@ impl Bridge {
     fn accept(&mut self, stream: TcpStream) {
         if self.upstream.is_open() {
             self.participant = Some(Pipe::new(stream));
-            self.desk.connect(clock_ms());
+            self.machine.connect(clock_ms());
         }
     }
 
@@ -154,9 +154,9 @@ impl Bridge {
         for said in said {
             let at = self.moment();
             let turn = match said {
-                FromVenue::Opened(session) => self.desk.opened(&at, session),
-                FromVenue::Message(_, message) => self.desk.hear(&at, &message),
-                FromVenue::Closed => self.desk.leave(),
+                FromVenue::Opened(session) => self.machine.opened(&at, session),
+                FromVenue::Message(_, message) => self.machine.hear(&at, &message),
+                FromVenue::Closed => self.machine.leave(),
             };
             self.perform(turn)?;
         }
@@ -176,12 +176,12 @@ impl Bridge {
     }
 
     fn feed(&mut self, input: SoupServerInput<'_>) -> Result<()> {
-        let turn = self.desk.step(&self.moment(), input);
+        let turn = self.machine.step(&self.moment(), input);
         self.perform(turn)
     }
 
-    /// Keeps reports, and then does what a turn of the desk says.
-    fn perform(&mut self, turn: OuchDeskTurn) -> Result<()> {
+    /// Keeps reports, and then does what a turn of the machine says.
+    fn perform(&mut self, turn: OuchMachineTurn) -> Result<()> {
         for report in &turn.reports {
             (self.sink)(report)?;
         }
@@ -195,7 +195,7 @@ impl Bridge {
         }
         for message in turn.to_venue {
             if !self.upstream.send(&message) {
-                let told = self.desk.not_taken(&self.moment(), &message);
+                let told = self.machine.not_taken(&self.moment(), &message);
                 self.perform(told)?;
             }
         }

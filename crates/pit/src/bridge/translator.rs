@@ -8,10 +8,10 @@ use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbo
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
+use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN};
 use crate::ouch::{
     DAY_MS, FILL_REPORT, OuchRefusal, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, life_of, market_of,
 };
-use crate::words::{NO_MARKET, NOT_SIGNED, NOT_TAKEN};
 
 /// Orders of which market and side are remembered, for replacements.
 const ORDERS: usize = 65_536;
@@ -146,7 +146,7 @@ pub(super) fn rejection(message: &OuchInbound, refusal: &OuchRefusal, now_ms: u6
 const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so there is no proof of this execution: \
     ask for the fill over HTTP";
 
-/// What the participant is told of a message of the venue, and the report that it has.
+/// A message of the venue as the participant gets it, with the report that it contains.
 pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
     // What this program does not know is passed on: the participant may.
     let Ok(mut message) = OuchMessage::<OuchOutbound>::decode(bytes) else { return (Some(bytes.to_vec()), None) };

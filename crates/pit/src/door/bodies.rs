@@ -12,8 +12,8 @@ use venue::{
     VenueFill,
 };
 
+use crate::codes::{end_code, fate_code, refusal_name};
 use crate::events::BookTop;
-use crate::words::{end_code, fate_code, refusal_name};
 
 fn venue_side(side: SideBody) -> VenueSide {
     match side {

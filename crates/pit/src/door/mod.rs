@@ -40,9 +40,9 @@ use sockets::{NoTurn, Shares};
 use utoipa::ToSchema;
 
 use crate::clock::clock_ms;
+use crate::codes::pause_code;
 use crate::edge::fairness_body;
 use crate::shared::{PitRefusal, PitShared, PitStanding, PitView};
-use crate::words::pause_code;
 
 /// The most connections of the stream.
 const STREAMS: u64 = 1_024;

@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use venue::{Steering, VenueInput};
 
 use super::{Api, Failure};
+use crate::codes::refusal_name;
 use crate::shared::{PitInput, PitRefusal};
-use crate::words::refusal_name;
 
 fn input_of(body: &OperatorBody) -> Result<VenueInput, Failure> {
     let account = |text: &str| -> Result<Address, Failure> {

@@ -92,7 +92,7 @@ async fn talk(stream: TcpStream, shared: &PitShared, client: Client, link: &mut 
             (0, taken) => SoupServerInput::Sent(taken),
             (received, _) => SoupServerInput::Received(&buffer[..received]),
         };
-        // What it says may have signatures to check.
+        // A message may have signatures to check.
         let turn = match received {
             0 => None,
             _ => match shared.gates.sessions.take(client).await {

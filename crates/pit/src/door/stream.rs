@@ -25,9 +25,9 @@ use super::bodies::{event_body, report_body, signed_request, top_body};
 use super::books::image_body;
 use super::orders::{Placing, ask, check_request, error_body, place_all};
 use super::{Api, Failure};
+use crate::codes::pause_code;
 use crate::events::StepEvents;
 use crate::shared::{PitInput, PitRefusal};
-use crate::words::pause_code;
 
 /// The longest message of a client.
 const MESSAGE_BYTES: usize = 256 << 10;

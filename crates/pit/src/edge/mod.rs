@@ -1,8 +1,8 @@
 //! The venue's market edge: market data out to all gateways at one deadline, orders in by their stamps.
 //!
 //! ```text
-//!  feed (ITCH) ──► edge desk ──► root of the tree ──► proxies ──► gateways ──► participants, at one deadline
-//!  OUCH sessions ◄─► edge desk ◄── sequencer ◄── proxies ◄── gateways (stamps) ◄── participants
+//!  feed (ITCH) ──────────────► root of the tree ──► proxies ──► gateways ──► participants, at one deadline
+//!  OUCH sessions ◄── one thread ◄── sequencer ◄── proxies ◄── gateways (stamps) ◄── participants
 //! ```
 //!
 //! # The protocol
@@ -10,8 +10,9 @@
 //! - A participant connects to its gateway as it would to the venue's OUCH door: the request to attach, the login,
 //!   then orders with their signatures ([`crate::ouch`]); plain OUCH is spoken through a [bridge](crate::bridge). The
 //!   gateway stamps each packet, and the tree carries it to the root as an order.
-//! - Upon *an order of the tree*: in the order in which the sequencer released it, the desk gives it to the session's
-//!   link, which gives it to the root's thread. So the engine gets orders by their stamps, whatever way they took.
+//! - Upon *an order of the tree*: in the order in which the sequencer released it, the sessions' thread gives it to the
+//!   link of its session. The link gives it to the root's thread. So the engine gets orders by their stamps, whatever
+//!   way they took.
 //! - Upon *a step of the root*: its market data is published on the tree, and after it what its sessions were told is
 //!   sent to their gateways. There a report waits until the packets before it were shown.
 //! - Upon *the eviction of a gateway*, or another life of it: its sessions are detached, and their orders end if they
@@ -21,10 +22,10 @@
 //!
 //! - *By stamps*: two orders enter the engine in the order of their stamps, unless one is flagged as late.
 //! - *Nobody first*: a report reaches its participant after the deadline of the market data of the same step.
-//! - *As over the door*: a session is the same at the venue's own door and at any gateway; whoever comes back gets
-//!   what it missed, from either.
-//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first; what is on its
-//!   way to a participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
+//! - *As over the door*: a session is the same at the venue's own door and at any gateway. Whoever comes back gets what
+//!   it missed, from either.
+//! - *Bounded*: the tree sends as many orders as the engine has finished, after [`CREDIT`] at first. What is on its way
+//!   to a participant is at most a window ([`fairnet::PARTICIPANT_WINDOW`]).
 //!
 //! # Deviations
 //!
@@ -34,8 +35,8 @@
 //! - *Gateways do not judge prices.* The action window is the market's collar, which the root applies at the moment of
 //!   the match to every order, whichever way it came.
 
-mod desk;
 mod fairness;
+mod sessions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,8 +52,8 @@ use fairnet::{EdgeEffect, EdgeNode, EdgePlace, EdgeRules, FairnessEvent, Nanos, 
 pub use fairness::fairness_body;
 
 use crate::clock::clock_ms;
-use crate::shared::{DeskInput, DeskSender, PitShared};
-use desk::EdgeDesk;
+use crate::shared::{EdgeSessionsInput, EdgeSessionsSender, PitShared};
+use sessions::EdgeSessions;
 
 /// Orders that the tree may send ahead of what the engine has finished.
 pub const CREDIT: u64 = 1_024;
@@ -103,7 +104,7 @@ pub struct VenueEdge {
 }
 
 impl VenueEdge {
-    /// Starts the root and the desk.
+    /// Starts the root, and the thread of the sessions.
     pub(crate) fn start(settings: &EdgeSettings, shared: Arc<PitShared>) -> Result<VenueEdge, EdgeStartError> {
         if settings.rules.policy != QueuePolicy::ByStamp {
             return Err(EdgeStartError::ByClass);
@@ -135,11 +136,11 @@ impl VenueEdge {
         let out = handle.clone();
         let tell = move |command: EdgeCommand| out.send(0, command);
         shared.feed.turn_on();
-        let desk = EdgeDesk::new(shared.clone(), tell);
-        shared.open_desk(sender);
+        let sessions = EdgeSessions::new(shared.clone(), tell);
+        shared.open_edge_sessions(sender);
         // There is one edge.
         drop(shared.edge.set(handle.clone()));
-        thread("edge desk").spawn(move || desk.run(&inputs)).map_err(EdgeStartError::Start)?;
+        thread("edge sessions").spawn(move || sessions.run(&inputs)).map_err(EdgeStartError::Start)?;
         handle.send(0, EdgeCommand::Ready(CREDIT));
         Ok(VenueEdge { handle, place })
     }
@@ -155,21 +156,21 @@ impl VenueEdge {
     }
 }
 
-/// Passes on to the desk what the tree brought.
-fn observer(desk: DeskSender) -> EdgeObserver {
+/// Passes on to the sessions what the tree brought.
+fn observer(sessions: EdgeSessionsSender) -> EdgeObserver {
     Box::new(move |_, effect, _| {
         let input = match effect {
             EdgeEffect::Engine(order) => {
                 let order = &order.item;
-                DeskInput::Order { gateway: order.participant, life: order.session, body: order.body.clone() }
+                EdgeSessionsInput::Order { gateway: order.participant, life: order.session, body: order.body.clone() }
             }
             EdgeEffect::Logged(entry) => match entry.event {
-                FairnessEvent::Evicted(member, _) => DeskInput::Evicted(member),
+                FairnessEvent::Evicted(member, _) => EdgeSessionsInput::Evicted(member),
                 _ => return,
             },
             _ => return,
         };
-        // The desk ends with the pit.
-        drop(desk.send(input));
+        // The thread ends with the pit.
+        drop(sessions.send(input));
     })
 }

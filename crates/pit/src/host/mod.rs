@@ -44,7 +44,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_MOST: Duration = Duration::from_secs(60);
 
 /// Whom the reports of a step answer.
-struct Asked {
+struct ReportsQuestion {
     key: PublicKey,
     /// `None` if all orders of the key are meant.
     number: Option<OrderNumber>,
@@ -61,7 +61,7 @@ struct Operated {
 #[derive(Default)]
 struct Gathered {
     inputs: Vec<VenueInput>,
-    asked: Vec<Asked>,
+    asked: Vec<ReportsQuestion>,
     operated: Vec<Operated>,
     attached: Vec<(SessionNumber, u64, oneshot::Sender<()>)>,
     reached: Vec<oneshot::Sender<()>>,
@@ -160,7 +160,7 @@ impl Host {
                 }
                 let number = number_of(&command);
                 gathered.inputs.push(VenueInput::Trade(session, command));
-                gathered.asked.push(Asked { key, number, reply });
+                gathered.asked.push(ReportsQuestion { key, number, reply });
             }
             PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply } => {
                 let keys = vec![key];
@@ -224,8 +224,8 @@ impl Host {
         self.show();
     }
 
-    /// Serves looks that wait, for a moment. The next ones wait until the thread has had [`WORK_OF_LOOK`] times as much
-    /// for its work: matching has nearly all of its time, however many look.
+    /// Answers waiting questions for a moment. The next ones wait until the thread has worked [`WORK_OF_LOOK`] times as
+    /// long: matching has nearly all of the thread's time, however many ask.
     fn look(&mut self) {
         let Some(root) = &self.root else { return };
         let begun = Instant::now();
@@ -240,7 +240,7 @@ impl Host {
         self.look_at = Instant::now() + begun.elapsed() * WORK_OF_LOOK;
     }
 
-    /// Gives the root what there is, and tells what it came to.
+    /// Gives the root all inputs that wait, and passes on the effects.
     fn step(&mut self, inputs: &[VenueInput], gathered: &mut Gathered) -> Result<(), NoRoot> {
         let root = self.root.as_mut().expect("it runs");
         let incarnation = root.settings().incarnation;

@@ -8,10 +8,10 @@ use primitives::{Operation, PublicKey, Transaction};
 use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
 
 use super::opening::NoRoot;
-use super::{Asked, Gathered, Host, Operated};
+use super::{Gathered, Host, Operated, ReportsQuestion};
 use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
-use crate::shared::DeskInput;
+use crate::shared::EdgeSessionsInput;
 
 impl Host {
     /// Does the effects of a step, in their order, and answers.
@@ -64,7 +64,7 @@ impl Host {
             // Nobody may listen.
             drop(self.shared.events.send(Arc::new(events)));
         }
-        self.shared.tell_desk(DeskInput::Told);
+        self.shared.tell_edge_sessions(EdgeSessionsInput::Told);
         Ok(())
     }
 
@@ -92,13 +92,13 @@ impl Host {
 
 /// Answers whoever asked with the reports about its order, or about all orders of its key. What a block of the same
 /// step settled is no answer: it is told as news.
-fn answer(asked: Vec<Asked>, reports: &[TradeReport]) {
+fn answer(asked: Vec<ReportsQuestion>, reports: &[TradeReport]) {
     let is_answer = |report: &&TradeReport| !matches!(report.what, ReportKind::Settled { .. });
     let mut of_order: HashMap<(PublicKey, OrderNumber), Vec<&TradeReport>> = HashMap::new();
     for report in reports.iter().filter(is_answer) {
         of_order.entry((report.key, report.number)).or_default().push(report);
     }
-    for Asked { key, number, reply } in asked {
+    for ReportsQuestion { key, number, reply } in asked {
         let found = match number {
             Some(number) => {
                 of_order.get(&(key, number)).into_iter().flatten().map(|report| (*report).clone()).collect()
@@ -126,7 +126,7 @@ mod tests {
         let reports = [told(settled), told(ReportKind::Accepted(accepted))];
         for number in [Some(number), None] {
             let (reply, mut answered) = oneshot::channel();
-            answer(vec![Asked { key, number, reply }], &reports);
+            answer(vec![ReportsQuestion { key, number, reply }], &reports);
             assert_eq!(answered.try_recv().expect("answered"), reports[1..]);
         }
     }

@@ -1,11 +1,11 @@
 //! The journal of a day's sessions: what their participants ordered, and what they were told, in order.
 //!
-//! It is a [`store::Store`] in a directory of its own. A record has all that one turn of the root's thread brought,
-//! and how many effects of the root are in it; nothing of it is sent before it is synced. After a restart the sessions
-//! are as they were, and the effects that are not in it are told.
+//! It is a [`store::Store`] in a directory of its own. A record has all that one turn of the root's thread brought, and
+//! how many effects of the root are in it. Nothing of it is sent before it is synced. After a restart the sessions are
+//! as they were, and the effects that are not in it are told.
 //!
 //! All integers are little-endian, in borsh. The first record is 0, a byte with the version of the format and the name
-//! of the day's sessions; others are 1, the count of effects, and entries.
+//! of the day's sessions. Others are 1, the count of effects, and entries.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use protocols::soup::SoupSession;

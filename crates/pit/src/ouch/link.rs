@@ -1,5 +1,5 @@
-//! A session's link as steps: who attaches, what the participant says, what it is told. Connections of the venue's own
-//! door drive it, and those of the gateways of its edge.
+//! A session's link as steps: attaching, the participant's messages, the venue's messages. Connections of the venue's
+//! own door drive it, and those of the gateways of its edge.
 
 use primitives::PublicKey;
 use primitives::venue::SettledOrder;
@@ -16,7 +16,7 @@ use super::inbound::{SignedFault, new_order, replacement, side_letter};
 use super::refusing::OuchRefusal;
 use super::session::Entered;
 use super::{DAY_MS, market_of, symbol_of};
-use crate::words::{NO_MARKET, NOT_SIGNED, NOT_TAKEN, NOT_TAKEN_WORDS};
+use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN, NOT_TAKEN_WORDS};
 
 /// False signatures with which a link ends: whoever has the session's key can sign.
 const FORGED_MOST: u64 = 256;

@@ -6,10 +6,10 @@
 //! that comes back gets what it missed.
 //!
 //! Orders must be signed, and OUCH has no field for that. A new order and a replacement carry the signed order as an
-//! option with the tag [`SIGNED_ORDER`]; what the message's own fields say must be the same. *Plain* OUCH is spoken
+//! option with the tag [`SIGNED_ORDER`]. What the message's own fields say must be the same. *Plain* OUCH is spoken
 //! with a [bridge](crate::bridge), which a participant runs: it has the trading key, and adds the option.
 //!
-//! What a session is told is in a journal of its day, synced before it is sent: a participant that logs in with the
+//! What a session is told is in a journal of its day, synced before it is sent. A participant that logs in with the
 //! number that it expects gets what it missed, also after a restart or a crash of the node. A cancel of an order that
 //! has ended, or never came, is answered by a cancel reject.
 //!
@@ -31,12 +31,12 @@
 //!
 //! # Deviations from OUCH
 //!
-//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again; its
+//! - After a crash of the machine an order whose entry was not on the disk yet is answered when it is sent again. Its
 //!   executions may then stand before its acceptance.
 //! - A session keeps its last 65,536 messages; who comes back later asks over HTTP what became of its orders.
 //! - A message to disable or enable a participant is rejected: revoke the key on the ledger.
 //! - At midnight (UTC) a session's connection ends without an end of session, and the next one begins with message 1.
-//! - A rejection has the number of [`refusal_name`](crate::words::refusal_name).
+//! - A rejection has the number of [`refusal_name`](crate::codes::refusal_name).
 
 mod host;
 mod hub;

@@ -10,7 +10,7 @@ use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderStanding, Repor
 use super::refusing::{OuchRefusal, not_cancelled};
 use super::session::{Entered, OuchSession};
 use super::{FILL_REPORT, SETTLED};
-use crate::words::{end_letter, refusal_name};
+use crate::codes::{end_letter, refusal_name};
 
 /// What a report is in OUCH; nothing where OUCH is silent.
 pub(super) fn message(

@@ -95,7 +95,7 @@ impl<D: Disk> OuchSessions<D> {
             journal.append(effects, &self.unwritten)?;
             self.unsynced.append(&mut self.unwritten);
         }
-        // The first count, and that there is a session, is durable before the root takes anything of it: without that a
+        // The first count, and that there is a session, is durable before the root takes anything of it. Without that a
         // restart would not know what sessions lack, or that they are there to be told.
         if begins || !self.is_counted {
             journal.sync()?;

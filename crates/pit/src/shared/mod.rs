@@ -1,6 +1,6 @@
 //! What the thread of the root shares with the doors.
 
-mod desk;
+mod edge_sessions;
 mod sessions;
 
 use std::collections::{HashMap, VecDeque};
@@ -23,7 +23,7 @@ use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
-pub(crate) use desk::{DeskInput, DeskSender};
+pub(crate) use edge_sessions::{EdgeSessionsInput, EdgeSessionsSender};
 pub(crate) use sessions::{Attaching, refusal_of};
 
 /// Inputs that wait for the root's thread; further ones are refused.
@@ -239,8 +239,8 @@ pub(crate) struct PitShared {
     pub feed: Arc<FeedHub>,
     /// The root of the venue's edge, if there is one.
     pub edge: OnceLock<HostHandle>,
-    /// Its desk.
-    desk: OnceLock<DeskSender>,
+    /// The sessions behind its edge.
+    edge_sessions: OnceLock<EdgeSessionsSender>,
     links: std::sync::atomic::AtomicU64,
 }
 
@@ -259,7 +259,7 @@ impl PitShared {
             ouch: OuchHub::default(),
             feed: Arc::default(),
             edge: OnceLock::new(),
-            desk: OnceLock::new(),
+            edge_sessions: OnceLock::new(),
             links: std::sync::atomic::AtomicU64::new(1),
         }
     }
@@ -294,22 +294,21 @@ impl PitShared {
     }
 
     /// Whoever tells the venue's edge.
-    pub fn open_desk(&self, desk: DeskSender) {
+    pub fn open_edge_sessions(&self, sender: EdgeSessionsSender) {
         // There is one edge.
-        drop(self.desk.set(desk));
+        drop(self.edge_sessions.set(sender));
     }
 
-    /// The root has told something.
-    pub fn tell_desk(&self, input: DeskInput) {
-        if let Some(desk) = self.desk.get() {
-            // It may have ended.
-            drop(desk.send(input));
+    /// The root has told something; the thread of the sessions may have ended.
+    pub fn tell_edge_sessions(&self, input: EdgeSessionsInput) {
+        if let Some(sessions) = self.edge_sessions.get() {
+            drop(sessions.send(input));
         }
     }
 
     /// Ends the root's thread after what waits.
     pub fn stop(&self) {
-        self.tell_desk(DeskInput::Stop);
+        self.tell_edge_sessions(EdgeSessionsInput::Stop);
         // The receiver is gone if the thread has ended.
         drop(self.inputs.send(PitInput::Stop));
     }

@@ -1,5 +1,5 @@
 //! A continuous market behind the venue's edge: one process, real sockets on loopback, the real ledger. Participants
-//! speak plain OUCH to bridges, which sign for the doors of their gateways; the tree carries their orders up by stamps
+//! speak plain OUCH to bridges, which sign for the doors of their gateways. The tree carries their orders up by stamps
 //! and the market's data down to one deadline. No test here waits for time to pass: each waits until something has
 //! happened.
 

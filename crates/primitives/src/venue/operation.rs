@@ -205,7 +205,7 @@ pub enum VenueOperation {
         venue: VenueId,
         /// The key.
         key: PublicKey,
-        /// What it may do.
+        /// The mandate of the key.
         mandate: Mandate,
         /// The key's signature on [`possession_bytes`].
         possession: Signature,

@@ -99,7 +99,7 @@ pub struct VenueOrder {
     pub side: VenueSide,
     /// How it trades.
     pub life: OrderLife,
-    /// What it does if it meets its owner.
+    /// The rule for an order that meets another one of its owner.
     pub self_trade: SelfTradeRule,
     /// Its limit price in ticks, from 1 to [`TICK_MAX`].
     pub tick: u32,

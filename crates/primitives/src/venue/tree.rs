@@ -1,7 +1,7 @@
 //! The tree over the fills of an incarnation: a Merkle mountain range, which grows at its end and is known by its
 //! peaks.
 //!
-//! For each bit of the count, from the highest, there is a perfect tree of that many leaves; the peaks are the roots of
+//! For each bit of the count, from the highest, there is a perfect tree of that many leaves. The peaks are the roots of
 //! these trees. A leaf that is appended makes a tree of one, and trees of equal size are joined.
 
 use borsh::{BorshDeserialize, BorshSerialize};

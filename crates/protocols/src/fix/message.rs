@@ -398,7 +398,7 @@ impl FixHeader {
 pub struct FixMessage {
     /// The fields before the body.
     pub header: FixHeader,
-    /// What it says.
+    /// The contents.
     pub body: FixBody,
 }
 

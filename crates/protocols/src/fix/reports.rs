@@ -3,7 +3,7 @@
 //!
 //! The caller gives requests and the venue's messages in the order in which they are journaled, so that the same
 //! journal gives the same numbers and reports again. Orders are remembered after their end, so that a status can be
-//! asked for and no number be used twice; the caller begins with new [`FixOrders`] on each day.
+//! asked for and no number be used twice. The caller begins with new [`FixOrders`] on each day.
 //!
 //! An order whose cancellation or replacement waits for its answer takes no other request. A replacement states the
 //! *total* size, what has traded counts.

@@ -1,8 +1,8 @@
 //! One connection of a session, as steps. What outlives the connection is in the [`FixJournal`].
 //!
 //! A connection begins with a logon each way. From then on the machine beats when it has been silent for the interval
-//! of the logon, asks a side that is silent for [`SILENT`] of it for a heartbeat, and gives it up after twice as long:
-//! bytes that are no whole message do not count, so a half-open connection ends in time.
+//! of the logon. It asks a side that is silent for [`SILENT`] of it for a heartbeat, and gives it up after twice as
+//! long. Bytes that are no whole message do not count, so a half-open connection ends in time.
 //!
 //! Upon receiving a message whose number is
 //!
@@ -12,7 +12,7 @@
 //! - below: it is ignored if it is marked as a possible duplicate. Otherwise the session has come apart: the machine
 //!   logs out and says which number it expects.
 //!
-//! Messages are sent again exactly as they were, with the mark and the time of the first sending; the numbers of
+//! Messages are sent again exactly as they were, with the mark and the time of the first sending. The numbers of
 //! messages that concerned a connection are skipped by a gap fill. What is sent meanwhile comes after them.
 //!
 //! With cancel-on-disconnect, the end of a connection is a [`FixEffect::CancelOrdersAt`]: the caller cancels the orders

@@ -2,7 +2,7 @@
 
 /// What a field can say.
 pub trait FixValue: Sized {
-    /// What it is, in words.
+    /// The kind of the value, in words.
     const NEEDS: &'static str;
 
     /// The value of these bytes, of which there is at least one.
@@ -182,8 +182,8 @@ impl FixValue for FixDecimal {
     }
 }
 
-/// A time in UTC, in milliseconds since 1970: `20261126-20:15:07.250`. It is read with 0, 3, 6, 9 or 12 decimals; what is
-/// finer than a millisecond is dropped.
+/// A time in UTC, in milliseconds since 1970: `20261126-20:15:07.250`. It is read with 0, 3, 6, 9 or 12 decimals; what
+/// is finer than a millisecond is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FixTime(u64);
 

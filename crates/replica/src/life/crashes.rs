@@ -1,6 +1,5 @@
-//! Blocks that live on a disk with faults: whatever the order of the jobs and wherever the machine crashes, a restart
-//! comes to the state of a plain loop that applies one block after another, and nobody was told of a block that is
-//! lost.
+//! Blocks that live on a disk with faults. Whatever the order of the jobs and wherever the machine crashes, a restart
+//! comes to the state of a plain loop that applies one block after another. Nobody was told of a block that is lost.
 
 use std::collections::BTreeMap;
 

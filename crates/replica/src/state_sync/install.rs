@@ -7,8 +7,8 @@
 //! | `arrived` | nothing; once it is durable, the fetched state is the valid one |
 //!
 //! The marker `arrived` is the moment at which the fetched state replaces the old one. A start that finds the marker
-//! copies the files into the stores, one after the other, each of them repeatable; then it removes the marker,
-//! durably, and the rest. A start without the marker removes the incomplete files.
+//! copies the files into the stores, one after the other, each of them repeatable. Then it removes the marker, durably,
+//! and the rest. A start without the marker removes the incomplete files.
 
 use std::io;
 

@@ -27,7 +27,7 @@
 //!    fetched state in place of the old one. From there on it catches up by blocks.
 //!
 //! The vote log is not touched: past votes stay valid, and entries about finished heights have no effect. So a
-//! validator that catches up by a state may vote at once where its log allows it; one without a log listens first, as
+//! validator that catches up by a state may vote at once where its log allows it. One without a log listens first, as
 //! always.
 //!
 //! A validator that was restored from a file has a state and no certificate. It does not take part in consensus. It
@@ -39,13 +39,12 @@
 //! - *Soundness*: a state is accepted only if the committees that the genesis leads to have certified its root, its
 //!   block, and the superblock that consensus continues from. A validator trusts its own ledger for the committee it
 //!   begins with; one that was restored from a file begins with the genesis.
-//! - *Faulty sources are named*: a validator that sends a wrong chunk, an invalid handover, an invalid base or
-//!   nothing at all is dropped, named in the log, and not asked for ten minutes; the transfer continues with the
-//!   others. If more committee members are excluded than may be faulty, a correct one is among them, and all are
-//!   asked again. Digests of chunks are not certified, so that a state of consistently wrong chunks is only detected
-//!   at the end: then all who offered it are named, and another offer is taken. While honest offers outnumber equal
-//!   faulty ones, such an attack costs nothing; it costs time only where faulty validators are the majority of those
-//!   who answer.
+//! - *Faulty sources are named*: a validator that sends a wrong chunk, an invalid handover, an invalid base or nothing
+//!   at all is dropped, named in the log, and not asked for ten minutes. The transfer continues with the others. If
+//!   more committee members are excluded than may be faulty, a correct one is among them, and all are asked again.
+//!   Digests of chunks are not certified, so that a state of consistently wrong chunks is only detected at the end.
+//!   Then all who offered it are named, and another offer is taken. While honest offers outnumber equal faulty ones,
+//!   such an attack costs nothing. It costs time only where faulty validators are the majority of those who answer.
 //! - *Atomic*: a crash at any moment leaves the old store or the new one, each whole.
 //! - *Bounded*: eight offers of at most half a MiB, two chunks in flight for each source, one transfer at a time. A
 //!   serving validator keeps three checkpoints open, answers one question after the other, and drops questions when
@@ -56,8 +55,7 @@
 //! - Snapshots are not taken in lockstep (§2.9): checkpoints are written at the same heights by setting. One that is
 //!   skipped because the one before is still being written only means one source less.
 //! - Chunks are checked against the offer's digests and the whole state against the certified root, not each chunk by
-//!   its own proof: the root covers tries, and writing a state in the order of its tries would be several times
-//!   slower.
+//!   its own proof. The root covers tries, and writing a state in the order of its tries would be several times slower.
 //! - Blocks and receipts from before a fetched state are not fetched: the store begins there.
 //! - The pipeline restarts instead of exchanging its state while it runs. It has nothing to do meanwhile, and so
 //!   there is only one way to start with a state.

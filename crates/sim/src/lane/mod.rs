@@ -20,9 +20,9 @@
 //!    reveals a share or has its dealing voided, and with a group key each of them that received right shares has a
 //!    share of it.
 //! 7. In these runs, and in as many in which members register BLS keys and make no group key, payers ask for answers
-//!    under any scheme that a committee supports, and for simpler ones when they wait in vain; the Byzantine member's
-//!    signatures are sometimes wrong, or withheld. Under every scheme a certificate verifies with only the ledger's
-//!    public data, a quorum has signed what it certifies, and so has each signer that it names.
+//!    under any scheme that a committee supports. They ask for simpler ones when they wait in vain. The Byzantine
+//!    member's signatures are sometimes wrong, or withheld. Under every scheme a certificate verifies with only the
+//!    ledger's public data, a quorum has signed what it certifies, and so has each signer that it names.
 //! 8. No correct member is convicted of contradicting itself, and only the stake that is liable for the Byzantine
 //!    member is slashed. In half of the runs members see the contradictions in blocks, and accuse.
 //! 9. No shard is told of an epoch that no certified block has begun, and each is told of all outputs and cases that

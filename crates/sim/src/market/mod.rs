@@ -7,8 +7,8 @@
 //! deposits away, revoke keys under open orders, and cancel what has not arrived.
 //! The owner names other operators, takes a part of the bond out and adds to it.
 //!
-//! In half of the runs the venue turns hostile: it settles fills that it never reported, or in another order, or none;
-//! it reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had; or
+//! In half of the runs the venue turns hostile. It settles fills that it never reported, or in another order, or none.
+//! It reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had. Or
 //! two roots run with its keys. Its traders convict it, its owner fences it and bonds anew, and the next incarnation is
 //! an honest one. Owners of honest venues fence, too, whatever is unsettled; then traders claim. In some runs proposers
 //! hold settles for longer than D: then fills may bust, and only then.

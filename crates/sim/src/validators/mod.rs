@@ -6,10 +6,10 @@
 //! flight. A process is killed between two steps or in the middle of one, and finds its disks as a crash leaves them;
 //! it may lose its whole vote log. Some validators are faulty.
 //!
-//! Invariants of every run: no two correct validators apply different blocks; none makes two different statements
-//! where one is allowed, restarts and lost logs included, and its statements are in its log; certificates are valid;
-//! evidence convicts only faulty validators; frames of correct validators are accepted; work in progress is bounded;
-//! the contents of the disks can be recovered; and in the end every correct validator has the same state, with every
+//! Invariants of every run: no two correct validators apply different blocks. None makes two different statements where
+//! one is allowed, restarts and lost logs included, and its statements are in its log. Certificates are valid, and
+//! evidence convicts only faulty validators. Frames of correct validators are accepted, work in progress is bounded,
+//! and the contents of the disks can be recovered. In the end every correct validator has the same state, with every
 //! transaction that a correct one received.
 //!
 //! If the chain has contracts, clients also send Ethereum transactions, to several validators and in conflict with

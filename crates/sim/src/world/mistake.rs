@@ -6,8 +6,8 @@ use store::StoreMistake;
 use venue::VenueMistake;
 
 /// A mistake that must be detected. Those of `replica`, `store`, `member` and `venue` are in the code that runs in
-/// production and are planted there ([`kernel::Planted`]); the product is compiled without them. Of the others that
-/// code contains none: the world does something wrongly, or changes a result of an engine before it is used.
+/// production and are planted there ([`kernel::Planted`]). The product is compiled without them. That code contains none
+/// of the others: the world does something wrongly, or changes a result of an engine before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// In the life of a block.

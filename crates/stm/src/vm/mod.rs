@@ -11,9 +11,9 @@ use view::TransactionView;
 ///
 /// An execution of a transaction must be a function of its index and of its reads through the view: no clock, no
 /// randomness, no mutable state of its own. It may run on any thread, several times, and on values that no sequential
-/// execution would show it (but never on a mix of two values of one key): it must then return or panic, not loop
-/// forever. Its writes count if it returns `Ok`. A transaction that *fails* in the sense of the VM returns `Ok` with
-/// an output that says so.
+/// execution would show it (but never on a mix of two values of one key). It must then return or panic, not loop
+/// forever. Its writes count if it returns `Ok`. A transaction that *fails* in the sense of the VM returns `Ok` with an
+/// output that says so.
 pub trait Vm: Send + Sync + Sized + 'static {
     /// Names a location. Locations are equal if their keys are.
     type Key: Hash + Eq + Clone + Send + Sync + 'static;
@@ -36,7 +36,7 @@ pub trait Vm: Send + Sync + Sized + 'static {
 /// A read found the estimate of a lower transaction, or the execution has already become invalid.
 ///
 /// Only a view creates it. A VM whose interface has its own error type (like an EVM's database) converts it to that
-/// type and back; the view remembers which transaction to wait for.
+/// type and back. The view remembers which transaction to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocked(pub(crate) ());
 

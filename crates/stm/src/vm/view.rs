@@ -6,7 +6,7 @@ use hashbrown::{DefaultHashBuilder, HashMap};
 use smallvec::SmallVec;
 
 use super::{Blocked, Vm};
-use crate::memory::{Content, Delta, Found, Memory, NumberRead, Read, Version};
+use crate::memory::{Content, Delta, Memory, NumberRead, Read, ReadResult, Version};
 use crate::number::Number;
 
 /// Values by key, above the state before the block.
@@ -168,11 +168,11 @@ impl<V: Vm> Speculation<'_, V> {
         let (vm, below) = (self.vm, self.below);
         let (found, read, number) = self.memory.read(at, self.version.txn, |key| value_below(vm, below, key));
         match found {
-            Found::Estimate { of } => self.accesses.block(Obstacle::Estimate { of }),
-            Found::Value(_) if !self.accesses.observe(position, read, number) => {
+            ReadResult::Estimate { of } => self.accesses.block(Obstacle::Estimate { of }),
+            ReadResult::Value(_) if !self.accesses.observe(position, read, number) => {
                 self.accesses.block(Obstacle::Inconsistent)
             }
-            Found::Value(value) => Ok(match &self.accesses.list[position].pending {
+            ReadResult::Value(value) => Ok(match &self.accesses.list[position].pending {
                 Some(Content::Delta(own)) => (own.from_number)((own.to_number)(&value).wrapping_add(own.by)),
                 _ => value,
             }),

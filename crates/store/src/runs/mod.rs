@@ -1,7 +1,7 @@
 //! Sorted runs: an index of rows that are added in order of heights and found by key.
 //!
 //! A row is written once and never changes, so no tree is needed that is edited in place. Rows of new heights are in
-//! memory; when they are many they become a *run*, a file of rows sorted by key, and eight runs of one level become one
+//! memory. When they are many they become a *run*, a file of rows sorted by key, and eight runs of one level become one
 //! run of the next. A row is thus written a few times in its life and always sequentially, and a question looks into a
 //! few runs. (This is a log-structured merge tree without deletions: O'Neil et al., Acta Informatica 1996.)
 //!
@@ -9,7 +9,7 @@
 //! adds the rows can make them again from the heights above [`Runs::durable`]. Runs have consecutive heights; a gap
 //! never appears, and what is below one is removed. Each byte that is read was verified against a digest.
 //!
-//! Keys of one prefix must ascend with heights (a height in big-endian bytes behind the prefix): then the rows of a
+//! Keys of one prefix must ascend with heights (a height in big-endian bytes behind the prefix). Then the rows of a
 //! prefix in newer runs follow those in older ones, and no merge is needed to read them.
 //!
 //! # Files, byte by byte

@@ -33,7 +33,7 @@ pub(super) fn check(
     check_price(machine, at, order, market)?;
     unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;
     unless(OrderRefusal::TooFewLots(market.settings.lots_min), order.lots >= market.settings.lots_min)?;
-    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market))?;
+    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market) || machine.may_spare(at))?;
     check_fees(machine, order, market)?;
     check_room(machine, at, stead)?;
     let executed = stead.map_or(0, |old| machine.executed_of(old));
@@ -164,9 +164,9 @@ fn reach(order: &VenueOrder, lots: u32, market: &Market) -> (u64, u64) {
     (u64::from(lots) - left, makers)
 }
 
-/// Whether the order, once it is used up, was worth the least at the worst price for its fees: a sale trades at its
-/// tick or above, a buy as low as the best sale that it meets; in a call, as low as the collar.
-fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
+/// Whether the order, once it is used up, was worth the least at the worst price for its fees. A sale trades at its
+/// tick or above, a buy as low as the best sale that it meets, and in a call as low as the collar.
+pub(super) fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
     let low = match (order.side, market.book.phase()) {
         (VenueSide::Sell, _) => None,
         (VenueSide::Buy, Phase::Continuous) => market.book.depth(matching::Side::Sell).next().map(|(tick, ..)| tick),

@@ -167,6 +167,7 @@ impl VenueMachine {
         if let Some(until) = until {
             self.core.untils.remove(&(until, slot));
         }
+        self.unspare(slot);
         self.refresh(slot);
     }
 

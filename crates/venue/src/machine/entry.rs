@@ -128,6 +128,7 @@ impl VenueMachine {
     fn arriving(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder, carried: u32) -> u32 {
         let id = self.core.last_id + 1;
         let lots = signed.order().lots - carried;
+        let spared_on = self.spare(at, signed.order());
         self.take_slot(Order {
             signed: *signed,
             accepted: Acceptance { id, lots, replaces: None, keeps_place: false },
@@ -145,6 +146,7 @@ impl VenueMachine {
             end: None,
             is_shown: false,
             has_entry: false,
+            spared_on,
             sums: OrderSums::default(),
         })
     }
@@ -153,6 +155,7 @@ impl VenueMachine {
     fn leave_again(&mut self, slot: u32) {
         let order = self.core.order_mut(slot);
         (order.open, order.end) = (0, Some(OrderEnd::Asked));
+        self.unspare(slot);
         self.refresh(slot);
         self.free_slot(slot);
     }

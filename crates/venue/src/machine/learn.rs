@@ -10,7 +10,7 @@ use crate::facts::{CertifiedFacts, FillFate, KeyStanding, VenueFact, VenueStandi
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, VenueStop};
 use crate::report::{ReportKind, VenueEffect};
-use crate::state::{Account, Key, Pending};
+use crate::state::{Account, Key, Pending, Spared};
 
 /// Learns the next certified block. An earlier one is known; behind a gap nothing can be judged.
 pub(super) fn learn(machine: &mut VenueMachine, facts: &CertifiedFacts) {
@@ -72,7 +72,15 @@ pub(super) fn account_at(machine: &mut VenueMachine, address: &Address) -> u32 {
     let core = &mut machine.core;
     *core.account_of.entry(*address).or_insert_with(|| {
         let (owner, used, is_killed, holdings, keys) = (None, 0, false, Vec::new(), Vec::new());
-        core.accounts.push(Account { address: *address, owner, used, is_killed, holdings, keys });
+        core.accounts.push(Account {
+            address: *address,
+            owner,
+            used,
+            is_killed,
+            holdings,
+            keys,
+            spared: Spared::default(),
+        });
         core.accounts.len() as u32 - 1
     })
 }

@@ -13,6 +13,7 @@ mod outbox;
 mod places;
 mod sessions;
 mod snapshot;
+mod sparing;
 
 use std::collections::BTreeMap;
 

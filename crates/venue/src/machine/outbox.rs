@@ -39,7 +39,7 @@ pub(super) fn settle(machine: &mut VenueMachine) {
     }
 }
 
-/// The account whose settles the root signs, if the ledger has told of it.
+/// The account whose settles the root signs, once a certified state has named it.
 pub(super) fn operator(machine: &VenueMachine) -> Option<&OperatorStanding> {
     machine.core.operator.as_ref().filter(|operator| operator.account == machine.core.acts_as.account)
 }

@@ -36,7 +36,7 @@ pub(super) fn detach(machine: &mut VenueMachine, session: SessionNumber) {
     if of.ends_orders {
         end_session_orders(machine, session, OrderEnd::Disconnected);
     }
-    // The timer runs on without a link: that is what it is for.
+    // The timer runs on without a link, because its purpose is to end orders then.
     if machine.core.sessions[&session].deadline_ms.is_none() {
         machine.core.sessions.remove(&session);
     }

@@ -14,7 +14,7 @@ use primitives::{AssetId, Fraction, Price};
 use serde::{Deserialize, Serialize};
 
 use crate::files::batch::{BatchFiles, BatchInput, read_batch};
-use crate::files::explained::{Asked, Explained, explained, explanation_of};
+use crate::files::explained::{ExplainSubject, Explained, explained, explanation_of};
 use crate::files::parquet_files::Table;
 
 /// Clears a batch of offers at one price vector.
@@ -42,7 +42,7 @@ pub struct ClearArgs {
     /// Explain why the offer of this row, counted from 1, does or does not trade; pools:ROW and buys:ROW explain
     /// those rows; may be repeated
     #[arg(long, value_name = "ROW")]
-    pub explain: Vec<Asked>,
+    pub explain: Vec<ExplainSubject>,
 }
 
 /// A file whose extension determines its format.
@@ -242,7 +242,9 @@ impl ClearArgs {
         let mut result = described(&batch, &book, &params, &clearing, seconds);
         for asked in &self.explain {
             match asked {
-                Asked::Offer(row) => result.explanations.push(explained(&batch, &book, &params, &clearing, *row)),
+                ExplainSubject::Offer(row) => {
+                    result.explanations.push(explained(&batch, &book, &params, &clearing, *row))
+                }
                 other => result.notes.push(explanation_of(&batch, &book, &params, &clearing, *other)),
             }
         }

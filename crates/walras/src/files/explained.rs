@@ -10,7 +10,7 @@ use crate::files::batch::BatchInput;
 
 /// A subject of `--explain`: a row, counted from 1, of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum ExplainSubject {
     /// An offer.
     Offer(u32),
     /// A pool.
@@ -19,14 +19,14 @@ pub enum Asked {
     Buy(u32),
 }
 
-impl FromStr for Asked {
+impl FromStr for ExplainSubject {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Asked, String> {
-        let (kind, row): (fn(u32) -> Asked, &str) = match text.split_once(':') {
-            None => (Asked::Offer, text),
-            Some(("pools", row)) => (Asked::Pool, row),
-            Some(("buys", row)) => (Asked::Buy, row),
+    fn from_str(text: &str) -> Result<ExplainSubject, String> {
+        let (kind, row): (fn(u32) -> ExplainSubject, &str) = match text.split_once(':') {
+            None => (ExplainSubject::Offer, text),
+            Some(("pools", row)) => (ExplainSubject::Pool, row),
+            Some(("buys", row)) => (ExplainSubject::Buy, row),
             Some(_) => return Err("write a row such as 3, pools:3 or buys:3".into()),
         };
         let row = row.parse().ok().filter(|row| *row > 0);
@@ -34,13 +34,13 @@ impl FromStr for Asked {
     }
 }
 
-impl Asked {
+impl ExplainSubject {
     /// The error message if the files have no such row.
     pub fn outside(self, book: &Book) -> Option<String> {
         let (row, rows, asked) = match self {
-            Asked::Offer(row) => (row, book.offers(), row.to_string()),
-            Asked::Pool(row) => (row, book.pools.len(), format!("pools:{row}")),
-            Asked::Buy(row) => (row, book.exacts.len(), format!("buys:{row}")),
+            ExplainSubject::Offer(row) => (row, book.offers(), row.to_string()),
+            ExplainSubject::Pool(row) => (row, book.pools.len(), format!("pools:{row}")),
+            ExplainSubject::Buy(row) => (row, book.exacts.len(), format!("buys:{row}")),
         };
         let rows_there = if rows == 0 { "no such rows".into() } else { format!("rows 1 to {rows}") };
         (row as usize > rows).then(|| format!("--explain {asked}: the file has {rows_there}"))
@@ -110,12 +110,18 @@ pub fn explained(batch: &BatchInput, book: &Book, params: &Params, clearing: &Cl
 }
 
 /// Explains why a pool or an order for an exact amount, which the files must have, did or did not trade.
-pub fn explanation_of(batch: &BatchInput, book: &Book, params: &Params, clearing: &Clearing, asked: Asked) -> String {
+pub fn explanation_of(
+    batch: &BatchInput,
+    book: &Book,
+    params: &Params,
+    clearing: &Clearing,
+    asked: ExplainSubject,
+) -> String {
     let rate = |sell, buy| clearing.rate(params, sell, buy).expect("assets of the book that was cleared");
     match asked {
-        Asked::Pool(row) => pool_in_words(batch, book, clearing, row, rate),
-        Asked::Buy(row) => buy_in_words(batch, book, clearing, row, rate),
-        Asked::Offer(row) => explained(batch, book, params, clearing, row).text,
+        ExplainSubject::Pool(row) => pool_in_words(batch, book, clearing, row, rate),
+        ExplainSubject::Buy(row) => buy_in_words(batch, book, clearing, row, rate),
+        ExplainSubject::Offer(row) => explained(batch, book, params, clearing, row).text,
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Init {
     #[arg(long)]
     contracts: bool,
     /// Gas of a block. By default what takes at most half a second of one core of this machine in the worst case, which
-    /// is measured; with several machines give the value of the slowest.
+    /// is measured. With several machines give the value of the slowest.
     #[arg(long, value_name = "GAS", requires = "contracts")]
     block_gas: Option<u64>,
     /// Use this genesis instead of making one.
@@ -77,7 +77,7 @@ pub struct Init {
     /// Where the others reach a validator (UDP), host and port: given once for each validator, in order.
     #[arg(long = "address", value_name = "HOST:PORT", requires = "validators")]
     pub addresses: Vec<String>,
-    /// Stake of each validator, in decimals of the first asset, such as 25000; the default is a tenth of the supply, so
+    /// Stake of each validator, in decimals of the first asset, such as 25000. The default is a tenth of the supply, so
     /// that nobody has a large part of all stakes by accident.
     #[arg(long, value_name = "AMOUNT", requires = "validators")]
     stake: Option<String>,

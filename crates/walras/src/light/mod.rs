@@ -5,7 +5,7 @@
 //! from a pinned state.
 
 mod arguments;
-mod words;
+mod report;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ use primitives::{Address, AssetId, TransactionId};
 
 pub use self::arguments::pin;
 use self::arguments::span;
-use self::words::Said;
-pub use self::words::{advice, advised};
+use self::report::LightReport;
+pub use self::report::{advice, advised};
 
 /// Verifies an account or a receipt of an untrusted node with only certificates and the genesis file.
 #[derive(clap::Subcommand)]
@@ -150,24 +150,24 @@ impl Light {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn ask(&self, client: &mut LightClient, genesis: &Genesis) -> anyhow::Result<Said> {
+    fn ask(&self, client: &mut LightClient, genesis: &Genesis) -> anyhow::Result<LightReport> {
         Ok(match self {
             Light::Account { address, .. } => {
-                words::account(address, &client.account(address).map_err(advised)?, genesis)
+                report::account(address, &client.account(address).map_err(advised)?, genesis)
             }
-            Light::Transaction { id, .. } => words::transaction(id, &client.transaction(id).map_err(advised)?),
+            Light::Transaction { id, .. } => report::transaction(id, &client.transaction(id).map_err(advised)?),
             Light::Deposit { address, venue, asset: symbol, .. } => {
                 let asset = genesis.assets.iter().position(|asset| asset.symbol == *symbol);
                 let asset = AssetId(asset.with_context(|| format!("the genesis has no asset {symbol:?}"))? as u32);
                 let proved = client.deposit(address, *venue, (asset, symbol)).map_err(advised)?;
-                words::deposit(address, *venue, asset, &proved, genesis)
+                report::deposit(address, *venue, asset, &proved, genesis)
             }
-            Light::Venue { venue, .. } => words::venue(*venue, &client.venue(*venue).map_err(advised)?, genesis),
+            Light::Venue { venue, .. } => report::venue(*venue, &client.venue(*venue).map_err(advised)?, genesis),
             Light::Pin { own_node, .. } => {
                 if *own_node && !client.is_fixed() {
                     client.believe_newest().map_err(advised)?;
                 }
-                words::pinned(&client.pin().map_err(advised)?)
+                report::pinned(&client.pin().map_err(advised)?)
             }
         })
     }

@@ -1,7 +1,7 @@
 //! `walras backup` and `walras restore`: what must be kept of a home, in one folder, and a home from it.
 //!
 //! A backup has the home's own files (genesis, settings, encrypted keys), and the chain. A chain of one node exists
-//! nowhere else, so all of its blocks are copied; of a network of validators the others have them, and a snapshot of
+//! nowhere else, so all of its blocks are copied. Of a network of validators the others have them, and a snapshot of
 //! the state is enough. Never in a backup: a vote log, or what shards of the payment lane have signed. A node that
 //! comes back with old ones could sign the opposite of what it signed since.
 

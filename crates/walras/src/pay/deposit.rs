@@ -9,7 +9,7 @@ use primitives::{Address, Amount, AssetId, Operation};
 use serde_json::json;
 
 use super::{PursePlace, show};
-use crate::wallet::fate::{self, Fate};
+use crate::wallet::report::{self, Fate};
 use crate::wallet::send::Sender;
 
 /// Maximum time for a deposit's block to be certified.
@@ -57,7 +57,7 @@ pub(super) fn deposit(
     };
     let Fate::Committed(_) = &fate else {
         resolve_deposits(&purse, &node, Duration::ZERO)?;
-        return Ok(fate::print(&fate, json, &transaction.id(), &node.assets()?));
+        return Ok(report::print(&fate, json, &transaction.id(), &node.assets()?));
     };
     resolve_deposits(&purse, &node, CERTIFIED_PATIENCE)?;
     let is_in = !purse.contents()?.deposits.iter().any(|one| one.transaction == deposit.transaction);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use chrono::DateTime;
-use client::purse::{Deposit, Held, Purse};
+use client::purse::{Deposit, HeldOutput, Purse};
 use lane::SentPayment;
 use payments::{PaymentView, Recipient};
 use primitives::{Amount, AssetId};
@@ -54,7 +54,7 @@ fn entries(purse: &Purse) -> anyhow::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn of_receipt(purse: &Purse, held: &Held) -> Entry {
+fn of_receipt(purse: &Purse, held: &HeldOutput) -> Entry {
     let id = held.holding.id.to_string();
     let state = if held.is_settled { "settled" } else { "fast" };
     let (asset, amount) = (held.holding.output.asset, held.holding.output.amount);

@@ -3,7 +3,7 @@
 use payments::BridgeOperation;
 use primitives::{Operation, TransactionId};
 
-use crate::wallet::fate::{self, Fate};
+use crate::wallet::report::{self, Fate};
 use crate::wallet::send::Sender;
 
 /// Posts an operation of the lane to the ledger. Returns its transaction if it was committed; otherwise prints what
@@ -14,6 +14,6 @@ pub(super) fn post(json: bool, sender: &Sender, operation: &BridgeOperation) -> 
     if let Fate::Committed(_) = fate {
         return Ok(Some(id));
     }
-    fate::print(&fate, json, &id, &signer.assets);
+    report::print(&fate, json, &id, &signer.assets);
     Ok(None)
 }

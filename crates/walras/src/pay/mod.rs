@@ -13,6 +13,7 @@ use primitives::Address;
 use serde_json::json;
 
 mod address;
+mod advice;
 pub mod audit;
 mod deposit;
 mod follow;
@@ -27,16 +28,15 @@ mod send;
 mod show;
 mod trust;
 mod watch;
-mod words;
 
 use address::{Payee, lane_address};
+use advice::advised;
 use deposit::deposit;
 pub use follow::ListFile;
 use founded::lane_of;
 use home::{account_key, accounts, contest, redeem};
 use receive::{receive, settle, verify};
 use send::{Order, export, leave, send};
-use words::advised;
 
 use crate::keystore::{self, Passphrase};
 use crate::wallet::send::Sender;
@@ -299,7 +299,7 @@ pub enum Pay {
     /// returns to the account of its key. It costs a fee for the work, also if you are right.
     ///
     /// All inputs of the payment are contested together. The fee is at least `case_deposit` of the lane for each of
-    /// them (`/v1/lane`), from the account of --key; of an expired case the unused part returns. A payment with a
+    /// them (`/v1/lane`), from the account of --key. Of an expired case the unused part returns. A payment with a
     /// certificate cannot be contested. Contest before the middle of the second lane epoch after the money's own.
     #[command(after_help = "Example:\n  walras pay contest 0x6e0b12 --key alice.json")]
     Contest {
@@ -323,7 +323,7 @@ pub enum Pay {
     ///
     /// A purse takes the lane's keys only with a proof that the chain's validators have signed, starting from those of
     /// the genesis file or of the node with which it was made. The signatures of the lane's registrars alone are not
-    /// enough: a registrar can sign two lists. Where validators change, the purse follows them at each use; after more
+    /// enough: a registrar can sign two lists. Where validators change, the purse follows them at each use. After more
     /// than seven days without one, or after many changes, it needs a new start.
     #[command(after_help = "Examples:
   walras pay trust                                   # the newest validators, with a fingerprint to compare

@@ -5,17 +5,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use client::purse::{
-    Asking, Held, Lanes, ProvedSlip, Purse, PurseError, ReceiptFault, Slip, checked, read_network, resolve_deposits,
-    spend,
+    Asking, HeldOutput, Lanes, ProvedSlip, Purse, PurseError, ReceiptFault, Slip, checked, read_network,
+    resolve_deposits, spend,
 };
 use payments::{AnswerScheme, HomeEpoch, OutputId, Recipient};
 use serde_json::json;
 
 use super::address::Shown;
+use super::advice::advised;
 use super::deposit::CERTIFIED_PATIENCE;
 use super::founded::of_genesis;
 use super::send::session;
-use super::words::advised;
 use super::{PursePlace, Reach, show};
 
 pub(super) fn receive(
@@ -113,7 +113,7 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
     failed.extend(unsettled.iter().map(ToString::to_string));
     let (mut renewed, mut sent_home) = (0, 0);
     let now = lanes.now.epoch;
-    let is_old = |held: &Held| held.home + 1 == now || held.home + 2 == now;
+    let is_old = |held: &HeldOutput| held.home + 1 == now || held.home + 2 == now;
     if purse.contents()?.held.iter().any(is_old) {
         let asking = Asking { patience: reach.patience(), scheme: AnswerScheme::Tree };
         let mut session = session(&mut purse, place, &reach.server, asking)?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, ensure};
 use client::durable::{HeldFile, write_new};
 use client::purse::spend::{self, Confirmed};
-use client::purse::{Asking, DepositSlip, Held, Paid, Purse, Session, Slip};
+use client::purse::{Asking, DepositSlip, HeldOutput, Paid, Purse, Session, Slip};
 use payments::{FastReceipt, OutputProof, PaidProof, PaymentBody, Recipient};
 use serde_json::{Value, json};
 
@@ -165,7 +165,7 @@ pub(super) fn export(
 
 pub(super) fn leave(json: bool, folder: &PathBuf, place: &PursePlace) -> anyhow::Result<ExitCode> {
     let purse = place.open()?;
-    let slip = |held: &Held| match &held.holding.proof {
+    let slip = |held: &HeldOutput| match &held.holding.proof {
         OutputProof::Payment(proof) => {
             Slip::Receipt(FastReceipt { output: held.holding.output, proof: PaidProof::clone(proof) })
         }

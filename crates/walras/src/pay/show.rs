@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use client::purse::spend::{Confirmed, to_accounts};
-use client::purse::{Held, LaneNetwork, Purse, PurseContents};
+use client::purse::{HeldOutput, LaneNetwork, Purse, PurseContents};
 use payments::{HomeEpoch, HomePhase, PaymentView, Recipient};
 use primitives::{AssetId, Digest};
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ fn as_json(purse: &Purse, of: &PurseContents, now: Option<HomeEpoch>, rows: &BTr
             "lost": row.lost.to_string(),
         })
     };
-    let output = |held: &Held| {
+    let output = |held: &HeldOutput| {
         json!({
             "output": held.holding.id.to_string(),
             "asset": network.symbol(held.holding.output.asset),

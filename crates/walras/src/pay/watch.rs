@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::{Disk, RealDisk};
 
+use super::advice::advised;
 use super::founded::{lane_of, of_genesis};
-use super::words::advised;
 use crate::wallet::send::Sender;
 
 const STATE: &str = "watch.json";

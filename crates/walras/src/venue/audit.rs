@@ -2,7 +2,7 @@
 //! venue are the leaves of the tree that the ledger knows by its peaks; lists busts.
 //!
 //! From a node: the sums of all deposits and bonds that it lists, against the sums that its ledger keeps from block to
-//! block; the leaves that it lists, joined to a tree, against the peaks. A node could lie in both, so what is proved is
+//! block. The leaves that it lists, joined to a tree, against the peaks. A node could lie in both, so what is proved is
 //! that its answers agree. From a home: the state is read from the store, its whole issue is accounted for
 //! ([`ledger::Ledger::audit`]), and the leaves are those of the archived receipts.
 
@@ -36,14 +36,14 @@ pub struct VenueAudit {
 }
 
 /// What is found.
-struct Found {
+struct AuditFindings {
     height: u64,
-    custody: Vec<Held>,
+    custody: Vec<CustodySums>,
     venues: Vec<Audited>,
 }
 
 /// Units of an asset in custody at venues.
-struct Held {
+struct CustodySums {
     symbol: String,
     decimals: u8,
     deposits: u128,
@@ -81,7 +81,7 @@ impl VenueAudit {
     }
 }
 
-fn of_node(node: &NodeClient, only: Option<VenueId>) -> anyhow::Result<Found> {
+fn of_node(node: &NodeClient, only: Option<VenueId>) -> anyhow::Result<AuditFindings> {
     let (custody, assets) = (node.custody()?, node.assets()?);
     let held = sums(&custody, &assets)?;
     let mut venues = Vec::new();
@@ -90,11 +90,11 @@ fn of_node(node: &NodeClient, only: Option<VenueId>) -> anyhow::Result<Found> {
         venues.push(venue_of_node(node, number)?);
     }
     ensure!(only.is_none() || !venues.is_empty(), "there is no such venue: `walras venue show` lists them");
-    Ok(Found { height: custody.venues.height, custody: held, venues })
+    Ok(AuditFindings { height: custody.venues.height, custody: held, venues })
 }
 
-/// The sums of what a node lists, which must be those that it counts.
-fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Result<Vec<Held>> {
+/// Adds up the deposits and bonds that a node lists. The node's own totals must be equal to these sums.
+fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Result<Vec<CustodySums>> {
     let number = |text: &str| text.parse::<u128>().with_context(|| format!("{text:?} is no number of units"));
     let mut listed: BTreeMap<String, (u128, u128)> = BTreeMap::new();
     for deposit in &custody.deposits {
@@ -120,7 +120,7 @@ fn sums(custody: &client::venues::VenueCustody, assets: &Assets) -> anyhow::Resu
     }
     let held = |(symbol, (deposits, bonds)): (String, (u128, u128))| {
         let decimals = assets.find(&symbol)?.decimals;
-        Ok(Held { symbol, decimals, deposits, bonds })
+        Ok(CustodySums { symbol, decimals, deposits, bonds })
     };
     listed.into_iter().map(held).collect()
 }
@@ -158,7 +158,7 @@ fn venue_of_node(node: &NodeClient, number: VenueId) -> anyhow::Result<Audited> 
     anyhow::bail!("venue {number} settles faster than its fills can be read: audit a home, or try again")
 }
 
-fn of_home(home: &Path, only: Option<VenueId>) -> anyhow::Result<Found> {
+fn of_home(home: &Path, only: Option<VenueId>) -> anyhow::Result<AuditFindings> {
     let (state, issue) = ledger_of(home)?;
     let venues = state.venues().context("this chain has no venues of continuous markets")?;
     let mut held = Vec::new();
@@ -170,7 +170,7 @@ fn of_home(home: &Path, only: Option<VenueId>) -> anyhow::Result<Found> {
         };
         let (deposits, bonds) = (of("venue deposits"), of("bonds"));
         if deposits + bonds > 0 {
-            held.push(Held { symbol: asset.symbol.clone(), decimals: asset.decimals, deposits, bonds });
+            held.push(CustodySums { symbol: asset.symbol.clone(), decimals: asset.decimals, deposits, bonds });
         }
     }
     held.sort_by(|a, b| a.symbol.cmp(&b.symbol));
@@ -186,7 +186,7 @@ fn of_home(home: &Path, only: Option<VenueId>) -> anyhow::Result<Found> {
         audited.push(Audited { venue: number, incarnation: record.incarnation, fills: tree.count(), busts });
     }
     ensure!(only.is_none() || !audited.is_empty(), "there is no such venue");
-    Ok(Found { height: state.height(), custody: held, venues: audited })
+    Ok(AuditFindings { height: state.height(), custody: held, venues: audited })
 }
 
 /// The tree and the busts of an incarnation, from archived receipts.
@@ -215,9 +215,9 @@ fn fills_of_home(
     Ok((tree, busts))
 }
 
-impl Found {
+impl AuditFindings {
     fn body(&self) -> Value {
-        let held = |held: &Held| {
+        let held = |held: &CustodySums| {
             let (deposits, bonds) = (held.deposits.to_string(), held.bonds.to_string());
             json!({"asset": held.symbol, "deposits": deposits, "bonds": bonds})
         };

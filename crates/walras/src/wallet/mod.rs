@@ -13,9 +13,9 @@ use client::hexadecimal::hex_bytes;
 
 mod at_venues;
 mod exact;
-pub mod fate;
 mod offers;
 mod pools;
+pub mod report;
 pub mod send;
 pub mod server;
 mod session;

@@ -93,22 +93,22 @@ pub struct Named {
 }
 
 /// A pool's key, and its assets in the order in which the user names them.
-struct Found<'a> {
+struct PoolAsNamed<'a> {
     key: PoolKey,
     named: [&'a Listed; 2],
 }
 
 impl Named {
-    fn find<'a>(&self, assets: &'a Assets) -> anyhow::Result<Found<'a>> {
+    fn find<'a>(&self, assets: &'a Assets) -> anyhow::Result<PoolAsNamed<'a>> {
         let (one, other) = self.pair.split_once('/').context("--pair: name two assets, such as USD/EUR")?;
         let named = [assets.find(one)?, assets.find(other)?];
         let (a, b) = (named[0].asset.min(named[1].asset), named[0].asset.max(named[1].asset));
         ensure!(a != b, "--pair: a pool is between two different assets");
-        Ok(Found { key: PoolKey { a, b, class: self.class }, named })
+        Ok(PoolAsNamed { key: PoolKey { a, b, class: self.class }, named })
     }
 }
 
-impl Found<'_> {
+impl PoolAsNamed<'_> {
     /// Units of `a` and of `b`, of amounts in the user's order.
     fn units(&self, amounts: &str) -> anyhow::Result<[Amount; 2]> {
         let (one, other) = amounts.split_once(',').context("--amounts: give two, such as 1080,1000")?;

@@ -10,7 +10,7 @@ use client::wallet::{Numbering, Pending, Progress, Wallet};
 use client::{Assets, ClientError};
 use primitives::{Address, Digest, Height, Operation, Sequence, Transaction, TransactionId};
 
-use super::fate::{self, Fate};
+use super::report::{self, Fate};
 use super::server::Server;
 use crate::keystore::{self, Passphrase};
 
@@ -162,7 +162,7 @@ pub(super) fn retry(json: bool, key: &Path, id: &TransactionId, delivery: &Deliv
 /// Prints what a node knows about a transaction.
 pub(super) fn status(json: bool, id: &TransactionId, server: &Server) -> anyhow::Result<ExitCode> {
     let node = server.node();
-    Ok(fate::print(&Fate::of(&node, id)?, json, id, &node.assets()?))
+    Ok(report::print(&Fate::of(&node, id)?, json, id, &node.assets()?))
 }
 
 impl Delivery {
@@ -173,7 +173,7 @@ impl Delivery {
 
     /// Prints the result; the exit code reports the same.
     fn report(&self, json: bool, id: &TransactionId, fate: &Fate, assets: &Assets) -> ExitCode {
-        let code = fate::print(fate, json, id, assets);
+        let code = report::print(fate, json, id, assets);
         if self.no_wait && matches!(fate, Fate::Waiting(_)) { ExitCode::SUCCESS } else { code }
     }
 }

@@ -1,6 +1,7 @@
 //! The structure of the workspace: crates depend on one another only as ARCHITECTURE.md says.
 
 mod circles;
+mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -445,12 +446,12 @@ const STOREYS: [(&str, &str); 4] = [
     ),
     (
         "pit",
-        "words clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+        "codes clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
          < host < door",
     ),
     (
         "node",
-        "locks room < inbox desk chain_clock intake_queue verified < lane < config < pool < history \
+        "locks free_disk < inbox block_jobs chain_clock intake_queue verified < lane < config < pool < history \
          < recovery < venue < shared < snapshot < links candles executor intake < publisher < \
          pipeline < execution producer < developer validator < exchange < reads",
     ),

@@ -1,6 +1,6 @@
-//! A reader of the venue's market data that loses packets: it takes a snapshot, asks the rewinder, and has the book.
-//! It builds a second book by a parser that others wrote, `itchy`, and another one by MeatPy, if there is an
-//! interpreter that has it; all must be the engine's. Its packets are dissected by tshark, if there is one.
+//! A reader of the venue's market data that loses packets: it takes a snapshot, asks the rewinder, and has the book. It
+//! builds a second book by a parser that others wrote, `itchy`, and another one by MeatPy, if there is an interpreter
+//! that has it. All must be the engine's. Its packets are dissected by tshark, if there is one.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

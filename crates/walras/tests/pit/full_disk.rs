@@ -108,7 +108,7 @@ fn halts_and_resumes(market: &mut Market) {
 }
 
 /// The node keeps some bytes free: before it has less, its venue takes no new orders and says why, but ends those that
-/// it has; what was executed settles, and everything goes on when there is space again.
+/// it has. What was executed settles, and everything goes on when there is space again.
 fn takes_no_orders_without_room(market: &mut Market) {
     let resting = market.order("bob", VenueSide::Sell, 150, 3);
     assert!(is_accepted(market, &resting));

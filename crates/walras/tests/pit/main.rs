@@ -1,5 +1,5 @@
 //! A venue at a node of its own: orders over HTTP, WebSocket, OUCH and FIX through bridges, executed and then settled,
-//! also when the node is killed meanwhile; its market data, and its next incarnation.
+//! also when the node is killed meanwhile. Its market data, and its next incarnation.
 
 mod by_tshark;
 mod follower;
@@ -415,7 +415,7 @@ fn over_a_bridge(market: &mut Market) {
     assert!(matches!(canceled, OuchOutbound::Canceled(of) if (of.user_ref, of.quantity) == (1_000_001, 3)));
     ouch.send(enter(1_000_002, b'B', 1_000, 3));
     let rejected = ouch.next(|message| matches!(message, OuchOutbound::Rejected(_)));
-    let (band, _) = pit::words::refusal_name(&venue::OrderRefusal::Band(1));
+    let (band, _) = pit::codes::refusal_name(&venue::OrderRefusal::Band(1));
     assert!(matches!(rejected, OuchOutbound::Rejected(of) if of.reason == band), "{rejected:?}");
     market.settled(3);
     let kept = std::fs::read_to_string(&reports).expect("reports");

@@ -69,6 +69,28 @@ PAGE = 1_000
 """Rows that the node tells at once."""
 INDEX_TRIES, INDEX_PAUSE_S = 200, 0.02
 """How often the index is looked at until it has a block."""
+_ANY = {"min": None, "max": None}
+_HAS_NOT = {"marginMode": False, "trigger": False, "trailing": False, "symbolRequired": False}
+_WINDOW = {"limit": PAGE, "daysBack": None, "untilDays": None}
+_FEATURES = {
+    "sandbox": False,
+    "createOrder": {
+        **dict.fromkeys(("marginMode", "triggerPrice", "triggerDirection", "stopLossPrice", "takeProfitPrice"), False),
+        **dict.fromkeys(("hedged", "trailing", "leverage", "marketBuyByCost", "marketBuyRequiresPrice"), False),
+        **dict.fromkeys(("selfTradePrevention", "iceberg"), False),
+        "triggerPriceType": None,
+        "attachedStopLossTakeProfit": None,
+        "timeInForce": {"GTC": True, "IOC": True, "FOK": False, "PO": False, "GTD": False},
+    },
+    "createOrders": None,
+    "fetchMyTrades": {"marginMode": False, "symbolRequired": False, **_WINDOW},
+    "fetchOrder": _HAS_NOT,
+    "fetchOpenOrders": {**_HAS_NOT, "limit": PAGE},
+    "fetchOrders": {**_HAS_NOT, **_WINDOW},
+    "fetchClosedOrders": {**_HAS_NOT, **_WINDOW, "daysBackCanceled": None},
+    "fetchOHLCV": {"limit": PAGE},
+}
+"""What an order and a call can say, in ccxt's words."""
 _LOST_OFFERS = ("unknown_offer", "not_your_offer")
 _TOO_LITTLE = ("sells_too_little", "asks_too_little", "same_asset", "zero_amount", "amount_too_large")
 
@@ -128,6 +150,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         yes += ["fetchOHLCV", "fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder"]
         yes += ["fetchMyTrades", "fetchOrders", "fetchClosedOrders", "fetchOrderTrades"]
         yes += ["cancelAllOrders", "fetchTime", "fetchStatus", "createLimitOrder", "spot"]
+        yes += ["fetchL2OrderBook", "fetchOrderBooks", "fetchTradingFee", "fetchTradingFees"]
         intervals = ["1m", "5m", "15m", "1h", "4h", "1d"]
         return self.deep_extend(
             super().describe(),
@@ -144,6 +167,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 "urls": {"api": "http://127.0.0.1:8080", "www": "http://127.0.0.1:8080", "doc": []},
                 "requiredCredentials": {"apiKey": False, "secret": False, "privateKey": True},
                 "precisionMode": ccxt.TICK_SIZE,
+                "features": {"spot": _FEATURES},
                 "fees": {"trading": {"tierBased": False, "percentage": True, "maker": 0.0, "taker": 0.0}},
                 "options": {"keyType": "ethereum", "store": None, "network": None, "patience": 60.0, "slot": 0},
             },
@@ -194,14 +218,16 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                 "id": symbol,
                 "numericId": asset.number,
                 "code": symbol,
+                "type": "crypto",
                 "precision": float(Decimal(1).scaleb(-asset.decimals)),
                 "active": True,
-                "deposit": None,
-                "withdraw": None,
+                # Money comes and goes by payments.
+                "deposit": True,
+                "withdraw": True,
                 "fee": None,
                 "fees": {},
                 "networks": {},
-                "limits": {"amount": {"min": float(asset.least), "max": None}, "withdraw": {"min": None, "max": None}},
+                "limits": {"amount": {"min": float(asset.least), "max": None}, "deposit": _ANY, "withdraw": _ANY},
                 "info": told(asset),
             }
             for symbol, asset in assets.items()
@@ -287,10 +313,21 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             "symbol": symbol,
             "bids": [[float(level.price), float(level.amount)] for level in book.buys],
             "asks": [[float(level.price), float(level.amount)] for level in book.sells],
-            "timestamp": None,
-            "datetime": None,
+            "timestamp": book.time_ms,
+            "datetime": self.iso8601(book.time_ms),
             "nonce": book.height,
         }
+
+    def fetch_order_books(self, symbols: Any = None, limit: Any = None, params: Any = None) -> Any:
+        """Of some markets, or of all."""
+        self.load_markets()
+        return {name: self.fetch_order_book(name, limit) for name in self.market_symbols(symbols) or self.symbols}
+
+    def fetch_trading_fees(self, params: Any = None) -> Any:
+        """No market has one: each transaction has a fee in the fee asset."""
+        self.load_markets()
+        free = {"maker": 0.0, "taker": 0.0, "percentage": True, "tierBased": False}
+        return {name: {"symbol": name, **free, "info": market["info"]} for name, market in self.markets.items()}
 
     def fetch_trades(self, symbol: str, since: Any = None, limit: Any = None, params: Any = None) -> Any:
         """Of the blocks whose batches the node keeps, two thousand."""

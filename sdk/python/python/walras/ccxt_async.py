@@ -23,7 +23,7 @@ __all__ = ["walras"]
 
 _CALLS = (
     "fetch_time fetch_status fetch_currencies fetch_markets fetch_ticker fetch_tickers fetch_order_book fetch_trades "
-    "fetch_ohlcv fetch_balance create_order cancel_order cancel_all_orders fetch_order fetch_orders fetch_open_orders "
+    "fetch_order_books fetch_trading_fees fetch_ohlcv fetch_balance create_order cancel_order cancel_all_orders fetch_order fetch_orders fetch_open_orders "
     "fetch_closed_orders fetch_my_trades fetch_order_trades"
 ).split()
 

@@ -1,10 +1,10 @@
 //! All accounts, in 256 shards by the first byte of the address; each shard consists of pages.
 //!
-//! A shard is a subtree of the account trie and the unit of ownership: in a block one thread changes each shard, so
-//! no atomics and no locks are needed and the order of effects cannot matter.
+//! A shard is a subtree of the account trie and the unit of ownership: in a block one thread changes each shard. So no
+//! atomics and no locks are needed and the order of effects cannot matter.
 //!
 //! A page is the unit of sharing: a checkpoint that is being written and the ledger share the same pages, and the
-//! ledger copies a page when it next writes to it. The accounts of a block are spread over all pages, so a block
+//! ledger copies a page when it next writes to it. The accounts of a block are spread over all pages. So a block
 //! touches about as many pages as accounts: pages are small, and a block after a checkpoint copies little more than
 //! what it changes. The index is split by the second byte of the address for the same reason: only new accounts write
 //! to it.

@@ -25,8 +25,8 @@
 //! costs what it changes and not what is open. The rest is a digest of the terms, the clock, totals and the remaining
 //! allowance of limits.
 //!
-//! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are
-//! part of the state, so only the filter can verify a certificate. The checks use up a quota of each sub-block.
+//! **Deviations from the design.** Certificates are checked when a block is filtered, in replay too: the keys are part
+//! of the state. So only the filter can verify a certificate. The checks use up a quota of each sub-block.
 
 mod custody;
 mod restarted;

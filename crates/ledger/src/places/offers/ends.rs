@@ -8,7 +8,7 @@
 //! counts take 16 MiB at most.
 //!
 //! **Measured** on two busy cores: 2^20 of 2^21 offers that end in one block, scattered over 2,450 pairs and 200,000
-//! accounts, cost 0.6 s of settlement and 0.6 s of credits; the tries follow in 0.45 s, receipts have 53 MB. It grows
+//! accounts, cost 0.6 s of settlement and 0.6 s of credits. The tries follow in 0.45 s, receipts have 53 MB. It grows
 //! with their number, so 2^25 would take most of a minute. The bound stands at half a second. A block in which nothing
 //! ends looks at one number of each pair.
 //!

@@ -1,7 +1,7 @@
 //! The least size of an offer, by the rule of [`clearing::Minima`].
 //!
 //! The least units of an asset never change on a chain. A genesis needs `least · (μ − ε) ≥ 2` for each asset
-//! ([`clearing::least_units`]): then the band between the two limits of a rate is wider than the two roundings of a
+//! ([`clearing::least_units`]). Then the band between the two limits of a rate is wider than the two roundings of a
 //! fill.
 
 use clearing::TooSmall;

@@ -6,9 +6,9 @@
 //! chunks depends on their history, and nothing else depends on the cuts.
 //!
 //! **Ends.** Each chunk has the least last height of its offers beside its totals, and the pair a bound below all of
-//! these. So the offers that end are found by looking at the chunks of pairs in which something may end, 8 bytes for
-//! 64 offers: an index from heights to places would need as many bytes for one, would have to be kept exact on every
-//! fill and cancel, copied for each checkpoint and rebuilt by each restore.
+//! these. So the offers that end are found by looking at the chunks of pairs in which something may end, 8 bytes for 64
+//! offers. An index from heights to places would need as many bytes for one offer. It would have to be kept exact on
+//! every fill and cancel, copied for each checkpoint and rebuilt by each restore.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -193,8 +193,8 @@ impl PairOffers {
         before
     }
 
-    /// The offers of `pair` as a batch met them, if these rest after its block: with what was sold of them, and those
-    /// that ended after it.
+    /// The offers of `pair` before a batch, from those that rest after its block: what the batch sold is put back, and
+    /// offers that ended after it rest again.
     pub fn as_met_by(&self, batch: &Batch, pair: Pair) -> PairOffers {
         let ended = batch.ended.iter().filter(|ended| ended.pair == pair && ended.why.is_after_batch());
         let edits: Vec<Edit> =
@@ -237,7 +237,7 @@ impl PairOffers {
         len == self.len && self.links.iter().all(chunk) && self.iter().is_sorted_by(|a, b| a.place < b.place)
     }
 
-    /// The chunk and the position in it of the first offer at `place` or behind it; the position may be one past the
+    /// The chunk and the position in it of the first offer at `place` or behind it. The position may be one past the
     /// end of the chunk.
     fn lower_bound(&self, place: &Place) -> (usize, usize) {
         let link = self.links.partition_point(|link| !link.is_after(place)).saturating_sub(1);

@@ -76,7 +76,7 @@ impl Pools {
         })
     }
 
-    /// Whether the shares of every pool are those of its holdings, and those of nobody.
+    /// Whether the shares of every pool are as many as its holders have, and nobody's shares beside them.
     fn is_all_held(&self) -> bool {
         let mut holdings = self.holdings.iter().peekable();
         self.pools.iter().all(|(key, pool)| {

@@ -2,15 +2,15 @@
 //! Ramseyer, Goyal, Goel and Mazières, "Augmenting Batch Exchanges with Constant Function Market Makers").
 //!
 //! **What happens.** A pool belongs to an unordered pair of assets and a fee class of the genesis. Upon *open*, the
-//! sender's units become its reserves; it has 2^24 shares, of which 2^16 belong to nobody for ever and the sender gets
+//! sender's units become its reserves. It has 2^24 shares, of which 2^16 belong to nobody for ever and the sender gets
 //! the rest. Upon *provide* of n shares, the sender pays ⌈x·n/T⌉ and ⌈y·n/T⌉ units, where x and y are the reserves and
 //! T the shares *before the block*; upon *leave*, it receives ⌊x·n/T⌋ and ⌊y·n/T⌋. These act before the batch. In the
 //! batch, the pool sells one of its assets at the batch's rate until its marginal price, with the fee, meets that rate
 //! ([`clearing::pool`]). Nobody is charged the fee: it is the distance at which the pool stops, and stays in the
-//! reserves. A pool with fewer than [`AWAKE`] times the least units of an asset *sleeps*: it does not trade; one can
+//! reserves. A pool with fewer than [`AWAKE`] times the least units of an asset *sleeps*: it does not trade. One can
 //! provide to it and leave it.
 //!
-//! Of the openings of one pool in a block, that with the lowest id counts. At most [`POOLS_MAX`] pools exist; of those
+//! Of the openings of one pool in a block, that with the lowest id counts. At most [`POOLS_MAX`] pools exist. Of those
 //! that a block opens, the lowest are opened as far as there is room, and the units of the others return.
 //!
 //! **Properties.**
@@ -25,9 +25,9 @@
 //!
 //! **Attacks.**
 //!
-//! - *A share made so dear that the next provider gets none* (inflation by a donation): nobody can pay units to a
-//!   pool, a provider names shares and the most that they may cost, and 2^16 shares of nobody bear the loss of whoever
-//!   moves value into the pool by trades.
+//! - *A share made so dear that the next provider gets none* (inflation by a donation): nobody can pay units to a pool.
+//!   A provider names shares and the most that they may cost. 2^16 shares of nobody bear the loss of whoever moves
+//!   value into the pool by trades.
 //! - *Sandwiches*: all trade at the batch's rate, so that to provide before it and leave after it earns the share's
 //!   part of what the batch pays the pool, and nothing of what others provided. Most and least bound what a provider
 //!   pays and receives if the reserves move before its transaction is in a block.
@@ -40,8 +40,8 @@
 //!   only where its founders ask for them, and `docs/operators.md` has the figures.
 //! - *Squatting*: 4,096 places, of which each costs the fees of a thousand transactions and 16 times the least units of
 //!   two assets for ever. *Many small holdings* cost a fee each, as accounts do.
-//! - *Shares up to the cap*, so that honest provisions of the block are removed with one's own: the filter counts only
-//!   provisions that their accounts can pay, so this needs 2^39 times the first reserves, or 2^47 times those of a pool
+//! - *Shares up to the cap*, so that honest provisions of the block are removed with one's own. The filter counts only
+//!   provisions that their accounts can pay. So this needs 2^39 times the first reserves, or 2^47 times those of a pool
 //!   that all have left.
 //!
 //! **Deviations from the paper.** Fees are distance instead of a payment, since the batch has one rate for all.

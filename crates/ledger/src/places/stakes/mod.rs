@@ -8,21 +8,21 @@
 //!
 //! # The rules
 //!
-//! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address; it may add to
+//! An account becomes a validator by *staking* units of asset 0 and naming a key and a network address. It may add to
 //! its stake, change key and address, and *unstake*. Heights are divided into *epochs* ([`proofs::Schedule`]). While
 //! the block at the boundary of epoch `e` is applied, the *committee* of `e` is drawn from the registry before that
-//! block; the seed is the state root that the block names. So the certified state is all that is needed to draw the
+//! block. The seed is the state root that the block names. So the certified state is all that is needed to draw the
 //! committee again. It begins `delay` heights later, when every validator has applied the boundary.
 //!
 //! 1. *Presence.* A validator is present for `e` if its node has said so since the boundary of `e − 1`, by the
 //!    operation `Present` under the validator's key. It is free, has no number, and only the first one of an account
-//!    and epoch is admitted: copies and others' change nothing, so they cost nothing and flood nothing. A new key has
+//!    and epoch is admitted: copies and others' change nothing. So they cost nothing and flood nothing. A new key has
 //!    said nothing. Founders are present for epoch 1.
 //! 2. *Draw.* All who have staked are drawn in an order, by stake and without replacement. The first of them who are
 //!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one.
 //! 3. *Change.* At most f seats change, or one where f is zero: those who come are chosen by lot from the drawn that
-//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those who have unstaked; then
-//!    the committee grows; then by lot from those that were not drawn. Others keep their seats.
+//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those who have unstaked. Then
+//!    the committee grows. Then by lot from those that were not drawn. Others keep their seats.
 //! 4. *No committee shrinks.* If nobody comes, who is absent, has left or was convicted keeps the seat. Otherwise a
 //!    committee of seven with two liars and one absent would become six, which bear one liar. Only a genesis with
 //!    more founders than seats lets seats go, f at a time.
@@ -64,10 +64,10 @@
 //! transactions. Only one validator at a time has a given key. Staked units, units being paid back and the pool are a
 //! third place where asset 0 can be, besides balances and offers, and the three sums agree after every block.
 //!
-//! **The seed's bias.** A root covers every transaction of the blocks below it, so no one can foresee it before the
+//! **The seed's bias.** A root covers every transaction of the blocks below it. So no one can foresee it before the
 //! last of their sub-blocks is published, and a superblock contains sub-blocks of at least n−f proposers. The last
 //! proposer can try several sub-blocks, but has to execute and hash the whole batch for each try, and can only choose
-//! among as many draws as it tries within the grace period; each of them is by stake. The state before the block
+//! among as many draws as it tries within the grace period. Each of them is by stake. The state before the block
 //! decides who can be drawn, so no one can choose a stake to fit a known seed.
 //!
 //! **Deviations from the paper.** There staking is a contract that publishes addresses in an event; here it is

@@ -163,8 +163,8 @@ fn a_committee_that_gave_up_absent_seats_would_not_bear_its_liars() {
     assert_eq!(breaks, (4..=30).filter(|size| size % 3 == 1).collect());
 }
 
-/// Draws that change f seats at a time exceed what a committee bears no more often than fresh draws from all stakes,
-/// in which liars and absent ones are faulty together; and liars get the share of seats that fresh draws from the
+/// Draws that change f seats at a time exceed what a committee tolerates no more often than fresh draws from all
+/// stakes, in which liars and absent ones are faulty together. Liars get the share of seats that fresh draws from the
 /// present stakes give them, whether they stake in one account or in many.
 #[test]
 fn a_draw_never_favours_liars() {

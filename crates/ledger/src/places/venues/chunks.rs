@@ -127,7 +127,7 @@ pub(crate) struct VenuesReader {
 }
 
 impl VenuesReader {
-    /// Adds the records of a chunk to its map: by id, and behind those that are there; each chunk of a kind is full
+    /// Adds the records of a chunk to its map: by id, and behind those that are there. Each chunk of a kind is full
     /// unless it is the last.
     fn add<K: Ord + Clone, V: Clone>(
         &mut self,

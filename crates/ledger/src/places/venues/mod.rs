@@ -1,7 +1,7 @@
 //! Custody of continuous markets: deposits of traders at venues, bonds of venues, and the settles that move units.
 //!
-//! A *venue* matches orders outside the ledger. Its operator settles the fills here, in the venue's order; each fill
-//! is applied or *bust* by the ledger, on the state before the block, and both are leaves of the tree of fills. What a
+//! A *venue* matches orders outside the ledger. Its operator settles the fills here, in the venue's order. Each fill is
+//! applied or *bust* by the ledger, on the state before the block, and both are leaves of the tree of fills. What a
 //! trader does that could hurt a fill acts later, once it is *past*: D heights and τ milliseconds after it
 //! ([`primitives::venue::Horizon`]). A report that the tree contradicts costs the bond. Formats are in
 //! [`primitives::venue`].

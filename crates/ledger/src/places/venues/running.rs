@@ -21,7 +21,7 @@ pub(super) struct RunningKey<'v> {
     pub public: PublicKey,
     /// The key before the settle: owner and mandate never change.
     pub before: &'v TradingKey,
-    /// What it has gained.
+    /// The gains of the key.
     pub net: Gains,
     pub floor: OrderNumber,
     /// The floor in force before the settle.

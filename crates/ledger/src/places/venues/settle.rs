@@ -56,7 +56,7 @@ pub(super) struct Judged {
 }
 
 /// Applies the settles of a block. Of a venue's settles that pass B3 and B4, the one that settles most counts, of
-/// equals the one with the lowest id; the others pay and do nothing. Settles of two venues touch no common record.
+/// equals the one with the lowest id. The others pay and do nothing. Settles of two venues touch no common record.
 pub(super) fn settle_all(state: &mut Venues, settles: &[SettleEdit<'_>], step: &mut Step<'_>) {
     if !settles.is_empty() {
         // One entry into the pool of threads for all of the work.

@@ -1,4 +1,4 @@
-//! What a bridge of FIX remembers over its restarts, in a directory: everything that its desk was told and did, in
+//! What a bridge of FIX remembers over its restarts, in a directory: everything that its machine was told and did, in
 //! order. A record has all of one turn, and nothing of a turn leaves the bridge before its record is synced.
 //!
 //! It is a [`store::Store`]; a record is a byte with the version of the format and the entries, in borsh. When a
@@ -14,7 +14,7 @@ use store::{Disk, Options, RealDisk, Store, StoreError};
 /// The version of the format.
 const VERSION: u8 = 1;
 
-/// One thing that a desk was told, or did.
+/// One thing that a machine was told, or did.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum FixEntry {
     /// The names of both sides, and where the numbers of both directions begin.

@@ -1,7 +1,7 @@
 //! A bridge that speaks plain FIX 4.4: an acceptor on loopback, whose orders go to the venue signed, as OUCH.
 //!
 //! ```text
-//!  order system ── FIX 4.4 ──► desk ── sign ──► journal, synced ──► OUCH with signed orders ──► venue
+//!  order system ── FIX 4.4 ──► machine ── sign ──► journal, synced ──► OUCH with signed orders ──► venue
 //!               ◄── reports ──      ◄── journal, synced ◄── what became of them ◄──────────
 //! ```
 //!
@@ -31,8 +31,8 @@
 //! - The journal decides which numbers are used. If it is lost, begin another one with references above those of the
 //!   day, and agree with the participant to begin at one.
 
-mod desk;
 mod journal;
+mod machine;
 
 use std::io::{Error, Result};
 use std::path::PathBuf;
@@ -44,8 +44,8 @@ use store::{Disk, RealDisk};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-pub use desk::{FixDesk, FixTurn};
 pub use journal::{FixEntry, FixJournalError, FixJournalFile};
+pub use machine::{FixMachine, FixTurn};
 
 use super::pipe::{Pipe, PipeTurn, turn};
 use super::upstream::{FromVenue, Upstream};
@@ -67,7 +67,7 @@ pub struct FixSettings {
 }
 
 struct FixBridge<D: Disk + Clone> {
-    desk: FixDesk,
+    machine: FixMachine,
     file: FixJournalFile<D>,
     upstream: Upstream,
     participant: Option<Pipe>,
@@ -116,13 +116,13 @@ fn open(
     let others =
         || Error::other(format!("{}: this journal is of other names: name another directory", journal.display()));
     let translator = Translator::new(&settings);
-    let opened = FixDesk::open(translator, limits, (sender, target), last, entries, clock_ms());
-    let (desk, begins) = opened.ok_or_else(others)?;
+    let opened = FixMachine::open(translator, limits, (sender, target), last, entries, clock_ms());
+    let (machine, begins) = opened.ok_or_else(others)?;
     if !begins.is_empty() {
         file.append(&begins).map_err(Error::other)?;
     }
-    let upstream = Upstream::new(settings, news, desk.position());
-    Ok(FixBridge { desk, file, upstream, participant: None, sink })
+    let upstream = Upstream::new(settings, news, machine.position());
+    Ok(FixBridge { machine, file, upstream, participant: None, sink })
 }
 
 impl<D: Disk + Clone> FixBridge<D> {
@@ -132,15 +132,15 @@ impl<D: Disk + Clone> FixBridge<D> {
 
     fn patience(&self) -> Duration {
         let now = clock_ms();
-        let due = [self.upstream.deadline_ms(), self.desk.deadline_ms()];
+        let due = [self.upstream.deadline_ms(), self.machine.deadline_ms()];
         let due = due.into_iter().flatten().map(|at| at.saturating_sub(now)).min().unwrap_or(1_000);
         Duration::from_millis(due.clamp(1, 1_000))
     }
 
     fn accept(&mut self, stream: TcpStream) {
-        if !self.desk.is_connected() {
+        if !self.machine.is_connected() {
             self.participant = Some(Pipe::new(stream));
-            self.desk.connect(clock_ms());
+            self.machine.connect(clock_ms());
         }
     }
 
@@ -151,7 +151,7 @@ impl<D: Disk + Clone> FixBridge<D> {
     }
 
     fn feed(&mut self, input: FixInput<'_>) -> Result<()> {
-        let turn = self.desk.step(&self.moment(), input);
+        let turn = self.machine.step(&self.moment(), input);
         self.perform(turn)
     }
 
@@ -159,15 +159,15 @@ impl<D: Disk + Clone> FixBridge<D> {
         for said in said {
             let at = self.moment();
             let turn = match said {
-                FromVenue::Opened(session) => self.desk.opened(&at, session),
+                FromVenue::Opened(session) => self.machine.opened(&at, session),
                 FromVenue::Message(number, message) => {
                     // The proof of a fill is kept before anybody hears of the fill.
                     if let (_, Some(report)) = to_participant(&message) {
                         (self.sink)(&report)?;
                     }
-                    self.desk.hear(&at, number, &message)
+                    self.machine.hear(&at, number, &message)
                 }
-                FromVenue::Closed => self.desk.step(&at, FixInput::Leave("the link to the venue is lost")),
+                FromVenue::Closed => self.machine.step(&at, FixInput::Leave("the link to the venue is lost")),
             };
             self.perform(turn)?;
         }
@@ -190,7 +190,7 @@ impl<D: Disk + Clone> FixBridge<D> {
     fn perform(&mut self, turn: FixTurn) -> Result<()> {
         if turn.begins_session {
             self.file.append(&turn.entries).map_err(Error::other)?;
-            self.file.replace(&self.desk.entries()).map_err(Error::other)?;
+            self.file.replace(&self.machine.entries()).map_err(Error::other)?;
         } else if !turn.entries.is_empty() {
             self.file.append(&turn.entries).map_err(Error::other)?;
         }

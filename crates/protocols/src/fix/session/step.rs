@@ -62,7 +62,7 @@ pub enum FixClose {
     /// The logon is not authorized.
     #[error("the logon is not authorized")]
     Refused,
-    /// The logon asks for what there is not.
+    /// The logon asks for something that this side does not offer.
     #[error("the logon is refused: {0}")]
     Logon(&'static str),
     /// A number was used before.

@@ -1,10 +1,10 @@
-//! A participant that speaks FIX, and its bridge: the desk with its journal, on a disk of its own.
+//! A participant that speaks FIX, and its bridge: the machine with its journal, on a disk of its own.
 
 use std::collections::BTreeMap;
 
 use kernel::{Dice, FaultDisk, Surviving};
 use pit::bridge::BridgeMoment;
-use pit::bridge::fix::{FixDesk, FixJournalFile, FixTurn};
+use pit::bridge::fix::{FixJournalFile, FixMachine, FixTurn};
 use primitives::venue::{OrderLife, SettledOrder};
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
@@ -36,17 +36,17 @@ fn names() -> (FixText, FixText) {
     (text("WALRAS"), text("ADA"))
 }
 
-type Opened = (FixDesk, FixJournalFile<FaultDisk>);
+type Opened = (FixMachine, FixJournalFile<FaultDisk>);
 
 fn open(disk: &FaultDisk, now_ms: u64) -> Result<Opened, String> {
     let failed = |error: &dyn std::fmt::Display| format!("a bridge does not open again: {error}");
     let (mut file, entries) = FixJournalFile::on(disk.clone()).map_err(|error| failed(&error))?;
-    let opened = FixDesk::open(translator(FIX), LIMITS, names(), 0, entries, now_ms);
-    let (desk, begins) = opened.ok_or("the bridge's journal has other names")?;
+    let opened = FixMachine::open(translator(FIX), LIMITS, names(), 0, entries, now_ms);
+    let (machine, begins) = opened.ok_or("the bridge's journal has other names")?;
     if !begins.is_empty() {
         file.append(&begins).map_err(|error| failed(&error))?;
     }
-    Ok((desk, file))
+    Ok((machine, file))
 }
 
 pub(super) struct FixParty {
@@ -55,7 +55,7 @@ pub(super) struct FixParty {
     pub signed: Vec<(Person, SettledOrder)>,
     disk: FaultDisk,
     file: FixJournalFile<FaultDisk>,
-    desk: FixDesk,
+    machine: FixMachine,
     /// The participant's side, with what it keeps.
     journal: FixJournal,
     session: Option<FixSession>,
@@ -71,7 +71,7 @@ pub(super) struct FixParty {
 impl FixParty {
     pub fn new(seed: u64) -> Result<FixParty, String> {
         let disk = FaultDisk::new(seed);
-        let (desk, file) = open(&disk, 0)?;
+        let (machine, file) = open(&disk, 0)?;
         let (bridge, participant) = names();
         Ok(FixParty {
             uplink: Uplink::new(trading(FIX, 0)),
@@ -79,7 +79,7 @@ impl FixParty {
             signed: Vec::new(),
             disk,
             file,
-            desk,
+            machine,
             journal: FixJournal::new(participant, bridge),
             session: None,
             pipe: None,
@@ -100,18 +100,18 @@ impl FixParty {
 
     /// The participant connects.
     pub fn call(&mut self, at: &WireMoment) -> Result<(), String> {
-        if at.is_calm && self.session.is_none() && self.desk.is_connected() {
+        if at.is_calm && self.session.is_none() && self.machine.is_connected() {
             // The bridge learns that nobody is there.
             self.feed(at, FixInput::Lost)?;
         }
-        if self.session.is_some() || self.desk.is_connected() || !self.uplink.is_open {
+        if self.session.is_some() || self.machine.is_connected() || !self.uplink.is_open {
             return Ok(());
         }
         let (encryption, heartbeat_s) = (0, 10);
         let logon = FixLogon { encryption, heartbeat_s, data: None, is_reset: None, username: None, password: None };
         self.session = Some(FixSession::open(LIMITS, logon, at.now_ms));
         self.pipe = Some(Pipe::default());
-        self.desk.connect(at.now_ms);
+        self.machine.connect(at.now_ms);
         self.participate(at, FixInput::Wake)
     }
 
@@ -188,8 +188,8 @@ impl FixParty {
 
     fn restart(&mut self, at: &WireMoment, surviving: Surviving) -> Result<(), String> {
         self.disk = self.disk.after_crash(surviving);
-        (self.desk, self.file) = open(&self.disk, at.now_ms)?;
-        let (session, next) = self.desk.position();
+        (self.machine, self.file) = open(&self.disk, at.now_ms)?;
+        let (session, next) = self.machine.position();
         self.uplink.resume(session, next);
         self.pipe = None;
         self.participate(at, FixInput::Lost)?;
@@ -221,9 +221,9 @@ impl FixParty {
         for heard in heard {
             let moment = self.moment(at);
             let turn = match heard {
-                Heard::Opened(session) => self.desk.opened(&moment, session),
-                Heard::Message(number, message) => self.desk.hear(&moment, number, &message),
-                Heard::Closed => self.desk.step(&moment, FixInput::Leave("the link to the venue is lost")),
+                Heard::Opened(session) => self.machine.opened(&moment, session),
+                Heard::Message(number, message) => self.machine.hear(&moment, number, &message),
+                Heard::Closed => self.machine.step(&moment, FixInput::Leave("the link to the venue is lost")),
             };
             self.perform(at, turn)?;
         }
@@ -232,15 +232,15 @@ impl FixParty {
 
     /// Something happens to the bridge's end of the participant's connection.
     fn feed(&mut self, at: &WireMoment, input: FixInput<'_>) -> Result<(), String> {
-        let turn = self.desk.step(&self.moment(at), input);
+        let turn = self.machine.step(&self.moment(at), input);
         self.perform(at, turn)
     }
 
-    /// Makes a turn of the desk durable, and then does it. If the disk fails the bridge ends.
+    /// Makes a turn of the machine durable, and then does it. If the disk fails the bridge ends.
     fn perform(&mut self, at: &WireMoment, turn: FixTurn) -> Result<(), String> {
         let mut is_written = turn.entries.is_empty() || self.file.append(&turn.entries).is_ok();
         if turn.begins_session {
-            is_written &= self.file.replace(&self.desk.entries()).is_ok();
+            is_written &= self.file.replace(&self.machine.entries()).is_ok();
         }
         if !is_written {
             return self.restart(at, Surviving::Nothing);

@@ -1,4 +1,4 @@
-//! A participant that speaks plain OUCH to a bridge, which signs for it: the bridge's desk, without a journal.
+//! A participant that speaks plain OUCH to a bridge, which signs for it: the bridge's machine, without a journal.
 //!
 //! A bridge that begins again hears the venue's session from its first message on, and tells all of it again in a
 //! session of its own with another name.
@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use kernel::Dice;
-use pit::bridge::{BridgeMoment, OuchDesk, OuchDeskTurn};
+use pit::bridge::{BridgeMoment, OuchMachine, OuchMachineTurn};
 use primitives::venue::SettledOrder;
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::server::SoupServerInput;
@@ -24,7 +24,7 @@ pub(super) struct BridgedParty {
     pub uplink: Uplink,
     pub program: OuchProgram,
     pub signed: Vec<(Person, SettledOrder)>,
-    desk: OuchDesk,
+    machine: OuchMachine,
     /// Fills whose signed reports the bridge has kept, by incarnation and index.
     reports: BTreeSet<(u32, u64)>,
     /// The participant's side.
@@ -48,7 +48,7 @@ impl BridgedParty {
             uplink: Uplink::new(trading(BRIDGED, 0)),
             program,
             signed: Vec::new(),
-            desk: OuchDesk::new(&signing(BRIDGED), 0),
+            machine: OuchMachine::new(&signing(BRIDGED), 0),
             reports: BTreeSet::new(),
             client: client(ANY_SESSION, 1),
             is_open: false,
@@ -70,15 +70,15 @@ impl BridgedParty {
 
     /// The participant connects.
     pub fn call(&mut self, at: &WireMoment) -> Result<(), String> {
-        if at.is_calm && self.pipe.is_none() && self.desk.is_connected() {
+        if at.is_calm && self.pipe.is_none() && self.machine.is_connected() {
             // The bridge learns that nobody is there.
             self.feed(at, SoupServerInput::Lost)?;
         }
-        if self.pipe.is_some() || self.desk.is_connected() || !self.uplink.is_open {
+        if self.pipe.is_some() || self.machine.is_connected() || !self.uplink.is_open {
             return Ok(());
         }
         self.pipe = Some(Pipe::default());
-        self.desk.connect(at.now_ms);
+        self.machine.connect(at.now_ms);
         self.participate(at, SoupClientInput::Connected)
     }
 
@@ -126,8 +126,8 @@ impl BridgedParty {
 
     /// The bridge's process ends, and begins again with nothing.
     pub fn crash(&mut self, at: &WireMoment) -> Result<(), String> {
-        let began_ms = at.now_ms.max(self.desk.began_ms() + 1);
-        self.desk = OuchDesk::new(&signing(BRIDGED), began_ms);
+        let began_ms = at.now_ms.max(self.machine.began_ms() + 1);
+        self.machine = OuchMachine::new(&signing(BRIDGED), began_ms);
         match self.mistake {
             Some(MarketMistake::BridgeBeginsLate) => {
                 let (session, next) = self.uplink.position();
@@ -141,7 +141,7 @@ impl BridgedParty {
     /// The link to the venue broke.
     pub fn lose_venue(&mut self, at: &WireMoment) -> Result<(), String> {
         self.uplink.lose(at);
-        let turn = self.desk.leave();
+        let turn = self.machine.leave();
         self.perform(at, turn)
     }
 
@@ -163,9 +163,9 @@ impl BridgedParty {
         for heard in heard {
             let moment = self.moment(at);
             let turn = match heard {
-                Heard::Opened(session) => self.desk.opened(&moment, session),
-                Heard::Message(_, message) => self.desk.hear(&moment, &message),
-                Heard::Closed => self.desk.leave(),
+                Heard::Opened(session) => self.machine.opened(&moment, session),
+                Heard::Message(_, message) => self.machine.hear(&moment, &message),
+                Heard::Closed => self.machine.leave(),
             };
             self.perform(at, turn)?;
         }
@@ -174,12 +174,12 @@ impl BridgedParty {
 
     /// Something happens to the bridge's end of the participant's connection.
     fn feed(&mut self, at: &WireMoment, input: SoupServerInput<'_>) -> Result<(), String> {
-        let turn = self.desk.step(&self.moment(at), input);
+        let turn = self.machine.step(&self.moment(at), input);
         self.perform(at, turn)
     }
 
-    /// Keeps reports, and then does what a turn of the desk says.
-    fn perform(&mut self, at: &WireMoment, turn: OuchDeskTurn) -> Result<(), String> {
+    /// Keeps reports, and then does what a turn of the machine says.
+    fn perform(&mut self, at: &WireMoment, turn: OuchMachineTurn) -> Result<(), String> {
         self.reports.extend(turn.reports.iter().map(|report| (report.incarnation, report.index)));
         if let Some(pipe) = &mut self.pipe {
             pipe.down.extend(turn.to_participant);
@@ -188,7 +188,7 @@ impl BridgedParty {
         for message in &turn.to_venue {
             self.signed.extend(signed_in(message).map(|order| (BRIDGED, order)));
             if !self.uplink.send(at, message) {
-                let told = self.desk.not_taken(&self.moment(at), message);
+                let told = self.machine.not_taken(&self.moment(at), message);
                 self.perform(at, told)?;
             }
         }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!  OUCH ───────── SoupClient ═════ link ═══╗
-//!  FIX ═════════ link ═══ bridge's desk ═══╬══ door: pit's links and sessions ── root
-//!  plain OUCH ══ link ═══ bridge's desk ═══╝
+//!  FIX ═════════ link ═══ bridge machine ══╬══ door: pit's links and sessions ── root
+//!  plain OUCH ══ link ═══ bridge machine ══╝
 //! ```
 //!
 //! Everything between the links is the code that runs in production: both sides of Soup and FIX, the sessions of a day
-//! with their journal, the links of a door, and the bridge's desk with its journal. Links are streams: they deliver in
-//! pieces of one byte or many, and break at any byte, for both ends, or for one of them while the other one waits for
-//! somebody who is gone. Processes end at any moment, and disks keep what they like of what was not synced: the
-//! venue's, the bridge's of FIX; the one of plain OUCH keeps nothing but reports. An OUCH program that begins again
-//! may have forgotten what it heard last, and is told it again.
+//! with their journal, the links of a door, and the bridge's machine with its journal. Links are streams: they deliver
+//! in pieces of one byte or many, and break at any byte, for both ends, or for one of them while the other one waits
+//! for somebody who is gone. Processes end at any moment, and disks keep what they like of what was not synced: the
+//! venue's, the bridge's of FIX; the one of plain OUCH keeps nothing but reports. An OUCH program that begins again may
+//! have forgotten what it heard last, and is told it again.
 //!
 //! What a session was told is what the venue's journal says: each fill of its key once, in their order and with their
 //! lots and prices, and then its fate; a message of a number never is another one. When the faults have stopped,

@@ -69,7 +69,7 @@ class LocalBook:
         """Its levels as `Client.book` has them; None before the first snapshot."""
         if self.height < 0:
             return None
-        return Book(self.market, self.height, None, None, self.sells, self.buys)
+        return Book(self.market, self.height, None, None, None, self.sells, self.buys)
 
     @property
     def best_sell(self) -> Level | None:

@@ -309,6 +309,8 @@ class Book:
 
     market: str
     height: int
+    time_ms: int | None
+    """Of that block; None where it is not known."""
     price: Decimal | None
     indicative: Decimal | None
     sells: tuple[Level, ...]
@@ -322,6 +324,7 @@ class Book:
         return Book(
             market=body["market"],
             height=int(body["height"]),
+            time_ms=int(body["time_ms"]) or None,
             price=decimal(body["price"]),
             indicative=decimal(body["indicative"]),
             sells=tuple(Level.of(one, base) for one in body["sells"]),

@@ -135,7 +135,7 @@ impl History {
     }
 }
 
-/// Walks all histories; returns the number of states. A venue that is not hostile matches by what it sees; a hostile
+/// Walks all histories; returns the number of states. A venue that is not hostile matches by what it sees. A hostile
 /// one has matched more lots than the orders have, and settles them whenever it likes.
 fn walk(mistake: VenueMistake, is_hostile: bool) -> Result<usize, String> {
     let mut first = History::new(mistake);

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 const BELIEVED: Duration = Duration::from_secs(1);
 
 /// Watches the file system of a directory.
-pub(crate) struct Room {
+pub(crate) struct FreeDisk {
     directory: PathBuf,
     least: u64,
     /// The time of the last reading, and whether there was too little space.
     asked: Mutex<Option<(Instant, bool)>>,
 }
 
-impl Room {
+impl FreeDisk {
     /// Watches the file system of a directory on which `least` bytes should stay free.
-    pub(crate) fn new(directory: &Path, least: u64) -> Room {
-        Room { directory: directory.into(), least, asked: Mutex::new(None) }
+    pub(crate) fn new(directory: &Path, least: u64) -> FreeDisk {
+        FreeDisk { directory: directory.into(), least, asked: Mutex::new(None) }
     }
 
     /// Whether less than that is free. If the system cannot tell, false: a write will fail then.
@@ -52,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_what_the_system_says() {
+    fn free_disk_is_what_the_system_says() {
         let folder = tempfile::tempdir().expect("a folder");
         assert!(free_bytes(folder.path()).is_some_and(|free| free > 0));
-        assert!(!Room::new(folder.path(), 0).is_full());
-        assert!(Room::new(folder.path(), u64::MAX).is_full());
+        assert!(!FreeDisk::new(folder.path(), 0).is_full());
+        assert!(FreeDisk::new(folder.path(), u64::MAX).is_full());
         assert!(
-            !Room::new(&folder.path().join("nowhere"), u64::MAX).is_full(),
+            !FreeDisk::new(&folder.path().join("nowhere"), u64::MAX).is_full(),
             "an unknown directory counts as not full"
         );
     }

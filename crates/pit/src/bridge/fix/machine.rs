@@ -30,12 +30,12 @@ pub struct FixTurn {
     pub to_venue: Vec<Vec<u8>>,
     /// The participant's connection ends, after the bytes.
     pub close: Option<FixClose>,
-    /// A session of the venue begins: the journal may be replaced by [`FixDesk::entries`].
+    /// A session of the venue begins: the journal may be replaced by [`FixMachine::entries`].
     pub begins_session: bool,
 }
 
 /// The state of a bridge of FIX.
-pub struct FixDesk {
+pub struct FixMachine {
     limits: FixLimits,
     translator: Translator,
     names: (FixText, FixText),
@@ -51,10 +51,10 @@ pub struct FixDesk {
     cancel_at_ms: Option<u64>,
 }
 
-impl FixDesk {
-    /// A desk with the entries of its journal; without any it begins, and numbers orders above `last`. Where it cancels
-    /// on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of sessions
-    /// with other names.
+impl FixMachine {
+    /// A machine with the entries of its journal; without any it begins, and numbers orders above `last`. Where it
+    /// cancels on disconnect it does so after a restart, too, since nobody is connected. `None` if the entries are of
+    /// sessions with other names.
     pub fn open(
         translator: Translator,
         limits: FixLimits,
@@ -62,8 +62,8 @@ impl FixDesk {
         last: u32,
         entries: Vec<FixEntry>,
         now_ms: u64,
-    ) -> Option<(FixDesk, Vec<FixEntry>)> {
-        let mut desk = FixDesk {
+    ) -> Option<(FixMachine, Vec<FixEntry>)> {
+        let mut machine = FixMachine {
             limits,
             translator,
             journal: FixJournal::new(names.0.clone(), names.1.clone()),
@@ -75,9 +75,9 @@ impl FixDesk {
             unanswered: BTreeMap::new(),
             cancel_at_ms: limits.cancel_after_ms.map(|after| now_ms.saturating_add(after)),
         };
-        let begins = if entries.is_empty() { vec![desk.begins()] } else { Vec::new() };
-        let is_own = entries.into_iter().all(|entry| desk.replay(entry));
-        is_own.then_some((desk, begins))
+        let begins = if entries.is_empty() { vec![machine.begins()] } else { Vec::new() };
+        let is_own = entries.into_iter().all(|entry| machine.replay(entry));
+        is_own.then_some((machine, begins))
     }
 
     /// The session of the venue, and the number of its next message.

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use crate::decimal::from_units;
 
 /// A proved fact, as it is printed.
-pub struct Said {
+pub struct LightReport {
     pub json: Value,
     pub words: String,
 }
 
-impl Said {
+impl LightReport {
     /// A fact with its signers.
-    fn new<T>(proved: &ProvedFact<T>, mut fact: Value, words: &str) -> Said {
+    fn new<T>(proved: &ProvedFact<T>, mut fact: Value, words: &str) -> LightReport {
         let more = json!({
             "height": proved.height,
             "time_ms": proved.time_ms,
@@ -29,7 +29,7 @@ impl Said {
         });
         let (Some(fields), Value::Object(more)) = (fact.as_object_mut(), more) else { unreachable!("objects") };
         fields.extend(more);
-        Said { json: fact, words: format!("{words}\n{}", signers(proved)) }
+        LightReport { json: fact, words: format!("{words}\n{}", signers(proved)) }
     }
 }
 
@@ -53,7 +53,7 @@ fn money(genesis: &Genesis, asset: AssetId, units: Amount) -> String {
     format!("{} {symbol}", from_units(units, decimals))
 }
 
-pub fn account(address: &Address, proved: &ProvedFact<Option<AccountState>>, genesis: &Genesis) -> Said {
+pub fn account(address: &Address, proved: &ProvedFact<Option<AccountState>>, genesis: &Genesis) -> LightReport {
     let (state, height) = (proved.fact.as_ref(), proved.height);
     let symbol = |asset: AssetId| listed(genesis, asset).0.to_string();
     let spendable = state.map(|state| {
@@ -77,10 +77,10 @@ pub fn account(address: &Address, proved: &ProvedFact<Option<AccountState>>, gen
         "spendable": spendable,
         "state_root": proved.state.to_string(),
     });
-    Said::new(proved, fact, &words)
+    LightReport::new(proved, fact, &words)
 }
 
-pub fn transaction(id: &TransactionId, proved: &ProvedFact<Option<Outcome>>) -> Said {
+pub fn transaction(id: &TransactionId, proved: &ProvedFact<Option<Outcome>>) -> LightReport {
     let refusal = proved.fact.map(|outcome| outcome.refusal());
     let code = refusal.map(|refusal| refusal.map_or("committed", |refusal| refusal.code()));
     let words = match refusal {
@@ -93,7 +93,7 @@ pub fn transaction(id: &TransactionId, proved: &ProvedFact<Option<Outcome>>) -> 
         "outcome": code,
         "receipts_root": proved.receipts.to_string(),
     });
-    Said::new(proved, fact, &words)
+    LightReport::new(proved, fact, &words)
 }
 
 /// A deposit, or its absence.
@@ -103,7 +103,7 @@ pub fn deposit(
     asset: AssetId,
     proved: &ProvedFact<Option<VenueDeposit>>,
     genesis: &Genesis,
-) -> Said {
+) -> LightReport {
     let VenueDeposit { free, leaving } = proved.fact.unwrap_or_default();
     let waits =
         leaving.map_or(String::new(), |leaving| format!(" and {} that leaves", money(genesis, asset, leaving.units)));
@@ -121,11 +121,11 @@ pub fn deposit(
         "leaving": leaving,
         "state_root": proved.state.to_string(),
     });
-    Said::new(proved, fact, &words)
+    LightReport::new(proved, fact, &words)
 }
 
 /// A venue, or its absence.
-pub fn venue(venue: VenueId, proved: &ProvedFact<Option<VenueRecord>>, genesis: &Genesis) -> Said {
+pub fn venue(venue: VenueId, proved: &ProvedFact<Option<VenueRecord>>, genesis: &Genesis) -> LightReport {
     let words = match &proved.fact {
         None => format!("there is no venue {venue} at height {}", proved.height),
         Some(record) => format!(
@@ -149,12 +149,12 @@ pub fn venue(venue: VenueId, proved: &ProvedFact<Option<VenueRecord>>, genesis: 
             "is_convicted": record.judged > record.incarnation,
         })
     });
-    Said::new(proved, json!({"venue": venue, "record": record, "state_root": proved.state.to_string()}), &words)
+    LightReport::new(proved, json!({"venue": venue, "record": record, "state_root": proved.state.to_string()}), &words)
 }
 
-pub fn pinned(proved: &ProvedFact<Pin>) -> Said {
-    let said = Said::new(proved, json!({ "pin": proved.fact.to_string() }), "");
-    Said { words: proved.fact.to_string(), ..said }
+pub fn pinned(proved: &ProvedFact<Pin>) -> LightReport {
+    let said = LightReport::new(proved, json!({ "pin": proved.fact.to_string() }), "");
+    LightReport { words: proved.fact.to_string(), ..said }
 }
 
 /// An error of a light client, with what to do about it on the command line.

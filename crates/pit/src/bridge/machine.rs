@@ -1,4 +1,5 @@
-//! The desk of a bridge of plain OUCH: what both sides are told, as steps. It has no sockets, and no clock of its own.
+//! The machine of a bridge of plain OUCH: the messages to both sides, as steps. It has no sockets, and no clock of its
+//! own.
 
 use std::collections::VecDeque;
 
@@ -10,12 +11,12 @@ use protocols::soup::{SoupClose, SoupLimits, SoupSession};
 use super::translator::{Translator, away, rejection, to_participant};
 use super::{BridgeMoment, BridgeSettings};
 
-/// Messages that the desk keeps for its participant.
+/// Messages that the machine keeps for its participant.
 const MESSAGES: u64 = 65_536;
 
 /// What comes of a step. Reports are kept before the participant is told anything: they are its evidence.
 #[derive(Debug, Default)]
-pub struct OuchDeskTurn {
+pub struct OuchMachineTurn {
     /// Signed reports of fills that are about to be told.
     pub reports: Vec<FillReport>,
     /// Messages for the venue.
@@ -28,7 +29,7 @@ pub struct OuchDeskTurn {
 
 /// The state of a bridge of plain OUCH. A process that begins again begins with a new one, and hears the venue's
 /// session from its first message on.
-pub struct OuchDesk {
+pub struct OuchMachine {
     translator: Translator,
     log: SoupLog,
     /// When the log's session began, which names it.
@@ -47,14 +48,14 @@ fn named(began_ms: u64) -> SoupSession {
     name
 }
 
-impl OuchDesk {
-    /// A desk without a participant, whose session is named by the time.
-    pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchDesk {
+impl OuchMachine {
+    /// A machine without a participant, whose session is named by the time.
+    pub fn new(settings: &BridgeSettings, now_ms: u64) -> OuchMachine {
         let (translator, log) = (Translator::new(settings), SoupLog::new(named(now_ms)));
-        OuchDesk { translator, log, began_ms: now_ms, server: None, venue: None }
+        OuchMachine { translator, log, began_ms: now_ms, server: None, venue: None }
     }
 
-    /// When its session began, which names it: a desk that takes the place of this one begins later.
+    /// When its session began, which names it: a machine that takes the place of this one begins later.
     pub fn began_ms(&self) -> u64 {
         self.began_ms
     }
@@ -75,8 +76,8 @@ impl OuchDesk {
     }
 
     /// Something happens to the participant's connection, or time passed.
-    pub fn step(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>) -> OuchDeskTurn {
-        let mut turn = OuchDeskTurn::default();
+    pub fn step(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>) -> OuchMachineTurn {
+        let mut turn = OuchMachineTurn::default();
         match input {
             SoupServerInput::Lost => self.server = None,
             input => self.feed(at, input, &mut turn),
@@ -85,11 +86,11 @@ impl OuchDesk {
     }
 
     /// The venue's link is there, for a session. If it is another one than before, so is the participant's.
-    pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> OuchDeskTurn {
+    pub fn opened(&mut self, at: &BridgeMoment, session: SoupSession) -> OuchMachineTurn {
         let is_other = self.venue.is_some_and(|known| known != session);
         self.venue = Some(session);
         if !is_other {
-            return OuchDeskTurn::default();
+            return OuchMachineTurn::default();
         }
         tracing::info!("the venue has a new session: the bridge's begins with message 1, too");
         self.began_ms = at.now_ms.max(self.began_ms + 1);
@@ -99,8 +100,8 @@ impl OuchDesk {
     }
 
     /// A message of the venue.
-    pub fn hear(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchDeskTurn {
-        let mut turn = OuchDeskTurn::default();
+    pub fn hear(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchMachineTurn {
+        let mut turn = OuchMachineTurn::default();
         let (plain, report) = to_participant(message);
         turn.reports.extend(report);
         if let Some(plain) = plain {
@@ -110,19 +111,19 @@ impl OuchDesk {
     }
 
     /// The venue's link is gone: nobody trades into nothing, so the participant's ends, too.
-    pub fn leave(&mut self) -> OuchDeskTurn {
+    pub fn leave(&mut self) -> OuchMachineTurn {
         let close = self.server.take().map(|_| None);
-        OuchDeskTurn { close, ..OuchDeskTurn::default() }
+        OuchMachineTurn { close, ..OuchMachineTurn::default() }
     }
 
     /// The link did not take a message for the venue: the participant is told.
-    pub fn not_taken(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchDeskTurn {
-        let mut turn = OuchDeskTurn::default();
+    pub fn not_taken(&mut self, at: &BridgeMoment, message: &[u8]) -> OuchMachineTurn {
+        let mut turn = OuchMachineTurn::default();
         self.reject(at, message, &mut turn);
         turn
     }
 
-    fn feed(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>, turn: &mut OuchDeskTurn) {
+    fn feed(&mut self, at: &BridgeMoment, input: SoupServerInput<'_>, turn: &mut OuchMachineTurn) {
         let Some(server) = &mut self.server else { return };
         let mut effects: VecDeque<_> = server.step(at.now_ms, input, &self.log).into();
         while let Some(effect) = effects.pop_front() {
@@ -141,7 +142,7 @@ impl OuchDesk {
         }
     }
 
-    fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchDeskTurn) {
+    fn sign(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
         match at.news.map(|news| self.translator.to_venue(message, &news, at.now_ms)) {
             Some(Ok(signed)) => turn.to_venue.push(signed),
             Some(Err(rejected)) if rejected.is_empty() => {}
@@ -150,7 +151,7 @@ impl OuchDesk {
         }
     }
 
-    fn reject(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchDeskTurn) {
+    fn reject(&mut self, at: &BridgeMoment, message: &[u8], turn: &mut OuchMachineTurn) {
         let read = OuchMessage::<OuchInbound>::decode(message);
         let rejected = read.map_or_else(|_| Vec::new(), |read| rejection(&read.body, &away(), at.now_ms));
         if !rejected.is_empty() {
@@ -158,7 +159,7 @@ impl OuchDesk {
         }
     }
 
-    fn tell(&mut self, at: &BridgeMoment, message: Vec<u8>, turn: &mut OuchDeskTurn) {
+    fn tell(&mut self, at: &BridgeMoment, message: Vec<u8>, turn: &mut OuchMachineTurn) {
         // A session that has not ended takes every message of OUCH.
         if let Err(error) = self.log.publish(message) {
             return tracing::error!(%error, "a message of the venue cannot be passed on");

@@ -45,7 +45,7 @@ pub(crate) struct Shelf {
     pub state: Option<Ledger>,
 }
 
-struct OnDesk {
+struct JobsUnderWay {
     life: BlockLife,
     shelf: Shelf,
     /// Empty before the workers start and once nothing follows.
@@ -53,24 +53,24 @@ struct OnDesk {
 }
 
 /// See the module text.
-pub(crate) struct Desk(Mutex<OnDesk>);
+pub(crate) struct BlockJobs(Mutex<JobsUnderWay>);
 
-impl Desk {
-    /// A desk without workers.
-    pub fn new() -> Desk {
+impl BlockJobs {
+    /// No life yet, and no workers.
+    pub fn new() -> BlockJobs {
         let life = BlockLife::new(LifeSettings::default(), LifeStart::default());
-        Desk(Mutex::new(OnDesk { life, shelf: Shelf::default(), queues: BTreeMap::new() }))
+        BlockJobs(Mutex::new(JobsUnderWay { life, shelf: Shelf::default(), queues: BTreeMap::new() }))
     }
 
     /// Begins a life; returns the queues of the workers, in this order.
     pub fn open<const N: usize>(&self, life: BlockLife, workers: [BlockWorker; N]) -> [Receiver<BlockJob>; N] {
-        let mut desk = poisoned(self.0.lock());
-        desk.life = life;
+        let mut jobs = poisoned(self.0.lock());
+        jobs.life = life;
         workers.map(|worker| {
             // A worker has at most so many jobs: nobody waits for a queue.
-            let (queue, jobs) = sync_channel(JOBS_MAX);
-            desk.queues.insert(worker, queue);
-            jobs
+            let (queue, waiting) = sync_channel(JOBS_MAX);
+            jobs.queues.insert(worker, queue);
+            waiting
         })
     }
 
@@ -81,16 +81,16 @@ impl Desk {
 
     /// Tells what has happened, and leaves something for the jobs that follow from it.
     pub fn leave(&self, input: LifeInput, leave: impl FnOnce(&mut Shelf)) {
-        let mut desk = poisoned(self.0.lock());
-        if desk.queues.is_empty() {
+        let mut jobs = poisoned(self.0.lock());
+        if jobs.queues.is_empty() {
             return;
         }
-        leave(&mut desk.shelf);
-        for job in desk.life.step(input) {
+        leave(&mut jobs.shelf);
+        for job in jobs.life.step(input) {
             match job.worker() {
                 // A worker that has failed takes no jobs; it has stopped the node.
-                Some(worker) => drop(desk.queues[&worker].try_send(job)),
-                None => return desk.queues.clear(),
+                Some(worker) => drop(jobs.queues[&worker].try_send(job)),
+                None => return jobs.queues.clear(),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The desk between the tree and the sessions: one thread, so that orders keep the sequencer's order.
+//! The sessions behind the tree: one thread takes its orders, so that orders keep the sequencer's order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::clock_ms;
 use crate::ouch::{OuchLink, OuchTurn, read_hello};
-use crate::shared::{Attaching, DeskInput, PitInput, PitShared, refusal_of};
+use crate::shared::{Attaching, EdgeSessionsInput, PitInput, PitShared, refusal_of};
 
 /// Inputs of one turn: the engine steps once for them.
 const TURN: usize = 1_024;
@@ -24,7 +24,7 @@ const LINKS: usize = 64;
 
 /// A participant's connection at a gateway.
 #[derive(Default)]
-struct DeskLink {
+struct SessionLink {
     order: ParticipantOrder,
     /// `None` before its session is attached.
     ouch: Option<OuchLink>,
@@ -39,28 +39,28 @@ struct DeskLink {
 
 /// The connections of a gateway in one of its lives.
 #[derive(Default)]
-struct DeskGateway {
+struct SessionGateway {
     life: u32,
-    links: BTreeMap<u32, DeskLink>,
+    links: BTreeMap<u32, SessionLink>,
 }
 
-/// The desk.
-pub(super) struct EdgeDesk<T: FnMut(EdgeCommand)> {
+/// See the module text.
+pub(super) struct EdgeSessions<T: FnMut(EdgeCommand)> {
     shared: Arc<PitShared>,
-    gateways: BTreeMap<MemberId, DeskGateway>,
+    gateways: BTreeMap<MemberId, SessionGateway>,
     /// The session of the feed, and the number of the next message to publish.
     position: (MoldSession, u64),
     tell: T,
 }
 
-impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
-    /// A desk that tells the root of the tree what to do.
-    pub fn new(shared: Arc<PitShared>, tell: T) -> EdgeDesk<T> {
-        EdgeDesk { shared, gateways: BTreeMap::new(), position: ([0; 10], 1), tell }
+impl<T: FnMut(EdgeCommand)> EdgeSessions<T> {
+    /// No sessions yet; `tell` gives the root of the tree its commands.
+    pub fn new(shared: Arc<PitShared>, tell: T) -> EdgeSessions<T> {
+        EdgeSessions { shared, gateways: BTreeMap::new(), position: ([0; 10], 1), tell }
     }
 
     /// The thread.
-    pub fn run(mut self, inputs: &Receiver<DeskInput>) {
+    pub fn run(mut self, inputs: &Receiver<EdgeSessionsInput>) {
         loop {
             let first = match inputs.recv_timeout(self.patience()) {
                 Ok(first) => Some(first),
@@ -70,13 +70,13 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
             let mut orders = 0;
             for input in first.into_iter().chain(inputs.try_iter()).take(TURN) {
                 match input {
-                    DeskInput::Order { gateway, life, body } => {
+                    EdgeSessionsInput::Order { gateway, life, body } => {
                         orders += 1;
                         self.hear(gateway, life, &body);
                     }
-                    DeskInput::Evicted(gateway) => self.leave(gateway),
-                    DeskInput::Told => {}
-                    DeskInput::Stop => return,
+                    EdgeSessionsInput::Evicted(gateway) => self.leave(gateway),
+                    EdgeSessionsInput::Told => {}
+                    EdgeSessionsInput::Stop => return,
                 }
             }
             if orders > 0 {
@@ -107,8 +107,9 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
         if self.gateways.get(&gateway).is_some_and(|known| known.life < life) {
             self.leave(gateway);
         }
-        let known = self.gateways.entry(gateway).or_insert_with(|| DeskGateway { life, ..DeskGateway::default() });
-        // What is no participant's, or of an earlier life, is nobody's order.
+        let known =
+            self.gateways.entry(gateway).or_insert_with(|| SessionGateway { life, ..SessionGateway::default() });
+        // Bytes from no participant, or from an earlier life of one, are no order.
         let Some(FromParticipant { link: number, number: at, what }) = FromParticipant::decode(body) else { return };
         if known.life != life || (known.links.len() >= LINKS && !known.links.contains_key(&number)) {
             return;
@@ -170,7 +171,7 @@ impl<T: FnMut(EdgeCommand)> EdgeDesk<T> {
     }
 }
 
-impl DeskLink {
+impl SessionLink {
     /// A packet of the participant: the first one asks for its session.
     fn packet(&mut self, shared: &PitShared, packet: &[u8]) {
         if self.is_over {
