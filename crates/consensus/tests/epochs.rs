@@ -4,7 +4,7 @@ use consensus::{
     ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Refused, Rules, Setup, Start,
 };
 use consensus::{Commit, Statement, Status, Turn};
-use primitives::{Digest, Presence, PublicKey, SecretKey, Signature, Signer, SigningError, SigningRequest};
+use primitives::{Digest, PublicKey, SecretKey, Signature, Signer, SigningError, SigningRequest, ValidatorPost};
 use std::sync::Arc;
 
 fn secret(index: usize) -> SecretKey {
@@ -135,8 +135,8 @@ impl Signer for Gone {
         Err(SigningError(format!("nobody signs at height {}", request.height)))
     }
 
-    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError> {
-        Err(SigningError(format!("nobody is present in epoch {}", presence.epoch)))
+    fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError> {
+        Err(SigningError(format!("nobody signs {:?}", post.says)))
     }
 }
 

@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, Digest, Fraction, Height, PublicKey};
 
+use crate::charter::{ChainRules, charter_root};
 use crate::root_parts::{ProofFault, RootPart, RootParts};
 use crate::schedule::Schedule;
 
@@ -131,15 +132,22 @@ pub struct ValidatorsProof {
     pub parts: RootParts,
     /// The whole registry.
     pub validators: Validators,
+    /// The rules of the chain by height: who takes over decides under those of its epoch.
+    pub rules: ChainRules,
+    /// The digest of the rest of the charter.
+    pub charter: Digest,
 }
 
 impl ValidatorsProof {
-    /// Checks the proof against a state root; returns the registry with its committees.
+    /// Checks the proof against a state root; returns the registry with its committees. The rules hold, too.
     ///
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
         if self.parts.part(root, RootPart::STAKES)? != self.validators.digest() {
+            return Err(ProofFault::OtherValue);
+        }
+        if self.parts.part(root, RootPart::CHARTER)? != charter_root(&self.rules, &self.charter) {
             return Err(ProofFault::OtherValue);
         }
         Ok(&self.validators)

@@ -63,11 +63,19 @@ pub enum Defect {
     KeysKeepOwnersOut,
     /// No validator posts that it is present.
     NeverPresent,
+    /// A validator begins an epoch whose rules its program does not know.
+    RulesNotAwaited,
+    /// After a restart it does.
+    OpensWithoutRules,
+    /// It approves rules that its program does not know.
+    ApprovesBlindly,
+    /// It never says that it can follow the confirmed rules, after it could not.
+    NeverReady,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 16] = [
+    pub const ALL: [Defect; 20] = [
         Defect::VotesUnlogged,
         Defect::RelaysUnlogged,
         Defect::VotesForgottenEarly,
@@ -84,5 +92,9 @@ impl Defect {
         Defect::QuotaHoldsAll,
         Defect::KeysKeepOwnersOut,
         Defect::NeverPresent,
+        Defect::RulesNotAwaited,
+        Defect::OpensWithoutRules,
+        Defect::ApprovesBlindly,
+        Defect::NeverReady,
     ];
 }

@@ -12,6 +12,7 @@ mod node;
 mod operations;
 mod symbols;
 mod typed_data;
+mod upgrade;
 mod validator_status;
 mod venues;
 
@@ -27,6 +28,7 @@ pub use node::assets;
 pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;
+pub use upgrade::upgrade;
 pub use validator_status::validator_status;
 pub use venues::{ended, filled_order, settled, settled_fill, venue, venue_terms};
 

@@ -89,6 +89,9 @@ use transfer::{Fetched, Goal, Progress, Transfer, Trusted};
 pub(crate) const STATE: &str = "state";
 /// Pause after an attempt that failed.
 const PAUSE_MS: u64 = 3_000;
+/// What an operator reads if the others have gone on under rules that this program does not know.
+const NEEDS_RULES: &str =
+    "the other validators follow rules that this program does not: install a version of walras for them";
 /// How long a misbehaving validator is not asked.
 const SHUNNED_MS: u64 = 600_000;
 
@@ -270,6 +273,10 @@ impl<D: Disk + Clone> StateSync<D> {
             // If nobody has it, a newer one is good enough.
             return Some(if self.attempts.is_multiple_of(2) { Goal::Proof(unproved) } else { Goal::Above(unproved) });
         }
+        // A later state is of rules that this program does not follow.
+        if own.read(|ledger| ledger.needs_rules().is_some()) {
+            return None;
+        }
         let (height, most) = (own.read(Ledger::height), self.state_behind);
         let is_far = most > 0 && status.certified_anywhere > height.saturating_add(most);
         match (status.stranded, is_far) {
@@ -306,6 +313,13 @@ impl<D: Disk + Clone> StateSync<D> {
                 "the node has caught up by blocks meanwhile: the fetched state is not needed"
             );
             self.pause(now);
+            return Ok(());
+        }
+        let shown = handovers.last().map(|last| last.rules_at(base.height));
+        if let Some(rules) = shown.filter(|rules| !own.read(|ledger| ledger.follows(*rules))) {
+            tracing::error!(height = base.height, rules, "{}", NEEDS_RULES);
+            self.pause(now);
+            self.not_before = now + SHUNNED_MS;
             return Ok(());
         }
         if self.unproved == Some(base.height) {

@@ -119,6 +119,14 @@ pub fn run_validators(seed: u64, protocol: Protocol) -> Result<NetworkReport, Fa
     run_network(seed, || (SimNetwork::drawn(seed, protocol), 20))
 }
 
+/// Runs the network drawn from a seed, whose validators have programs of two versions.
+///
+/// # Errors
+/// The violated invariant.
+pub fn run_versions(seed: u64, protocol: Protocol) -> Result<NetworkReport, Failure> {
+    run_network(seed, || (SimNetwork::drawn_with_versions(seed, protocol), 20))
+}
+
 /// Runs the network drawn from a seed, with as many twins as may be faulty.
 ///
 /// # Errors
