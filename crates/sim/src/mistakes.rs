@@ -231,7 +231,7 @@ const MARKET: [Row; 23] = [
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
     of_market(MarketMistake::JournalMadeAnew, 2, "an honest root has stopped"),
-    of_market(MarketMistake::FactsLeftOut, 0, "of an honest venue is bust: Deposit"),
+    of_market(MarketMistake::FactsLeftOut, 1, "of an honest venue is bust: Deposit"),
     of_market(MarketMistake::SessionsForgotten, 1, "was never told"),
     of_market(MarketMistake::SessionsToldAgain, 0, "twice"),
     of_market(MarketMistake::BridgeBeginsLate, 0, "a bridge of plain OUCH was told other fills"),

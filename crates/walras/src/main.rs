@@ -244,7 +244,8 @@ mod tests {
         let command = Cli::command();
         let pairs = |about: String| {
             let words: Vec<String> = about.split_whitespace().map(plain).collect();
-            let long = |word: &String| word.len() >= 4;
+            let joins = ["from", "into", "than", "that", "them", "they", "what", "with"];
+            let long = |word: &String| word.len() >= 4 && !joins.contains(&word.as_str());
             words.windows(2).filter(|two| two.iter().all(long)).map(|two| two.join(" ")).collect::<Vec<_>>()
         };
         let of = |one: &clap::Command| {
