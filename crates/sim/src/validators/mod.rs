@@ -38,7 +38,6 @@ mod jobs;
 mod ledgers;
 mod sessions;
 mod stops;
-mod twins;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
