@@ -44,7 +44,7 @@ pub use proofs::{
     EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
     FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof,
     NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
-    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
+    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent, RulesReadiness,
     SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof, SlotProof,
     Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment,
     VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value,
@@ -55,6 +55,6 @@ pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError}
 pub use terms::{
     BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, LaneAsset, LaneOutflow,
     LaneOutput, LaneTerms, Limits, Listing, Membership, PoolTerms, RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart,
-    RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, VenueTerms, manifest, text_of,
-    usual_fee, votes_bytes,
+    RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, VenueTerms, followed, manifest,
+    text_of, usual_fee, votes_bytes,
 };

@@ -34,10 +34,14 @@ impl Default for CharterTerms {
 pub struct ChainRules {
     /// The last confirmed rules.
     pub confirmed: u32,
+    /// The digest of what they mean: a program that means something else by the number does not follow them.
+    pub manifest: Digest,
     /// The first height that they act at.
     pub since: Height,
     /// The rules below that height.
     pub before: u32,
+    /// The digest of what these mean.
+    pub manifest_before: Digest,
     /// Rules that are agreed on and not confirmed yet.
     pub coming: Option<ComingRules>,
 }
@@ -56,15 +60,40 @@ pub struct ComingRules {
 }
 
 impl ChainRules {
-    /// A chain that has always followed these rules.
-    pub fn new(rules: u32) -> ChainRules {
-        ChainRules { confirmed: rules, since: 0, before: rules, coming: None }
+    /// A chain that has always followed these rules, with this meaning.
+    pub fn new(rules: u32, manifest: Digest) -> ChainRules {
+        let (confirmed, before, manifest_before) = (rules, rules, manifest);
+        ChainRules { confirmed, manifest, since: 0, before, manifest_before, coming: None }
     }
 
     /// The rules of a height, as far as they are confirmed.
     pub fn at(&self, height: Height) -> u32 {
         if height >= self.since { self.confirmed } else { self.before }
     }
+
+    /// The digest of what the rules of a height mean.
+    pub fn manifest_at(&self, height: Height) -> Digest {
+        if height >= self.since { self.manifest } else { self.manifest_before }
+    }
+
+    /// The newest rules that are agreed on, whether they are confirmed or not: number, manifest and first height.
+    pub fn agreed(&self) -> (u32, Digest, Height) {
+        let ChainRules { confirmed, manifest, since, .. } = *self;
+        let coming = |of: ComingRules| (of.upgrade.rules, of.upgrade.manifest, of.acts);
+        self.coming.map_or((confirmed, manifest, since), coming)
+    }
+}
+
+/// Whether the node of an account can follow the confirmed rules, as far as the chain knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum RulesReadiness {
+    /// It has approved them, or has said that it is ready since.
+    Ready,
+    /// It was present when they were confirmed, and has not approved them: it will stop before them, and from there on
+    /// can post nothing. It stays in the draw all the same, until it is ready, takes back or unstakes.
+    Stopped,
+    /// It was absent then, or has taken back that it is ready: it is drawn only if it says that it is present.
+    Unready,
 }
 
 /// What an account has said about the rules.
@@ -74,8 +103,8 @@ pub struct RulesConsent {
     pub account: Address,
     /// The height of the block in which it last said something; 0 if there is none.
     pub said: Height,
-    /// Whether it has not approved the confirmed rules: its node may be unable to follow them.
-    pub is_unready: bool,
+    /// Whether its node can follow the confirmed rules.
+    pub readiness: RulesReadiness,
     /// What it approves to come next.
     pub next: Option<Upgrade>,
 }
@@ -106,8 +135,7 @@ pub struct Charter {
 
 impl Charter {
     /// The charter of a chain that begins with these rules.
-    pub fn new(terms: CharterTerms, rules: u32) -> Charter {
-        let rules = ChainRules::new(rules);
+    pub fn new(terms: CharterTerms, rules: ChainRules) -> Charter {
         Charter { terms, rules, is_patient: false, awaited: None, consents: Vec::new() }
     }
 
@@ -116,9 +144,14 @@ impl Charter {
         self.consents.binary_search_by_key(account, |one| one.account).ok().map(|at| &self.consents[at])
     }
 
-    /// Whether an account has approved the confirmed rules.
+    /// Whether the node of an account can follow the confirmed rules.
+    pub fn readiness(&self, account: &Address) -> RulesReadiness {
+        self.consent(account).map_or(RulesReadiness::Ready, |consent| consent.readiness)
+    }
+
+    /// Whether it can.
     pub fn is_ready(&self, account: &Address) -> bool {
-        self.consent(account).is_none_or(|consent| !consent.is_unready)
+        self.readiness(account) == RulesReadiness::Ready
     }
 
     /// Whether an account approves these rules to come next.

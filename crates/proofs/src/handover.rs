@@ -53,13 +53,6 @@ pub struct Handover {
     pub validators: ValidatorsProof,
 }
 
-impl Handover {
-    /// The rules of a height of the epoch that a valid handover proves.
-    pub fn rules_at(&self, height: Height) -> u32 {
-        self.validators.rules.at(height)
-    }
-}
-
 /// Why a handover is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandoverError {

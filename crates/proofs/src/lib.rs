@@ -117,7 +117,9 @@ pub use asset::{Asset, AssetProof, asset_digest};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
-pub use charter::{AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, RulesConsent, charter_root};
+pub use charter::{
+    AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, RulesConsent, RulesReadiness, charter_root,
+};
 pub use committee::{Committee, Index, MEMBERS_MAX};
 pub use ethereum_receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip};
 pub use exact::{ExactOutcome, ExactReason, ExactRequest, ExactTrade};

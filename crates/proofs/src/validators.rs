@@ -93,6 +93,18 @@ impl Validators {
         self.find(account).ok().map(|at| &self.registry[at])
     }
 
+    /// Whether an account has a stake and was not convicted.
+    pub fn is_staked(&self, account: &Address) -> bool {
+        self.get(account).is_some_and(Validator::is_staked)
+    }
+
+    /// Whether an account that was not convicted has a seat in one of the two committees drawn last.
+    pub fn holds_seat(&self, account: &Address) -> bool {
+        let seats = self.committees.iter().rev().take(2).flatten();
+        let is_convicted = |one: &Validator| one.excluded;
+        !self.get(account).is_none_or(is_convicted) && seats.into_iter().any(|member| member.account == *account)
+    }
+
     /// The committee of an epoch; none if it is not drawn yet, or no longer needed.
     pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
         let at = usize::try_from(epoch.checked_sub(self.first_epoch)?).ok()?;

@@ -44,7 +44,7 @@ use crate::places::sums::{Credit, Sums};
 use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
 use crate::state::{Changes, Ledger};
-use crate::terms::RULES_FLOOR;
+use crate::terms::{RULES_FLOOR, manifest};
 
 /// What is known about a block's signatures.
 #[derive(Clone, Copy, Debug)]
@@ -287,11 +287,17 @@ fn check_succession(ledger: &Ledger, block: &Superblock) -> Result<(), Fault> {
     if block.parent != ledger.last_block {
         return Err(Fault::Parent { height: block.height, parent: ledger.last_block, got: block.parent });
     }
-    let (height, rules, newest) = (block.height, ledger.rules_at(block.height), ledger.newest);
-    if !(RULES_FLOOR..=newest).contains(&rules) {
-        return Err(Fault::Rules { height, rules, newest });
+    check_rules(ledger, block.height)
+}
+
+/// A program replays the rules that it knows, and of these only what it means by them.
+fn check_rules(ledger: &Ledger, height: Height) -> Result<(), Fault> {
+    let (rules, meant, newest) = (ledger.rules_at(height), ledger.charter().rules.manifest_at(height), ledger.newest);
+    match manifest(rules) {
+        _ if !(RULES_FLOOR..=newest).contains(&rules) => Err(Fault::Rules { height, rules, newest }),
+        Some(own) if own == meant => Ok(()),
+        _ => Err(Fault::OtherRules { height, rules, meant }),
     }
-    Ok(())
 }
 
 /// Burns the auctioneer's surplus, and units of asset 0: fees and forfeited deposits.

@@ -41,6 +41,19 @@ pub enum Fault {
         /// The newest rules that this node follows.
         newest: u32,
     },
+    /// The block follows rules by whose number this program means something else.
+    #[error(
+        "block {height} follows rules {rules} of the manifest {meant}, and this program means something else by that \
+         number: install the version of walras with this manifest, and start again"
+    )]
+    OtherRules {
+        /// The block's height.
+        height: Height,
+        /// Its rules.
+        rules: u32,
+        /// The digest of what they mean.
+        meant: Digest,
+    },
     /// The clearing that was given for the block is wrong.
     #[error("block {height}: the given clearing is wrong: {violation}")]
     Attached {

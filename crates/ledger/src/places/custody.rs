@@ -1,11 +1,11 @@
 //! What every place of custody does, and what it may know of its chain and of the block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
-use proofs::{Asset, Refusal, Schedule, SettledFills, Validators};
+use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators};
 
 use super::accounts::Accounts;
 use crate::places::sums::{Credit, Sums};
@@ -178,13 +178,20 @@ pub(crate) struct Turn<'a> {
     pub concerned: Vec<Address>,
 }
 
-/// Who has not approved the confirmed rules; see the charter.
+/// Whose nodes may be unable to follow the confirmed rules; see the charter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Readiness {
-    /// Accounts.
-    pub unready: BTreeSet<Address>,
+    /// Accounts that are not ready.
+    pub unready: BTreeMap<Address, RulesReadiness>,
     /// Whether the confirmed rules needed n − f seats only.
     pub is_patient: bool,
+}
+
+impl Readiness {
+    /// Whether the node of an account can follow the confirmed rules.
+    pub fn of(&self, account: &Address) -> RulesReadiness {
+        self.unready.get(account).copied().unwrap_or(RulesReadiness::Ready)
+    }
 }
 
 /// What a boundary drew.

@@ -18,7 +18,7 @@ use crate::places::unsound::AuditError;
 use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
 use crate::sessions::{SessionRules, SlotOffers};
-use crate::terms::{Genesis, GenesisError, Limits, RULES_LEAST, RULES_NEWEST};
+use crate::terms::{Genesis, GenesisError, Limits, RULES_LEAST, RULES_NEWEST, manifest};
 
 /// The hot state of the exchange after a block.
 ///
@@ -111,19 +111,31 @@ impl Ledger {
         self.rules_at(self.height.saturating_add(1))
     }
 
-    /// The newest rules that this node follows.
+    /// The newest rules whose number this node knows.
     pub fn newest_rules(&self) -> u32 {
         self.newest
     }
 
-    /// Whether this node decides under these rules.
-    pub fn follows(&self, rules: u32) -> bool {
-        (RULES_LEAST..=self.newest).contains(&rules)
+    /// Whether this node decides under rules of this number, and means the same by it.
+    pub fn follows(&self, rules: u32, meant: &Digest) -> bool {
+        (RULES_LEAST..=self.newest).contains(&rules) && manifest(rules).as_ref() == Some(meant)
+    }
+
+    /// Whether it decides under the rules of a height, as far as they are confirmed.
+    pub fn follows_at(&self, height: Height) -> bool {
+        let rules = &self.places.charter.rules;
+        self.follows(rules.at(height), &rules.manifest_at(height))
+    }
+
+    /// Whether it decides under the confirmed rules.
+    pub fn follows_confirmed(&self) -> bool {
+        let rules = &self.places.charter.rules;
+        self.follows(rules.confirmed, &rules.manifest)
     }
 
     /// The rules of the next block, if this node does not follow them: it must stop here until another program does.
     pub fn needs_rules(&self) -> Option<u32> {
-        Some(self.next_rules()).filter(|rules| !self.follows(*rules))
+        (!self.follows_at(self.height.saturating_add(1))).then(|| self.next_rules())
     }
 
     /// Whether a node makes the blocks of this chain alone.

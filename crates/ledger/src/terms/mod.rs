@@ -16,6 +16,6 @@ pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes};
 pub use pools::PoolTerms;
 pub use restart::{Restart, RestartError, RestartedLane};
-pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, manifest, text_of};
+pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, followed, manifest, text_of};
 pub use time::{BlockClock, TIME_MAX_MS};
 pub use venues::VenueTerms;

@@ -65,7 +65,10 @@ pub enum RestartError {
         agreed: Digest,
     },
     /// This program does not decide under the rules that were agreed on.
-    #[error("the restart begins with rules {0}, and this program decides under {RULES_LEAST} to {RULES_NEWEST}")]
+    #[error(
+        "the restart begins with rules {0}, and this program decides under {RULES_LEAST} to {RULES_NEWEST}, or means \
+         something else by {0}: install a version of walras for them, or agree on others (--rules)"
+    )]
     Rules(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]

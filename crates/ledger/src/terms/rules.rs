@@ -4,6 +4,7 @@
 //! what any of its rules made, decides under the later ones, and stops before those that it does not know.
 
 use primitives::Digest;
+use proofs::ChainRules;
 
 /// The oldest rules whose blocks this program replays.
 pub const RULES_FLOOR: u32 = 11;
@@ -23,11 +24,18 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
     "12: references. PayReferenced moves units as Pay does; its reference is signed and is in no state.",
 ];
 
-/// The digest of what this program means by a number: its text, and the oldest rules that the program replays. `None`
-/// for rules that it does not implement.
+/// The digest of what this program means by a number: of its text alone, so that a later release that replays less
+/// means the same. `None` for rules that it does not implement.
 pub fn manifest(rules: u32) -> Option<Digest> {
-    let bytes = borsh::to_vec(&(rules, RULES_FLOOR, text_of(rules)?)).expect("writing to memory cannot fail");
+    let bytes = borsh::to_vec(&(rules, text_of(rules)?)).expect("writing to memory cannot fail");
     Some(Digest::of(MANIFEST_CONTEXT, &bytes))
+}
+
+/// The newest rules that a program follows on a chain with these, if it knows no number above `newest`. It may mean
+/// something else than the chain by the number that is agreed on: then it follows those before.
+pub fn followed(rules: &ChainRules, newest: u32) -> u32 {
+    let (agreed, meant, _) = rules.agreed();
+    if manifest(agreed) == Some(meant) { newest } else { newest.min(agreed.saturating_sub(1)) }
 }
 
 /// What a number means, for people; `None` for rules that this program does not implement.

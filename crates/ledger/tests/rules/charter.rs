@@ -1,12 +1,14 @@
 //! How rules change: approvals, the lock, the confirmation, the first height; and what a program without them does.
 
+use std::collections::BTreeSet;
+
 use ledger::{
     CharterTerms, Fault, Genesis, Ledger, Listing, Member, Membership, Outcome, Refusal, Restart, Restore, Roots,
     Schedule, Signatures, Snapshot, Terms, manifest,
 };
 use primitives::{
-    Address, AssetId, Body, Digest, Fraction, Height, Operation, Reference, ReferenceKind, SecretKey, SubBlock,
-    Superblock, Transaction, Upgrade, ValidatorPost, ValidatorSays,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Height, Operation, Reference,
+    ReferenceKind, Scope, SecretKey, Stake, SubBlock, Superblock, Transaction, Upgrade, ValidatorPost, ValidatorSays,
 };
 
 const NETWORK: Digest = Digest([42; 32]);
@@ -67,8 +69,11 @@ fn alone() -> Genesis {
     }
 }
 
+/// Four to six people who stake or trade, and their nodes.
 struct World {
     ledger: Ledger,
+    /// People whose programs know rules 11 alone.
+    old: BTreeSet<u8>,
     roots: Roots,
     sequence: u64,
     blocks: Vec<Superblock>,
@@ -77,7 +82,7 @@ struct World {
 impl World {
     fn new(genesis: &Genesis) -> World {
         let ledger = Ledger::new(genesis).expect("sound");
-        World { roots: Roots::of(&ledger), ledger, sequence: 0, blocks: Vec::new() }
+        World { roots: Roots::of(&ledger), ledger, old: BTreeSet::new(), sequence: 0, blocks: Vec::new() }
     }
 
     fn founded() -> World {
@@ -126,15 +131,19 @@ impl World {
         applied.outcomes.iter().map(Outcome::refusal).collect()
     }
 
-    /// All who have staked are present for the next draw, and blocks follow up to a height.
+    /// The presences for the next draw that nodes can post: one that has stopped knows no draw after the next one.
+    fn presences(&self) -> Vec<Transaction> {
+        let epoch = self.ledger.schedule().last_drawn(self.ledger.height() + 1) + 1;
+        let runs = |person: &u8| self.ledger.next_rules() == 11 || !self.old.contains(person);
+        let staked = (0..6).filter(|person| self.ledger.validators().is_staked(&account(*person)));
+        staked.filter(runs).map(|person| self.says(person, ValidatorSays::Present { epoch })).collect()
+    }
+
+    /// Nodes that run are present for the next draw, and blocks follow up to a height.
     fn until(&mut self, height: Height) {
         while self.ledger.height() < height {
-            let present = |person: u8| {
-                let epoch = self.ledger.schedule().last_drawn(self.ledger.height() + 1) + 1;
-                self.says(person, ValidatorSays::Present { epoch })
-            };
             let is_due = self.ledger.height() % 10 == 5 && !self.ledger.is_alone();
-            let native = if is_due { (0..4).map(present).collect() } else { Vec::new() };
+            let native = if is_due { self.presences() } else { Vec::new() };
             let refused = self.apply(native);
             assert!(
                 refused.iter().all(|refusal| refusal.is_none_or(|why| why == Refusal::PRESENT_ALREADY)),
@@ -152,6 +161,167 @@ impl World {
     fn is_unready(&self, person: u8) -> bool {
         !self.ledger.charter().is_ready(&account(person))
     }
+
+    /// A person stakes, for its node.
+    fn stake(&mut self, person: u8) {
+        let stake = Stake::new(1_000, format!("v{person}:1"), 1, &account(person), &node(person));
+        let stake = self.sign(person, Operation::Stake(Box::new(stake)));
+        assert_eq!(self.apply(vec![stake]), [None]);
+    }
+
+    fn has_seat(&self, person: u8) -> bool {
+        let committee = self.ledger.validators().committees.last().expect("drawn");
+        committee.iter().any(|member| member.account == account(person))
+    }
+}
+
+/// The attack: a node that has stopped posts no presence. If it had to, it would fall out of the draw with its stake,
+/// and liars who approved without the program would hold its seats.
+#[test]
+fn a_stopped_node_keeps_its_part_of_the_draw_until_it_takes_back() {
+    let mut world = World::founded();
+    world.stake(4);
+    world.old.insert(3);
+    world.until(3);
+    world.approve(&[0, 1, 2, 4]);
+    world.until(66);
+    assert_eq!((world.ledger.next_rules(), world.is_unready(3)), (12, true));
+    let drawn = |world: &mut World, epochs: u64| {
+        let begun = world.ledger.height() / 10;
+        let has_seat = |epoch: u64| {
+            world.until(epoch * 10);
+            world.has_seat(3)
+        };
+        (begun + 1..=begun + epochs).map(has_seat).filter(|has| *has).count()
+    };
+    let seats = drawn(&mut world, 30);
+    assert!((15..30).contains(&seats), "four of five equal stakes have seats, and it had {seats} of 30");
+    // Its owner takes back: it is drawn only when its node says that it is there, which it cannot.
+    let leave = world.sign(3, Operation::Unapprove { rules: 12, at: world.ledger.height() });
+    assert_eq!(world.apply(vec![leave]), [None]);
+    drawn(&mut world, 2);
+    assert_eq!(drawn(&mut world, 10), 0);
+    // It installs the program, and says so.
+    world.old.clear();
+    let ready = world.approval(3, Upgrade { rules: 12, ..next() });
+    assert_eq!(world.apply(vec![ready]), [None]);
+    assert!(drawn(&mut world, 10) > 0);
+}
+
+/// The attack: a number that means one thing to those who approved it, and another to this program.
+#[test]
+fn a_program_with_other_rules_of_the_same_number_stops_before_them() {
+    let mut world = World::founded();
+    world.until(3);
+    let other = Upgrade { manifest: Digest([9; 32]), ..next() };
+    let native = (0..4).map(|person| world.approval(person, other)).collect();
+    assert!(world.apply(native).iter().all(Option::is_none));
+    world.until(24);
+    let rules = world.ledger.charter().rules;
+    assert_eq!((rules.confirmed, rules.manifest, rules.manifest_before), (12, other.manifest, manifest(11).expect("own")));
+    assert_eq!((world.ledger.needs_rules(), ledger::followed(&rules, 12)), (Some(12), 11));
+    let (block, before) = (world.block(Vec::new()), Snapshot::digest(&world.ledger));
+    let fault = world.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect_err("it means something else");
+    assert_eq!(fault, Fault::OtherRules { height: 25, rules: 12, meant: other.manifest });
+    assert!(fault.to_string().contains("install the version of walras"), "{fault}");
+    assert_eq!(Snapshot::digest(&world.ledger), before);
+    // Nor is anybody ready for them who means something else.
+    let ready = world.approval(0, next());
+    assert_eq!(world.ledger.admit(&ready), Err(Refusal::OTHER_RULES));
+    let refused = world.ledger.begin_again(&NETWORK, &restart(&world, None), None).expect_err("not its rules");
+    assert!(refused.to_string().contains("--rules"), "{refused}");
+    world.ledger.begin_again(&NETWORK, &restart(&world, Some(11)), None).expect("others were agreed on");
+}
+
+/// The attack: a seat approves for the lock, its holder unstakes, and its node is gone when the rules act.
+#[test]
+fn a_seat_without_a_stake_approves_nothing_and_may_still_speak() {
+    let mut world = World::founded();
+    world.until(3);
+    world.approve(&[0, 1, 2, 3]);
+    let unstake = world.sign(3, Operation::Unstake { units: 1_000 });
+    assert_eq!(world.apply(vec![unstake]), [None]);
+    world.until(10);
+    assert!(world.has_seat(3), "nobody else takes it");
+    assert_eq!(world.ledger.charter().rules.coming, None, "three of four seats");
+    let withdrawal = world.withdrawal(3, 12);
+    assert_eq!(world.apply(vec![withdrawal]), [None]);
+    // Somebody else stakes and takes the seat: then the four lock.
+    world.stake(4);
+    world.approve(&[4]);
+    world.until(30);
+    assert!(!world.has_seat(3) && world.ledger.charter().rules.coming.is_some());
+    world.until(40);
+    let late = world.withdrawal(3, 13);
+    assert_eq!(world.ledger.admit(&late), Err(Refusal::NO_SAY), "it has neither a stake nor a seat");
+}
+
+/// A convicted validator counts for nothing, and has no say, though nobody takes its seat.
+#[test]
+fn a_convicted_seat_approves_nothing_and_says_nothing() {
+    let mut world = World::founded();
+    world.until(6);
+    world.approve(&[0, 1, 2, 3]);
+    let scope = Scope { network: NETWORK, epoch: 0 };
+    let commits = [2, 3].map(|root| {
+        let (superblock, root) = (Digest([1; 32]), Digest([root; 32]));
+        Committed { superblock, root, signature: node(3).sign(&scope.commit(5, &superblock, &root).0) }
+    });
+    let evidence = Evidence { epoch: 0, member: 3, height: 5, contradiction: Contradiction::Commits(commits) };
+    let accusation = world.sign(0, Operation::Accuse(Box::new(evidence)));
+    assert_eq!(world.apply(vec![accusation]), [None]);
+    world.until(20);
+    assert!(world.has_seat(3) && world.ledger.charter().rules.coming.is_none());
+    let withdrawal = world.withdrawal(3, 12);
+    assert_eq!(world.ledger.admit(&withdrawal), Err(Refusal::NO_SAY));
+}
+
+/// The attack: an approval is posted and in no block yet when its operator goes back to the older program; whoever
+/// proposes may keep it for as long as it is valid.
+#[test]
+fn an_approval_that_is_in_no_block_yet_can_be_taken_back() {
+    let mut world = World::founded();
+    world.until(2);
+    let (approval, ready) = (world.approval(0, next()), world.approval(0, Upgrade { rules: 11, ..next() }));
+    world.until(4);
+    let withdrawal = world.withdrawal(0, 12);
+    assert_eq!(world.apply(vec![withdrawal]), [None], "though there is nothing in the ledger to take back");
+    assert_eq!(world.apply(vec![approval]), [Some(Refusal::APPROVAL_OUTDATED)]);
+    assert_eq!(world.apply(vec![ready]), [Some(Refusal::OTHER_RULES)]);
+}
+
+/// The attack: all approve with a notice of 400 days, by mistake. Most may change their minds.
+#[test]
+fn a_lock_with_a_long_notice_falls_when_most_no_longer_want_it() {
+    let mut world = World::founded();
+    world.until(3);
+    let slow = Upgrade { notice: 400 * 86_400, ..next() };
+    let native = (0..4).map(|person| world.approval(person, slow)).collect();
+    assert!(world.apply(native).iter().all(Option::is_none));
+    world.until(12);
+    assert!(world.ledger.charter().rules.coming.is_some_and(|coming| coming.acts > 400 * 86_400));
+    let one = world.approval(0, next());
+    assert_eq!(world.apply(vec![one]), [None]);
+    world.until(20);
+    assert!(world.ledger.charter().rules.coming.is_some(), "one alone ends nothing");
+    world.approve(&[1, 2, 3]);
+    world.until(30);
+    assert_eq!(world.ledger.charter().rules.coming, None);
+    world.until(50);
+    assert_eq!((world.ledger.charter().rules.confirmed, world.ledger.charter().rules.since), (12, 55));
+}
+
+/// What is said in the very block that confirms other rules is about those before: it makes nobody ready or unready.
+#[test]
+fn a_word_about_replaced_rules_says_nothing_about_the_new_ones() {
+    let mut world = World::founded();
+    world.until(3);
+    world.approve(&[0, 1, 2, 3]);
+    world.until(19);
+    let native = vec![world.withdrawal(0, 11), world.withdrawal(1, 12)];
+    assert_eq!(world.apply(native), [None, None]);
+    assert_eq!(world.ledger.charter().rules.confirmed, 12);
+    assert_eq!([0, 1, 2].map(|person| world.is_unready(person)), [false, true, false]);
 }
 
 #[test]
@@ -279,8 +449,10 @@ fn approvals_are_refused_by_name() {
         (approves(Upgrade { notice: u64::MAX, ..next() }, at), Refusal::NOTICE_OUT_OF_BOUNDS),
         (approves(next(), at + 1), Refusal::APPROVAL_OUTDATED),
         (approves(next(), u64::MAX), Refusal::APPROVAL_OUTDATED),
-        (approves(Upgrade { rules: 11, ..next() }, at), Refusal::APPROVED_ALREADY),
-        (ValidatorSays::Withdraws { rules: 12, at }, Refusal::APPROVED_ALREADY),
+        (approves(Upgrade { rules: 11, manifest: manifest(11).expect("own"), notice: 3 }, at), Refusal::APPROVED_ALREADY),
+        (approves(Upgrade { rules: 11, ..next() }, at), Refusal::OTHER_RULES),
+        (ValidatorSays::Withdraws { rules: 13, at }, Refusal::OTHER_RULES),
+        (ValidatorSays::Withdraws { rules: 12, at: at + 1 }, Refusal::APPROVAL_OUTDATED),
     ];
     let digest = world.ledger.charter().digest();
     for (says, refusal) in cases {
@@ -333,6 +505,7 @@ fn the_order_of_approvals_means_nothing() {
 #[test]
 fn a_single_seat_delays_rules_and_cannot_forbid_them() {
     let mut world = World::founded();
+    world.old.insert(3);
     world.until(3);
     world.approve(&[0, 1, 2]);
     world.until(49);
@@ -418,13 +591,17 @@ fn the_operator_of_a_chain_of_one_node_names_rules_and_height() {
     assert_eq!(world.ledger.admit(&approve), Err(Refusal::RULES_FIXED));
 }
 
+/// The first restart, from the state of a world.
+fn restart(world: &World, rules: Option<u32>) -> Restart {
+    Restart { number: 1, snapshot: Snapshot::digest(&world.ledger), committee: Vec::new(), lane: None, rules }
+}
+
 #[test]
 fn a_restart_forgets_approvals_and_may_begin_with_other_rules() {
     let mut world = World::founded();
     world.until(3);
     world.approve(&[0, 1, 2]);
-    let snapshot = Snapshot::digest(&world.ledger);
-    let restart = |rules| Restart { number: 1, snapshot, committee: Vec::new(), lane: None, rules };
+    let restart = |rules| restart(&world, rules);
     let (same, other) = (restart(None), restart(Some(12)));
     assert_ne!(same.identity(&NETWORK), other.identity(&NETWORK), "the rules are part of the identity");
     let mut ledger = world.ledger.clone();
@@ -433,7 +610,8 @@ fn a_restart_forgets_approvals_and_may_begin_with_other_rules() {
     let mut ledger = world.ledger.clone();
     ledger.begin_again(&NETWORK, &other, None).expect("agreed");
     assert_eq!(ledger.next_rules(), 12);
-    let refused = world.ledger.begin_again(&NETWORK, &restart(Some(99)), None).expect_err("unknown rules");
+    let unknown = restart(Some(99));
+    let refused = world.ledger.begin_again(&NETWORK, &unknown, None).expect_err("unknown rules");
     assert!(refused.to_string().contains("rules 99"), "{refused}");
 }
 
@@ -451,6 +629,9 @@ fn a_handover_tells_rules() {
     let mut lie = proof.clone();
     lie.rules.since = 26;
     assert!(lie.verify(&root).is_err(), "other rules than the certified ones");
+    let mut lie = proof.clone();
+    lie.rules.manifest = Digest([1; 32]);
+    assert!(lie.verify(&root).is_err(), "another meaning");
     let mut lie = proof;
     lie.charter = Digest([1; 32]);
     assert!(lie.verify(&root).is_err(), "another charter");

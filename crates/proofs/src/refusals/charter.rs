@@ -13,10 +13,10 @@ refusals! {
         "this chain's rules change by a restart only: its committee never changes, or its genesis names no operator";
     /// The account has no say about the rules.
     NO_SAY: refused, "no_say",
-        "the account has no say about the rules: it has no stake, and is not the operator that the genesis names";
+        "the account has no say about the rules: it has no stake and no seat, and the genesis names it no operator";
     /// The rules are neither those in force nor the next ones.
     OTHER_RULES: refused, "other_rules",
-        "only the rules in force and the next number are approved; see /v1/upgrade";
+        "only the next number is approved, and the rules in force with the manifest that the chain has; see /v1/upgrade";
     /// The notice is out of bounds.
     NOTICE_OUT_OF_BOUNDS: refused, "notice_out_of_bounds",
         "the notice is shorter than `notice_min` of /v1/upgrade, or longer than 34560000 heights";
@@ -26,5 +26,5 @@ refusals! {
          the present height";
     /// The account has said so already.
     APPROVED_ALREADY: refused, "approved_already",
-        "the account has said so already, or there is nothing to withdraw";
+        "the account has approved these rules already";
 }

@@ -1,9 +1,10 @@
 //! The charter as a place of the state. It holds no units: one digest, and one chunk.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use primitives::{Address, Digest, Height, Upgrade};
-use proofs::{Charter, ComingRules, RootPart};
+use proofs::{ChainRules, Charter, ComingRules, RootPart};
 
 use super::tally::{Boundary, confirm};
 use super::{fault, write};
@@ -11,7 +12,7 @@ use crate::places::unsound::AuditError;
 use crate::places::{
     Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Restored, Turn, bytes_of, in_place, tagged,
 };
-use crate::terms::{Genesis, GenesisError};
+use crate::terms::{Genesis, GenesisError, manifest};
 
 /// What an account says about the rules.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,8 @@ impl Custody for Arc<Charter> {
     type Reader = CharterReader;
 
     fn found(genesis: &Genesis, _: Digest) -> Self {
-        Arc::new(Charter::new(genesis.charter, genesis.rules))
+        let meant = manifest(genesis.rules).expect("checked with the genesis");
+        Arc::new(Charter::new(genesis.charter, ChainRules::new(genesis.rules, meant)))
     }
 
     fn section(genesis: &Genesis) -> Option<Vec<u8>> {
@@ -95,7 +97,7 @@ fn decide_alone(charter: &mut Charter, height: Height) {
     let begun = |upgrade: Upgrade| ComingRules { upgrade, acts: acts(upgrade.notice), tries: 0, is_patient: false };
     charter.rules.coming = kept.or(approved.map(begun));
     if let Some(coming) = charter.rules.coming.filter(|coming| coming.acts == height + 1) {
-        confirm(charter, std::iter::empty(), &coming);
+        confirm(charter, BTreeMap::new(), &coming);
     }
 }
 

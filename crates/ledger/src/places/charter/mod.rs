@@ -68,10 +68,10 @@ mod custody;
 mod model;
 mod tally;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use primitives::{Address, Height, Upgrade};
-use proofs::{Charter, Refusal, RulesConsent, Schedule, Validators};
+use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators};
 
 pub(crate) use custody::CharterEdit;
 pub use tally::seats_needed;
@@ -101,16 +101,20 @@ pub(crate) fn check(
     };
     check_say(charter, all, sender)?;
     let own = charter.consent(sender);
-    let (confirmed, next) = (charter.rules.confirmed, charter.rules.confirmed.saturating_add(1));
+    let ChainRules { confirmed, manifest, .. } = charter.rules;
+    let next = confirmed.saturating_add(1);
     let notice = charter.terms.notice_min..=NOTICE_MAX;
     let changes = match edit {
-        CharterEdit::Approve { .. } if rules == confirmed => own.is_some_and(|own| own.is_unready),
+        CharterEdit::Approve { .. } if rules == confirmed => !charter.is_ready(sender),
         CharterEdit::Approve { upgrade, .. } => !charter.approves(sender, &upgrade),
-        CharterEdit::Unapprove { .. } if rules == confirmed => own.is_none_or(|own| !own.is_unready),
-        CharterEdit::Unapprove { .. } => own.is_some_and(|own| own.next.is_some()),
+        // An approval that is in no block yet may be on its way: whoever takes it back outdates that one, too.
+        CharterEdit::Unapprove { .. } => true,
     };
     match edit {
         _ if rules != confirmed && rules != next => Err(Refusal::OTHER_RULES),
+        CharterEdit::Approve { upgrade, .. } if rules == confirmed && upgrade.manifest != manifest => {
+            Err(Refusal::OTHER_RULES)
+        }
         CharterEdit::Approve { upgrade, .. } if rules == next && !notice.contains(&upgrade.notice) => {
             Err(Refusal::NOTICE_OUT_OF_BOUNDS)
         }
@@ -120,41 +124,44 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the account may speak about the rules.
+/// Whether the account may speak about the rules: on a network, whoever stakes or holds a seat.
 fn check_say(charter: &Charter, all: &Electorate<'_>, sender: &Address) -> Result<(), Refusal> {
     let operator = charter.terms.operator;
     match () {
         _ if all.is_network && all.registered.terms.schedule.is_fixed() => Err(Refusal::RULES_FIXED),
-        _ if all.is_network && all.registered.get(sender).is_some_and(|one| one.is_staked()) => Ok(()),
+        _ if all.is_network && (all.registered.is_staked(sender) || all.registered.holds_seat(sender)) => Ok(()),
         _ if !all.is_network && operator == Address::default() => Err(Refusal::RULES_FIXED),
         _ if !all.is_network && operator == *sender => Ok(()),
         _ => Err(Refusal::NO_SAY),
     }
 }
 
-/// Accounts that have not approved the confirmed rules, in order.
-pub(crate) fn unready(charter: &Charter) -> BTreeSet<Address> {
-    charter.consents.iter().filter(|one| one.is_unready).map(|one| one.account).collect()
+/// The accounts whose nodes may be unable to follow the confirmed rules.
+pub(crate) fn unready(charter: &Charter) -> BTreeMap<Address, RulesReadiness> {
+    let all = charter.consents.iter().map(|one| (one.account, one.readiness));
+    all.filter(|(_, readiness)| *readiness != RulesReadiness::Ready).collect()
 }
 
 /// Writes what an account says in a block of this height.
 pub(crate) fn write(charter: &mut Charter, account: Address, edit: CharterEdit, height: Height) {
-    let confirmed = charter.rules.confirmed;
+    let ChainRules { confirmed, manifest, .. } = charter.rules;
     let own = consent_of(charter, account);
     own.said = height;
     match edit {
-        // The rules that were to come may have been confirmed by this very block.
-        CharterEdit::Approve { upgrade, .. } if upgrade.rules <= confirmed => own.is_unready = false,
-        CharterEdit::Approve { upgrade, .. } => own.next = Some(upgrade),
-        CharterEdit::Unapprove { rules, .. } if rules <= confirmed => own.is_unready = true,
-        CharterEdit::Unapprove { .. } => own.next = None,
+        // This very block may have confirmed the rules that were to come.
+        CharterEdit::Approve { upgrade, .. } if upgrade.manifest == manifest => own.readiness = RulesReadiness::Ready,
+        CharterEdit::Approve { upgrade, .. } if upgrade.rules > confirmed => own.next = Some(upgrade),
+        CharterEdit::Unapprove { rules, .. } if rules == confirmed => own.readiness = RulesReadiness::Unready,
+        CharterEdit::Unapprove { rules, .. } if rules > confirmed => own.next = None,
+        // It is about rules that this block has replaced.
+        CharterEdit::Approve { .. } | CharterEdit::Unapprove { .. } => {}
     }
 }
 
 /// The entry of an account, made if there is none.
 fn consent_of(charter: &mut Charter, account: Address) -> &mut RulesConsent {
     let at = charter.consents.binary_search_by_key(&account, |one| one.account).unwrap_or_else(|at| {
-        charter.consents.insert(at, RulesConsent { account, said: 0, is_unready: false, next: None });
+        charter.consents.insert(at, RulesConsent { account, said: 0, readiness: RulesReadiness::Ready, next: None });
         at
     });
     &mut charter.consents[at]

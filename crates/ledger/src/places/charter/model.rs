@@ -1,21 +1,24 @@
 //! A model of upgrades: committees of 4 to 30 seats, liars that approve without the program and fall silent, refusers,
 //! late installers. It drives the real draw and the real boundary. Its oracle shares no code with them: it counts which
-//! seats vote at each height, from what each node really has.
+//! seats vote at each height, from what each node really has. Who is present follows from that, too: a node that has
+//! stopped posts nothing more, since it does not know what is drawn next.
 //!
 //! A rule that is wrong is a [`Wrong`]: the model with it must find what the page of the design says that it breaks.
 
 use std::collections::BTreeSet;
 
 use primitives::{Address, Digest, Upgrade};
-use proofs::{ChainRules, Charter, CharterTerms, Member, Schedule, Terms, Validator, Validators};
+use proofs::{ChainRules, Charter, CharterTerms, Member, RulesReadiness, Schedule, Terms, Validator, Validators};
 
 use super::tally::{Boundary, confirm};
 use super::{CharterEdit, unready, write};
-use crate::places::stakes::{Candidate, Standing, next_seats};
+use crate::places::Readiness;
+use crate::places::stakes::{Candidate, Standing, candidate, next_seats};
 
 const SCHEDULE: Schedule = Schedule { epoch_heights: 10, delay: 3 };
 const NOTICE: u64 = 12;
 const PATIENCE: u64 = 40;
+const OLD: Digest = Digest([0; 32]);
 const NEW: Upgrade = Upgrade { rules: 12, manifest: Digest([1; 32]), notice: NOTICE };
 
 /// A rule that looks as good and is wrong.
@@ -36,6 +39,8 @@ enum Wrong {
     ApproversAlone,
     /// Any number of seats may be held by those who have not.
     AnyUnready,
+    /// Those who have not must say that they are present, which a node that has stopped cannot.
+    PresenceAsked,
     /// A lock that fails ends the count of patience.
     PatienceEnds,
 }
@@ -53,13 +58,17 @@ enum Conduct {
     Wavers,
 }
 
-/// Why a run is wrong.
+/// Why a run ends before its last height.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fault {
-    /// Fewer than n − f seats vote at a height, though the liars alone are no more than f.
+    /// Fewer than n − f seats vote at a height, though liars and as many unready seats as there may be are at most f.
     Stall,
+    /// More seats than there may be are held by honest nodes that cannot follow.
+    Crowded,
     /// Two nodes follow different rules at one height.
     TwoRules,
+    /// No fault: liars and unready seats together are more than f, and the chain waits at this height.
+    Waits(u64),
 }
 
 struct World {
@@ -93,21 +102,23 @@ impl World {
             member: member(at, stake),
             unbonding: Vec::new(),
             excluded: false,
-            present_for: u64::MAX,
+            // Founders are present for the first draw; others say so.
+            present_for: u64::from(at < seats),
         };
         let registry = all.iter().enumerate().map(|(at, (_, stake))| entry(at, *stake)).collect();
         let committees = vec![(0..seats).map(|at| member(at, all[at].1)).collect()];
         let registered = Validators { terms, pool: 0, registry, first_epoch: 0, committees };
-        let charter = Charter::new(CharterTerms { notice_min: 1, patience: PATIENCE, ..CharterTerms::default() }, 11);
+        let terms = CharterTerms { notice_min: 1, patience: PATIENCE, ..CharterTerms::default() };
+        let charter = Charter::new(terms, ChainRules::new(11, OLD));
         let conduct = all.iter().map(|(conduct, _)| *conduct).collect();
         World {
             wrong,
             conduct,
             registered,
+            seen: vec![charter.rules],
             charter,
             recalled: BTreeSet::new(),
             acted: None,
-            seen: Vec::new(),
             was_locked: false,
         }
     }
@@ -120,44 +131,39 @@ impl World {
         self.registered.committee(epoch).expect("drawn").iter().map(|one| World::at(&one.account)).collect()
     }
 
-    /// What validators say before a block of this height.
+    /// What validators say in a block of this height. A node that has stopped says nothing; a liar whatever it likes.
     fn speak(&mut self, height: u64) {
+        let epoch = SCHEDULE.last_drawn(height) + 1;
         for at in 0..self.conduct.len() {
-            let approves = self.charter.approves(&account(at), &NEW);
-            let is_next = self.charter.rules.confirmed == 11;
-            let wavers_now = self.charter.rules.coming.is_some();
-            let wants = match self.conduct[at] {
-                Conduct::Willing | Conduct::Lies => true,
-                Conduct::Refuses => false,
-                Conduct::Wavers => !wavers_now,
-            };
-            let edit = match (is_next, wants, approves) {
-                (true, true, false) => CharterEdit::Approve { upgrade: NEW, at: height - 1 },
-                (true, false, true) => CharterEdit::Unapprove { rules: 12, at: height - 1 },
-                _ => continue,
-            };
-            write(&mut self.charter, account(at), edit, height);
+            let runs = self.votes(at, self.rules_at(height, 0)) || self.conduct[at] == Conduct::Lies;
+            if runs {
+                self.registered.registry[at].present_for = epoch;
+                self.opinion(at).into_iter().for_each(|edit| write(&mut self.charter, account(at), edit, height));
+            }
+        }
+    }
+
+    /// What a validator says about the rules.
+    fn opinion(&self, at: usize) -> Option<CharterEdit> {
+        let (charter, own, height) = (&self.charter, account(at), self.seen.len() as u64 - 1);
+        let wants = match self.conduct[at] {
+            Conduct::Willing | Conduct::Lies => true,
+            Conduct::Refuses => false,
+            Conduct::Wavers => charter.rules.coming.is_none(),
+        };
+        match charter.rules.confirmed == 11 {
+            true if wants && !charter.approves(&own, &NEW) => Some(CharterEdit::Approve { upgrade: NEW, at: height }),
+            true if !wants && charter.approves(&own, &NEW) => Some(CharterEdit::Unapprove { rules: 12, at: height }),
+            // Who installs late says that it is ready.
+            false if wants && !charter.is_ready(&own) => Some(CharterEdit::Approve { upgrade: NEW, at: height }),
+            _ => None,
         }
     }
 
     /// The boundary of this height: the draw, then the charter, both by the state before.
     fn boundary(&mut self, height: u64, seed: &Digest) {
         let epoch = SCHEDULE.last_drawn(height);
-        let unready = match self.wrong {
-            Wrong::AnyUnready => BTreeSet::new(),
-            _ => unready(&self.charter),
-        };
-        let standing = |one: &Validator| match unready.contains(&one.member.account) {
-            true if self.wrong == Wrong::ApproversAlone => Standing::Absent,
-            true => Standing::Unready,
-            false => Standing::Present,
-        };
-        let candidates: Vec<Candidate> = self
-            .registered
-            .registry
-            .iter()
-            .map(|one| Candidate { stake: one.member.stake, standing: standing(one) })
-            .collect();
+        let candidates = self.candidates(epoch);
         let held: Vec<usize> = self.seats(epoch - 1);
         let size = self.registered.terms.committee as usize;
         let seats = next_seats(seed, epoch, &candidates, &held, size, self.charter.is_patient);
@@ -171,7 +177,7 @@ impl World {
         }
         match (self.wrong, self.charter.rules.coming) {
             (Wrong::NoConfirmation, Some(coming)) if coming.acts == SCHEDULE.first_height(epoch) => {
-                confirm(&mut self.charter, (0..self.conduct.len()).map(account), &coming);
+                confirm(&mut self.charter, (0..self.conduct.len()).map(|at| (account(at), true)).collect(), &coming);
             }
             (Wrong::NoConfirmation, None) if self.charter.rules.confirmed == 11 => {
                 let acting: Vec<Address> = held.iter().map(|at| account(*at)).collect();
@@ -183,6 +189,24 @@ impl World {
             self.charter.awaited = None;
         }
         self.was_locked |= self.charter.rules.coming.is_some();
+    }
+
+    /// How all stand in the draw of an epoch.
+    fn candidates(&self, epoch: u64) -> Vec<Candidate> {
+        let mut unready = unready(&self.charter);
+        match self.wrong {
+            Wrong::AnyUnready => unready.clear(),
+            Wrong::PresenceAsked => unready.values_mut().for_each(|own| *own = RulesReadiness::Unready),
+            _ => {}
+        }
+        let readiness = Readiness { unready, is_patient: self.charter.is_patient };
+        let stands = |one: &Validator| match candidate(one, epoch, &readiness) {
+            Candidate { stake, standing: Standing::Unready } if self.wrong == Wrong::ApproversAlone => {
+                Candidate { stake, standing: Standing::Absent }
+            }
+            stands => stands,
+        };
+        self.registered.registry.iter().map(stands).collect()
     }
 
     /// The rules of a height at a node that has applied the block so many heights before.
@@ -201,27 +225,31 @@ impl World {
         rules == 11 || has_program
     }
 
-    /// Runs to a height.
+    /// Runs to a height. A run that waits goes on from there when it is called again.
     fn run(&mut self, to: u64, number: u64) -> Result<(), Fault> {
-        self.seen.push(self.charter.rules);
-        for height in 1..=to {
-            self.speak(height);
-            if SCHEDULE.is_boundary(height) {
-                let seed = Digest::of("walras test seeds of upgrades v1", &(number * 1_000 + height).to_le_bytes());
-                self.boundary(height, &seed);
-            }
-            if self.wrong == Wrong::RecalledLate && self.charter.rules.confirmed == 12 {
-                // Two that have approved go back to the old program between the boundary and the first height.
-                let willing = (0..self.conduct.len()).filter(|at| self.conduct[*at] == Conduct::Willing);
-                self.recalled = willing.take(2).collect();
-            }
-            self.seen.push(self.charter.rules);
-            self.decide(height + 1)?;
+        for height in self.seen.len() as u64..=to {
+            self.decide(height)?;
+            self.apply(height, number);
         }
         Ok(())
     }
 
-    /// The oracle: who votes at the next height, and do all follow the same rules.
+    /// A block: the boundary, by the state before, and what validators say in it.
+    fn apply(&mut self, height: u64, number: u64) {
+        if SCHEDULE.is_boundary(height) {
+            let seed = Digest::of("walras test seeds of upgrades v1", &(number * 100_000 + height).to_le_bytes());
+            self.boundary(height, &seed);
+        }
+        self.speak(height);
+        if self.wrong == Wrong::RecalledLate && self.charter.rules.confirmed == 12 {
+            // Two that have approved go back to the old program between the boundary and the first height.
+            let willing = (0..self.conduct.len()).filter(|at| self.conduct[*at] == Conduct::Willing);
+            self.recalled = willing.take(2).collect();
+        }
+        self.seen.push(self.charter.rules);
+    }
+
+    /// The oracle: who votes at a height, and do all follow the same rules.
     fn decide(&mut self, height: u64) -> Result<(), Fault> {
         let rules = self.rules_at(height, 0);
         // Nodes vote on heights whose blocks before they have not applied yet.
@@ -240,12 +268,16 @@ impl World {
             return if of_program.len() > 1 { Err(Fault::TwoRules) } else { Ok(()) };
         }
         let voting = seats.iter().filter(|at| self.votes(**at, rules)).count();
-        // Before patience is over a sixth of the seats may be unable to follow, and the rest of f may lie. Later more
-        // may be unable, and then liars and these are f together.
-        let unable = seats.iter().filter(|at| self.conduct[**at] != Conduct::Lies && !self.votes(**at, 12)).count();
+        // Rules that act before patience can be over leave a sixth of the seats unready, later ones up to f.
         let is_early = self.acted.is_none_or(|height| height <= PATIENCE + SCHEDULE.epoch_heights);
-        let bears = if is_early { liars + n / 6 <= f } else { liars + unable <= f };
-        if bears && voting < n - f { Err(Fault::Stall) } else { Ok(()) }
+        let unready_max = if is_early { n / 6 } else { f };
+        let is_unready = |at: &&usize| self.conduct[**at] != Conduct::Lies && !self.votes(**at, rules);
+        match voting < n - f {
+            true if liars + unready_max <= f => Err(Fault::Stall),
+            _ if seats.iter().filter(is_unready).count() > unready_max => Err(Fault::Crowded),
+            true => Err(Fault::Waits(height)),
+            false => Ok(()),
+        }
     }
 }
 
@@ -260,11 +292,17 @@ fn population(seats: usize, liars: usize, refusers: usize, newcomers: usize) -> 
     founders.chain((0..newcomers).map(|_| (Conduct::Willing, 100))).collect()
 }
 
-fn faults(wrong: Wrong, worlds: impl Iterator<Item = (usize, Vec<(Conduct, u64)>)>) -> Vec<Fault> {
+/// How runs of these worlds end early.
+fn ends(wrong: Wrong, worlds: impl Iterator<Item = (usize, Vec<(Conduct, u64)>)>) -> Vec<Fault> {
     let run = |(number, (seats, all)): (usize, (usize, Vec<(Conduct, u64)>))| {
         World::founded(wrong, seats, &all).run(300, number as u64).err()
     };
     worlds.enumerate().filter_map(run).collect()
+}
+
+/// The faults among them.
+fn faults(wrong: Wrong, worlds: impl Iterator<Item = (usize, Vec<(Conduct, u64)>)>) -> Vec<Fault> {
+    ends(wrong, worlds).into_iter().filter(|end| !matches!(end, Fault::Waits(_))).collect()
 }
 
 /// All liars that a committee bears, and any number of refusers.
@@ -332,12 +370,44 @@ fn every_wrong_rule_of_upgrades_is_found() {
         assert!(found.contains(&expected), "{wrong:?}: {found:?}");
     }
     let late = || (4..=30).map(|seats| (seats, latecomers(seats)));
-    assert_eq!(faults(Wrong::Nothing, late()), []);
+    assert_eq!(ends(Wrong::Nothing, late()), []);
     for wrong in [Wrong::NoConfirmation, Wrong::AnyUnready] {
         let found = faults(wrong, late());
         assert!(found.contains(&Fault::Stall), "{wrong:?}: {found:?}");
     }
-    assert!(seats_of_liars(Wrong::ApproversAlone) > seats_of_liars(Wrong::Nothing), "liars gain seats");
+    let fair = seats_of_liars(Wrong::Nothing);
+    for wrong in [Wrong::ApproversAlone, Wrong::PresenceAsked] {
+        assert!(seats_of_liars(wrong) > fair, "{wrong:?}: liars gain seats");
+    }
+}
+
+/// Two liars and one that refuses are more than seven seats bear: the chain waits at the first height of the new
+/// rules, unforked, and goes on as soon as the one that refused has installed the program. Then it is drawn again.
+#[test]
+fn a_chain_that_waits_goes_on_when_the_unready_install() {
+    let mut world = World::founded(Wrong::Nothing, 7, &population(7, 2, 1, 0));
+    let Err(Fault::Waits(height)) = world.run(300, 1) else { panic!("two liars and an unready seat are three") };
+    assert_eq!((height, world.acted), (world.charter.rules.since, Some(height)), "not a height before, and none lost");
+    assert_eq!(world.run(300, 1), Err(Fault::Waits(height)), "however long it lasts");
+    world.conduct[2] = Conduct::Willing;
+    assert_eq!(world.run(600, 1), Ok(()));
+    assert!(world.charter.is_ready(&account(2)) && world.seats(world.registered.last_epoch()).contains(&2));
+}
+
+/// Nodes that have stopped can post no presence, and are drawn all the same as often as their stakes say, but never
+/// more at a time than the rules leave room for.
+#[test]
+fn who_has_not_approved_stays_in_the_draw() {
+    let mut all = population(13, 0, 0, 13);
+    all.iter_mut().rev().take(4).for_each(|one| one.0 = Conduct::Refuses);
+    let mut world = World::founded(Wrong::Nothing, 13, &all);
+    world.run(1_000, 1).expect("nobody lies");
+    let first = SCHEDULE.epoch_of(world.acted.expect("it acts"));
+    let unready = |epoch: u64| world.seats(epoch).iter().filter(|at| **at >= all.len() - 4).count();
+    let seats: Vec<usize> = (first + 3..world.registered.last_epoch()).map(unready).collect();
+    assert!(seats.iter().all(|seats| *seats <= 2), "{seats:?}");
+    // Four of 26 equal stakes have two of 13 seats in the long run.
+    assert!(seats.iter().sum::<usize>() > seats.len(), "{seats:?}");
 }
 
 /// Everybody with a seat approves, as many of them lying as a committee bears beside a sixth that cannot follow; those
@@ -354,20 +424,13 @@ fn seats_of_liars(wrong: Wrong) -> usize {
     for number in 0..20 {
         let mut all = population(13, 0, 0, 13);
         all[..4].iter_mut().for_each(|one| one.0 = Conduct::Lies);
-        let refusers = 4;
-        all.iter_mut().rev().take(refusers).for_each(|one| one.0 = Conduct::Refuses);
+        all.iter_mut().rev().take(4).for_each(|one| one.0 = Conduct::Refuses);
         let mut world = World::founded(wrong, 13, &all);
-        drop(world.run(100, number));
-        world.charter.rules.confirmed = 12;
-        for at in all.len() - refusers..all.len() {
-            super::consent_of(&mut world.charter, account(at)).is_unready = true;
-        }
-        let begun = world.registered.last_epoch();
-        for epoch in begun + 1..begun + 200 {
-            let seed = Digest::of("walras test seeds of upgrades v1", &(number * 7_000 + epoch).to_le_bytes());
-            world.boundary(epoch * SCHEDULE.epoch_heights, &seed);
-            sum += world.seats(epoch).iter().filter(|at| all[**at].0 == Conduct::Lies).count();
-        }
+        // The draws are what counts here, not whether so many liars let a height be decided.
+        (1..=2_000).for_each(|height| world.apply(height, number));
+        assert_eq!(world.charter.rules.confirmed, 12);
+        let liars = |epoch: u64| world.seats(epoch).iter().filter(|at| all[**at].0 == Conduct::Lies).count();
+        sum += (100..world.registered.last_epoch()).map(liars).sum::<usize>();
     }
     sum
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::{Address, Height, Upgrade};
-use proofs::{AwaitedRules, ChainRules, Charter, ComingRules, Committee, Schedule, Validators};
+use proofs::{AwaitedRules, ChainRules, Charter, ComingRules, Committee, RulesReadiness, Schedule, Validators};
 
 use super::{consent_of, stakes};
 
@@ -32,6 +32,8 @@ impl Boundary<'_> {
     pub(crate) fn apply(&self, charter: &mut Charter) {
         self.await_most(charter);
         match charter.rules.coming {
+            // However long its notice is, a lock that most no longer want stands in the way of nothing.
+            Some(coming) if !self.has_stake(charter, &coming.upgrade, 2, 3) => charter.rules.coming = None,
             Some(coming) if coming.acts == self.schedule().first_height(self.epoch()) => self.try_to(charter, coming),
             Some(_) => {}
             None => self.lock(charter),
@@ -71,7 +73,8 @@ impl Boundary<'_> {
     fn try_to(&self, charter: &mut Charter, coming: ComingRules) {
         if self.agree(charter, &coming.upgrade, self.drawn, coming.is_patient) {
             let staked = self.registered.registry.iter().filter(|one| one.is_staked());
-            return confirm(charter, staked.map(|one| one.member.account), &coming);
+            let stakers = staked.map(|one| (one.member.account, one.is_present_for(self.epoch())));
+            return confirm(charter, stakers.collect(), &coming);
         }
         let acts = self.schedule().first_height(self.epoch() + 1);
         let again = ComingRules { acts, tries: coming.tries + 1, ..coming };
@@ -105,9 +108,11 @@ impl Boundary<'_> {
         charter.awaited.is_some_and(|awaited| awaited.upgrade == *upgrade && long(&awaited))
     }
 
-    /// Whether enough of these seats and of all stake approve.
+    /// Whether enough of these seats and of all stake approve. A seat whose holder has unstaked, or was convicted,
+    /// approves nothing: whatever it said last, its node may be gone.
     fn agree(&self, charter: &Charter, upgrade: &Upgrade, seats: &[Address], is_patient: bool) -> bool {
-        let approving = seats.iter().filter(|account| charter.approves(account, upgrade)).count();
+        let approves = |account: &&Address| self.registered.is_staked(account) && charter.approves(account, upgrade);
+        let approving = seats.iter().filter(approves).count();
         let (part, of) = if is_patient { (2, 3) } else { (5, 6) };
         approving >= seats_needed(seats.len(), is_patient) && self.has_stake(charter, upgrade, part, of)
     }
@@ -130,17 +135,24 @@ fn approved(charter: &Charter) -> BTreeSet<Upgrade> {
     charter.consents.iter().filter_map(|one| one.next).collect()
 }
 
-/// The coming rules are the confirmed ones; who approved them is ready for them.
-pub(crate) fn confirm(charter: &mut Charter, staked: impl Iterator<Item = Address>, coming: &ComingRules) {
+/// The coming rules are the confirmed ones. `stakers` are the accounts with a stake, and whether each is present.
+pub(crate) fn confirm(charter: &mut Charter, stakers: BTreeMap<Address, bool>, coming: &ComingRules) {
     let ComingRules { upgrade, acts, is_patient, .. } = *coming;
-    for account in staked {
-        consent_of(charter, account);
+    for account in stakers.keys() {
+        consent_of(charter, *account);
     }
     for one in &mut charter.consents {
-        (one.is_unready, one.next) = (one.next != Some(upgrade), None);
+        let is_present = stakers.get(&one.account) == Some(&true);
+        one.readiness = match one.next == Some(upgrade) {
+            true => RulesReadiness::Ready,
+            false if is_present || one.readiness == RulesReadiness::Stopped => RulesReadiness::Stopped,
+            false => RulesReadiness::Unready,
+        };
+        one.next = None;
     }
-    let before = charter.rules.confirmed;
-    charter.rules = ChainRules { confirmed: upgrade.rules, since: acts, before, coming: None };
+    let ChainRules { confirmed: before, manifest: manifest_before, .. } = charter.rules;
+    let Upgrade { rules: confirmed, manifest, .. } = upgrade;
+    charter.rules = ChainRules { confirmed, manifest, since: acts, before, manifest_before, coming: None };
     (charter.is_patient, charter.awaited) = (is_patient, None);
 }
 

@@ -20,7 +20,7 @@
 //!    said nothing. Founders are present for epoch 1.
 //! 2. *Draw.* All who have staked are drawn in an order, by stake and without replacement. The first of them who are
 //!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one. Of
-//!    those whose nodes cannot follow the confirmed rules a few hold seats; see the charter.
+//!    those whose nodes cannot follow the confirmed rules a few are drawn, present or not; see the charter.
 //! 3. *Change.* At most f seats change, or one where f is zero: those who come are chosen by lot from the drawn that
 //!    have no seat. Seats become free in this order: of the convicted, of the absent, of those whose nodes cannot
 //!    follow the confirmed rules and who are too many, of those who have unstaked. Then
@@ -89,7 +89,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use primitives::{Address, Amount, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
-use proofs::{Member, Refusal, Terms, Validator, Validators};
+use proofs::{Member, Refusal, RulesReadiness, Terms, Validator, Validators};
 
 use crate::places::Readiness;
 use crate::places::sums::Credit;
@@ -508,13 +508,17 @@ fn newcomer(member: Member) -> Validator {
     Validator { member, unbonding: Vec::new(), excluded: false, present_for: 0 }
 }
 
-fn candidate(one: &Validator, epoch: u64, readiness: &Readiness) -> Candidate {
-    let standing = match () {
+/// How an account stands in the draw of an epoch.
+pub(crate) fn candidate(one: &Validator, epoch: u64, readiness: &Readiness) -> Candidate {
+    let (is_present, can_follow) = (one.is_present_for(epoch), readiness.of(&one.member.account));
+    let standing = match can_follow {
         _ if one.excluded => Standing::Convicted,
         _ if one.member.stake == 0 => Standing::Left,
-        _ if one.is_present_for(epoch) && readiness.unready.contains(&one.member.account) => Standing::Unready,
-        _ if one.is_present_for(epoch) => Standing::Present,
-        _ => Standing::Absent,
+        // Its node has stopped: it cannot say that it is present.
+        RulesReadiness::Stopped => Standing::Unready,
+        _ if !is_present => Standing::Absent,
+        RulesReadiness::Unready => Standing::Unready,
+        RulesReadiness::Ready => Standing::Present,
     };
     Candidate { stake: one.member.stake, standing }
 }

@@ -13,7 +13,7 @@ pub(crate) enum Standing {
     Convicted,
     /// It has a stake, and its node has not said that it is present.
     Absent,
-    /// It is present, and its node cannot follow the confirmed rules.
+    /// Its node cannot follow the confirmed rules.
     Unready,
     /// It has unstaked.
     Left,
