@@ -101,7 +101,7 @@ describe("an order", () => {
 
   it("is held against the book of the last batch", () => {
     const level = (price: string, amount: string) => ({ price, price_units: price, amount, offers: 1 });
-    const book = { height: 7, market: "EUR/USD", price: "1.06", price_height: 7, sells: [level("1.055", "300000"), level("1.06", "200000"), level("1.2", "900000")], buys: [level("1.04", "1000")] };
+    const book = { height: 7, time_ms: 0, market: "EUR/USD", price: "1.06", price_height: 7, sells: [level("1.055", "300000"), level("1.06", "200000"), level("1.2", "900000")], buys: [level("1.04", "1000")] };
     const buy = order({ side: "buy", price: "1.06" });
     const preview = previewOf(buy, termsOf(buy, ASSETS) as never, book, ASSETS);
     expect(preview!.share).toBeCloseTo(0.5);
@@ -133,7 +133,7 @@ describe("an exact order", () => {
   });
 
   it("is held against the price of the last batch, in places of the quote", () => {
-    const book = { height: 7, market: "EUR/USD", price: "1.0612345", price_height: 7, sells: [], buys: [] };
+    const book = { height: 7, time_ms: 0, market: "EUR/USD", price: "1.0612345", price_height: 7, sells: [], buys: [] };
     const preview = (change: Partial<ExactOrder>, price: string | null = book.price) => exactPreviewOf(order(change), { ...book, price }, ASSETS);
     expect(preview({})).toEqual({ other: { digits: 10612n, scale: 2 }, isWithin: true });
     expect(preview({ bound: "106.13" })!.isWithin).toBe(true);

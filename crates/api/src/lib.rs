@@ -66,7 +66,7 @@ pub use stream::{
 };
 pub use unions::flatten_unions;
 pub use upgrade::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
-pub use validator_status::{PeerStatusBody, ValidatorStatusBody};
+pub use validator_status::{PeerStatus, ValidatorStatus};
 pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
 pub use venue_door::{
     AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::{
     AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
-    SessionBody, TransactionBody, UpgradeBody, ValidatorStatusBody, ValidatorsBody,
+    SessionBody, TransactionBody, UpgradeBody, ValidatorStatus, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, PublicKey, Sequence, SessionSlot, Transaction, TransactionId};
@@ -255,7 +255,7 @@ impl NodeClient {
     ///
     /// # Errors
     /// [`ClientError`].
-    pub fn validator(&self) -> Result<Option<ValidatorStatusBody>, ClientError> {
+    pub fn validator(&self) -> Result<Option<ValidatorStatus>, ClientError> {
         self.find("/v1/validator")
     }
 

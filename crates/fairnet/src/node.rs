@@ -47,6 +47,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kernel::Planted;
+use strum::VariantArray;
 
 use crate::Nanos;
 use crate::bundles::{BundleRules, ClosedBundle};
@@ -67,7 +68,7 @@ pub use proxy::ProxyNode;
 pub use root::RootNode;
 
 /// A mistake that a node makes if a simulation plants it: a check that never fires proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum EdgeMistake {
     /// Gateways do not verify the MAC of packets.
     MacUnchecked,
@@ -87,15 +88,7 @@ pub enum EdgeMistake {
 
 impl EdgeMistake {
     /// All of them.
-    pub const ALL: [EdgeMistake; 7] = [
-        EdgeMistake::MacUnchecked,
-        EdgeMistake::ShownEarly,
-        EdgeMistake::ReportedEarly,
-        EdgeMistake::CopiesTaken,
-        EdgeMistake::HoldForgotten,
-        EdgeMistake::BundleCutEarly,
-        EdgeMistake::LiesBelieved,
-    ];
+    pub const ALL: &[EdgeMistake] = EdgeMistake::VARIANTS;
 }
 
 /// What a gateway pretends if a simulation plants it: members that lie must be found out.

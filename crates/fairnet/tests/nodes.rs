@@ -158,7 +158,7 @@ fn gateways_that_lie_about_time_are_evicted_and_logged_and_nobody_else_suffers()
 fn edge_mistakes_are_found() {
     let faults =
         EdgeFaults { datagrams: DatagramFaults { forged: 0.2, ..DatagramFaults::NONE }, proxy_deaths: 2, ..CALM };
-    for mistake in EdgeMistake::ALL {
+    for mistake in EdgeMistake::ALL.iter().copied() {
         let report = match mistake {
             EdgeMistake::HoldForgotten => run_edge(&burst(QueuePolicy::ByClass).with(mistake)),
             EdgeMistake::BundleCutEarly => run_edge(&batches(Some(mistake))),

@@ -5,8 +5,10 @@
 //! [`LateCertificateNotTold`](MemberMistake::LateCertificateNotTold) and
 //! [`ShownNotPosted`](MemberMistake::ShownNotPosted), which have tests of their own (`tests/member/cases.rs`).
 
+use strum::VariantArray;
+
 /// A seeded mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum MemberMistake {
     /// What a shard reported in vain, because the queue to its host was full, is not asked for again: a vote is lost
     /// until a restart.
@@ -42,20 +44,5 @@ pub enum MemberMistake {
 
 impl MemberMistake {
     /// All mistakes.
-    pub const ALL: [MemberMistake; 14] = [
-        MemberMistake::ReportNotAskedAgain,
-        MemberMistake::PostNotRepeated,
-        MemberMistake::PostRepeatedEarly,
-        MemberMistake::EpochBegunEarly,
-        MemberMistake::KeysDestroyedEarly,
-        MemberMistake::KeysKept,
-        MemberMistake::FactsDuringStart,
-        MemberMistake::CasesNotTold,
-        MemberMistake::VerdictNotTold,
-        MemberMistake::LateCertificateNotTold,
-        MemberMistake::ShownNotPosted,
-        MemberMistake::LogMadeAgain,
-        MemberMistake::NeedlessComplaints,
-        MemberMistake::PreparationGivenUp,
-    ];
+    pub const ALL: &[MemberMistake] = MemberMistake::VARIANTS;
 }

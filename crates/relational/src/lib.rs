@@ -173,8 +173,8 @@ impl RelationalHistory {
     pub fn begin_after(&self, height: Height) -> Result<(), RelationalError> {
         self.write(|writer, schema| {
             let mut change = writer.client.transaction()?;
-            let all = SqlTable::ALL.map(|table| format!("{schema}.{}", table.name())).join(", ");
-            change.batch_execute(&format!("TRUNCATE {all}"))?;
+            let all: Vec<String> = SqlTable::ALL.iter().map(|table| format!("{schema}.{}", table.name())).collect();
+            change.batch_execute(&format!("TRUNCATE {}", all.join(", ")))?;
             let known_from = height.saturating_add(1);
             set_span(&mut change, schema, known_from, height)?;
             change.commit()?;

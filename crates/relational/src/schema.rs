@@ -1,5 +1,7 @@
 //! The tables. The node answers from the column `row`; the others are for whoever asks in SQL.
 
+use strum::VariantArray;
+
 /// The time of a row for people: blocks may be dated later than any calendar, and are shown at its end then.
 const TIME: &str =
     "time timestamptz GENERATED ALWAYS AS (to_timestamp(LEAST(time_ms, 253402300799999) / 1000.0)) STORED";
@@ -63,7 +65,7 @@ CREATE INDEX IF NOT EXISTS balances_by_height ON {schema}.balances USING brin (h
 "#;
 
 /// A table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum SqlTable {
     Orders,
     Fills,
@@ -75,14 +77,7 @@ pub enum SqlTable {
 
 impl SqlTable {
     /// All that have rows of blocks.
-    pub const ALL: [SqlTable; 6] = [
-        SqlTable::Orders,
-        SqlTable::Fills,
-        SqlTable::OfferChanges,
-        SqlTable::Transfers,
-        SqlTable::BalanceRows,
-        SqlTable::Balances,
-    ];
+    pub const ALL: &[SqlTable] = SqlTable::VARIANTS;
 
     /// Its name.
     pub fn name(self) -> &'static str {

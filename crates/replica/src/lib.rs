@@ -71,8 +71,9 @@ pub mod recovery;
 mod restarted;
 mod settings;
 pub mod state_sync;
-mod status;
 
+/// How far a validator is, as its clients read it.
+pub use api::{PeerStatus, ValidatorStatus};
 pub use effect::{Agreed, Effect, Job, Observation};
 pub use error::ReplicaError;
 pub use ethereum_index::{
@@ -99,7 +100,6 @@ pub use recovery::{
 pub use restarted::begin_again;
 pub use settings::{Defect, ReplicaSettings};
 pub use state_sync::{Own, StateEffect, StateSync};
-pub use status::{PeerStatus, ValidatorStatus};
 
 /// The Borsh encoding of a value.
 pub fn encode<T: borsh::BorshSerialize>(value: &T) -> Vec<u8> {

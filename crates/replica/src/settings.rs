@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use kernel::Planted;
+use strum::VariantArray;
 
 /// Time between two ticks of the engine.
 const TICK: Duration = Duration::from_millis(200);
@@ -29,7 +30,7 @@ impl Default for ReplicaSettings {
 }
 
 /// Defects that simulations plant in a replica: a check that never fails proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum Defect {
     /// A turn's frames are sent, and its votes are never logged.
     VotesUnlogged,
@@ -75,26 +76,5 @@ pub enum Defect {
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Defect; 20] = [
-        Defect::VotesUnlogged,
-        Defect::RelaysUnlogged,
-        Defect::VotesForgottenEarly,
-        Defect::SilenceBroken,
-        Defect::NeverBeats,
-        Defect::LeftOutLost,
-        Defect::ForwardedLost,
-        Defect::CommitteeKept,
-        Defect::ReceiptsUnsigned,
-        Defect::CertificatesUnsynced,
-        Defect::GenerationsMixed,
-        Defect::LaggardsUnanswered,
-        Defect::PaceIgnored,
-        Defect::QuotaHoldsAll,
-        Defect::KeysKeepOwnersOut,
-        Defect::NeverPresent,
-        Defect::RulesNotAwaited,
-        Defect::OpensWithoutRules,
-        Defect::ApprovesBlindly,
-        Defect::NeverReady,
-    ];
+    pub const ALL: &[Defect] = Defect::VARIANTS;
 }

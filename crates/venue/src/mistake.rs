@@ -3,8 +3,10 @@
 //! A root makes the one that is planted in it ([`kernel::Planted`]), and only tests and simulations plant one
 //! (`tests/venue/mistakes.rs`); the product is compiled without.
 
+use strum::VariantArray;
+
 /// A planted mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum VenueMistake {
     /// Effects leave before the journal is synced.
     ReportsBeforeSync,
@@ -60,34 +62,5 @@ pub enum VenueMistake {
 
 impl VenueMistake {
     /// All mistakes.
-    pub const ALL: [VenueMistake; 25] = {
-        use VenueMistake::*;
-        [
-            ReportsBeforeSync,
-            CreditsBuy,
-            LeavingBuys,
-            DrawdownForgetsFills,
-            RevokedTrades,
-            RaisesLater,
-            FloorsIgnored,
-            ExpiredTrades,
-            BandAtLimitOnly,
-            UncoveredOrdersStay,
-            TwoInFlight,
-            GroupCut,
-            NeverLate,
-            BondForgotten,
-            RetryIsNew,
-            ReplaceForgetsExecuted,
-            DeadManEndsAll,
-            SignatureLeftOut,
-            IgnoresFence,
-            IgnoresContradiction,
-            BacklogUnbounded,
-            AuctionInPause,
-            OpensOnOldBlocks,
-            NumbersRunAway,
-            SignerForgotten,
-        ]
-    };
+    pub const ALL: &[VenueMistake] = VenueMistake::VARIANTS;
 }

@@ -57,8 +57,8 @@ pub struct VenueLimits {
     /// The most heights that an order lives, within the chain's own limit: its entry on the ledger costs the operator a
     /// fee for each thousand.
     pub life_heights: Height,
-    /// Ledger fees a day (UTC) that the operator pays for orders too small to pay for their entries; an account has a 32nd
-    /// of it.
+    /// Ledger fees a day (UTC) that the operator pays for orders too small to pay for their entries; an account has a
+    /// 32nd of it.
     pub small_order_fees: u64,
     /// Heights after which a settle that no block has is given up.
     pub settle_heights: u64,

@@ -404,7 +404,7 @@ fn the_help_of_payments_says_what_they_promise_and_cost() {
         (&[], "Contesting costs a fee for the validators' work, also if you are right"),
         (&[], "On a chain of one node there is no proof"),
         (&["receive"], "it lapses unless you settle it within a lane epoch"),
-        (&["contest"], "of an expired case the unused part returns"),
+        (&["contest"], "Of an expired case the unused part returns"),
         (&["follow"], "Settled money is on the list"),
     ] {
         let shown = help(arguments);

@@ -125,22 +125,29 @@ impl Shell {
     fn new() -> Shell {
         let folder = TempDir::new().expect("a folder");
         std::os::unix::fs::symlink(walras().get_program(), folder.path().join("walras")).expect("a link");
-        let free = |count| sockets::free_ports(count).expect("free ports").to_string();
-        let (listen, lane) = (free(1), free(node::HOME_PORTS));
+        let listen = sockets::free_ports(1).expect("free ports").to_string();
         let settings = vec![
             ("WALRAS_HTTP__LISTEN", listen.clone()),
             ("WALRAS_SERVER", format!("http://{listen}")),
-            ("WALRAS_LANE__ADDRESSES", lane),
             ("WALRAS_BLOCKS__INTERVAL_MS", "20".into()),
         ];
         Shell { folder, settings }
+    }
+
+    /// With addresses of the payment lane, which an exchange without a lane refuses.
+    fn with_lane(mut self) -> Shell {
+        let lane = sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
+        self.settings.push(("WALRAS_LANE__ADDRESSES", lane));
+        self
     }
 
     /// Runs commands and returns what each prints; ends the processes that they leave in the background.
     fn run<'c>(&self, commands: impl IntoIterator<Item = &'c str>) -> Vec<String> {
         let path: PathBuf = self.folder.path().into();
         let answers = "walras wallet show --key exchange/issuer-key.json > /dev/null 2>&1";
-        let pause = format!("sleep() {{ until {answers}; do command sleep 0.05; done }}");
+        // A node that has ended will not answer.
+        let runs = "[ -n \"$(jobs -rp)\" ] || { cat exchange.log >&2; exit 1; }";
+        let pause = format!("sleep() {{ until {answers}; do {runs}; command sleep 0.05; done }}");
         let commands: Vec<&str> = commands.into_iter().collect();
         let commands = commands.join(&format!("\nprintf '{BETWEEN}'\n"));
         let script = format!("set -euo pipefail; trap 'kill $(jobs -p) || true; wait' EXIT\n{pause}\n{commands}");
@@ -214,7 +221,7 @@ fn the_guides_first_trade_and_payment_work_when_they_are_pasted() {
     let of =
         |word: &str| blocks.iter().find(|block| block.contains(word)).unwrap_or_else(|| panic!("no {word}")).clone();
     let commands = [of("wallet offer"), of("pay send"), of("inspect")].concat();
-    let said = Shell::new().run([commands.as_str()]).concat();
+    let said = Shell::new().with_lane().run([commands.as_str()]).concat();
     for promised in [
         "paid 1000 EUR to",
         "sold 0 EUR for 0 USD; 100 EUR rests",

@@ -16,6 +16,9 @@ use super::beside;
 use crate::durable::write_durable;
 use crate::error::ClientError;
 
+/// How often a folder is made again that other commands remove.
+const FOLDER_TRIES: u32 = 64;
+
 /// See the module text.
 pub struct Pending(PathBuf);
 
@@ -48,11 +51,17 @@ impl Pending {
         let bytes = borsh::to_vec(transaction).expect("writing to memory cannot fail");
         let unwritten =
             |cause| ClientError::file(&path, format!("cannot be written, so nothing is sent: {cause}"), cause);
-        self.make_folder().map_err(unwritten)?;
-        write_durable(&path, &bytes).map_err(|error| match error {
-            ClientError::File { cause: Some(cause), .. } => unwritten(cause),
-            error => error,
-        })
+        // Another command may remove the folder, which it has emptied, before this one writes into it.
+        let mut tries = 0..FOLDER_TRIES;
+        loop {
+            self.make_folder().map_err(unwritten)?;
+            match write_durable(&path, &bytes) {
+                Err(ClientError::File { cause: Some(cause), .. })
+                    if cause.kind() == std::io::ErrorKind::NotFound && tries.next().is_some() => {}
+                Err(ClientError::File { cause: Some(cause), .. }) => return Err(unwritten(cause)),
+                done => return done,
+            }
+        }
     }
 
     fn make_folder(&self) -> std::io::Result<()> {

@@ -63,12 +63,10 @@ pub(super) async fn certificate_of(api: &Api, height: Height) -> Result<json::Ce
 
 /// The status of this validator.
 #[utoipa::path(get, path = "/v1/validator",
-    responses((status = 200, body = json::ValidatorStatusBody), (status = 404, body = ErrorBody)))]
-pub(super) async fn validator(State(api): State<Api>) -> Answered<json::ValidatorStatusBody> {
+    responses((status = 200, body = json::ValidatorStatus), (status = 404, body = ErrorBody)))]
+pub(super) async fn validator(State(api): State<Api>) -> Answered<json::ValidatorStatus> {
     let status = api.blocking(|api| api.backend.standing().validator).await?;
-    status
-        .map(|status| Json(json::validator_status(&status)))
-        .ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
+    status.map(Json).ok_or_else(|| Failure::not_found("this is a solo node, or it has just started"))
 }
 
 /// The stakers, the validators of this epoch and the next, and when committees change.

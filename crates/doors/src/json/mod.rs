@@ -13,7 +13,6 @@ mod operations;
 mod symbols;
 mod typed_data;
 mod upgrade;
-mod validator_status;
 mod venues;
 
 pub use api::*;
@@ -29,7 +28,6 @@ pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;
 pub use upgrade::upgrade;
-pub use validator_status::validator_status;
 pub use venues::{ended, filled_order, settled, settled_fill, venue, venue_terms};
 
 /// The code and the sentence of a refusal.

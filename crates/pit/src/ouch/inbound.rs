@@ -41,7 +41,7 @@ pub enum SignedFault {
     #[error("the signed order is of another key than the session's")]
     OtherKey,
     /// The signature is not the key's.
-    #[error("the signature of the order is false")]
+    #[error("the signature of the order is false, or a field of it is out of bounds: it has a limit price and lots")]
     False,
     /// The signed number is not one of this session.
     #[error("the signed order is of another day or incarnation than the session's")]

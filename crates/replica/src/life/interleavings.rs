@@ -181,7 +181,7 @@ fn jobs_of_blocks_end_in_any_order_and_all_keep_theirs() {
 #[test]
 fn every_mistake_in_the_life_of_a_block_breaks_the_order() {
     let missed: Vec<LifeMistake> =
-        LifeMistake::ALL.into_iter().filter(|mistake| explore(Some(*mistake)).is_ok()).collect();
+        LifeMistake::ALL.iter().copied().filter(|mistake| explore(Some(*mistake)).is_ok()).collect();
     assert!(missed.is_empty(), "{missed:?}");
 }
 

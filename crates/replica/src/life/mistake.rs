@@ -1,7 +1,9 @@
 //! Mistakes that simulations plant.
 
+use strum::VariantArray;
+
 /// Mistakes that simulations plant in a life: a check that never fails proves nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, VariantArray)]
 pub enum LifeMistake {
     /// A block is shown and published once it is applied, logged or not.
     AnswersBeforeSync,
@@ -23,14 +25,5 @@ pub enum LifeMistake {
 
 impl LifeMistake {
     /// All of them.
-    pub const ALL: [LifeMistake; 8] = [
-        LifeMistake::AnswersBeforeSync,
-        LifeMistake::RootBeforeBlock,
-        LifeMistake::RootNotAwaited,
-        LifeMistake::CheckpointBeforeReceipts,
-        LifeMistake::ForgetsBeforeCheckpoint,
-        LifeMistake::ForgetsUncertified,
-        LifeMistake::PublishesOutOfOrder,
-        LifeMistake::HandoverNotAwaited,
-    ];
+    pub const ALL: &[LifeMistake] = LifeMistake::VARIANTS;
 }

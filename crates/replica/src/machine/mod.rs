@@ -586,7 +586,7 @@ impl<D: Disk + Clone> Replica<D> {
     pub fn status(&self) -> ValidatorStatus {
         let idle = self.now.since.saturating_sub(self.last_decided);
         ValidatorStatus {
-            engine: self.network.rules.protocol.name(),
+            engine: self.network.rules.protocol.name().into(),
             me: self.network.me,
             validators: self.network.chain.keys.len(),
             decided: self.engine.decided(),

@@ -5,12 +5,13 @@
 use kernel::Dice;
 use primitives::venue::{FillReport, Settle, SettledFill, SettledOrder, VenueOperation, VenueSide};
 use primitives::{Digest, Signature};
+use strum::VariantArray;
 
 use super::oracle::{Oracle, SignedOrder, venue_operation};
 use super::people::{TRADERS, VENUE, address, reporting};
 
 /// How a venue cheats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub(super) enum Villainy {
     /// It settles fills that it never reported, between orders that traders signed once, or never.
     FalseFills,
@@ -25,8 +26,7 @@ pub(super) enum Villainy {
 }
 
 impl Villainy {
-    pub const ALL: [Villainy; 5] =
-        [Villainy::FalseFills, Villainy::Reorders, Villainy::Withholds, Villainy::TwoReports, Villainy::Twins];
+    pub const ALL: &[Villainy] = Villainy::VARIANTS;
 }
 
 /// A settle between orders that are known, at prices, lots and fees that the venue likes. Some are more than traders

@@ -3,11 +3,12 @@
 use member::MemberMistake;
 use replica::{Defect, LifeMistake};
 use store::StoreMistake;
+use strum::VariantArray;
 use venue::VenueMistake;
 
 /// A mistake that must be detected. Those of `replica`, `store`, `member` and `venue` are in the code that runs in
-/// production and are planted there ([`kernel::Planted`]). The product is compiled without them. That code contains none
-/// of the others: the world does something wrongly, or changes a result of an engine before it is used.
+/// production and are planted there ([`kernel::Planted`]). The product is compiled without them. That code contains
+/// none of the others: the world does something wrongly, or changes a result of an engine before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// In the life of a block.
@@ -29,13 +30,13 @@ pub enum Mistake {
 impl Mistake {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Mistake> {
-        let lives = LifeMistake::ALL.into_iter().map(Mistake::Life);
-        let replicas = Defect::ALL.into_iter().map(Mistake::Replica);
-        let members = MemberMistake::ALL.into_iter().map(Mistake::Member);
-        let engines = EngineMistake::ALL.into_iter().map(Mistake::Engine);
-        let lanes = LaneMistake::ALL.into_iter().map(Mistake::Lane);
-        let venues = VenueMistake::ALL.into_iter().map(Mistake::Venue);
-        let markets = MarketMistake::ALL.into_iter().map(Mistake::Market);
+        let lives = LifeMistake::ALL.iter().copied().map(Mistake::Life);
+        let replicas = Defect::ALL.iter().copied().map(Mistake::Replica);
+        let members = MemberMistake::ALL.iter().copied().map(Mistake::Member);
+        let engines = EngineMistake::ALL.iter().copied().map(Mistake::Engine);
+        let lanes = LaneMistake::ALL.iter().copied().map(Mistake::Lane);
+        let venues = VenueMistake::ALL.iter().copied().map(Mistake::Venue);
+        let markets = MarketMistake::ALL.iter().copied().map(Mistake::Market);
         lives.chain(replicas).chain(members).chain(engines).chain(lanes).chain(venues).chain(markets)
     }
 
@@ -85,7 +86,7 @@ impl Mistake {
 }
 
 /// A mistake of an engine, or of a worker that performs a job of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum EngineMistake {
     /// The log is never synced.
     SyncSkipped,
@@ -127,31 +128,12 @@ pub enum EngineMistake {
 
 impl EngineMistake {
     /// All of them.
-    pub const ALL: [EngineMistake; 18] = [
-        EngineMistake::SyncSkipped,
-        EngineMistake::DiskErrorIgnored,
-        EngineMistake::ReceiptsSkipped,
-        EngineMistake::ReceiptsChanged,
-        EngineMistake::CheckpointOfLaterState,
-        EngineMistake::CheckpointInPlace,
-        EngineMistake::RootsSkipped,
-        EngineMistake::SignaturesUnchecked,
-        EngineMistake::SequenceNotMarked,
-        EngineMistake::RefundTwice,
-        EngineMistake::FeeNotBurnt,
-        EngineMistake::RoundedUp,
-        EngineMistake::TradeOverstated,
-        EngineMistake::RewardTwice,
-        EngineMistake::OfferOfARevertedCall,
-        EngineMistake::ReplaceNotCharged,
-        EngineMistake::SessionNumberNotMarked,
-        EngineMistake::TimersForgotten,
-    ];
+    pub const ALL: &[EngineMistake] = EngineMistake::VARIANTS;
 }
 
 /// A mistake in the shell of a shard, in the genesis, in a restart, or in a payer's collector, which the lane's world
 /// plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum LaneMistake {
     /// A signature is sent before it is durable.
     AnswerBeforeSync,
@@ -171,15 +153,7 @@ pub enum LaneMistake {
 
 impl LaneMistake {
     /// All of them.
-    pub const ALL: [LaneMistake; 7] = [
-        LaneMistake::AnswerBeforeSync,
-        LaneMistake::OthersAnswer,
-        LaneMistake::DutyUnmarked,
-        LaneMistake::RestartKeepsName,
-        LaneMistake::RestartCountsLaterDeposits,
-        LaneMistake::RestartIgnoresCertificates,
-        LaneMistake::ForeignSigner,
-    ];
+    pub const ALL: &[LaneMistake] = LaneMistake::VARIANTS;
 
     /// Whether operators make it who restart the network.
     pub(crate) fn is_of_restarts(self) -> bool {
@@ -189,7 +163,7 @@ impl LaneMistake {
 }
 
 /// A mistake of the ledger, the engine or the host around a continuous market, which its world plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub enum MarketMistake {
     /// The ledger counts actions of traders one height too early.
     DelayTooShort,
@@ -215,16 +189,5 @@ pub enum MarketMistake {
 
 impl MarketMistake {
     /// All of them.
-    pub const ALL: [MarketMistake; 10] = [
-        MarketMistake::DelayTooShort,
-        MarketMistake::OrdersUnverified,
-        MarketMistake::BustsApplied,
-        MarketMistake::EventLost,
-        MarketMistake::LastServedFirst,
-        MarketMistake::JournalMadeAnew,
-        MarketMistake::FactsLeftOut,
-        MarketMistake::SessionsForgotten,
-        MarketMistake::SessionsToldAgain,
-        MarketMistake::BridgeBeginsLate,
-    ];
+    pub const ALL: &[MarketMistake] = MarketMistake::VARIANTS;
 }

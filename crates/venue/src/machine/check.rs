@@ -5,6 +5,7 @@ use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
 use super::backlog::Added;
 use super::cover::penalty_of;
+use super::sparing::{may_spare, pays_its_way};
 use super::{Market, VenueMachine, book_side};
 use crate::mistake::VenueMistake;
 use crate::refusal::OrderRefusal;
@@ -33,7 +34,7 @@ pub(super) fn check(
     check_price(machine, at, order, market)?;
     unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;
     unless(OrderRefusal::TooFewLots(market.settings.lots_min), order.lots >= market.settings.lots_min)?;
-    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market) || machine.may_spare(at))?;
+    unless(OrderRefusal::TooSmall(market.settings.quote_min), pays_its_way(order, market) || may_spare(machine, at))?;
     check_fees(machine, order, market)?;
     check_room(machine, at, stead)?;
     let executed = stead.map_or(0, |old| machine.executed_of(old));
@@ -162,19 +163,6 @@ fn reach(order: &VenueOrder, lots: u32, market: &Market) -> (u64, u64) {
         left = left.saturating_sub(of_level);
     }
     (u64::from(lots) - left, makers)
-}
-
-/// Whether the order, once it is used up, was worth the least at the worst price for its fees. A sale trades at its
-/// tick or above, a buy as low as the best sale that it meets, and in a call as low as the collar.
-pub(super) fn pays_its_way(order: &VenueOrder, market: &Market) -> bool {
-    let low = match (order.side, market.book.phase()) {
-        (VenueSide::Sell, _) => None,
-        (VenueSide::Buy, Phase::Continuous) => market.book.depth(matching::Side::Sell).next().map(|(tick, ..)| tick),
-        (VenueSide::Buy, _) => Some(market.collar.0),
-    };
-    let tick = low.map_or(order.tick, |low| low.min(order.tick));
-    let worth = u128::from(order.lots) * u128::from(tick) * u128::from(market.terms.tick_units);
-    worth >= u128::from(market.settings.quote_min)
 }
 
 /// What is available, for a message, and whether it covers what is needed.

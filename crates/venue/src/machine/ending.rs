@@ -7,6 +7,7 @@ use primitives::venue::{MarketId, OrderNumber, VenueSide};
 use super::VenueMachine;
 use super::learn::{account_at, learn_fate};
 use super::places::take_place;
+use super::sparing::unspare;
 use crate::facts::{FillBust, FillFate};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal};
@@ -167,7 +168,7 @@ impl VenueMachine {
         if let Some(until) = until {
             self.core.untils.remove(&(until, slot));
         }
-        self.unspare(slot);
+        unspare(self, slot);
         self.refresh(slot);
     }
 

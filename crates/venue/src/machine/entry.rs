@@ -5,6 +5,7 @@ use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder};
 
 use super::check::check;
 use super::places::{forget_numbers, take_place};
+use super::sparing::{spare, unspare};
 use super::{VenueMachine, book_side};
 use crate::checked::CheckedOrder;
 use crate::input::SessionNumber;
@@ -128,7 +129,7 @@ impl VenueMachine {
     fn arriving(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder, carried: u32) -> u32 {
         let id = self.core.last_id + 1;
         let lots = signed.order().lots - carried;
-        let spared_on = self.spare(at, signed.order());
+        let spared_on = spare(self, at, signed.order());
         self.take_slot(Order {
             signed: *signed,
             accepted: Acceptance { id, lots, replaces: None, keeps_place: false },
@@ -155,7 +156,7 @@ impl VenueMachine {
     fn leave_again(&mut self, slot: u32) {
         let order = self.core.order_mut(slot);
         (order.open, order.end) = (0, Some(OrderEnd::Asked));
-        self.unspare(slot);
+        unspare(self, slot);
         self.refresh(slot);
         self.free_slot(slot);
     }

@@ -43,7 +43,8 @@ fn orders_too_small_to_pay_for_their_entries_are_refused_on_both_sides() {
     world.settle_all().expect("holds");
 }
 
-/// An account has a 32nd of what the operator pays for small orders in a day. What ends without a trade takes none of it.
+/// An account has a 32nd of what the operator pays for small orders in a day. What ends without a trade takes none of
+/// it.
 #[test]
 fn small_orders_are_spared_so_many_fees_a_day() {
     let cost = World::new(None).settings(VenueLimits::default()).entry_fees();

@@ -38,7 +38,7 @@ fn scenario(mistake: VenueMistake) -> Scenario {
 
 #[test]
 fn every_planted_mistake_of_a_root_is_found() {
-    for mistake in VenueMistake::ALL {
+    for mistake in VenueMistake::ALL.iter().copied() {
         let found = scenario(mistake)(Some(mistake));
         let what = found.expect_err(&format!("{mistake:?} is not found"));
         println!("{mistake:?}: {what}");

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use api::{NodeStatus, PeerStatusBody, ValidatorStatusBody};
+use api::{NodeStatus, PeerStatus, ValidatorStatus};
 use client::Unready;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ impl StatusCommand {
     }
 }
 
-fn lines(status: &NodeStatus, validator: Option<&ValidatorStatusBody>, unready: Option<&Unready>) -> Vec<String> {
+fn lines(status: &NodeStatus, validator: Option<&ValidatorStatus>, unready: Option<&Unready>) -> Vec<String> {
     let standing = unready.map_or("ready".to_string(), |why| format!("not ready ({}): {}", why.code, why.message));
     let seconds = status.uptime_ms / 1_000;
     let mut lines = vec![
@@ -63,7 +63,7 @@ fn lines(status: &NodeStatus, validator: Option<&ValidatorStatusBody>, unready: 
 }
 
 /// What a validator is, and how far.
-fn role(of: &ValidatorStatusBody) -> String {
+fn role(of: &ValidatorStatus) -> String {
     let what = match (of.follows, of.silent) {
         (true, _) => "follower".to_string(),
         (false, true) => format!("validator {}, silent because its vote log was lost", of.me),
@@ -81,7 +81,7 @@ fn role(of: &ValidatorStatusBody) -> String {
     )
 }
 
-fn peers(status: &ValidatorStatusBody, json: bool) -> anyhow::Result<ExitCode> {
+fn peers(status: &ValidatorStatus, json: bool) -> anyhow::Result<ExitCode> {
     if json {
         println!("{}", json!({"me": status.me, "needed": status.needed, "peers": status.peers}));
     } else {
@@ -92,7 +92,7 @@ fn peers(status: &ValidatorStatusBody, json: bool) -> anyhow::Result<ExitCode> {
     Ok(if seen >= status.needed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn row(peer: &PeerStatusBody, status: &ValidatorStatusBody) -> String {
+fn row(peer: &PeerStatus, status: &ValidatorStatus) -> String {
     let is_self = peer.validator == status.me;
     let link = match (is_self, peer.connected) {
         (true, _) => "this one",
