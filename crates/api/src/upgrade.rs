@@ -12,11 +12,14 @@ pub struct UpgradeBody {
     pub rules: u32,
     /// The last rules that were confirmed.
     pub confirmed: u32,
+    /// The digest of what the chain means by them.
+    pub confirmed_manifest: String,
     /// The first height that they act at.
     pub since: u64,
     /// Rules that are agreed on and not confirmed yet; null if there are none.
     pub coming: Option<ComingRulesBody>,
-    /// The newest rules that this node follows.
+    /// The newest rules that this node follows. It may be lower than the newest number that its program knows: if the
+    /// program means something else by the number that the chain has agreed on.
     pub known: u32,
     /// The digest of what this node means by the rules after the confirmed ones; null if it does not know them.
     pub manifest: Option<String>,
@@ -28,7 +31,7 @@ pub struct UpgradeBody {
     pub patience: u64,
     /// What is approved to come next, each with who approves it.
     pub approved: Vec<ApprovedRulesBody>,
-    /// Accounts that have not approved the confirmed rules: their nodes may be unable to follow.
+    /// Accounts whose nodes may be unable to follow the confirmed rules: they have not approved them, or taken back.
     pub unready: Vec<String>,
 }
 

@@ -44,11 +44,11 @@ pub use proofs::{
     EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
     FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof,
     NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
-    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent, RulesReadiness,
-    SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof, SlotProof,
-    Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment,
-    VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest, offer_value,
-    outcome_root, outcomes_by_id, with_settles,
+    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
+    RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof,
+    SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit,
+    VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest,
+    offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};

@@ -35,7 +35,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use doors::{DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
+use doors::{Closed, DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
 use ledger::contracts::{DeveloperBlock, DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
@@ -229,6 +229,9 @@ impl<'a> DevelopersChain<'a> {
             let is_stopping = shared.life.stopping.load(Ordering::Acquire);
             let left = match self.mining {
                 _ if shared.has_failed() => return Due::Stop,
+                // Without the rules of the next block there is none; the chain may still be reverted.
+                _ if shared.needs_rules().is_some() && !is_stopping => LOOK,
+                _ if shared.needs_rules().is_some() => return Due::Stop,
                 Mining::Instant if waits && !self.is_last_made => {
                     self.is_last_made = is_stopping;
                     return Due::Block;
@@ -307,6 +310,7 @@ impl<'a> DevelopersChain<'a> {
                 }
                 BlockJob::Show(_) => {
                     let shown = self.executor.show(log_ms);
+                    shared.note_rules();
                     (made, changes) = (Some(shown.0), Some(shown.1));
                     LifeInput::Shown { height, handover: None }
                 }
@@ -354,6 +358,11 @@ impl<'a> DevelopersChain<'a> {
 
     fn perform(&mut self, command: DeveloperCommand) -> Result<Answered, ExchangeError> {
         let refused = |why: String| Ok(Err(DeveloperRefusal(why)));
+        let is_block =
+            matches!(&command, DeveloperCommand::Mine(..) | DeveloperCommand::Edit(_) | DeveloperCommand::Edits(_));
+        if is_block && let Err(needed) = self.may_go_on() {
+            return Ok(Err(needed));
+        }
         Ok(Ok(match command {
             DeveloperCommand::Mine(blocks, _) if blocks > BLOCKS_MAX => {
                 return refused(format!("{blocks} blocks; at most {BLOCKS_MAX} at a time"));
@@ -362,6 +371,9 @@ impl<'a> DevelopersChain<'a> {
                 for left in (0..blocks).rev() {
                     if !self.shared.is_ready() {
                         return refused("the node is stopping".into());
+                    }
+                    if let Err(needed) = self.may_go_on() {
+                        return Ok(Err(needed));
                     }
                     self.mine(left == 0)?;
                     if let Err(late) = self.clock.increase(seconds, clock_ms()) {
@@ -375,6 +387,7 @@ impl<'a> DevelopersChain<'a> {
             DeveloperCommand::Reset => match Ledger::new(&self.genesis) {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
+                    let ledger = ledger.up_to_rules(self.shared.config.network.newest_rules());
                     self.snapshots.clear();
                     self.chosen = DeveloperBlock::default();
                     return self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 });
@@ -426,6 +439,12 @@ impl<'a> DevelopersChain<'a> {
             },
             DeveloperCommand::Settle => 0,
         }))
+    }
+
+    /// Whether this program follows the rules of the next block.
+    fn may_go_on(&self) -> Result<(), DeveloperRefusal> {
+        let needed = |rules| DeveloperRefusal(Closed::NeedsRules(rules).to_string());
+        self.shared.needs_rules().map_or(Ok(()), |rules| Err(needed(rules)))
     }
 
     /// Makes edits that are possible, in one block.
@@ -508,6 +527,7 @@ impl<'a> DevelopersChain<'a> {
             history.go_back(height);
         }
         self.life = life_above(height);
+        shared.note_rules();
         if !are_views_back {
             let views = {
                 let ledger = shared.read_ledger();

@@ -10,6 +10,7 @@ use doors::TakenOrders;
 use ledger::{Ledger, Roots};
 use member::LaneBlock;
 use payments::{HomeEpoch, LaneEffect};
+use pit::RulesEnd;
 use primitives::{Digest, Height, Superblock};
 use readers::Published;
 use readers::cache::{Cache, ProvenReceipts};
@@ -87,8 +88,10 @@ pub(crate) struct LifeCycle {
     pub again: AtomicBool,
     /// The rules of the next block, if this node does not follow them; 0 otherwise.
     pub needs_rules: AtomicU32,
-    /// The rules that it has warned of.
-    pub warned_rules: AtomicU32,
+    /// The newest rules that the chain has agreed on, if this node does not follow them, and their first height; zeros
+    /// otherwise.
+    pub unknown_rules: AtomicU32,
+    pub unknown_from: AtomicU64,
     /// Why it has failed.
     pub failure: OnceLock<String>,
     pub failed: tokio::sync::Notify,
@@ -279,12 +282,20 @@ impl Shared {
         let ledger = self.read_ledger();
         self.life.needs_rules.store(ledger.needs_rules().unwrap_or(0), Ordering::Release);
         let rules = &ledger.charter().rules;
-        let (number, acts) = rules.coming.map_or((rules.confirmed, rules.since), |to| (to.upgrade.rules, to.acts));
-        self.metrics.note_rules(ledger.next_rules(), number, ledger.newest_rules());
-        if ledger.follows(number) || self.life.warned_rules.swap(number, Ordering::AcqRel) == number {
-            return;
+        let (number, meant, acts) = rules.agreed();
+        self.metrics.note_rules(ledger.next_rules(), number, ledger::followed(rules, ledger.newest_rules()));
+        let (unknown, from) = if ledger.follows(number, &meant) { (0, 0) } else { (number, acts) };
+        self.life.unknown_from.store(from, Ordering::Release);
+        if self.life.unknown_rules.swap(unknown, Ordering::AcqRel) != unknown && unknown > 0 {
+            tracing::warn!(rules = number, from_height = acts, "{}", needs_rules(&ledger));
         }
-        tracing::warn!(rules = number, from_height = acts, "{}", needs_rules(&ledger));
+    }
+
+    /// The rules before which this node stops, if the chain has agreed on such.
+    pub(crate) fn ends(&self) -> Option<RulesEnd> {
+        let (rules, height) =
+            (self.life.unknown_rules.load(Ordering::Acquire), self.life.unknown_from.load(Ordering::Acquire));
+        (rules > 0).then_some(RulesEnd { rules, height })
     }
 
     /// Whether the node still accepts transactions.
@@ -345,9 +356,9 @@ impl Shared {
 /// What an operator must do about rules that a node does not follow.
 pub(crate) fn needs_rules(ledger: &Ledger) -> String {
     format!(
-        "the chain comes to rules that this program does not know (it knows up to {}): install a version of walras for \
-         them; without it this node stops before their first height, reads on, and loses nothing",
-        ledger.newest_rules()
+        "the chain comes to rules that this program does not know (it knows up to {}, as the chain means them): install a \
+         version of walras for them; without it this node stops before their first height, reads on, and loses nothing",
+        ledger::followed(&ledger.charter().rules, ledger.newest_rules())
     )
 }
 

@@ -8,7 +8,9 @@
 //!
 //! In the same way it approves rules, one post after the other. It approves the next rules if its operator wants them
 //! (`[network] approve`) *and* its program can decide under them, and withdraws as soon as one of the two is no longer
-//! so: consent and readiness are one fact. An operator who says nothing leaves the approval to the account's owner, but
+//! so: consent and readiness are one fact. What an earlier process approved may still be on its way, in the pool of
+//! whoever proposes: a process that does not approve withdraws once, also if the ledger has nothing to withdraw. An
+//! operator who says nothing leaves the approval to the account's owner, but
 //! for rules that the program cannot follow. Of rules that are confirmed it says by itself whether it can follow them,
 //! so that who installs late is drawn again.
 //!
@@ -18,8 +20,8 @@
 use std::sync::Arc;
 
 use kernel::Planted;
-use ledger::{Ledger, manifest};
-use primitives::{Address, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
+use ledger::{ChainRules, Ledger, Validator, manifest};
+use primitives::{Address, Height, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
 
 use crate::mempool::PoolEntry;
 use crate::{Defect, Mempool};
@@ -33,6 +35,8 @@ pub struct Attendance {
     signer: Arc<dyn Signer>,
     /// The next rules that the operator wants; `None` if it leaves that to the account's owner.
     approve: Option<u32>,
+    /// The height at which this process began to post: what an earlier one approved may still be on its way.
+    began: Option<Height>,
     /// The mistake that a simulation plants.
     defect: Planted<Defect>,
     /// Whether the log has said why the last one was not accepted.
@@ -48,7 +52,16 @@ pub struct Attendance {
 impl Attendance {
     /// For the validator with this key, whose operator wants these rules next.
     pub fn new(signer: Arc<dyn Signer>, approve: Option<u32>) -> Attendance {
-        Attendance { signer, approve, defect: Planted::NOTHING, told: false, pause: 0, signed: None, outdated: None }
+        Attendance {
+            signer,
+            approve,
+            began: None,
+            defect: Planted::NOTHING,
+            told: false,
+            pause: 0,
+            signed: None,
+            outdated: None,
+        }
     }
 
     /// The same with a mistake.
@@ -63,19 +76,21 @@ impl Attendance {
         (self.pause == 0 && !self.signed.as_ref().is_some_and(counts)).then_some(due)
     }
 
-    /// What the ledger lacks of the account whose stake names this key: its presence for the next draw, or what it
-    /// says about the rules.
+    /// What the ledger lacks of the account whose stake or seat names this key: its presence for the next draw, or
+    /// what it says about the rules.
     pub fn lacking(&self, ledger: &Ledger) -> Option<ValidatorPost> {
         let (schedule, next) = (ledger.schedule(), ledger.height() + 1);
         let epoch = schedule.last_drawn(next) + 1;
         let key = self.signer.public();
-        let own = ledger.validators().registry.iter().find(|one| one.member.key == key && one.is_staked())?;
+        let all = ledger.validators();
+        let counts = |one: &&Validator| one.is_staked() || all.holds_seat(&one.member.account);
+        let own = all.registry.iter().filter(|one| one.member.key == key).find(counts)?;
         let (network, chain, account) = (ledger.network(), ledger.chain(), own.member.account);
         let usual = next + UNTIL_USUAL;
         let (says, until) = match () {
             _ if schedule.is_fixed() => return None,
             // At the boundary itself the next epoch is due.
-            _ if !own.is_present_for(epoch) => {
+            _ if own.is_staked() && !own.is_present_for(epoch) => {
                 (ValidatorSays::Present { epoch }, usual.min(schedule.boundary(epoch) - 1))
             }
             _ => (self.opinion(ledger, &account)?, usual),
@@ -86,29 +101,48 @@ impl Attendance {
     /// What the account has not said about the rules.
     fn opinion(&self, ledger: &Ledger, account: &Address) -> Option<ValidatorSays> {
         let (charter, at) = (ledger.charter(), ledger.height());
-        let own = charter.consent(account);
+        let (said, next) = charter.consent(account).map_or((0, None), |own| (own.said, own.next));
         // What it said last must count before it can say something else.
-        if own.is_some_and(|own| own.said >= at) || at == 0 {
+        if said >= at {
             return None;
         }
-        let confirmed = charter.rules.confirmed;
-        let upgrade = |rules| Some(Upgrade { rules, manifest: manifest(rules)?, notice: charter.terms.notice_min });
-        let knows = |rules| ledger.follows(rules) || self.defect.is(Defect::ApprovesBlindly);
-        let wanted = self.approve.filter(|rules| *rules == confirmed + 1 && knows(*rules)).and_then(upgrade);
-        let next = own.and_then(|own| own.next);
-        match (charter.is_ready(account), ledger.follows(confirmed)) {
+        let ChainRules { confirmed, manifest, .. } = charter.rules;
+        match (charter.is_ready(account), ledger.follows_confirmed()) {
             (true, false) if self.defect.is(Defect::ApprovesBlindly) => {}
             (false, true) if self.defect.is(Defect::NeverReady) => {}
             (true, false) => return Some(ValidatorSays::Withdraws { rules: confirmed, at }),
-            (false, true) => return Some(ValidatorSays::Approves { upgrade: upgrade(confirmed)?, at }),
+            (false, true) => {
+                let upgrade = Upgrade { rules: confirmed, manifest, notice: charter.terms.notice_min };
+                return Some(ValidatorSays::Approves { upgrade, at });
+            }
             _ => {}
         }
-        match (wanted, next) {
-            (Some(upgrade), next) if next != Some(upgrade) => Some(ValidatorSays::Approves { upgrade, at }),
-            (None, Some(next)) if self.approve.is_some() || !knows(next.rules) => {
-                Some(ValidatorSays::Withdraws { rules: next.rules, at })
+        match self.wanted(ledger) {
+            Some(upgrade) => (next != Some(upgrade)).then_some(ValidatorSays::Approves { upgrade, at }),
+            None => {
+                let rules = confirmed.saturating_add(1);
+                self.takes_back(ledger, next, said).then_some(ValidatorSays::Withdraws { rules, at })
             }
-            _ => None,
+        }
+    }
+
+    /// The rules that it approves to come next: the operator wants them, and the program can decide under them.
+    fn wanted(&self, ledger: &Ledger) -> Option<Upgrade> {
+        let charter = ledger.charter();
+        let rules = self.approve.filter(|rules| *rules == charter.rules.confirmed.saturating_add(1))?;
+        let upgrade = Upgrade { rules, manifest: manifest(rules)?, notice: charter.terms.notice_min };
+        self.can_follow(ledger, &upgrade).then_some(upgrade)
+    }
+
+    fn can_follow(&self, ledger: &Ledger, upgrade: &Upgrade) -> bool {
+        ledger.follows(upgrade.rules, &upgrade.manifest) || self.defect.is(Defect::ApprovesBlindly)
+    }
+
+    /// Whether it withdraws what the account approves, or may have approved before this process began.
+    fn takes_back(&self, ledger: &Ledger, next: Option<Upgrade>, said: Height) -> bool {
+        match next {
+            Some(next) => self.approve.is_some() || !self.can_follow(ledger, &next),
+            None => self.approve.is_some() && self.began.is_some_and(|began| said <= began),
         }
     }
 
@@ -142,6 +176,7 @@ impl Attendance {
         if let Some(outdated) = self.outdated.take() {
             pool.settle([(outdated.id(), &outdated)].into_iter(), ledger.fee());
         }
+        self.began.get_or_insert(ledger.height());
         let Some((post, transaction)) = &self.signed else { return };
         if !self.lacking(ledger).is_some_and(|due| counts_for(post, &due, ledger)) {
             self.outdated = self.signed.take().map(|(_, transaction)| transaction);
@@ -306,6 +341,44 @@ mod tests {
         assert_eq!(says(&mut old, &mut of(None)), ["unapprove"]);
         assert_eq!(consent(&old, 1).and_then(|own| own.next), None);
         assert_eq!(says(&mut ledger, &mut of(Some(0))), ["unapprove"]);
+    }
+
+    /// The attack, or the accident: whoever proposes holds an approval back, its operator goes back to the older
+    /// program, and the approval would still count for as long as it is valid.
+    #[test]
+    fn what_an_earlier_process_approved_is_taken_back_once() {
+        let (mut ledger, mut pool) = (founded_under(11), Mempool::new(100));
+        apply(&mut ledger, Vec::new());
+        let held_back = tick(&mut Attendance::new(Arc::new(key(1)), Some(12)), &ledger, &mut pool);
+        assert_eq!(held_back.len(), 1);
+        let (mut old, mut pool) = (ledger.up_to_rules(11), Mempool::new(100));
+        apply(&mut old, Vec::new());
+        let mut attendance = Attendance::new(Arc::new(key(1)), Some(12));
+        assert!(tick(&mut attendance, &old, &mut pool).is_empty(), "it begins");
+        let posted = tick(&mut attendance, &old, &mut pool);
+        assert!(posted.len() == 1 && posted[0].body.operation.name() == "unapprove", "{posted:?}");
+        apply(&mut old, posted);
+        apply(&mut old, Vec::new());
+        assert_eq!(old.admit(&held_back[0]), Err(Refusal::APPROVAL_OUTDATED));
+        assert!(tick(&mut attendance, &old, &mut pool).is_empty(), "once");
+        let mut owners = Attendance::new(Arc::new(key(0)), None);
+        assert!((0..3).all(|_| tick(&mut owners, &old, &mut pool).is_empty()), "the owner approves, not the node");
+    }
+
+    /// What the chain means by the confirmed rules counts, not their number.
+    #[test]
+    fn a_node_that_means_something_else_by_the_rules_is_not_ready() {
+        let (mut ledger, mut pool) = (founded_under(11), Mempool::new(100));
+        apply(&mut ledger, Vec::new());
+        let other = Upgrade { rules: 12, manifest: primitives::Digest([9; 32]), notice: 604_800 };
+        let account = key(101).public().address();
+        let says = ValidatorSays::Approves { upgrade: other, at: ledger.height() };
+        let (network, chain) = (ledger.network(), ledger.chain());
+        let post = ValidatorPost { network, chain, account, until: 1_000, says };
+        apply(&mut ledger, vec![post.sign(&key(1)).expect("the key is here")]);
+        apply(&mut ledger, Vec::new());
+        let posted = tick(&mut Attendance::new(Arc::new(key(1)), None), &ledger, &mut pool);
+        assert!(posted.len() == 1 && posted[0].body.operation.name() == "unapprove", "{posted:?}");
     }
 
     /// A signer whose process is away.

@@ -163,7 +163,7 @@ impl Network {
     /// # Panics
     /// If the ledger has not applied the epoch before.
     pub fn next(&self, ledger: &Ledger, height: u64) -> Option<Network> {
-        ledger.follows(ledger.rules_at(height)).then(|| self.at(ledger, height).expect("it is drawn"))
+        ledger.follows_at(height).then(|| self.at(ledger, height).expect("it is drawn"))
     }
 
     /// A member with its address: the ledger's, or the one known before.

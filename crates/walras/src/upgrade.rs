@@ -68,9 +68,9 @@ fn meaning(now: &UpgradeBody, rules: u32) -> anyhow::Result<Digest> {
     let own = ledger::manifest(rules).with_context(|| {
         format!("this program does not know rules {rules} (it knows up to {newest}): install a version that does")
     })?;
-    let is_next = rules == now.confirmed + 1;
+    let of_node = if rules == now.confirmed { Some(&now.confirmed_manifest) } else { now.manifest.as_ref() };
     ensure!(
-        !is_next || now.manifest.as_ref() == Some(&own.to_string()),
+        of_node == Some(&own.to_string()),
         "the node does not know rules {rules}, or means something else by them (it knows up to {}): install the same \
          version of walras there first; an approval without the program is a fault",
         now.known

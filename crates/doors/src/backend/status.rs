@@ -30,7 +30,7 @@ pub struct Standing {
     pub begins_again: bool,
     /// The rules of the next block, if it does not follow them: it reads on, and accepts nothing.
     pub needs_rules: Option<u32>,
-    /// The newest rules that it follows.
+    /// The newest rules whose number it knows.
     pub newest_rules: u32,
     /// Milliseconds since it started.
     pub uptime_ms: u64,

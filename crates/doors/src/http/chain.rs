@@ -22,7 +22,7 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
         Json(json::NodeStatus {
             version: env!("CARGO_PKG_VERSION").into(),
             chain: outline.chain.to_string(),
-            engine: validator.map_or("solo", |status| status.engine).into(),
+            engine: validator.map_or("solo".into(), |status| status.engine.clone()),
             stalled: validator.and_then(|status| status.stall()),
             height: outline.height,
             block: outline.block.to_string(),
@@ -46,8 +46,8 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
 /// Which rules the chain follows, which come, and who approves of them.
 #[utoipa::path(get, path = "/v1/upgrade", responses((status = 200, body = json::UpgradeBody)))]
 pub(super) async fn upgrade(State(api): State<Api>) -> Answered<json::UpgradeBody> {
-    let known = api.blocking(|api| api.backend.standing().newest_rules).await?;
-    Ok(Json(json::upgrade(api.published().views().outline(), known)))
+    let newest = api.blocking(|api| api.backend.standing().newest_rules).await?;
+    Ok(Json(json::upgrade(api.published().views().outline(), newest)))
 }
 
 /// Constants of the chain and limits of this node.

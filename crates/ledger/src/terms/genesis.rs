@@ -12,8 +12,8 @@ use super::venues::VenueTerms;
 
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
-/// The longest notice and patience that a genesis may set: 400 days of blocks of a second.
-const CHARTER_HEIGHTS_MAX: u64 = 400 * 86_400;
+/// The longest notice and patience of rules: 400 days of blocks of a second.
+pub(crate) const CHARTER_HEIGHTS_MAX: u64 = 400 * 86_400;
 /// The asset that is staked.
 pub(crate) const STAKED: AssetId = AssetId(0);
 /// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.

@@ -10,7 +10,7 @@ mod rules;
 mod time;
 mod venues;
 
-pub(crate) use genesis::STAKED;
+pub(crate) use genesis::{CHARTER_HEIGHTS_MAX, STAKED};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, usual_fee};
 pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes};

@@ -218,7 +218,10 @@ fn a_program_with_other_rules_of_the_same_number_stops_before_them() {
     assert!(world.apply(native).iter().all(Option::is_none));
     world.until(24);
     let rules = world.ledger.charter().rules;
-    assert_eq!((rules.confirmed, rules.manifest, rules.manifest_before), (12, other.manifest, manifest(11).expect("own")));
+    assert_eq!(
+        (rules.confirmed, rules.manifest, rules.manifest_before),
+        (12, other.manifest, manifest(11).expect("own"))
+    );
     assert_eq!((world.ledger.needs_rules(), ledger::followed(&rules, 12)), (Some(12), 11));
     let (block, before) = (world.block(Vec::new()), Snapshot::digest(&world.ledger));
     let fault = world.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect_err("it means something else");
@@ -253,6 +256,8 @@ fn a_seat_without_a_stake_approves_nothing_and_may_still_speak() {
     assert!(!world.has_seat(3) && world.ledger.charter().rules.coming.is_some());
     world.until(40);
     let late = world.withdrawal(3, 13);
+    assert_eq!(world.ledger.admit(&late), Err(Refusal::NOT_A_VALIDATOR), "it was paid back");
+    let late = world.sign(3, Operation::Unapprove { rules: 12, at: 40 });
     assert_eq!(world.ledger.admit(&late), Err(Refusal::NO_SAY), "it has neither a stake nor a seat");
 }
 
@@ -449,7 +454,10 @@ fn approvals_are_refused_by_name() {
         (approves(Upgrade { notice: u64::MAX, ..next() }, at), Refusal::NOTICE_OUT_OF_BOUNDS),
         (approves(next(), at + 1), Refusal::APPROVAL_OUTDATED),
         (approves(next(), u64::MAX), Refusal::APPROVAL_OUTDATED),
-        (approves(Upgrade { rules: 11, manifest: manifest(11).expect("own"), notice: 3 }, at), Refusal::APPROVED_ALREADY),
+        (
+            approves(Upgrade { rules: 11, manifest: manifest(11).expect("own"), notice: 3 }, at),
+            Refusal::APPROVED_ALREADY,
+        ),
         (approves(Upgrade { rules: 11, ..next() }, at), Refusal::OTHER_RULES),
         (ValidatorSays::Withdraws { rules: 13, at }, Refusal::OTHER_RULES),
         (ValidatorSays::Withdraws { rules: 12, at: at + 1 }, Refusal::APPROVAL_OUTDATED),

@@ -16,15 +16,13 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 use crate::machine::Replica;
 use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
-/// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block, and has no operation of
-/// later rules, which older programs cannot decode. Its Ethereum transactions can be valid in some state and are within
+/// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
+/// later rules, which older programs cannot decode, it is early. Its Ethereum transactions can be valid in some state and are within
 /// the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus must know of it.
 pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
-        if sub_block.native.iter().any(|one| one.body.operation.since_rules() > rules) {
-            return None;
-        }
+        let is_early = sub_block.native.iter().any(|one| one.body.operation.since_rules() > rules);
         let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
         if sub_block.native.iter().filter(is_typed).count() > TYPED_DATA_PER_SUB_BLOCK as usize {
             return None;
@@ -36,7 +34,7 @@ pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
         let mut gas_left = section.sub_block_gas;
         let mut is_sound = |bytes: &Vec<u8>| check_in_section(bytes, section.chain, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();
-        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
+        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms), is_early };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
     })
 }
@@ -95,7 +93,7 @@ impl<D: Disk + Clone> Replica<D> {
         let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
         // A node without the rules of the next height stays in the epoch that is over: it reads, and votes no more.
         let opens_anyway = settings.defect.is(Defect::OpensWithoutRules);
-        let follows = ledger.follows(ledger.rules_at(height + 1)) || opens_anyway;
+        let follows = ledger.follows_at(height + 1) || opens_anyway;
         let network = network.at(ledger, if follows { height + 1 } else { height })?;
         let start = start(&network, &past, ledger, height, newest)?;
         let mut engine = Engine::new(network.setup(check_payload(network.ethereum, network.ledger_rules)), start);
@@ -282,7 +280,7 @@ mod tests {
         let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
         let key = SecretKey::from_seed([1; 32]);
         let sub_block = SubBlock { native: vec![body.sign(&Digest::default(), &key)], ..SubBlock::default() };
-        let checked = |rules| check_payload(SECTION, rules)(&sub_block.to_payload()).is_some();
-        assert_eq!([11, 12, 13].map(checked), [false, true, true]);
+        let is_early = |rules| check_payload(SECTION, rules)(&sub_block.to_payload()).expect("a sub-block").is_early;
+        assert_eq!([11, 12, 13].map(is_early), [true, false, false]);
     }
 }

@@ -72,7 +72,7 @@ use std::sync::Arc;
 use consensus::{Committee, Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
-use proofs::Lineage;
+use proofs::{ChainRules, Handover, Lineage};
 use store::{CheckpointReader, Disk};
 
 use crate::handover::Handovers;
@@ -315,8 +315,10 @@ impl<D: Disk + Clone> StateSync<D> {
             self.pause(now);
             return Ok(());
         }
-        let shown = handovers.last().map(|last| last.rules_at(base.height));
-        if let Some(rules) = shown.filter(|rules| !own.read(|ledger| ledger.follows(*rules))) {
+        let shown = self.rules_of(&base, &handovers, own)?;
+        let (rules, meant) = (shown.at(base.height), shown.manifest_at(base.height));
+        if !own.read(|ledger| ledger.follows(rules, &meant)) {
+            // Nobody is to blame: this program could not read the state, or would not go on from it.
             tracing::error!(height = base.height, rules, "{}", NEEDS_RULES);
             self.pause(now);
             self.not_before = now + SHUNNED_MS;
@@ -339,6 +341,19 @@ impl<D: Disk + Clone> StateSync<D> {
         self.not_before = u64::MAX;
         self.effects.push(StateEffect::BeginAgain(base.height));
         Ok(())
+    }
+
+    /// The rules of the chain, as the handover to the epoch of a base proves them: a fetched one, or one that was held
+    /// before. In the first epoch they are those of the genesis, which this node's ledger has.
+    fn rules_of(&self, base: &Base, fetched: &[Handover], own: &impl Own) -> Result<ChainRules, ReplicaError> {
+        let held = match fetched.last() {
+            Some(last) => Some(last.validators.rules),
+            None => {
+                let epoch = own.read(Ledger::schedule).epoch_of(base.height);
+                self.server.handovers.get(epoch)?.map(|held| held.validators.rules)
+            }
+        };
+        Ok(held.unwrap_or_else(|| own.read(|ledger| ledger.charter().rules)))
     }
 
     /// Checks that the fetched chunks make the certified state; returns the reason if not.

@@ -287,6 +287,7 @@ mod tests {
             height: 9,
             rules: 11,
             confirmed,
+            confirmed_manifest: String::new(),
             since: 25,
             coming: None,
             known,

@@ -2,25 +2,31 @@
 //!
 //! # The protocol
 //!
-//! A program implements a range of rules. Which of them a height follows stands in the state ([`proofs::ChainRules`]):
-//! the genesis writes the first number, and from then on validators change it by *approvals*. Every block is judged by
+//! A program implements a range of rules. Which of them a height follows stands in the state ([`proofs::ChainRules`]),
+//! as a number and the digest of what it means: a program that means something else by it does not follow them. The
+//! genesis writes the first ones, and from then on validators change them by *approvals*. Every block is judged by
 //! the state before it, and boundaries too, so the order of a block's approvals means nothing. B(e) is the boundary of
 //! epoch e, F(e) the first height that its committee decides. A committee has n seats, f = ⌊(n−1)/3⌋.
 //!
-//! - Upon *Approve{rules, manifest, notice}* of an account with a stake: it approves these rules, and nothing else, to
-//!   come next. The number is one above the rules confirmed. Of the confirmed rules themselves an account says so that
-//!   it is *ready* for them; whoever stakes is ready unless a confirmation passed without it.
-//! - Upon *Unapprove*: it has not approved them.
+//! - Upon *Approve{rules, manifest, notice}* of an account with a stake or a seat: it approves these rules, and nothing
+//!   else, to come next. The number is one above the rules confirmed. Of the confirmed rules themselves an account says
+//!   so that it is *ready* for them; whoever stakes is ready unless a confirmation passed without it.
+//! - Upon *Unapprove*: it has not approved them, nor has it with an approval that is in no block yet. Of the confirmed
+//!   rules it takes back that it is ready.
+//! - A seat approves what its holder approves, as long as this one is staked and not convicted.
 //! - *Lock*, at B(k), if none is locked: ⌈5n/6⌉ seats of committee k−1 and of committee k approve the same, and so do
 //!   accounts with 5/6 of all stake. The rules are then to act from the first F(e) that lies `notice` ahead, and after
 //!   F(k).
 //! - *Patience*: once accounts with 2/3 of all stake have approved the same at every boundary for `patience` heights,
 //!   n − f seats and that stake suffice. A lock that fails does not end this count.
 //! - *Confirm*, at B(e): the same shares, of committee e and of the stake. If they are missing, e+1 is tried; after
-//!   three tries the lock is dropped. Confirmed rules are never taken back. They act from F(e): until then committee
-//!   e−1 decides.
+//!   three tries the lock is dropped; and at any boundary at which accounts with 2/3 of all stake no longer approve it.
+//!   Confirmed rules are never taken back. They act from F(e): until then committee e−1 decides.
 //! - *Draw*: everybody who stakes stays in the draw. With a seats needed to lock the confirmed rules, up to n − a seats
-//!   are held by accounts that are not ready; a further one passes to the next drawn that is.
+//!   are held by accounts that are not ready; a further one passes to the next drawn that is. Whoever was present at
+//!   the confirmation and has not approved is *stopped*: its node can say nothing more, and it stays in the draw
+//!   without saying that it is present, until it is ready, takes back or unstakes. Any other that is not ready is asked
+//!   to be present.
 //! - On a chain of one node the account that the genesis names as *operator* approves, and `notice` heights later the
 //!   rules act, unless it withdraws before.
 //!
@@ -32,8 +38,10 @@
 //! (`model` checks them for committees of 4 to 30 seats against an oracle that counts who votes.)
 //!
 //! - *One number a height*, at all correct nodes, whenever they start, from whatever state they replay.
-//! - *No stall*: if at most f seats of a committee are liars, in stake and at all times, a chain that confirms goes on,
-//!   though the liars approved and are silent, and the others that did not approve cannot follow.
+//! - *Room*: at most n − a seats are held by honest accounts that cannot follow the confirmed rules.
+//! - *No stall*: so a chain goes on while its liars are at most f − (n − a), though they approved and are silent; and
+//!   whatever they are, while liars and unready seats together are at most f. Beyond that it waits before the first
+//!   height of the rules, unforked, and goes on when enough of the unready install the program.
 //! - *No favour*: liars are drawn as often as without an upgrade.
 //! - *No veto*: f seats that refuse delay rules by `patience`, and no longer.
 //!
@@ -41,11 +49,15 @@
 //!
 //! | attack | answer |
 //! |---|---|
-//! | liars approve without the program, and are silent from F(e) on | ⌈5n/6⌉ seats, not n − f: liars and refusers are at most f |
+//! | liars approve without the program, and are silent from F(e) on | ⌈5n/6⌉ seats, not n − f: a sixth may refuse beside them |
+//! | whoever has not approved stops, posts no presence, and leaves its part of the draw to liars | it is drawn without a presence |
+//! | a seat approves, and its holder unstakes or is convicted | it counts no more |
 //! | a minority of the seats refuses for ever | patience |
 //! | an old approval is posted again after it was withdrawn | it names a height, which must be above that of the last word |
-//! | a flood of approvals | the validator's key has one a block for nothing, and only if it changes something; others pay |
-//! | two programs mean different things by one number | approvals count together only if manifest and notice are equal, too |
+//! | an approval is held back until its operator has gone back to the older program | a withdrawal counts as a word, also if there is nothing to withdraw |
+//! | a lock with a notice of 400 days stands in the way of all other rules | it falls when most no longer approve it |
+//! | a flood of approvals | the validator's key has one a block for nothing; others pay |
+//! | two programs mean different things by one number | approvals count together only if manifest and notice are equal, too; the state keeps the manifest, and who means something else stops |
 //! | an operation of rules to come, which old programs cannot decode | no validator votes for a sub-block with it |
 //!
 //! # Deviations
@@ -58,10 +70,18 @@
 //!   theirs, f seats change at a time: so the number never rises above n − a.
 //! - *Who is not ready says so itself* when it is: a stake does not do it for it, since the key that stakes says
 //!   nothing about the program of the node.
+//! - *An institution that never comes back* may hold one of the n − a seats until it unstakes: a chain cannot tell it
+//!   from one that installs the program tomorrow.
+//! - *A lock falls* at a boundary when less than 2/3 of all stake approve it, and not at its confirmation alone.
 //! - *Approvals carry a height, not a sequence number*, so that the validator's key can post them,
 //!   as it does presences.
-//! - *The manifest has no recorded chain* in its digest: it covers the text of the rules and the oldest that the
-//!   program replays.
+//! - *The manifest is the digest of the rules' text alone*, without the oldest rules that the program replays and
+//!   without a recorded chain: a later release that replays less means the same by a number, and must neither split
+//!   approvals nor stop.
+//! - *Links do not greet with ranges of rules.* A link that was refused for them would cut a node that has stopped from
+//!   the blocks that it still lacks. What a program knows is in its approvals, and at `/v1/upgrade` of its node.
+//! - *A venue takes no orders* from 2D heights before rules that its node does not follow. Auctions that were called
+//!   before then end as announced.
 
 mod custody;
 #[cfg(test)]
@@ -76,8 +96,7 @@ use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedul
 pub(crate) use custody::CharterEdit;
 pub use tally::seats_needed;
 
-/// The longest notice that an approval may name: 400 days.
-const NOTICE_MAX: Height = 400 * 86_400;
+use crate::terms::CHARTER_HEIGHTS_MAX;
 
 /// Who may speak about the rules of a chain.
 pub(crate) struct Electorate<'a> {
@@ -103,7 +122,7 @@ pub(crate) fn check(
     let own = charter.consent(sender);
     let ChainRules { confirmed, manifest, .. } = charter.rules;
     let next = confirmed.saturating_add(1);
-    let notice = charter.terms.notice_min..=NOTICE_MAX;
+    let notice = charter.terms.notice_min..=CHARTER_HEIGHTS_MAX;
     let changes = match edit {
         CharterEdit::Approve { .. } if rules == confirmed => !charter.is_ready(sender),
         CharterEdit::Approve { upgrade, .. } => !charter.approves(sender, &upgrade),

@@ -370,7 +370,7 @@ fn every_wrong_rule_of_upgrades_is_found() {
         assert!(found.contains(&expected), "{wrong:?}: {found:?}");
     }
     let late = || (4..=30).map(|seats| (seats, latecomers(seats)));
-    assert_eq!(ends(Wrong::Nothing, late()), []);
+    assert_eq!(faults(Wrong::Nothing, late()), []);
     for wrong in [Wrong::NoConfirmation, Wrong::AnyUnready] {
         let found = faults(wrong, late());
         assert!(found.contains(&Fault::Stall), "{wrong:?}: {found:?}");
@@ -394,8 +394,8 @@ fn a_chain_that_waits_goes_on_when_the_unready_install() {
     assert!(world.charter.is_ready(&account(2)) && world.seats(world.registered.last_epoch()).contains(&2));
 }
 
-/// Nodes that have stopped can post no presence, and are drawn all the same as often as their stakes say, but never
-/// more at a time than the rules leave room for.
+/// Nodes that have stopped can post no presence, and are drawn all the same, but never more at a time than the rules
+/// leave room for.
 #[test]
 fn who_has_not_approved_stays_in_the_draw() {
     let mut all = population(13, 0, 0, 13);
@@ -406,8 +406,8 @@ fn who_has_not_approved_stays_in_the_draw() {
     let unready = |epoch: u64| world.seats(epoch).iter().filter(|at| **at >= all.len() - 4).count();
     let seats: Vec<usize> = (first + 3..world.registered.last_epoch()).map(unready).collect();
     assert!(seats.iter().all(|seats| *seats <= 2), "{seats:?}");
-    // Four of 26 equal stakes have two of 13 seats in the long run.
-    assert!(seats.iter().sum::<usize>() > seats.len(), "{seats:?}");
+    let held = seats.iter().filter(|seats| **seats > 0).count();
+    assert!(held * 4 > seats.len() * 3, "{seats:?}");
 }
 
 /// Everybody with a seat approves, as many of them lying as a committee bears beside a sixth that cannot follow; those
