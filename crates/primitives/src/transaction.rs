@@ -5,6 +5,7 @@
 //! of a block commute (SPEEDEX §3).
 
 use borsh::{BorshDeserialize, BorshSerialize};
+use strum::{EnumCount, EnumDiscriminants};
 
 use crate::exact::ExactSide;
 use crate::malformed::Malformed;
@@ -41,7 +42,8 @@ pub const POOL_WEIGHT: u64 = 1_000;
 pub const EXACT_WEIGHT: u64 = 4;
 
 /// What one transaction does.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize, EnumDiscriminants)]
+#[strum_discriminants(name(OperationKind), vis(pub(crate)), derive(EnumCount), doc = "The first byte of its code.")]
 pub enum Operation {
     /// Registers `account` under `key`. For the sender's own account this replaces the key from the next block on. For
     /// another one the address must be that of `key`, and the account must not exist.

@@ -58,7 +58,8 @@ pub struct BridgeCommand {
     /// End open orders if the bridge says nothing for so many milliseconds.
     #[arg(long, value_name = "MS")]
     dead_man: Option<u64>,
-    /// The most that an order pays in fees, in percent of what it trades.
+    /// The most that an order pays in fees, in percent of what it trades. A venue takes 0.05 of takers by default, and
+    /// refuses an order that permits less.
     #[arg(long, value_name = "PERCENT", default_value = "0.2")]
     fee_cap: String,
     /// Heights that an order lives.

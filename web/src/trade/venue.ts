@@ -43,6 +43,7 @@ export type VenueMarket = {
   tick_units: string;
   lots_max: number;
   fee_cap_ppm: number;
+  least_quote_units?: string | null;
   phase: string;
   bid: number | null;
   ask: number | null;
@@ -73,6 +74,13 @@ const CAP = ((1n << 62n) - 1n).toString();
 const DAY_MS = 86_400_000;
 
 const ten = (power: number): bigint => 10n ** BigInt(power);
+
+/** The least that an order must be worth to pay for its entry on the ledger, in quote units, if this one is worth less. */
+export function tooLittle(size: { lots: number; tick: number }, market: VenueMarket): string | null {
+  const worth = BigInt(size.lots) * BigInt(size.tick) * BigInt(market.tick_units);
+  const least = market.least_quote_units;
+  return least && worth < BigInt(least) ? least : null;
+}
 
 /** The price of a tick, in whole quote for one whole base. */
 export function priceOf(tick: number, market: VenueMarket, { base, quote }: Pair): Decimal | null {

@@ -10,7 +10,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
 import { current, onChoice } from "../trade/session";
-import { amountOf, lotsAndTick, priceOf, VenueDesk, type KeptVenueOrder, type Pair, type VenueBook, type VenueFill, type VenueLevel, type VenueMarket, type VenueStatus } from "../trade/venue";
+import { amountOf, lotsAndTick, priceOf, tooLittle, VenueDesk, type KeptVenueOrder, type Pair, type VenueBook, type VenueFill, type VenueLevel, type VenueMarket, type VenueStatus } from "../trade/venue";
 import type { OrderLife, VenueSide } from "@walras/client/venue";
 import { clock, count, explain } from "../words";
 import { traderChoice } from "./trader";
@@ -296,7 +296,9 @@ function deskPanels(live: Live, failed: (error: unknown) => void) {
     if (typeof size === "string") return setText(preview, size);
     const best = side() === "buy" ? known.market.ask : known.market.bid;
     const takes = best !== null && (side() === "buy" ? size.tick >= best : size.tick <= best);
-    setText(preview, takes ? `It meets the best price, ${formatPrice(priceOf(best, known.market, known.pair))} ${quote.symbol}, and executes at once as far as it reaches.` : "It would wait in the book.");
+    const least = tooLittle(size, known.market);
+    const small = least ? ` It is worth less than ${formatAmount(least, quote.decimals)} ${quote.symbol}: of orders that small the venue takes a few a day.` : "";
+    setText(preview, takes ? `It meets the best price, ${formatPrice(priceOf(best, known.market, known.pair))} ${quote.symbol}, and executes at once as far as it reaches.${small}` : `It would wait in the book.${small}`);
   }
 
   async function look(of: VenueDesk): Promise<void> {

@@ -67,7 +67,8 @@ pub enum VenueCommand {
         /// The most lots of an order.
         #[arg(long)]
         lots_max: u32,
-        /// The most that an order pays in fees, in percent of what it trades.
+        /// The most that an order pays in fees, in percent of what it trades. A venue takes 0.05 of takers by default;
+        /// with a lower cap its fees must be set lower.
         #[arg(long, value_name = "PERCENT")]
         fee_cap: String,
         /// What a bust costs the bond for each lot, in whole units of the first asset.

@@ -1,0 +1,6 @@
+//! Tests of `client` in one program: its parts are linked once.
+
+mod answers;
+mod purse;
+mod streams;
+mod untrusted;

@@ -1,0 +1,6 @@
+//! Tests of `consensus` in one program: its parts are linked once.
+
+mod epochs;
+mod height;
+mod hostile;
+mod tendermint;

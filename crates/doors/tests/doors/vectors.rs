@@ -1,0 +1,511 @@
+//! The test vectors of `docs/specification.md`: every operation, at the limits of its fields. This test generates the
+//! file (`WALRAS_WRITE_VECTORS=1`) and compares with it; a program in another language compares it with the text.
+
+use std::path::Path;
+
+use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
+use primitives::{
+    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, Reference, ReferenceKind,
+    RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation,
+    SessionScope, SessionTerms, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind, WalletKey,
+    session_possession_bytes, to_hex,
+};
+use serde_json::{Value, json};
+
+const NETWORK: Digest = Digest([0x4e; 32]);
+
+fn key(number: u8) -> SecretKey {
+    SecretKey::from_seed(std::array::from_fn(|at| number.wrapping_mul(31).wrapping_add(at as u8)))
+}
+
+fn price(text: &str) -> Price {
+    text.parse().expect("a price")
+}
+
+fn offer(sell: u32, buy: u32, amount: u64, limit: &str) -> Operation {
+    Operation::offer(AssetId(sell), AssetId(buy), amount, price(limit))
+}
+
+fn living(operation: Operation, life: Life) -> Operation {
+    let Operation::CreateOffer { sell, buy, amount, limit, client, .. } = operation else { unreachable!("an offer") };
+    Operation::CreateOffer { sell, buy, amount, limit, life, client }
+}
+
+fn cancel(sell: u32, buy: u32, limit: &str, offer: u64) -> Operation {
+    Operation::cancel(AssetId(sell), AssetId(buy), price(limit), offer)
+}
+
+fn place(sell: u32, buy: u32, limit: &str, offer: u64) -> OfferPlace {
+    OfferPlace { sell: AssetId(sell), buy: AssetId(buy), limit: price(limit), offer }
+}
+
+fn pay(to: [u8; 20], asset: u32, amount: u64) -> Operation {
+    Operation::Pay { to: Address(to), asset: AssetId(asset), amount }
+}
+
+fn stake(units: u64, address: &str, chain: u64, account: &Address, validator: u8) -> Operation {
+    Operation::Stake(Box::new(Stake::new(units, address.into(), chain, account, &key(validator))))
+}
+
+fn accuse(epoch: u64, member: u8, height: u64, contradiction: Contradiction) -> Operation {
+    Operation::Accuse(Box::new(Evidence { epoch, member, height, contradiction }))
+}
+
+fn proposals(epoch: u64, member: u8, height: u64) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    Contradiction::Proposals([(1, 100), (2, u32::MAX)].map(|(byte, length)| {
+        let payload = Digest([byte; 32]);
+        let signature = key(member).sign(&scope.proposal(height, member, &payload, length).0);
+        Proposed { payload, length, signature }
+    }))
+}
+
+fn commits(epoch: u64, member: u8, height: u64) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    Contradiction::Commits([3, 4].map(|byte| {
+        let (superblock, root) = (Digest([byte; 32]), Digest([byte + 8; 32]));
+        let signature = key(member).sign(&scope.commit(height, &superblock, &root).0);
+        primitives::Committed { superblock, root, signature }
+    }))
+}
+
+fn votes(epoch: u64, member: u8, height: u64, round: u32, kind: VoteKind) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    let votes = [None, Some(RoundValue { slot: 2, digest: Digest([5; 32]) })].map(|value| {
+        let signature = key(member).sign(&scope.round_vote(height, round, kind, value.as_ref()).0);
+        RoundVoted { value, signature }
+    });
+    Contradiction::RoundVotes { round, kind, votes }
+}
+
+fn round_proposals(epoch: u64, member: u8, height: u64, round: u32) -> Contradiction {
+    let scope = Scope { network: NETWORK, epoch };
+    let proposals = [(6, None), (7, Some(round.saturating_sub(1)))].map(|(byte, valid_round)| {
+        let value = RoundValue { slot: member, digest: Digest([byte; 32]) };
+        let signature = key(member).sign(&scope.round_proposal(height, round, &value, valid_round).0);
+        RoundProposed { value, valid_round, signature }
+    });
+    Contradiction::RoundProposals { round, proposals }
+}
+
+fn pool(operation: PoolOperation) -> Operation {
+    Operation::Pool(Box::new(operation))
+}
+
+fn exact(sell: u32, buy: u32, side: ExactSide, units: u64, bound: u64) -> Operation {
+    let (sell, buy) = (AssetId(sell), AssetId(buy));
+    Operation::Exact { sell, buy, side, units, bound, client: ClientId([0xe5; 16]) }
+}
+
+fn session(operation: SessionOperation) -> Operation {
+    Operation::Session(Box::new(operation))
+}
+
+/// A key that agrees to act for the account.
+fn authorize(account: &Address, slot: u32, number: u8, scope: SessionScope, caps: u32) -> SessionOperation {
+    let public = key(number).public();
+    let possession = key(number).sign(&session_possession_bytes(&NETWORK, account, slot, &public));
+    let cap = |asset: u32| SessionCap { asset: AssetId(asset), units: 1_000 << asset };
+    let terms =
+        SessionTerms { slot, key: public, scope, until: 1 << 33, alive: 600, caps: (0..caps).map(cap).collect() };
+    SessionOperation::Authorize { terms, possession }
+}
+
+fn referenced(kind: ReferenceKind, bytes: &[u8]) -> Operation {
+    let reference = Reference { kind, bytes: bytes.into() };
+    Operation::PayReferenced { to: Address([0x33; 20]), asset: AssetId(1), amount: 1_250, reference }
+}
+
+fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
+    PoolKey { a: AssetId(a), b: AssetId(b), class }
+}
+
+/// Bodies with the number of the key that signs each.
+fn bodies() -> Vec<(u8, Body)> {
+    let most = (1 << 63) - 1;
+    let own = |number: u8| key(number).public().address();
+    let create = |number: u8| Operation::CreateAccount { account: own(number), key: key(number).public() };
+    let mut operations = vec![
+        create(2),
+        create(200),
+        // The account itself under a new key.
+        Operation::CreateAccount { account: own(3), key: key(4).public() },
+        Operation::CreateAccount { account: Address([0xff; 20]), key: PublicKey([0; 32]) },
+        pay([0x11; 20], 0, 1),
+        pay([0; 20], 1, 1_250),
+        pay([0xff; 20], u32::MAX, most),
+        pay([1; 20], 256, 65_536),
+        pay(own(9).0, 2, 1 << 32),
+        pay(own(10).0, 65_536, (1 << 56) + 1),
+        Operation::Issue { to: Address([0x22; 20]), asset: AssetId(3), amount: 1_000_000 },
+        Operation::Issue { to: own(5), asset: AssetId(0), amount: most },
+        Operation::Burn { asset: AssetId(3), amount: 7 },
+        Operation::Burn { asset: AssetId(u32::MAX), amount: most },
+        Operation::Unstake { units: 1 },
+        Operation::Unstake { units: most },
+    ];
+    for limit in [
+        "1",
+        "0.000000000000000001",
+        "999999999999999990",
+        "1.0973",
+        "0.1",
+        "12345.678901234567",
+        "99999999999999999",
+        "0.00000000000000000123",
+        "100",
+        "3.1415926535897932",
+    ] {
+        operations.push(offer(1, 0, 10_000, limit));
+    }
+    operations.extend([
+        living(offer(0, 1, 1, "1.5"), Life::Until(1 << 33)),
+        offer(u32::MAX, 0, most, "2"),
+        Operation::CreateOffer {
+            sell: AssetId(7),
+            buy: AssetId(8),
+            amount: 4_096,
+            limit: price("0.91"),
+            life: Life::OneBatch,
+            client: ClientId(std::array::from_fn(|at| at as u8 + 1)),
+        },
+        cancel(1, 0, "1.0973", 1),
+        cancel(0, 1, "1.5", 64),
+        cancel(u32::MAX, 7, "0.000000000000000001", u64::MAX),
+        Operation::Cancel((0..32).map(|at| place(2, 3 + at, "999999999999999990", 1 << at)).collect()),
+    ]);
+    for (number, address) in ["a.example:9100", "127.0.0.1:1", "[2001:db8::1]:65535", "x:9"].into_iter().enumerate() {
+        let number = number as u8;
+        // The following bodies have chain 7 + their position and the account of key position + 1.
+        let at = operations.len() as u64;
+        operations.push(stake(u64::from(number) * 1_000, address, 7 + at, &own(at as u8 + 1), 100 + number));
+    }
+    operations.extend([
+        accuse(0, 0, 1, proposals(0, 0, 1)),
+        accuse(9, 3, 1 << 40, proposals(9, 3, 1 << 40)),
+        accuse(1, 1, 2, commits(1, 1, 2)),
+        accuse(u64::MAX, 255, u64::MAX, commits(u64::MAX, 255, u64::MAX)),
+        accuse(2, 2, 3, votes(2, 2, 3, 0, VoteKind::Prevote)),
+        accuse(2, 2, 3, votes(2, 2, 3, u32::MAX, VoteKind::Precommit)),
+        accuse(3, 1, 4, round_proposals(3, 1, 4, 0)),
+        accuse(3, 1, 4, round_proposals(3, 1, 4, 9)),
+    ]);
+    let withdraw =
+        |number, asset, amount| Operation::Withdraw { to: key(number).public(), asset: AssetId(asset), amount };
+    operations.extend([
+        withdraw(9, 1, 1_250),
+        withdraw(10, u32::MAX, most),
+        Operation::Replace(Box::new(OfferReplacement {
+            old: place(1, 0, "1.0973", 7),
+            remains: most,
+            amount: 100,
+            limit: price("1.1"),
+            life: Life::Until(u64::MAX),
+            client: ClientId([0xc1; 16]),
+        })),
+        Operation::Lane(vec![].into()),
+        Operation::Lane((0..=255).collect()),
+        pool(PoolOperation::Open { pool: key_of(0, 1, 0), x: 1_080_000, y: 1_000_000 }),
+        pool(PoolOperation::Open { pool: key_of(7, u32::MAX, 255), x: most, y: 1 }),
+        pool(PoolOperation::Provide { pool: key_of(0, 1, 3), shares: 1 << 23, most_a: most, most_b: 17 }),
+        pool(PoolOperation::Leave { pool: key_of(0, 1, 3), shares: u64::MAX, least_a: 0, least_b: most }),
+        exact(1, 0, ExactSide::Buy, 1_250, most),
+        exact(0, u32::MAX, ExactSide::Sell, most, 1),
+    ]);
+    for (number, slot, scope, caps) in
+        [(60, 1, SessionScope::Trade, 8), (61, SESSION_SLOTS_MAX, SessionScope::Cancel, 1)]
+    {
+        // The account of the body is that of key position + 1.
+        let account = own(operations.len() as u8 + 1);
+        operations.push(session(authorize(&account, slot, number, scope, caps)));
+    }
+    operations.extend([
+        session(SessionOperation::Revoke { slot: 3 }),
+        session(SessionOperation::Alive { slot: SESSION_SLOTS_MAX, through: 0 }),
+        session(SessionOperation::Alive { slot: 1, through: 1 << 40 }),
+        Operation::Present { epoch: 1 << 40 },
+        Operation::Approve { upgrade: Upgrade { rules: 12, manifest: Digest([0xa5; 32]), notice: 604_800 }, at: 77 },
+        Operation::Approve {
+            upgrade: Upgrade { rules: u32::MAX, manifest: Digest([0; 32]), notice: u64::MAX },
+            at: u64::MAX,
+        },
+        Operation::Unapprove { rules: 12, at: 1 << 40 },
+        referenced(ReferenceKind::Text, b"INV/2026-11 \"~\""),
+        referenced(ReferenceKind::Uuid, &[0xab; 16]),
+        referenced(ReferenceKind::Message, &[0xff; 32]),
+        referenced(ReferenceKind::Number, &[0, 0, 0, 0, 0, 0, 4, 2]),
+    ]);
+    while operations.len() < 64 {
+        let at = operations.len() as u64;
+        operations.push(pay([at as u8; 20], at as u32, at * at * at));
+    }
+    let body = |(at, operation): (usize, Operation)| {
+        let number = at as u8 + 1;
+        // A presence takes no number.
+        let is_numbered = !matches!(operation, Operation::Present { .. });
+        let sequence = [1, 2, 64, 1 << 32, (1 << 63) - 1][at % 5] * u64::from(is_numbered);
+        (number, Body { chain: 7 + at as u64, account: own(number), sequence, until: 50_000, operation })
+    };
+    operations.into_iter().enumerate().map(body).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    format!("0x{}", to_hex(bytes))
+}
+
+fn encoded(value: &impl borsh::BorshSerialize) -> String {
+    hex(&borsh::to_vec(value).expect("in memory"))
+}
+
+fn operation(operation: &Operation) -> Value {
+    match operation {
+        Operation::CreateAccount { account, key } => json!({"account": account.to_string(), "key": key.to_string()}),
+        Operation::CreateOffer { sell, buy, amount, limit, life, client } => json!({
+            "sell": sell.0, "buy": buy.0, "amount": amount.to_string(), "limit": limit.to_string(),
+            "life": life.to_string(), "client": client.to_string(),
+        }),
+        Operation::Replace(replace) => {
+            let OfferReplacement { old, remains, amount, limit, life, client } = **replace;
+            json!({
+                "sell": old.sell.0, "buy": old.buy.0, "oldLimit": old.limit.to_string(), "offer": old.offer.to_string(),
+                "remains": remains.to_string(), "amount": amount.to_string(), "limit": limit.to_string(),
+                "life": life.to_string(), "client": client.to_string(),
+            })
+        }
+        Operation::Exact { sell, buy, side, units, bound, client } => json!({
+            "sell": sell.0, "buy": buy.0, "side": side.name(), "units": units.to_string(),
+            "bound": bound.to_string(), "client": client.to_string(),
+        }),
+        Operation::Cancel(places) => {
+            let place = |&OfferPlace { sell, buy, limit, offer }: &OfferPlace| {
+                let (limit, offer) = (limit.to_string(), offer.to_string());
+                json!({"sell": sell.0, "buy": buy.0, "limit": limit, "offer": offer})
+            };
+            json!({"offers": places.iter().map(place).collect::<Vec<_>>()})
+        }
+        Operation::Pay { to, asset, amount } | Operation::Issue { to, asset, amount } => {
+            json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
+        }
+        Operation::Burn { asset, amount } => json!({"asset": asset.0, "amount": amount.to_string()}),
+        Operation::Stake(stake) => json!({
+            "units": stake.units.to_string(),
+            "key": stake.key.to_string(),
+            "address": stake.address,
+            "possession": hex(&stake.possession.0),
+        }),
+        Operation::Unstake { units } => json!({"units": units.to_string()}),
+        Operation::Present { epoch } => json!({"epoch": epoch.to_string()}),
+        Operation::Approve { upgrade, at } => json!({
+            "rules": upgrade.rules, "manifest": upgrade.manifest.to_string(), "notice": upgrade.notice.to_string(),
+            "at": at.to_string(),
+        }),
+        Operation::Unapprove { rules, at } => json!({"rules": rules, "at": at.to_string()}),
+        Operation::PayReferenced { to, asset, amount, reference } => {
+            let kind = ["text", "uuid", "message", "number"][reference.kind as usize];
+            json!({
+                "to": to.to_string(), "asset": asset.0, "amount": amount.to_string(), "kind": kind,
+                "reference": hex(&reference.bytes),
+            })
+        }
+        Operation::Withdraw { to, asset, amount } => {
+            json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
+        }
+        Operation::Lane(post) => json!({"post": hex(post)}),
+        Operation::Session(operation) => match &**operation {
+            SessionOperation::Authorize { terms, possession } => {
+                let cap = |cap: &SessionCap| json!({"asset": cap.asset.0, "units": cap.units.to_string()});
+                json!({
+                    "slot": terms.slot, "key": terms.key.to_string(), "scope": terms.scope.name(),
+                    "ends": terms.until.to_string(), "alive": terms.alive.to_string(),
+                    "caps": terms.caps.iter().map(cap).collect::<Vec<_>>(), "possession": hex(&possession.0),
+                })
+            }
+            SessionOperation::Revoke { slot } => json!({"slot": slot}),
+            SessionOperation::Alive { slot, through } => json!({"slot": slot, "through": through.to_string()}),
+        },
+        Operation::Venue(operation) => json!({"operation": encoded(operation)}),
+        Operation::Pool(operation) => {
+            let PoolKey { a, b, class } = operation.pool();
+            let (a, b) = (a.0, b.0);
+            match **operation {
+                PoolOperation::Open { x, y, .. } => {
+                    json!({"a": a, "b": b, "class": class, "x": x.to_string(), "y": y.to_string()})
+                }
+                PoolOperation::Provide { shares, most_a, most_b, .. } => json!({
+                    "a": a, "b": b, "class": class, "shares": shares.to_string(),
+                    "mostA": most_a.to_string(), "mostB": most_b.to_string(),
+                }),
+                PoolOperation::Leave { shares, least_a, least_b, .. } => json!({
+                    "a": a, "b": b, "class": class, "shares": shares.to_string(),
+                    "leastA": least_a.to_string(), "leastB": least_b.to_string(),
+                }),
+            }
+        }
+        Operation::Accuse(evidence) => json!({
+            "network": NETWORK.to_string(),
+            "epoch": evidence.epoch.to_string(),
+            "member": evidence.member,
+            "height": evidence.height.to_string(),
+            "contradiction": contradiction(&evidence.contradiction),
+        }),
+    }
+}
+
+fn value(value: &RoundValue) -> Value {
+    json!({"slot": value.slot, "digest": value.digest.to_string()})
+}
+
+fn contradiction(contradiction: &Contradiction) -> Value {
+    match contradiction {
+        Contradiction::Proposals(both) => json!({"proposals": both.map(|one| json!({
+            "payload": one.payload.to_string(), "length": one.length, "signature": hex(&one.signature.0)
+        }))}),
+        Contradiction::Commits(both) => json!({"commits": both.map(|one| json!({
+            "superblock": one.superblock.to_string(), "root": one.root.to_string(), "signature": hex(&one.signature.0)
+        }))}),
+        Contradiction::RoundVotes { round, kind, votes } => json!({
+            "round": round,
+            "kind": if *kind == VoteKind::Prevote { "prevote" } else { "precommit" },
+            "round_votes": votes.map(|one| json!({
+                "value": one.value.as_ref().map(value), "signature": hex(&one.signature.0)
+            })),
+        }),
+        Contradiction::RoundProposals { round, proposals } => json!({
+            "round": round,
+            "round_proposals": proposals.map(|one| json!({
+                "value": value(&one.value), "valid_round": one.valid_round, "signature": hex(&one.signature.0)
+            })),
+        }),
+    }
+}
+
+fn vector((number, body): (u8, Body)) -> Value {
+    let secret = key(number);
+    let transaction: Transaction = body.clone().sign(&NETWORK, &secret);
+    let mut asked = operation(&body.operation);
+    asked["type"] = body.operation.name().into();
+    let SignedBy::Key { signature, .. } = transaction.signed_by else { unreachable!("a key signs") };
+    json!({
+        "seed": hex(&secret.to_seed()),
+        "signer": secret.public().to_string(),
+        "account": body.account.to_string(),
+        "chain": body.chain.to_string(),
+        "network": NETWORK.to_string(),
+        "sequence": body.sequence.to_string(),
+        "until": body.until.to_string(),
+        "operation": asked,
+        "body": encoded(&body),
+        "signing_bytes": hex(&body.signing_bytes(&NETWORK)),
+        "signature": hex(&signature.0),
+        "transaction": encoded(&transaction),
+        "id": transaction.id().to_string(),
+    })
+}
+
+/// A transaction that a wallet signed as typed data, one of each kind.
+fn typed_vector(body: Body) -> Value {
+    const CHAIN: u64 = 31_337;
+    let key = [7; 32];
+    let wallet = WalletKey::from_bytes(key).expect("in range");
+    let body = Body { chain: CHAIN, account: wallet.address(), ..body };
+    let data = TypedData::of(&body);
+    let transaction = body.clone().sign_typed(NETWORK, &wallet);
+    let SignedBy::TypedData { signature, .. } = transaction.signed_by else { unreachable!("a wallet signs") };
+    json!({
+        "key": hex(&key),
+        "account": body.account.to_string(),
+        "sequence": body.sequence.to_string(),
+        "until": body.until.to_string(),
+        "network": NETWORK.to_string(),
+        "body": encoded(&body),
+        "typed_data": doors::json::typed_data(&data, CHAIN, &NETWORK),
+        "hash": hex(&data.hash(CHAIN, &NETWORK)),
+        "signature": hex(&signature.0),
+        "transaction": encoded(&transaction),
+        "id": transaction.id().to_string(),
+    })
+}
+
+/// Bodies with one of each operation at a venue, from their own vectors.
+fn at_venues() -> Vec<Body> {
+    let vectors: Value = serde_json::from_str(include_str!("../../../../docs/venue-vectors.json")).expect("vectors");
+    let of = |operation: &Value| {
+        let hex = operation["bytes"].as_str().expect("bytes").trim_start_matches("0x").as_bytes();
+        let digit = |digit: u8| char::from(digit).to_digit(16).expect("a digit") as u8;
+        let bytes: Vec<u8> = hex.chunks_exact(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect();
+        let operation = Operation::Venue(borsh::from_slice(&bytes).expect("an operation"));
+        Body { chain: 1, account: Address([7; 20]), sequence: 3, until: 50_000, operation }
+    };
+    vectors["operations"].as_array().expect("a list").iter().map(of).collect()
+}
+
+/// The state root at the genesis of a chain, with the parts that it has.
+fn root_vector(genesis: &Genesis) -> Value {
+    let parts = Roots::of(&Ledger::new(genesis).expect("sound")).parts();
+    let part = |part: &RootPart| json!({"tag": part.tag, "root": part.root.to_string()});
+    json!({
+        "parts": parts.list().iter().map(part).collect::<Vec<_>>(),
+        "bytes": encoded(&parts),
+        "root": parts.root().to_string(),
+    })
+}
+
+/// A chain without contracts has fewer parts than one with them.
+fn root_vectors() -> Vec<Value> {
+    let assets = vec![Listing::new("USD", 6, Address([9; 20])), Listing::new("EUR", 6, Address([9; 20]))];
+    let balances = vec![(Address([1; 20]), AssetId(0), 1_000_000)];
+    let plain = Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() };
+    let limits = plain.limits.with_contracts(1);
+    let pools = Some(PoolTerms::default());
+    [plain.clone(), Genesis { limits, pools, ..plain }].iter().map(root_vector).collect()
+}
+
+#[test]
+fn the_vectors_are_those_of_the_code() {
+    let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
+    assert_eq!(vectors.len(), 69);
+    let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
+    let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
+    let sessions = ["authorize_session", "revoke_session", "session_alive"];
+    for name in
+        native.into_iter().chain(later).chain(sessions).chain(["present", "approve", "unapprove", "pay_referenced"])
+    {
+        assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
+    }
+    let mut kinds = std::collections::BTreeSet::new();
+    let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
+    let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
+    assert_eq!(typed.len(), 38);
+    let roots = root_vectors();
+    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
+    let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
+    let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");
+    if std::env::var_os("WALRAS_WRITE_VECTORS").is_some() {
+        std::fs::write(&path, &text).expect("written");
+    }
+    let kept = std::fs::read_to_string(&path).expect("docs/vectors.json");
+    assert!(kept == text, "docs/vectors.json differs: an encoding has changed, or the vectors have");
+}
+
+/// The possession proof of a stake and the statements of an accusation are signed in the vectors, too: a program that
+/// creates them must arrive at valid signatures.
+#[test]
+fn what_the_vectors_sign_inside_holds() {
+    for (number, body) in bodies() {
+        match &body.operation {
+            Operation::Stake(stake) => assert!(stake.is_possessed(body.chain, &body.account), "{number}"),
+            Operation::Accuse(evidence) => {
+                assert!(evidence.convicts(NETWORK, &key(evidence.member).public()), "{number}");
+            }
+            Operation::Session(operation) => {
+                if let SessionOperation::Authorize { terms, possession } = &**operation {
+                    let bytes = session_possession_bytes(&NETWORK, &body.account, terms.slot, &terms.key);
+                    assert!(terms.key.verify(&bytes, possession), "{number}");
+                }
+            }
+            _ => {}
+        }
+    }
+}

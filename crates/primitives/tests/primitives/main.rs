@@ -1,0 +1,9 @@
+//! Tests of `primitives` in one program: its parts are linked once.
+
+mod codec;
+mod operations;
+mod signatures;
+mod typed_data;
+mod venue;
+mod venue_terms;
+mod venue_vectors;
