@@ -194,17 +194,18 @@ impl World {
     /// How all stand in the draw of an epoch.
     fn candidates(&self, epoch: u64) -> Vec<Candidate> {
         let mut unready = unready(&self.charter);
-        match self.wrong {
-            Wrong::AnyUnready => unready.clear(),
-            Wrong::PresenceAsked => unready.values_mut().for_each(|own| *own = RulesReadiness::Unready),
-            _ => {}
+        if self.wrong == Wrong::PresenceAsked {
+            unready.values_mut().for_each(|own| *own = RulesReadiness::Unready);
         }
         let readiness = Readiness { unready, is_patient: self.charter.is_patient };
-        let stands = |one: &Validator| match candidate(one, epoch, &readiness) {
-            Candidate { stake, standing: Standing::Unready } if self.wrong == Wrong::ApproversAlone => {
-                Candidate { stake, standing: Standing::Absent }
-            }
-            stands => stands,
+        let stands = |one: &Validator| {
+            let Candidate { stake, standing } = candidate(one, epoch, &readiness);
+            let standing = match (standing, self.wrong) {
+                (Standing::Unready, Wrong::ApproversAlone) => Standing::Absent,
+                (Standing::Unready, Wrong::AnyUnready) => Standing::Present,
+                _ => standing,
+            };
+            Candidate { stake, standing }
         };
         self.registered.registry.iter().map(stands).collect()
     }
