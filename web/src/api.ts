@@ -2,7 +2,10 @@
 
 import { retryAfterMs } from "@walras/client/http";
 
-/** An answer that is no success: what the node said, or that it said nothing (status 0). */
+/** A node that says nothing for so long has not answered. */
+const PATIENCE_MS = 60_000;
+
+/** An answer that is no success: what the node said, or that it said nothing that can be read (status 0). */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -15,26 +18,33 @@ export class ApiError extends Error {
   }
 }
 
-/** The answer to `GET v1/{path}`. Throws an `ApiError`, or an `AbortError` where `signal` says so. */
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await reach(new URL("v1/" + path, document.baseURI), signal);
-  if (!response.ok) throw await refusal(response);
+/** Refusals that say nothing of the next time: what is not there may come, and a busy node may have time. */
+const PASSING = [404, 408, 425, 429];
+
+/** Whether the same question would get the same answer: the node refuses the question itself, or its operator chose so. */
+export function isFinal(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.code === "no_history" || (error.status >= 400 && error.status < 500 && !PASSING.includes(error.status));
+}
+
+/** The answer to `GET v1/{path}`. Throws an `ApiError`, or what `signal` was aborted with. */
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return ask<T>(path, {}, signal);
+}
+
+/** The same, or null where the node says that there is none. */
+export async function getIfThere<T>(path: string, signal: AbortSignal): Promise<T | null> {
   try {
-    return (await response.json()) as T;
+    return await get<T>(path, signal);
   } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new ApiError(response.status, "malformed", "The node's answer could not be read.");
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
   }
 }
 
 /** The answer to `POST v1/{path}` with `body` as JSON. Throws an `ApiError`. */
-export async function post<T>(path: string, body: unknown): Promise<T> {
-  const headers = { accept: "application/json", "content-type": "application/json" };
-  const response = await fetch(new URL("v1/" + path, document.baseURI), { method: "POST", headers, body: JSON.stringify(body) }).catch(() => {
-    throw new ApiError(0, "unreachable", "The node does not answer.");
-  });
-  if (!response.ok) throw await refusal(response);
-  return (await response.json()) as T;
+export function post<T>(path: string, body: unknown): Promise<T> {
+  return ask<T>(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 }
 
 /** A path of the interface whose parts may contain any character. */
@@ -42,11 +52,17 @@ export function path(...parts: (string | number)[]): string {
   return parts.map((part) => encodeURIComponent(part)).join("/");
 }
 
-async function reach(url: URL, signal?: AbortSignal): Promise<Response> {
+/** One question and its whole answer. Nobody waits for ever for a silent node. */
+async function ask<T>(path: string, request: RequestInit, signal?: AbortSignal): Promise<T> {
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const headers = { accept: "application/json", ...request.headers };
   try {
-    return await fetch(url, { signal: signal ?? null, headers: { accept: "application/json" } });
+    const response = await fetch(new URL("v1/" + path, document.baseURI), { ...request, headers, signal: signal ? AbortSignal.any([signal, patience]) : patience });
+    if (!response.ok) throw await refusal(response);
+    return (await response.json()) as T;
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal?.aborted || error instanceof ApiError) throw error;
+    if (error instanceof SyntaxError) throw new ApiError(0, "malformed", "The node's answer could not be read.");
     throw new ApiError(0, "unreachable", "The node does not answer.");
   }
 }

@@ -3,7 +3,7 @@
  * by the stream's snapshots and increments and by a few HTTP answers, and tells its listeners once per frame.
  */
 import type { Asset, Batch, Block, Market, Status } from "@walras/client/bodies";
-import { get, path } from "./api";
+import { get, getIfThere, path } from "./api";
 import { refresh } from "./refresh";
 import { Stream, type Connection, type Message, type Socket } from "@walras/client/stream";
 
@@ -33,11 +33,10 @@ export class Live {
   private readonly listeners = new Set<() => void>();
   private readonly blockListeners = new Set<() => void>();
   private frame = false;
-  private readonly statusRefresh = refresh((signal) => this.loadStatus(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
-  private readonly assetsRefresh = refresh((signal) => this.loadAssets(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
-  private readonly blocksRefresh = refresh((signal) => this.loadBlocks(signal), (e) => this.failed(e), STATUS_PAUSE_MS);
+  private readonly statusRefresh = refresh((signal) => this.loadStatus(signal), (e) => this.told(e), STATUS_PAUSE_MS);
+  private readonly assetsRefresh = refresh((signal) => this.loadAssets(signal), (e) => this.told(e), STATUS_PAUSE_MS);
+  private readonly blocksRefresh = refresh((signal) => this.loadBlocks(signal), (e) => this.told(e), STATUS_PAUSE_MS);
 
-  /** A batch that the node no longer has ends the search; nothing else depends on it. */
   private readonly earlierBatches = refresh((signal) => this.loadEarlierBatches(signal), () => undefined, STATUS_PAUSE_MS);
 
   constructor(connect: () => Socket) {
@@ -171,7 +170,6 @@ export class Live {
   private async loadStatus(signal: AbortSignal): Promise<void> {
     this.status = await get<Status>("status", signal);
     this.now_ms = Math.max(this.now_ms, this.status.time_ms);
-    this.problem = null;
     this.changed();
   }
 
@@ -182,12 +180,13 @@ export class Live {
     this.blockListeners.forEach((listener) => listener());
   }
 
-  /** Fetches the batches just before those known, one after another, the newest first. */
+  /** Fetches the batches just before those known, the newest first, until there is one that the node no longer has. */
   private async loadEarlierBatches(signal: AbortSignal): Promise<void> {
     for (let i = this.batches.length; i < BATCHES_FIRST; i += 1) {
       const oldest = this.batches[0];
       if (!oldest || oldest.height <= 1) return;
-      const batch = await loadBatch(oldest.height - 1, signal);
+      const batch = await getIfThere<Batch>(batchPath(oldest.height - 1), signal);
+      if (!batch) return;
       if (batch.height < (this.batches[0]?.height ?? 0)) this.batches = [batch, ...this.batches];
       this.changed();
     }
@@ -198,13 +197,11 @@ export class Live {
     this.addBlocks(blocks);
   }
 
-  private failed(error: unknown): void {
+  private told(error: unknown): void {
     this.problem = error;
     this.changed();
   }
 }
 
-/** The batch of one height. */
-export function loadBatch(height: number, signal: AbortSignal): Promise<Batch> {
-  return get<Batch>(`${path("blocks", height)}/batch`, signal);
-}
+/** Where the batch of one height is. */
+export const batchPath = (height: number): string => `${path("blocks", height)}/batch`;

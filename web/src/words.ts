@@ -270,12 +270,15 @@ export function explain(error: unknown): string {
   if (error instanceof Told) return error.message;
   if (error instanceof ApiError && REMEDIES[error.code]) return remedy(error.code, error.message);
   if (!(error instanceof ApiError)) return `This view failed: ${error instanceof Error ? error.message : String(error)}`;
-  if (error.status === 0) return "The node does not answer. The page tries again by itself.";
+  if (error.status === 0) return `${error.message} The page tries again by itself.`;
   if (error.status === 404) return sentence(error.message, "The node does not know this.");
   if (error.status === 429) return "The node is busy and asked for a pause. The page tries again by itself.";
   if (error.status === 503) return "The node is recovering its state and not ready yet. The page tries again by itself.";
   return sentence(error.message, "The node refused the request.");
 }
+
+/** Tells in a notice what went wrong, until it goes right: then the error is null. */
+export const tells = (notice: { say: (text: string | null) => void }) => (error: unknown) => notice.say(error === null ? null : explain(error));
 
 function sentence(message: string, otherwise: string): string {
   const text = message.trim() || otherwise;

@@ -6,10 +6,11 @@
 import axe from "axe-core";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Page, type Route as PlaywrightRoute } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
 import { fromHex, toHex } from "@walras/client/typed";
+import type { Route } from "../src/router";
 import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, QUIET_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
 
 /** What is used of axe inside the page. */
@@ -436,6 +437,118 @@ describe("the page", () => {
     await until("the mistake is named", async () => (await texts(".address-form .notice"))[0]?.includes("40 hexadecimal digits") === true);
     await open("#/nowhere");
     await page.waitForSelector("h1:text-is('Not found')");
+  });
+});
+
+/** An address of a view, and what must come to be seen there. */
+type Shown = { hash: string; has: string[] };
+const isThere = async (path: string) => (await fetch(new URL(`v1/${path}`, base))).ok;
+const rowsOf = (name: string) => `section[aria-label^='${name}'] tbody tr`;
+const told = (...names: string[]) => names.map((name) => `[data-fact=${name}] dd:not(:text-is("–"))`);
+
+/** Every view of the router: one that is added there is asked for here, by its type. */
+const VIEWS: Record<Exclude<Route["view"], "unknown">, () => Promise<Shown[]>> = {
+  overview: async () => [{ hash: "#/", has: [...told("height", "accounts"), `${rowsOf("Latest blocks")} a`, `${rowsOf("Most traded")} a`] }],
+  markets: async () => [{ hash: "#/markets", has: ["tbody tr a"] }],
+  market: async () => {
+    const { base: one, quote: other } = await trading();
+    const demos = given ? ["#trader option[value='demo 0']"] : [];
+    return [{ hash: `#/market/${one}/${other}`, has: [...told("high"), `${rowsOf("Latest trades")} a`, ".book tbody tr", "#base", ".tokens a", ...demos] }];
+  },
+  blocks: async () => {
+    const { height: latest } = await get<{ height: number }>("status");
+    return [{ hash: "#/blocks", has: ["tbody tr a"] }, { hash: `#/blocks/${latest}`, has: ["tbody tr a"] }];
+  },
+  block: async () => {
+    const { height: latest } = await get<{ height: number }>("status");
+    const contracts = given ? [] : [`${rowsOf("Contracts")} a`];
+    return [{ hash: `#/block/${latest - 1}`, has: [...told("block", "state"), rowsOf("Valuations"), `${rowsOf("Transactions")} a`, ...contracts] }];
+  },
+  venue: async () => {
+    if (!(await isThere("venue"))) return [{ hash: "#/venue", has: ["text=runs no venue"] }];
+    return ["#/venue", "#/venue/0"].map((hash) => ({ hash, has: ["[data-standing]:has-text('The venue matches.')", `${rowsOf("Markets")} a`, ".book tbody tr"] }));
+  },
+  validators: async () => [{ hash: "#/validators", has: [rowsOf("Validators")] }],
+  lane: async () => [{ hash: "#/lane", has: [(await isThere("lane")) ? rowsOf("Escrow") : "text=has no payment lane"] }],
+  fairness: async () => {
+    const hasEdge = (await isThere("fairness")) && (await get<object | null>("fairness")) !== null;
+    return [{ hash: "#/fairness", has: [hasEdge ? rowsOf("Deliveries") : "text=runs no market edge"] }];
+  },
+  account: async () => {
+    const address = given ? await someAccount() : ACCOUNT;
+    const own = given ? [] : [`${rowsOf("Resting")} a`, `${rowsOf("History")} a`];
+    return [{ hash: "#/account", has: [".places a"] }, { hash: `#/account/${address}`, has: [...told("height"), ".balances tbody tr a", ...own] }];
+  },
+  transaction: async () => {
+    const { height: latest } = await get<{ height: number }>("status");
+    let id: string | undefined;
+    for (let at = latest; id === undefined && at > 0; at -= 1) id = (await get<{ outcomes: { id: string }[] }>(`blocks/${at}`)).outcomes[0]?.id;
+    return [{ hash: `#/transaction/${id}`, has: told("block", "outcome", "asked", "account") }];
+  },
+  // A demo's traders call no contracts.
+  ethereum: async () =>
+    given ? [] : [
+      { hash: `#/ethereum/${ETHEREUM.placed}`, has: [...told("block", "fee"), ".logs li", "section[aria-label^=What] [data-value]"] },
+      { hash: `#/ethereum/${ETHEREUM.swindle}`, has: ["[data-fact=outcome] dd:has-text('It reverted')"] },
+      { hash: `#/transaction/${ETHEREUM.placed}`, has: ["h1:has-text('Ethereum transaction')", ".logs li"] },
+    ],
+};
+
+/** Answers the first `times` questions of each kind (a path, whatever its heights) by `fault`; the rest reach the node. Tells which did not yet. */
+async function failFirst(times: number, fault: (route: PlaywrightRoute, kinds: number) => Promise<void>): Promise<() => string[]> {
+  const asked = new Map<string, number>();
+  await page.route("**/v1/**", async (route) => {
+    const kind = new URL(route.request().url()).pathname.replace(/\/\d+(?=\/|$)/g, "/N");
+    asked.set(kind, (asked.get(kind) ?? 0) + 1);
+    await (asked.get(kind)! > times ? route.continue() : fault(route, asked.size));
+  });
+  return () => [...asked].filter(([, count]) => count <= times).map(([kind]) => kind);
+}
+
+async function showsAll({ hash, has }: Shown, unanswered: () => string[]): Promise<void> {
+  for (const what of has) await page.locator(what).first().waitFor();
+  await until(`every question of ${hash} is asked again, also ${unanswered().join(", ")}`, async () => unanswered().length === 0);
+  const trouble = page.locator("main .notice:visible", { hasText: /does not answer|status 502|not yet\./i });
+  await until(`no trouble of ${hash} stays`, async () => (await trouble.count()) === 0);
+}
+
+describe("a view whose first questions fail", () => {
+  const views = Object.keys(VIEWS) as (keyof typeof VIEWS)[];
+
+  it.each(views)("still shows what it has: %s", async (view) => {
+    for (const shown of await VIEWS[view]()) {
+      // A connection that breaks, and a proxy that has no node behind it.
+      const unanswered = await failFirst(1, (route, kinds) => (kinds % 2 === 0 ? route.abort("connectionreset") : route.fulfill({ status: 502, body: "<html>Bad gateway" })));
+      await open(shown.hash);
+      await showsAll(shown, unanswered);
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.goto("about:blank");
+    }
+  });
+
+  // What is asked for by its name may come later; the other views take the same answer for none.
+  it.each(views.filter((view) => ["block", "transaction", "ethereum", "account"].includes(view)))("shows what was not there at first: %s", async (view) => {
+    for (const shown of await VIEWS[view]()) {
+      const isNamed = (route: PlaywrightRoute) => /\/v1\/(blocks|transactions|ethereum|accounts)\/./.test(route.request().url());
+      const absent = { status: 404, json: { error: { code: "not_found", message: "not yet" } } };
+      await failFirst(2, (route) => (isNamed(route) ? route.fulfill(absent) : route.continue()));
+      await open(shown.hash);
+      await showsAll(shown, () => []);
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.goto("about:blank");
+    }
+  });
+
+  it.skipIf(given)("asks for a block that is newer than what the page heard of last", async () => {
+    await open("");
+    await state("live");
+    fixture!.mute();
+    await state("waiting");
+    const heard = await height();
+    await until("the node is further than the page knows", async () => fixture!.height() > heard + 2);
+    await page.evaluate((to) => (location.hash = to), `#/block/${heard + 2}`);
+    await page.locator(told("block")[0]!).waitFor();
+    expect(await height()).toBe(heard);
   });
 });
 

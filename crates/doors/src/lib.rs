@@ -35,7 +35,7 @@ pub use backend::{
     Answer, Awaited, Backend, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, Mining, NextBlock, ReadError,
 };
 pub use door::Visitor;
-pub use listen::ListenError;
+pub use listen::{ListenError, check};
 pub use page::is_embedded as page_is_embedded;
 pub use roles::SecretError;
 pub use settings::Http;
@@ -52,7 +52,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use kit::Kit;
-use listen::Listening;
+use listen::{Listening, Terms};
 
 /// How long connections may take to end after the door is closed. Stream connections stay open until their clients
 /// leave.
@@ -96,9 +96,7 @@ impl Bound {
     /// # Errors
     /// [`ListenError`] names the address and the setting.
     pub async fn with_ethereum(self, listen: SocketAddr) -> Result<Bound, ListenError> {
-        if self.door.tls.is_none() && !listen.ip().is_loopback() && !self.settings.behind_proxy {
-            return Err(ListenError::Exposed(listen));
-        }
+        check(&self.settings, [listen])?;
         let failed = |error| ListenError::ListenForEthereum(listen, error);
         Ok(Bound { ethereum: Some(TcpListener::bind(listen).await.map_err(failed)?), ..self })
     }
@@ -113,7 +111,7 @@ impl Bound {
     /// Opens the doors.
     pub fn open(self, backend: Arc<dyn Backend>) -> Doors {
         let Bound { settings, door, probes, ethereum, beside } = self;
-        let Listening { listener, address, access, known, tls } = door;
+        let Listening { listener, address, terms: Terms { access, known, tls } } = door;
         let (stop, stopped) = watch::channel(false);
         let limits = door::DoorLimits::new(&settings);
         let kit = Kit::new(backend, settings, access);

@@ -51,21 +51,19 @@ pub enum ListenError {
     Token(#[from] SecretError),
 }
 
-/// An address that is bound, but not answered at yet.
-pub(crate) struct Listening {
-    pub listener: TcpListener,
-    pub address: SocketAddr,
+/// Whom a door admits, and how it encrypts.
+pub(crate) struct Terms {
     pub access: Access,
     pub known: Arc<Acquaintances>,
     pub tls: Option<TlsAcceptor>,
 }
 
-impl Listening {
-    /// Binds an address under the settings of the HTTP interface.
+impl Terms {
+    /// The terms at an address under the settings of the HTTP interface. Nothing is bound.
     ///
     /// # Errors
     /// [`ListenError`] names the address and the setting.
-    pub async fn bind(settings: &Http, listen: SocketAddr) -> Result<Listening, ListenError> {
+    pub fn at(settings: &Http, listen: SocketAddr) -> Result<Terms, ListenError> {
         let tls = match (&settings.certificate, &settings.certificate_key) {
             (Some(certificate), Some(key)) => Some(acceptor(certificate, key)?),
             (None, None) if listen.ip().is_loopback() || settings.behind_proxy => None,
@@ -75,8 +73,34 @@ impl Listening {
         let access = Access::new(settings)?;
         let known = Acquaintances::parse(&settings.trusted_proxies, settings.proxy_protocol, &settings.known)
             .map_err(|(key, text)| ListenError::NoNetwork { key, text })?;
+        Ok(Terms { access, known: Arc::new(known), tls })
+    }
+}
+
+/// Checks doors at these addresses as their opening would, without binding one.
+///
+/// # Errors
+/// [`ListenError`] names the address and the setting.
+pub fn check(settings: &Http, listen: impl IntoIterator<Item = SocketAddr>) -> Result<(), ListenError> {
+    listen.into_iter().try_for_each(|listen| Terms::at(settings, listen).map(drop))
+}
+
+/// An address that is bound, but not answered at yet.
+pub(crate) struct Listening {
+    pub listener: TcpListener,
+    pub address: SocketAddr,
+    pub terms: Terms,
+}
+
+impl Listening {
+    /// Binds an address under the settings of the HTTP interface.
+    ///
+    /// # Errors
+    /// [`ListenError`] names the address and the setting.
+    pub async fn bind(settings: &Http, listen: SocketAddr) -> Result<Listening, ListenError> {
+        let terms = Terms::at(settings, listen)?;
         let listener = TcpListener::bind(listen).await.map_err(|error| ListenError::Listen(listen, error))?;
         let address = listener.local_addr().map_err(|error| ListenError::Listen(listen, error))?;
-        Ok(Listening { listener, address, access, known: Arc::new(known), tls })
+        Ok(Listening { listener, address, terms })
     }
 }

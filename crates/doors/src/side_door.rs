@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::door::{self, DoorLimits};
 use crate::kit::{Pages, check_pages};
-use crate::listen::{ListenError, Listening};
+use crate::listen::{ListenError, Listening, Terms};
 use crate::roles::{Access, Role};
 use crate::settings::Http;
 
@@ -53,13 +53,14 @@ impl SideDoor {
 
     /// Who is the operator here.
     pub fn operator_check(&self) -> OperatorCheck {
-        OperatorCheck(Arc::new(self.door.access.clone()))
+        OperatorCheck(Arc::new(self.door.terms.access.clone()))
     }
 
     /// Serves a router until told to stop. Every request has the extension [`crate::Visitor`]; pages of other sites
     /// reach nothing.
     pub async fn serve(self, router: Router, stopped: watch::Receiver<bool>) {
-        let SideDoor { door: Listening { listener, known, tls, .. }, limits, body_bytes, pages } = self;
+        let SideDoor { door: Listening { listener, terms: Terms { known, tls, .. }, .. }, limits, body_bytes, pages } =
+            self;
         let router =
             router.layer(DefaultBodyLimit::max(body_bytes)).layer(middleware::from_fn_with_state(pages, check_pages));
         door::serve(listener, tls, router, limits, known, stopped).await;

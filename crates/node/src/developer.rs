@@ -12,6 +12,9 @@
 //! - *A reverted block leaves no trace.* The log is cut at the height of the snapshot, completely or not at all even
 //!   if a crash intervenes ([`store::Store::cut_above`]). Then ledger, tries, pool, views and caches restart from
 //!   there, while the doors stay open. Pending transactions are dropped. Filters continue from that height.
+//! - *Blocks outlive the process, not the machine.* A block is written to the log before it is applied. The log is
+//!   synced when the node stops and before the chain reverts, not for each block: whoever sends a transaction waits for
+//!   it. A machine that fails may lose the newest blocks.
 //! - *Commands are performed one at a time*, between two blocks, on the thread that makes blocks. An answer is sent
 //!   after the command's effect is visible.
 //!
@@ -150,8 +153,6 @@ struct Contents {
     ethereum: ProposedSection,
     /// Its time, if it is not that of the chain's clock.
     time_ms: Option<u64>,
-    /// Whether the log is synced with it; a later block syncs it otherwise.
-    is_synced: bool,
 }
 
 struct DevelopersChain<'a> {
@@ -180,6 +181,10 @@ impl<'a> DevelopersChain<'a> {
             (ledger.height(), ledger.time_ms())
         };
         remember_candles(shared, height);
+        // A machine that failed may have kept receipts of blocks that it lost.
+        if shared.lock_store().receipts_height() > height {
+            shared.lock_store().cut_above(height)?;
+        }
         let mining = match shared.config.blocks.interval_ms {
             0 => Mining::Instant,
             interval => Mining::Interval(interval),
@@ -204,7 +209,8 @@ impl<'a> DevelopersChain<'a> {
     fn run(&mut self) -> Result<(), ExchangeError> {
         loop {
             match self.wait() {
-                Due::Stop => return Ok(()),
+                Due::Stop if self.shared.has_failed() => return Ok(()),
+                Due::Stop => return Ok(self.shared.lock_store().sync().map(drop)?),
                 Due::Block => self.make_due()?,
                 Due::Command => {}
             }
@@ -254,46 +260,39 @@ impl<'a> DevelopersChain<'a> {
     fn make_due(&mut self) -> Result<(), ExchangeError> {
         if let Mining::Interval(interval) = self.mining {
             self.next_block = Instant::now() + Duration::from_millis(interval);
-            return self.mine(true);
+            return self.mine();
         }
         let (native, ethereum) = self.select_pending();
         // A transaction above a nonce gap stays pending, and causes no block.
         if is_nothing(&native, &ethereum) {
             return Ok(());
         }
-        self.commit_pending(native, ethereum, true)
+        self.commit_pending(native, ethereum)
     }
 
-    /// Makes a block of the pending transactions, even if there are none. Of several empty blocks in a row only the
-    /// last is synced, which syncs the others with it, before their order is answered.
-    fn mine(&mut self, is_last: bool) -> Result<(), ExchangeError> {
+    /// Makes a block of the pending transactions, even if there are none.
+    fn mine(&mut self) -> Result<(), ExchangeError> {
         let (native, ethereum) = self.select_pending();
-        let is_synced = is_last || !is_nothing(&native, &ethereum);
-        self.commit_pending(native, ethereum, is_synced)
+        self.commit_pending(native, ethereum)
     }
 
     /// Makes a block with the parts that the developer has chosen, which are an edit in it.
-    fn commit_pending(
-        &mut self,
-        native: Vec<PoolEntry>,
-        mut ethereum: ProposedSection,
-        is_synced: bool,
-    ) -> Result<(), ExchangeError> {
+    fn commit_pending(&mut self, native: Vec<PoolEntry>, mut ethereum: ProposedSection) -> Result<(), ExchangeError> {
         if self.chosen != DeveloperBlock::default() {
             ethereum.transactions.insert(0, DeveloperEdit::Block(self.chosen).encode());
             ethereum.senders.insert(0, None);
             self.chosen.random = None;
         }
-        self.commit(Contents { native, ethereum, time_ms: None, is_synced })
+        self.commit(Contents { native, ethereum, time_ms: None })
     }
 
     fn select_pending(&self) -> (Vec<PoolEntry>, ProposedSection) {
         select_pending(self.shared, &mut self.shared.pool.lock().mempool)
     }
 
-    /// Makes a block durable, applies and publishes it: performs the jobs of its life, one after another.
+    /// Logs a block, applies and publishes it: performs the jobs of its life, one after another.
     fn commit(&mut self, contents: Contents) -> Result<(), ExchangeError> {
-        let (shared, height, is_synced) = (self.shared, self.life.height() + 1, contents.is_synced);
+        let (shared, height) = (self.shared, self.life.height() + 1);
         let mut jobs = VecDeque::from(self.life.step(LifeInput::Decided(height)));
         let block = self.build(height, contents);
         let (mut log_ms, mut made, mut changes) = (0.0, None, None);
@@ -301,7 +300,7 @@ impl<'a> DevelopersChain<'a> {
             let input = match job {
                 BlockJob::Build(_) => LifeInput::Built(height),
                 BlockJob::Log(_) => {
-                    log_ms = self.log(&block, is_synced)?;
+                    log_ms = self.log(&block)?;
                     LifeInput::Logged(height)
                 }
                 BlockJob::Apply { .. } => {
@@ -340,12 +339,9 @@ impl<'a> DevelopersChain<'a> {
     }
 
     /// Logs a block; returns how many milliseconds that took.
-    fn log(&self, block: &Superblock, is_synced: bool) -> Result<f64, StoreError> {
-        let (begun, mut store) = (Instant::now(), self.shared.lock_store());
-        match is_synced {
-            true => replica::log(&mut store, block)?,
-            false => store.append(block.height, &block.to_bytes())?,
-        }
+    fn log(&self, block: &Superblock) -> Result<f64, StoreError> {
+        let begun = Instant::now();
+        self.shared.lock_store().append(block.height, &block.to_bytes())?;
         Ok(milliseconds(begun.elapsed()))
     }
 
@@ -358,24 +354,19 @@ impl<'a> DevelopersChain<'a> {
 
     fn perform(&mut self, command: DeveloperCommand) -> Result<Answered, ExchangeError> {
         let refused = |why: String| Ok(Err(DeveloperRefusal(why)));
-        let is_block =
-            matches!(&command, DeveloperCommand::Mine(..) | DeveloperCommand::Edit(_) | DeveloperCommand::Edits(_));
-        if is_block && let Err(needed) = self.may_go_on() {
-            return Ok(Err(needed));
-        }
         Ok(Ok(match command {
             DeveloperCommand::Mine(blocks, _) if blocks > BLOCKS_MAX => {
                 return refused(format!("{blocks} blocks; at most {BLOCKS_MAX} at a time"));
             }
             DeveloperCommand::Mine(blocks, seconds) => {
-                for left in (0..blocks).rev() {
+                for _ in 0..blocks {
                     if !self.shared.is_ready() {
                         return refused("the node is stopping".into());
                     }
                     if let Err(needed) = self.may_go_on() {
                         return Ok(Err(needed));
                     }
-                    self.mine(left == 0)?;
+                    self.mine()?;
                     if let Err(late) = self.clock.increase(seconds, clock_ms()) {
                         return Ok(Err(late));
                     }
@@ -394,6 +385,9 @@ impl<'a> DevelopersChain<'a> {
                 }
             },
             DeveloperCommand::Edit(edit) => {
+                if let Err(needed) = self.may_go_on() {
+                    return Ok(Err(needed));
+                }
                 let possible = self.shared.read_ledger().check_edit(&edit);
                 if let Err(error) = possible {
                     return refused(error.to_string());
@@ -453,7 +447,7 @@ impl<'a> DevelopersChain<'a> {
         let transactions = edits.iter().map(DeveloperEdit::encode).collect();
         let ethereum = ProposedSection { transactions, senders: vec![None; edits.len()] };
         let time_ms = Some(parent_ms + 1).filter(|_| parent_ms > 0);
-        self.commit(Contents { native: Vec::new(), ethereum, time_ms, is_synced: true })
+        self.commit(Contents { native: Vec::new(), ethereum, time_ms })
     }
 
     /// Makes edits in order; returns their number. The balances that are possible depend on each other, so each has a
@@ -462,6 +456,9 @@ impl<'a> DevelopersChain<'a> {
         let is_alone = |edit: &DeveloperEdit| matches!(edit, DeveloperEdit::Balance { .. });
         for group in edits.chunk_by(|one, other| !is_alone(one) && !is_alone(other)) {
             for part in group.chunks(EDITS_MAX) {
+                if let Err(needed) = self.may_go_on() {
+                    return Ok(Err(needed));
+                }
                 let impossible = {
                     let ledger = self.shared.read_ledger();
                     part.iter().find_map(|edit| ledger.check_edit(edit).err())
@@ -503,6 +500,7 @@ impl<'a> DevelopersChain<'a> {
         let height = ledger.height();
         let mut roots = Roots::of(&ledger);
         let root = roots.parts().root();
+        shared.lock_store().sync()?;
         match shared.lock_store().cut_above(height) {
             // A home that was made from a snapshot holds nothing below the snapshot.
             Err(error @ StoreError::OutOfOrder { .. }) => return Ok(Err(DeveloperRefusal(error.to_string()))),

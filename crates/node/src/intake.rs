@@ -157,7 +157,7 @@ fn pool_answer(pooled: &mut Pooled, id: TransactionId, entered: Result<(), Rejec
 /// Recovers the senders of Ethereum transactions, and gives them to the pool. Returns the answers, and how many were
 /// false: whatever no state can make valid, and what nobody sent, since the sender of a false signature is an account
 /// that does not exist.
-fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (EthereumTaken, u64) {
+pub(crate) fn admit_ethereum(shared: &Shared, transactions: Vec<Vec<u8>>) -> (EthereumTaken, u64) {
     let (chain, has_contracts) = {
         let ledger = shared.read_ledger();
         (ledger.chain(), ledger.contracts().head().is_some())

@@ -104,13 +104,7 @@ impl Node {
         network: Option<Network>,
         calls: doors::Router,
     ) -> Result<Node, StartError> {
-        let is_open = |listen: &SocketAddr| config.http.behind_proxy || !listen.ip().is_loopback();
-        if let Some(listen) = [config.http.listen, config.ethereum.listen].into_iter().find(is_open)
-            && genesis.is_developers
-            && config.http.submit_token_file.is_none()
-        {
-            return Err(StartError::Developers(listen));
-        }
+        Node::check(&config, genesis)?;
         let bound = Bound::new(config.http.clone()).await?;
         let bound = match genesis.limits.has_contracts() {
             true => bound.with_ethereum(config.ethereum.listen).await?,
@@ -119,6 +113,23 @@ impl Node {
         let exchange = Arc::new(tokio::task::block_in_place(|| Exchange::start(config, genesis, data, network))?);
         let doors = bound.beside(calls).open(Arc::new(Reads::new(exchange.clone(), data)));
         Ok(Node { exchange, doors })
+    }
+
+    /// Refuses the settings of doors that a start would refuse. Nothing is bound.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn check(config: &Config, genesis: &Genesis) -> Result<(), StartError> {
+        let is_open = |listen: &SocketAddr| config.http.behind_proxy || !listen.ip().is_loopback();
+        let own = [config.http.listen, config.ethereum.listen];
+        if let Some(listen) = own.into_iter().find(is_open)
+            && genesis.is_developers
+            && config.http.submit_token_file.is_none()
+        {
+            return Err(StartError::Developers(listen));
+        }
+        let has_contracts = genesis.limits.has_contracts();
+        Ok(doors::check(&config.http, own.into_iter().take(1 + usize::from(has_contracts)))?)
     }
 
     /// The address of the HTTP interface.

@@ -27,6 +27,7 @@ use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
+use crate::publisher::EmptyBlocks;
 use crate::recovery::Recovered;
 use crate::venue::line::VenueLine;
 use crate::verified::Verified;
@@ -182,6 +183,8 @@ pub(crate) struct Shared {
     pub history: OnceLock<History>,
     /// The venue that hears of blocks; unset in a node that runs none.
     pub venue: OnceLock<VenueLine>,
+    /// What the log has not said of empty blocks.
+    pub empty_blocks: EmptyBlocks,
 }
 
 /// What the host of a member of the payment lane hears.
@@ -234,6 +237,7 @@ impl Shared {
             lane_facts: OnceLock::new(),
             history: OnceLock::new(),
             venue: OnceLock::new(),
+            empty_blocks: EmptyBlocks::default(),
         }
     }
 

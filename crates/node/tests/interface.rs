@@ -507,6 +507,16 @@ fn machines_can_read_what_there_is() {
         ] {
             assert!(text.contains(line), "{line} is missing:\n{text}");
         }
+        assert!(
+            text.contains("# TYPE walras_committed_transactions_total counter\n") && !text.contains("# EOF"),
+            "{text}"
+        );
+        let accepting = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\
+            Accept: application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4\r\n\r\n";
+        let (_, headers, body) = exchange(server, accepting.as_bytes());
+        let text = String::from_utf8(body).expect("text");
+        assert!(text.contains("# TYPE walras_committed_transactions counter\n") && text.ends_with("# EOF\n"), "{text}");
+        assert!(headers.contains("application/openmetrics-text; version=1.0.0"), "{headers}");
         for (path, body) in [("/healthz", "alive\n"), ("/readyz", "ready\n")] {
             let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
             assert_eq!(exchange(server, request.as_bytes()).2, body.as_bytes());

@@ -121,6 +121,16 @@ pub enum PitError {
     Thread(std::io::Error),
 }
 
+/// Checks the settings of a pit's doors as its start would, without binding an address.
+///
+/// # Errors
+/// [`PitError`] names the setting.
+pub fn check(config: &VenueConfig, http: &Http) -> Result<(), PitError> {
+    doors::check(http, [config.listen])?;
+    let listen = config.ouch_listen;
+    if listen.ip().is_loopback() || http.behind_proxy { Ok(()) } else { Err(PitError::Exposed(listen)) }
+}
+
 impl Pit {
     /// Binds the doors, and starts. The root begins when a pipeline is connected.
     ///
@@ -128,11 +138,9 @@ impl Pit {
     /// [`PitError`] names the setting.
     pub async fn start(settings: PitSettings, http: &Http) -> Result<Pit, PitError> {
         let config = &settings.config;
+        check(config, http)?;
         let door = SideDoor::bind(http, config.listen).await?;
         let listen = config.ouch_listen;
-        if !listen.ip().is_loopback() && !http.behind_proxy {
-            return Err(PitError::Exposed(listen));
-        }
         let ouch = TcpListener::bind(listen).await.map_err(|error| PitError::Ouch(listen, error))?;
         let ouch_address = ouch.local_addr().map_err(|error| PitError::Ouch(listen, error))?;
         let sources = feed_sources(config).await?;

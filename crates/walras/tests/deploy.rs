@@ -158,8 +158,8 @@ fn told() -> BTreeSet<String> {
     let home = dir.path().join("home");
     assert!(walras().args(["init", "--home"]).arg(&home).output().expect("runs").status.success());
     let node = Process::start(&home, &[]);
-    let mut answer = agent().get(format!("{}/metrics", node.server)).call().expect("the node answers");
-    let text = answer.body_mut().read_to_string().expect("text");
+    let asked = agent().get(format!("{}/metrics", node.server)).header("accept", "application/openmetrics-text");
+    let text = asked.call().expect("the node answers").body_mut().read_to_string().expect("text");
     let mut names = BTreeSet::new();
     for line in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').expect("name and kind");

@@ -99,6 +99,55 @@ fn settings_are_checked_and_printed_without_a_node() {
     assert!(said(&nowhere).contains("is no home; make one with"), "{}", said(&nowhere));
 }
 
+/// A home is there whole or not at all: an attempt that fails leaves no key, and what stands in the way stays as it is.
+#[test]
+fn an_init_that_fails_leaves_nothing_and_the_next_one_works() {
+    let folder = TempDir::new().expect("a folder");
+    let names = |home: &Path| std::fs::read_dir(home).map_or(0, |entries| entries.count());
+    let init = |home: &Path, arguments: &[&str]| run(&[&["init"], arguments].concat(), home);
+    let four = ["--validators", "4", "--engine", "dbft"];
+    let bad_addresses = [&four[..], &["--address", "a", "--address", "b", "--address", "c", "--address", "d"]].concat();
+    let twice = ["--asset", "USD:2", "--asset", "USD:2"];
+    for (name, wrong, right) in [("one", &twice[..], &[][..]), ("four", &bad_addresses, &four)] {
+        let home = folder.path().join(name);
+        assert_eq!((init(&home, wrong).status.code(), names(&home)), (Some(1), 0), "{wrong:?}");
+        let made = init(&home, right);
+        assert!(made.status.success() && names(&home) >= 3, "{}", said(&made));
+        assert!(!said(&made).contains(".making"), "{}", said(&made));
+    }
+    let taken = folder.path().join("taken");
+    std::fs::create_dir(&taken).expect("made");
+    std::fs::write(taken.join("walras.toml"), "# mine").expect("written");
+    let refused = init(&taken, &[]);
+    assert!(said(&refused).contains("walras.toml exists already: choose another --home"), "{}", said(&refused));
+    assert_eq!(
+        (names(&taken), std::fs::read_to_string(taken.join("walras.toml")).expect("there")),
+        (1, "# mine".into())
+    );
+}
+
+/// A check is of use only where it refuses what the start refuses: addresses that others reach without TLS, half of a
+/// certificate, a token that is not there, a venue without its keys.
+#[test]
+fn a_check_of_settings_refuses_what_a_start_refuses() {
+    let folder = TempDir::new().expect("a folder");
+    let home = home(folder.path());
+    for (settings, expected) in [
+        ("[http]\nlisten = \"0.0.0.0:0\"\n", "refusing to listen on 0.0.0.0"),
+        ("[http]\ncertificate = \"cert.pem\"\n", "certificate and certificate_key belong together"),
+        ("[http]\nsubmit_token_file = \"nowhere\"\n", "[http] token"),
+        ("[http]\ntrusted_proxies = [\"here\"]\n", "trusted_proxies"),
+        ("[venue]\nrun = true\n", "run `walras venue prepare`"),
+    ] {
+        std::fs::write(home.join("walras.toml"), settings).expect("written");
+        for arguments in [&["config", "check"][..], &["doctor", "--json"], &["node"]] {
+            let refused = run(arguments, &home);
+            let found = (refused.status.code(), said(&refused).contains(expected));
+            assert_eq!(found, (Some(1), true), "{arguments:?} under {settings}: {}", said(&refused));
+        }
+    }
+}
+
 fn wallet(node: &Process, home: &Path, arguments: &[&str]) -> Output {
     let mut command = walras();
     command.arg("wallet").args(arguments).args(["--server", &node.server, "--key"]).arg(home.join("issuer-key.json"));

@@ -71,6 +71,14 @@ export type Connection =
   | { state: "live" }
   | { state: "waiting"; reason: string; retry_ms: number; tries: number };
 
+/**
+ * The pause after a try that failed, of which the first is 0: it doubles from half a second to fifteen seconds, less up to a
+ * quarter, so that many clients do not return in the same instant.
+ */
+export function backoffMs(tries: number, random: () => number = Math.random): number {
+  return Math.round(Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** tries) * (1 - random() / 4));
+}
+
 /** What this module needs of a WebSocket; tests give their own. */
 export type Socket = Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose" | "onerror">;
 
@@ -199,9 +207,7 @@ export class Stream {
   private lost(reason: string): void {
     clearTimeout(this.retry);
     this.detach();
-    const pause = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** this.tries);
-    // Up to a quarter less, so that many pages do not return in the same instant.
-    const retry_ms = Math.round(pause * (1 - this.random() / 4));
+    const retry_ms = backoffMs(this.tries, this.random);
     this.tries += 1;
     this.retry = setTimeout(() => this.open(), retry_ms);
     this.become({ state: "waiting", reason, retry_ms, tries: this.tries });

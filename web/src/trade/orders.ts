@@ -7,7 +7,7 @@ import { fromUnits, multiply, parseDecimal, round, roundSignificant, shift, subt
 import type { Life, Operation } from "@walras/client/encoding";
 import { lockedBy, type ExactOrder, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
-import { ApiError, get, path, post } from "../api";
+import { ApiError, get, getIfThere, path, post } from "../api";
 import type { Trader } from "./keys";
 import { checkStatus, remedy } from "../words";
 import { Told } from "./told";
@@ -268,11 +268,6 @@ export async function pay(trader: Trader, to: string, asset: string, amount: str
 
 /** What an account has available of an asset, in units; 0 where there is no account yet. */
 export async function balances(address: string, signal: AbortSignal): Promise<Map<string, string>> {
-  try {
-    const account = await get<Account>(path("accounts", address), signal);
-    return new Map(account.balances.map((balance) => [balance.asset, balance.available]));
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return new Map();
-    throw error;
-  }
+  const account = await getIfThere<Account>(path("accounts", address), signal);
+  return new Map(account?.balances.map((balance) => [balance.asset, balance.available]));
 }

@@ -15,7 +15,7 @@ import { contractName, tokenAt } from "../tokens";
 import { historyPanel } from "./history";
 import { sessionsPanel } from "./session-keys";
 import { numeraire } from "../value";
-import { brief, count, explain, orderName, outcomeText } from "../words";
+import { brief, count, orderName, outcomeText, tells } from "../words";
 
 const OFFERS_SHOWN = 100;
 const OFFERS_PAUSE_MS = 2_000;
@@ -105,7 +105,7 @@ function issuers(live: Live): [string, string][] {
 }
 
 function accountPanels(live: Live, address: string) {
-  const problem = notice();
+  const [problem, cut] = [notice(), notice()];
   const summary = facts({ address: "Address", key: "Key", sequence: "Highest sequence number", height: "As of block" });
   summary.element.classList.add("summary");
   summary.set("address", h("code", {}, address));
@@ -122,14 +122,14 @@ function accountPanels(live: Live, address: string) {
   let filled: (Fill & { height: number })[] = [];
   let done: (IdOutcome & { height: number })[] = [];
 
-  const loading = refresh(load, failed, OFFERS_PAUSE_MS);
+  const loading = refresh(load, told, OFFERS_PAUSE_MS);
   const stop = live.stream.subscribe(`account:${address.toLowerCase()}`, receive);
   loading.request();
 
-  function failed(error: unknown): void {
+  function told(error: unknown): void {
     // Nobody needs to hold anything at the address of a token for the token to be there.
     if (error instanceof ApiError && error.status === 404 && contractName(live.assets, address.toLowerCase()) !== null) return;
-    problem.say(explain(error));
+    tells(problem)(error);
   }
 
   async function load(signal: AbortSignal): Promise<void> {
@@ -139,7 +139,7 @@ function accountPanels(live: Live, address: string) {
       get<{ offers: Offer[]; more: boolean }>(`${place}/offers?limit=${OFFERS_SHOWN}`, signal),
     ]);
     summary.set("address", h("code", {}, loaded.checked_address));
-    problem.say(answer.more ? `Only the first ${OFFERS_SHOWN} offers are shown.` : null);
+    cut.say(answer.more ? `Only the first ${OFFERS_SHOWN} offers are shown.` : null);
     become(loaded, answer.offers);
     remember(loaded.address);
   }
@@ -191,6 +191,7 @@ function accountPanels(live: Live, address: string) {
   return {
     elements: [
       problem.element,
+      cut.element,
       token.element,
       panel("Summary", {}, summary.element),
       contract.element,

@@ -4,20 +4,22 @@ import { divide, fromUnits } from "@walras/client/decimal";
 import { formatAmount, formatPrice, formatShort } from "../amount";
 import { methodName } from "../abi";
 import type { Batch, BatchTrade, Block, BlockDetail, BlockOutcome, EthereumBlock, EthereumExecuted } from "@walras/client/bodies";
-import { get, path } from "../api";
+import { ApiError, get, path } from "../api";
 import { stageColour } from "../charts/blocks";
 import { stagesOf, total } from "../charts/series";
 import { facts, h, notice, panel, setText } from "../dom";
-import { loadBatch, type Live } from "../live";
+import { batchPath, type Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table } from "../table";
 import { addressText, gasPriceText, weiText } from "../tokens";
 import { batchPrice, numeraire } from "../value";
-import { brief, count, dateAndClock, explain, metText, milliseconds, operationText, outcomeText, outcomeWord, stageName } from "../words";
+import { brief, count, dateAndClock, metText, milliseconds, operationText, outcomeText, outcomeWord, stageName, tells } from "../words";
 
 const PAGE = 50;
-const RETRY_MS = 2_000;
+const PAUSE_MS = 2_000;
+/** Between pages of a list that somebody asked for. */
+const PAGE_PAUSE_MS = 200;
 
 export function blockView(live: Live, height: number): View {
   const summary = summaryFacts();
@@ -52,35 +54,34 @@ export function blockView(live: Live, height: number): View {
 
   let block: BlockDetail | null = null;
   let batch: Batch | null = null;
-  const loading = refresh(load, (error) => problem.say(explain(error)), RETRY_MS);
-  const batchLoading = refresh(loadTheBatch, (error) => batchProblem.say(explain(error)), RETRY_MS);
-  const stop = live.onBlock(begin);
-  begin();
+  const loading = refresh(load, told, PAUSE_MS);
+  const batchLoading = refresh(loadBatch, tells(batchProblem), PAUSE_MS);
+  // What the page knows of the height may be old, so the node is asked all the same, only not upon each block before.
+  const stop = live.onBlock(() => {
+    if (height <= live.height && !block?.state_root) loading.request();
+  });
+  loading.request();
 
-  /** Asks for what is still missing, unless the block is known not to be there yet. */
-  function begin(): void {
-    if (height > live.height && live.height > 0) {
-      return problem.say(`Block ${count(height)} does not exist yet; the latest is ${count(live.height)}. It is shown when it comes.`);
-    }
-    if (!block?.state_root) loading.request();
-    if (!batch) batchLoading.request();
+  function told(error: unknown): void {
+    const isToCome = error instanceof ApiError && error.status === 404 && height > live.height && live.height > 0;
+    if (!isToCome) return tells(problem)(error);
+    problem.say(`Block ${count(height)} does not exist yet; the latest is ${count(live.height)}. It is shown when it comes.`);
   }
 
   async function load(signal: AbortSignal): Promise<void> {
     const answer = await get<BlockDetail>(`${path("blocks", height)}?offset=0&limit=${PAGE}`, signal);
-    problem.say(null);
     if (!block) {
       outcomes.start(answer);
       contracts.start();
+      batchLoading.request();
     }
     block = answer;
     summary.show(answer);
     stages.replaceChildren(stageBar(answer));
   }
 
-  async function loadTheBatch(signal: AbortSignal): Promise<void> {
-    batch = await loadBatch(height, signal);
-    batchProblem.say(null);
+  async function loadBatch(signal: AbortSignal): Promise<void> {
+    batch = await get<Batch>(batchPath(height), signal);
     update();
   }
 
@@ -230,10 +231,10 @@ function tradesTable(live: Live) {
 function outcomesPanel(live: Live, height: number) {
   let rows: BlockOutcome[] = [];
   let more = false;
-  const abort = new AbortController();
   const problem = notice();
-  const button = h("button", { type: "button", hidden: true, click: () => void load() }, "Show more");
+  const button = h("button", { type: "button", hidden: true, click: () => loading.request() }, "Show more");
   const list = outcomesTable(live);
+  const loading = refresh(load, tells(problem), PAGE_PAUSE_MS);
 
   function show(answer: BlockDetail): void {
     rows = [...rows, ...answer.outcomes];
@@ -248,22 +249,15 @@ function outcomesPanel(live: Live, height: number) {
     if (live.assets.size > 0) list.show(rows);
   }
 
-  async function load(): Promise<void> {
-    button.disabled = true;
-    try {
-      show(await get<BlockDetail>(`${path("blocks", height)}?offset=${rows.length}&limit=${PAGE}`, abort.signal));
-      problem.say(null);
-    } catch (error) {
-      if (!abort.signal.aborted) problem.say(explain(error));
-    }
-    button.disabled = false;
+  async function load(signal: AbortSignal): Promise<void> {
+    show(await get<BlockDetail>(`${path("blocks", height)}?offset=${rows.length}&limit=${PAGE}`, signal));
   }
 
   return {
     element: panel("Transactions and what became of them", {}, list.element, problem.element, button),
     start: show,
     update,
-    close: () => abort.abort(),
+    close: () => loading.close(),
   };
 }
 
@@ -277,12 +271,11 @@ function contractsPanel(live: Live, height: number) {
   const note = h("p", { class: "caption" });
   const element = panel("Contracts", { class: "contracts" }, list.element, problem.element, button, note);
   element.hidden = true;
-  const loading = refresh(load, (error) => problem.say(explain(error)), 200);
+  const loading = refresh(load, tells(problem), PAGE_PAUSE_MS);
 
   async function load(signal: AbortSignal): Promise<void> {
     block = await get<EthereumBlock>(`${path("blocks", height)}/ethereum?offset=${rows.length}&limit=${PAGE}`, signal);
     rows = [...rows, ...block.transactions];
-    problem.say(null);
     update();
   }
 

@@ -8,7 +8,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Table } from "../table";
-import { brief, clock, count, explain, milliseconds } from "../words";
+import { brief, clock, count, milliseconds, tells } from "../words";
 
 const PAGE = 50;
 
@@ -45,14 +45,13 @@ export function blocksView(live: Live, before: number | null): View {
     panel(before === null ? "Latest blocks" : `Blocks below ${count(before)}`, { aside: pages }, blocks.element),
   );
 
-  const loading = refresh(load, (error) => problem.say(explain(error)), 1_000);
+  const loading = refresh(load, tells(problem), 1_000);
   const stop = before === null ? live.onBlock(() => loading.request()) : () => undefined;
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
     const below = before === null ? "" : `&before=${before}`;
     const answer = await get<{ blocks: Block[] }>(`blocks?limit=${PAGE}${below}`, signal);
-    problem.say(null);
     blocks.show(answer.blocks);
     showPages(answer.blocks);
   }

@@ -10,7 +10,7 @@ import { facts, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { explain } from "../words";
+import { tells } from "../words";
 
 const PAUSE_MS = 500;
 const POINTS = 200;
@@ -26,7 +26,7 @@ export type CurvesPanel = {
 export function curvesPanel(live: Live, options: { compact: boolean; height: number }): CurvesPanel {
   let pair: [string, string] | null = null;
   const picture = curvesChart(options.height);
-  const problem = notice();
+  const [problem, empty] = [notice(), notice()];
   const numbers = facts({ price: "Batch price", sold: "Sold", bought: "Bought", block: "Block" });
   const caption = h("p", { class: "caption" });
   const link = h("a", { class: "more" });
@@ -34,6 +34,7 @@ export function curvesPanel(live: Live, options: { compact: boolean; height: num
     "Supply and demand",
     { class: "curves", aside: options.compact ? link : zoomChoice((window) => picture.zoom(window)) },
     problem.element,
+    empty.element,
     picture.element,
     legend([
       { name: "Supply: offered at this price or less", colour: "supply" },
@@ -44,7 +45,7 @@ export function curvesPanel(live: Live, options: { compact: boolean; height: num
     options.compact ? null : caption,
   );
 
-  const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
 
   async function load(signal: AbortSignal): Promise<void> {
@@ -57,7 +58,7 @@ export function curvesPanel(live: Live, options: { compact: boolean; height: num
   function show(curves: Curves, base: string, quote: string): void {
     const decimals = { base: live.decimals(base), quote: live.decimals(quote) };
     const none = curves.supply.length + curves.demand.length === 0;
-    problem.say(none ? `Nobody offered ${base} for ${quote} or ${quote} for ${base} in the latest batch.` : null);
+    empty.say(none ? `Nobody offered ${base} for ${quote} or ${quote} for ${base} in the latest batch.` : null);
     picture.show(curves, { symbol: base, decimals: decimals.base }, { symbol: quote, decimals: decimals.quote });
     const price = parseDecimal(curves.price ?? "");
     const indicative = `none: no trade; indicative ${formatPrice(parseDecimal(curves.indicative ?? ""))} ${quote}`;

@@ -8,7 +8,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { addressText, bytesText, contractName, gasPriceText, reasonText, valueText, weiText } from "../tokens";
-import { brief, checkStatus, count, explain, stranger } from "../words";
+import { brief, checkStatus, count, explain, stranger, tells } from "../words";
 
 const LOGS_SHOWN = 100;
 const HALT_MAX = 100;
@@ -28,8 +28,8 @@ export function ethereumView(live: Live, hash: string): View {
   let found: EthereumStatus | null = null;
   let output: EthereumOutput | null = null;
   let drawn = "";
-  const loading = refresh(load, (error) => problem.say(explain(error)), 1_000);
-  const reason = refresh(loadOutput, (error) => reasonProblem.say(`Why it failed cannot be told. ${explain(error)}`), 5_000);
+  const loading = refresh(load, tells(problem), 1_000);
+  const reason = refresh(loadOutput, (error) => reasonProblem.say(error === null ? null : `Why it failed cannot be told. ${explain(error)}`), 5_000);
   const stop = live.onBlock(() => {
     if (found?.status !== "committed") loading.request();
   });
@@ -37,7 +37,6 @@ export function ethereumView(live: Live, hash: string): View {
 
   async function load(signal: AbortSignal): Promise<void> {
     found = await get<EthereumStatus>(path("ethereum", hash), signal);
-    problem.say(null);
     const result = found.receipt?.result;
     if (result !== undefined && result !== "succeeded" && !output) reason.request();
     update();
@@ -45,7 +44,6 @@ export function ethereumView(live: Live, hash: string): View {
 
   async function loadOutput(signal: AbortSignal): Promise<void> {
     output = await get<EthereumOutput>(`${path("ethereum", hash)}/output`, signal);
-    reasonProblem.say(null);
     update();
   }
 

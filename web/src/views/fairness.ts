@@ -1,11 +1,11 @@
 /** The market edge as its root sees it: who is in the tree, how simultaneous deliveries are, and the log of fairness. */
 import type { View } from "./view";
-import { ApiError, get } from "../api";
+import { getIfThere } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { table } from "../table";
-import { count, explain } from "../words";
+import { count, tells } from "../words";
 
 const PAUSE_MS = 1_000;
 /** Entries of the log that are shown. */
@@ -56,29 +56,16 @@ export function fairnessView(live: Live): View {
   const element = h("div", { class: "view" }, heading, problem.element, summary, listed, logged);
   let latest: Fairness | null = null;
 
-  const loading = refresh(load, failed, PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
-    latest = await get<Fairness | null>("fairness", signal);
-    problem.say(null);
-    if (!latest) return sayNone();
-    listed.hidden = logged.hidden = false;
-    update();
-  }
-
-  /** A node that runs no venue: that is no trouble. */
-  function failed(error: unknown): void {
-    const none = error instanceof ApiError && error.status === 404;
-    problem.say(none ? null : explain(error));
-    if (none) sayNone();
-  }
-
-  /** It will have none while the page is open. */
-  function sayNone(): void {
+    latest = await getIfThere<Fairness | null>("fairness", signal);
+    listed.hidden = logged.hidden = latest === null;
+    if (latest) return update();
+    // It will have none while the page is open.
     stop();
-    listed.hidden = logged.hidden = true;
     setText(summary, "This node runs no market edge.");
   }
 

@@ -6,18 +6,19 @@ import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walra
 import { divide, fromUnits, roundSignificant, trimZeros } from "@walras/client/decimal";
 import { slotOf } from "@walras/client/slot";
 import { format, formatAmount, formatPrice, humanPrice } from "../amount";
-import { ApiError, get, path } from "../api";
+import { ApiError, get, isFinal, path } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Column } from "../table";
-import { brief, clock, count, dateAndClock, exactAdvice, explain, orderEnd, orderName, placedBy } from "../words";
+import { brief, clock, count, dateAndClock, exactAdvice, orderEnd, orderName, placedBy, tells } from "../words";
 
 const PAGE = 50;
 const PAUSE_MS = 2_000;
 
-type Page<Row> = { known_from: number; next: string | null; rows: Row[] };
+/** A page of a part of the history, with the cursors that led to it. */
+type Page<Row> = { of: (string | null)[]; known_from: number; next: string | null; rows: Row[] };
 type Part = { element: HTMLElement; request: (height: number) => void; update: () => void; close: () => void };
 type Kind = "orders" | "fills" | "transfers";
 
@@ -73,33 +74,29 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
   const element = h("div", {}, problem.element, shown.element, turns, begins);
   let cursors: (string | null)[] = [null];
   let page: Page<Row> | null = null;
-  const loading = refresh(load, failed, PAUSE_MS);
-  const closing = new AbortController();
+  const loading = refresh(load, told, PAUSE_MS);
   let off = false;
   let changed = 0;
 
   /** Whoever turns the page does not wait for the pause between refreshes. */
   function turn(to: (string | null)[]): void {
     cursors = to;
-    newer.disabled = older.disabled = true;
-    void load(closing.signal).catch((error) => {
-      if (!closing.signal.aborted) failed(error);
-    });
+    draw();
+    loading.hurry();
   }
 
   async function load(signal: AbortSignal): Promise<void> {
     const asked = cursors;
     const cursor = asked.at(-1);
     const query = `limit=${PAGE}${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`;
-    const answer = await get<Omit<Page<Row>, "rows"> & { height: number } & Record<Kind, Row[]>>(`${path("accounts", address, kind)}?${query}`, signal);
+    const answer = await get<Omit<Page<Row>, "rows" | "of"> & { height: number } & Record<Kind, Row[]>>(`${path("accounts", address, kind)}?${query}`, signal);
     if (asked !== cursors) return;
-    page = { known_from: answer.known_from, next: answer.next ?? null, rows: answer[kind] };
-    problem.say(null);
+    page = { of: asked, known_from: answer.known_from, next: answer.next ?? null, rows: answer[kind] };
     draw();
     if (answer.height < changed) loading.request();
   }
 
-  function failed(error: unknown): void {
+  function told(error: unknown): void {
     if (error instanceof ApiError && error.code === "no_history") {
       // The operator's choice; nothing that comes later changes it.
       off = true;
@@ -107,20 +104,20 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
       return;
     }
     // The page that was looked at is gone, or is of another node: the newest one is there.
-    if (error instanceof ApiError && (error.code === "history_gone" || error.code === "cursor_ahead") && cursors.length > 1) {
+    if (isFinal(error) && cursors.length > 1) {
       cursors = [null];
-      loading.request();
+      loading.hurry();
     }
-    problem.say(explain(error));
-    draw();
+    tells(problem)(error);
   }
 
   function draw(): void {
     if (page === null) return;
     shown.show(page.rows);
-    newer.disabled = cursors.length === 1;
-    older.disabled = page.next === null;
-    turns.hidden = newer.disabled && older.disabled;
+    const isTurning = page.of !== cursors;
+    newer.disabled = isTurning || cursors.length === 1;
+    older.disabled = isTurning || page.next === null;
+    turns.hidden = cursors.length === 1 && page.next === null;
     begins.hidden = page.next !== null || page.known_from <= 1;
     begins.textContent = `The history of this node begins at block ${count(page.known_from)}.`;
   }
@@ -132,10 +129,7 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
       if (!off) loading.request();
     },
     update: draw,
-    close() {
-      closing.abort();
-      loading.close();
-    },
+    close: () => loading.close(),
   };
 }
 
@@ -262,7 +256,7 @@ function orderDetail(live: Live, address: string) {
   let fee: { units: Units; asset: string } | null = null;
   let isWanted = true;
   let changed = 0;
-  const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
 
   function become(to: string | null): void {
     number = to;
@@ -273,7 +267,7 @@ function orderDetail(live: Live, address: string) {
     fills.show([]);
     if (number === null) return;
     heading.textContent = `Order ${number}`;
-    void load(new AbortController().signal).catch((error) => problem.say(explain(error)));
+    loading.hurry();
   }
 
   async function load(signal: AbortSignal): Promise<void> {
@@ -286,7 +280,6 @@ function orderDetail(live: Live, address: string) {
     if (limits) fee = { units: limits.fee, asset: limits.fee_asset };
     if (asked !== number) return;
     fate = answer;
-    problem.say(null);
     update();
     if (answer.height < changed) loading.request();
   }

@@ -1,13 +1,13 @@
 /** The payment lane as the ledger sees it: its epoch, what is in escrow, and what waits for a decision. */
 import type { View } from "./view";
 import type { Lane, LaneAsset } from "@walras/client/bodies";
-import { ApiError, get } from "../api";
+import { getIfThere } from "../api";
 import { formatAmount } from "../amount";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { table } from "../table";
-import { count, explain } from "../words";
+import { count, tells } from "../words";
 
 const PAUSE_MS = 1_000;
 
@@ -19,24 +19,16 @@ export function laneView(live: Live): View {
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Payment lane"), problem.element, summary, listed);
   let latest: Lane | null = null;
 
-  const loading = refresh(load, failed, PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
   loading.request();
 
-  async function load(signal: AbortSignal): Promise<void> {
-    latest = await get<Lane>("lane", signal);
-    problem.say(null);
-    listed.hidden = false;
-    update();
-  }
-
   /** A chain without a lane has none: that is no trouble. */
-  function failed(error: unknown): void {
-    const none = error instanceof ApiError && error.status === 404;
-    problem.say(none ? null : explain(error));
-    if (!none) return;
-    listed.hidden = true;
-    setText(summary, "This chain has no payment lane.");
+  async function load(signal: AbortSignal): Promise<void> {
+    latest = await getIfThere<Lane>("lane", signal);
+    listed.hidden = latest === null;
+    if (!latest) return setText(summary, "This chain has no payment lane.");
+    update();
   }
 
   function update(): void {

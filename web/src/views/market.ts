@@ -13,7 +13,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import type { Message } from "@walras/client/stream";
 import { table } from "../table";
-import { brief, clock, count, explain, percent } from "../words";
+import { brief, clock, count, percent, tells } from "../words";
 
 const PAUSE_MS = 1_000;
 const HISTORY_PAUSE_MS = 5_000;
@@ -48,9 +48,8 @@ export function marketView(live: Live, base: string, quote: string): View {
     ),
   );
 
-  const failed = (error: unknown) => problem.say(explain(error));
-  const bookLoading = refresh(loadBook, failed, PAUSE_MS);
-  const historyLoading = refresh(loadHistory, failed, HISTORY_PAUSE_MS);
+  const bookLoading = refresh(loadBook, tells(problem), PAUSE_MS);
+  const historyLoading = refresh(loadHistory, tells(problem), HISTORY_PAUSE_MS);
   const stops = [
     live.onBlock(() => {
       bookLoading.request();
@@ -67,7 +66,6 @@ export function marketView(live: Live, base: string, quote: string): View {
     if (answer.price !== null && answer.price_height !== null) saw(answer.price_height, answer.price);
     book.show(answer);
     ticket.show(answer);
-    problem.say(null);
   }
 
   async function loadHistory(signal: AbortSignal): Promise<void> {

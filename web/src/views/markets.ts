@@ -10,7 +10,7 @@ import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Cell } from "../table";
 import { approximate, numeraire, worth } from "../value";
-import { count, explain, percent } from "../words";
+import { count, percent, tells } from "../words";
 
 const PAUSE_MS = 1_000;
 
@@ -32,13 +32,12 @@ export function marketsView(live: Live): View {
     ),
   );
 
-  const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
     await live.loadMarkets(signal);
-    problem.say(null);
   }
 
   function update(): void {

@@ -7,7 +7,7 @@ import { historyChart } from "../charts/history";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
-import { explain, percent } from "../words";
+import { percent, tells } from "../words";
 import { HOURS, dayOf } from "./day";
 
 /** The intervals of candles, by name, in milliseconds. */
@@ -31,14 +31,14 @@ export function pricesPanel(live: Live, base: string, quote: string, height: num
   const batches = historyChart(height);
   const candles = candlesChart(height);
   const problem = notice();
+  const none = h("p", { class: "empty", hidden: true }, "No interval has a trade yet.");
   const day = facts({ change: "24 h", high: "High", low: "Low", volume: "Volume" });
   day.element.classList.add("day");
   candles.element.hidden = true;
-  const element = panel("Prices", { class: "prices", aside: choices() }, problem.element, batches.element, candles.element);
+  const element = panel("Prices", { class: "prices", aside: choices() }, problem.element, none, batches.element, candles.element);
 
-  const failed = (error: unknown) => problem.say(explain(error));
-  const loading = refresh(loadCandles, failed, PAUSE_MS);
-  const dayLoading = refresh(loadDay, failed, PAUSE_MS);
+  const loading = refresh(loadCandles, tells(problem), PAUSE_MS);
+  const dayLoading = refresh(loadDay, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => {
     if (choice !== "batches") loading.request();
     dayLoading.request();
@@ -58,7 +58,7 @@ export function pricesPanel(live: Live, base: string, quote: string, height: num
     const answer = await ask(interval, CANDLES, signal);
     if (choice !== interval) return;
     candles.show(answer, INTERVALS[interval], asset(base), asset(quote));
-    problem.say(answer.length === 0 ? "No interval has a trade yet." : null);
+    none.hidden = answer.length > 0;
   }
 
   async function loadDay(signal: AbortSignal): Promise<void> {
@@ -89,7 +89,7 @@ export function pricesPanel(live: Live, base: string, quote: string, height: num
     choice = name;
     batches.element.hidden = name !== "batches";
     candles.element.hidden = name === "batches";
-    problem.say(null);
+    none.hidden = true;
     if (name !== "batches") {
       candles.show([], INTERVALS[name], asset(base), asset(quote));
       loading.request();

@@ -3,6 +3,7 @@ import type { Account, Asset, SessionBody } from "@walras/client/bodies";
 import { ApiError, get } from "../api";
 import { copyable, fill, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
+import { refresh } from "../refresh";
 import { table } from "../table";
 import { LEAST_PASSPHRASE } from "../trade/keys";
 import {
@@ -14,6 +15,8 @@ import { Told } from "../trade/told";
 import { brief, count, duration, explain } from "../words";
 import { whole } from "./own-orders";
 import { traderChoice } from "./trader";
+
+const LEARN_PAUSE_MS = 1_000;
 
 /** A key of the account, or one that this browser made for it and the account does not have. */
 type Row = { key: string; on: SessionBody | null };
@@ -91,7 +94,11 @@ export function sessionsPanel(live: Live, address: string, changed: () => void) 
       update();
     },
     update,
-    close: stop,
+    close() {
+      stop();
+      choice.close();
+      adding.close();
+    },
   };
 }
 
@@ -251,8 +258,11 @@ function addingForm(live: Live, address: string, act: (work: () => Promise<void>
     return `${does}${timer} It ends after about ${duration((ends - live.height) * live.pace_ms)}.`;
   }
 
-  async function learn(): Promise<void> {
-    limits = await get<Limits>("limits");
+  // It is asked again before anything is sent, which says what is wrong.
+  const learning = refresh(learn, () => undefined, LEARN_PAUSE_MS);
+
+  async function learn(signal?: AbortSignal): Promise<void> {
+    limits = await get<Limits>("limits", signal);
     slot = await nextSlot(address);
     if (rows.length === 0) [limits.fee_asset, unusedBeside(limits.fee_asset, live.assets)].filter(Boolean).forEach(addCap);
     draw();
@@ -298,11 +308,12 @@ function addingForm(live: Live, address: string, act: (work: () => Promise<void>
   return {
     element,
     show(isOwn: boolean, isBusy: boolean): void {
-      if (isOwn && element.hidden) learn().catch(() => undefined); // It is asked again before anything is sent.
+      if (isOwn && element.hidden) learning.request();
       element.hidden = !isOwn;
       button.disabled = isBusy;
       draw();
     },
+    close: () => learning.close(),
     /** The height to which a timer is raised: by the minutes that are written, or to the end of its key. */
     timer({ ends }: SessionBody): number {
       const blocks = heightsOf(minutes.input.value, 60_000, chain());

@@ -10,7 +10,7 @@ import { href } from "../router";
 import { exactTermsOf, termsOf, type ExactOrder, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
 import { OrderBook, balances, exactPreviewOf, previewOf } from "../trade/orders";
 import { current, onChoice } from "../trade/session";
-import { explain } from "../words";
+import { explain, tells } from "../words";
 import { ordersTable, whole } from "./own-orders";
 import { traderChoice } from "./trader";
 
@@ -62,7 +62,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   let available = new Map<string, string>();
   let busy = false;
 
-  const loading = refresh(load, (error) => problem.say(explain(error)), PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stops = [onChoice(changed), live.onBlock(() => loading.request())];
   changed();
 
@@ -212,6 +212,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
       draw();
     },
     close(): void {
+      choice.close();
       stops.forEach((stop) => stop());
       loading.close();
     },

@@ -1,16 +1,16 @@
 /** The choice of who trades: a public account of a demo, a key or session key kept in this browser, or a browser wallet. */
 import { h, notice } from "../dom";
-import type { Status } from "@walras/client/bodies";
-import { get } from "../api";
 import type { Live } from "../live";
+import { refresh } from "../refresh";
 import { balances, pay } from "../trade/orders";
 import { DEMO_CHAIN, LEAST_PASSPHRASE, demoTraders, exportKey, forgetKey, hasWallet, keepKey, keptAddress, unlockKey, walletTrader, type Trader } from "../trade/keys";
 import { choose, current } from "../trade/session";
 import { keptSessions, unlockSession } from "../trade/session-keys";
-import { brief, explain } from "../words";
+import { brief, explain, tells } from "../words";
 
 /** What a new key gets on a demo's chain, in whole units of each of the first two assets. */
 const FIRST_MONEY = 100n;
+const PAUSE_MS = 1_000;
 
 type Choice = "none" | "unlock" | "new" | "import" | "wallet" | "export" | "forget" | `demo ${number}` | `session ${string}`;
 
@@ -27,13 +27,13 @@ export function traderChoice(live: Live) {
   let demos: Trader[] | null = null;
   let wanted: Choice = "none";
   let busy = false;
+  const finding = refresh(findDemos, tells(problem), PAUSE_MS);
 
   /** The public accounts are offered only where a demo's genesis paid them. */
-  async function findDemos(): Promise<void> {
-    demos = [];
-    const { chain } = await get<Status>("status");
-    const all = chain === DEMO_CHAIN ? demoTraders() : [];
-    const first = all[0] && (await balances(all[0].address, new AbortController().signal));
+  async function findDemos(signal: AbortSignal): Promise<void> {
+    if (demos !== null) return;
+    const all = live.status?.chain === DEMO_CHAIN ? demoTraders() : [];
+    const first = all[0] && (await balances(all[0].address, signal));
     demos = first && first.size > 0 ? all : [];
     draw();
   }
@@ -143,8 +143,9 @@ export function traderChoice(live: Live) {
     element,
     /** Looks for a demo's accounts once it is known which chain this is. */
     update(): void {
-      if (demos === null && live.status !== null) findDemos().catch((error) => problem.say(explain(error)));
+      if (demos === null && live.status !== null) finding.request();
     },
     draw,
+    close: () => finding.close(),
   };
 }

@@ -1,12 +1,12 @@
 /** One transaction: whether it is committed, where, and what became of it. */
 import type { View } from "./view";
 import type { CommittedStatus, EthereumStatus, TransactionStatus } from "@walras/client/bodies";
-import { ApiError, get, path } from "../api";
+import { get, getIfThere, path } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { brief, checkStatus, count, explain, metText, operationText, outcomeText } from "../words";
+import { brief, checkStatus, count, metText, operationText, outcomeText, tells } from "../words";
 
 export function transactionView(live: Live, id: string): View {
   const problem = notice();
@@ -17,7 +17,7 @@ export function transactionView(live: Live, id: string): View {
 
   let done = false;
   let committed: CommittedStatus | null = null;
-  const loading = refresh(load, (error) => problem.say(explain(error)), 1_000);
+  const loading = refresh(load, tells(problem), 1_000);
   const stop = live.onBlock(() => {
     if (!done) loading.request();
   });
@@ -27,7 +27,6 @@ export function transactionView(live: Live, id: string): View {
     const answer = await find(signal);
     if (!answer) return;
     checkStatus(answer.status);
-    problem.say(null);
     done = answer.status === "committed";
     list.set("status", done ? "Committed: final and durable" : "Pending: waits in the mempool for a block");
     if (answer.status !== "committed") return;
@@ -39,14 +38,11 @@ export function transactionView(live: Live, id: string): View {
 
   /** The transaction; none if it is one of Ethereum, whose view takes over: both kinds are named by 32 bytes. */
   async function find(signal: AbortSignal): Promise<TransactionStatus | null> {
-    try {
-      return await get<TransactionStatus>(path("transactions", id), signal);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) throw error;
-      await get<EthereumStatus>(path("ethereum", id), signal);
-      location.replace(href.ethereum(id));
-      return null;
-    }
+    const found = await getIfThere<TransactionStatus>(path("transactions", id), signal);
+    if (found) return found;
+    await get<EthereumStatus>(path("ethereum", id), signal);
+    location.replace(href.ethereum(id));
+    return null;
   }
 
   /** What needs the decimals of assets, which may come later. */

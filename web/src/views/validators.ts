@@ -1,12 +1,12 @@
 /** The network as this node's validator sees it: how far each validator is, and who was in the latest superblocks. */
 import type { View } from "./view";
 import type { Peer, Validator } from "@walras/client/bodies";
-import { ApiError, get } from "../api";
+import { getIfThere } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { table } from "../table";
-import { count, explain } from "../words";
+import { count, tells } from "../words";
 
 const PAUSE_MS = 1_000;
 
@@ -26,24 +26,16 @@ export function validatorsView(live: Live): View {
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Validators"), problem.element, summary, listed);
   let latest: Validator | null = null;
 
-  const loading = refresh(load, failed, PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
   loading.request();
 
+  /** A solo node has none: that is no trouble. One that has just started may have some later. */
   async function load(signal: AbortSignal): Promise<void> {
-    latest = await get<Validator>("validator", signal);
-    problem.say(null);
-    listed.hidden = false;
+    latest = await getIfThere<Validator>("validator", signal);
+    listed.hidden = latest === null;
+    if (!latest) return setText(summary, "This node makes its blocks alone: there are no other validators.");
     update();
-  }
-
-  /** A solo node has none: that is no trouble. */
-  function failed(error: unknown): void {
-    const solo = error instanceof ApiError && error.status === 404;
-    problem.say(solo ? null : explain(error));
-    if (!solo) return;
-    listed.hidden = true;
-    setText(summary, "This node makes its blocks alone: there are no other validators.");
   }
 
   function update(): void {

@@ -2,7 +2,7 @@
 import type { View } from "./view";
 import type { Asset } from "@walras/client/bodies";
 import { parseDecimal, trimZeros } from "@walras/client/decimal";
-import { ApiError, get, path } from "../api";
+import { ApiError, get, getIfThere, path } from "../api";
 import { format, formatAmount, formatPrice } from "../amount";
 import { facts, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
@@ -12,7 +12,7 @@ import { table } from "../table";
 import { current, onChoice } from "../trade/session";
 import { amountOf, lotsAndTick, priceOf, tooLittle, VenueDesk, type KeptVenueOrder, type Pair, type VenueBook, type VenueFill, type VenueLevel, type VenueMarket, type VenueStatus } from "../trade/venue";
 import type { OrderLife, VenueSide } from "@walras/client/venue";
-import { clock, count, explain } from "../words";
+import { clock, count, explain, tells } from "../words";
 import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
@@ -36,7 +36,7 @@ export function venueView(live: Live, wanted: number | null): View {
   const markets = marketsTable(live, wanted);
   const title = h("h1", { tabindex: -1 }, "Continuous markets");
   const book = bookPanel();
-  const desk = deskPanels(live, (error) => problem.say(explain(error)));
+  const desk = deskPanels(live);
   const operator = facts({ fills: "Executions", backlog: "Not settled yet", busts: "Busts since its start", bond: "Bond", balance: "For its fees", settle: "Settle under way", records: "Records of its journal", sessions: "Sessions" });
   const none = h("p", { class: "empty", hidden: true }, "This node runs no venue: other nodes of the network may.");
   const body = h(
@@ -47,14 +47,16 @@ export function venueView(live: Live, wanted: number | null): View {
   );
   const element = h("div", { class: "view market venue" }, title, standing, problem.element, none, body);
 
-  const loading = refresh(load, failed, PAUSE_MS);
+  const loading = refresh(load, tells(problem), PAUSE_MS);
   const timer = setInterval(() => loading.request(), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
   loading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
     if (live.assets.size === 0) return;
-    const status = await get<VenueStatus>("venue", signal);
+    const status = await getIfThere<VenueStatus>("venue", signal);
+    [none.hidden, body.hidden] = [status !== null, status === null];
+    if (!status) return pause();
     show(status);
     const { markets: all } = await get<{ markets: VenueMarket[] }>("venue/markets", signal);
     markets.show(all);
@@ -65,8 +67,6 @@ export function venueView(live: Live, wanted: number | null): View {
       book.show(await get<VenueBook>(`${path("venue", "markets", market.market)}/book?depth=${LEVELS}`, signal), market, pair);
       await desk.show(status, all, market, pair, signal);
     }
-    [none.hidden, body.hidden] = [true, false];
-    problem.say(null);
   }
 
   function show(status: VenueStatus): void {
@@ -86,14 +86,7 @@ export function venueView(live: Live, wanted: number | null): View {
     operator.set("sessions", count(status.sessions));
   }
 
-  function failed(error: unknown): void {
-    const isNone = error instanceof ApiError && error.status === 404 && error.code !== "market_not_open";
-    [none.hidden, body.hidden] = [!isNone, isNone];
-    setText(standing, isNone ? "" : standing.textContent ?? "");
-    problem.say(isNone ? null : explain(error));
-    if (isNone) pause();
-  }
-
+  /** A node without a venue will have none while the page is open. */
   function pause(): void {
     clearInterval(timer);
     stop();
@@ -175,7 +168,7 @@ function bookPanel() {
 const shown = (value: ReturnType<typeof amountOf>): string => (value ? format(trimZeros(value, 0)) : "–");
 
 /** Who trades, the order, what became of earlier ones, and the deposit. */
-function deskPanels(live: Live, failed: (error: unknown) => void) {
+function deskPanels(live: Live) {
   const choice = traderChoice(live);
   const problem = notice();
   const radio = (value: VenueSide, text: string) => h("label", {}, h("input", { type: "radio", name: "venue-side", value, checked: value === "buy", change: draw }), h("span", {}, text));
@@ -337,8 +330,7 @@ function deskPanels(live: Live, failed: (error: unknown) => void) {
       if (isAuthorised) await look(found);
     } catch (error) {
       // An account that nobody has paid yet has neither keys nor deposits.
-      if (error instanceof ApiError && error.status === 404) return;
-      if (!signal.aborted) failed(error);
+      if (!(error instanceof ApiError && error.status === 404)) throw error;
     }
     draw();
   }
@@ -354,6 +346,7 @@ function deskPanels(live: Live, failed: (error: unknown) => void) {
       choice.update();
     },
     close(): void {
+      choice.close();
       stops.forEach((stop) => stop());
     },
   };

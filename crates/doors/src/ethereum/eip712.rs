@@ -203,6 +203,24 @@ mod tests {
         assert_eq!(typed_data_hash(&without).map(|hash| hash.to_string()), Ok(expected.into()));
     }
 
+    /// Known answers of viem 2.57.20 and @metamask/eth-sig-util 9.0.0. `alloy-dyn-abi` 1.7.3 reads no description of
+    /// the domain and refuses a structure that is null, so this module is not replaced by it.
+    #[test]
+    fn a_domain_is_hashed_as_it_is_described() {
+        let described = |fields: Value| {
+            let mut data = mail();
+            data["types"]["EIP712Domain"] = fields;
+            typed_data_hash(&data).map(|hash| hash.to_string())
+        };
+        let fewer = described(json!([{"name": "name", "type": "string"}]));
+        assert_eq!(fewer, Ok("0x35691434f5530cf289f37370b78630e37258f2713bc1317a760338b22daf96c5".into()));
+        let turned = described(json!([{"name": "chainId", "type": "uint256"}, {"name": "name", "type": "string"}]));
+        assert_eq!(turned, Ok("0x7cc65c16e069ded16f30627397651c006e588775fd64a46988411d8dd1ea232f".into()));
+        let mut without = mail();
+        without["message"]["from"] = Value::Null;
+        assert!(typed_data_hash(&without).is_ok());
+    }
+
     #[test]
     fn values_of_typed_data_are_held_to_their_types() {
         let types = mail();

@@ -7,7 +7,7 @@ use super::developer::DEVELOPER_METHODS;
 use super::method::{Method, heavy, method};
 use super::params::{Param, option, param};
 use super::sync::{SEND_SYNC, SENT_SYNC};
-use super::{accounts, blocks, calls, chain, filters, logs, simulate, sync, touched, traces, txpool};
+use super::{accounts, blocks, calls, chain, filters, flat, logs, simulate, sync, touched, traces, txpool};
 use crate::roles::Role;
 
 const ADDRESS: Param = param("address", "address");
@@ -93,12 +93,20 @@ pub(super) const METHODS: &[Method] = &[
         filters::get_filter_changes)),
     heavy(method("eth_getFilterLogs", "All logs of a filter.", &[FILTER_ID], "list", filters::get_filter_logs)),
     heavy(method("debug_traceTransaction",
-        "A trace of a transaction of the last 256 blocks: step logs, `callTracer` or `prestateTracer`.",
+        "A trace of a transaction of the last 256 blocks: step logs, `callTracer`, `flatCallTracer` or `prestateTracer`.",
         &[HASH, option("options", "object")], "object", traces::trace_transaction)),
     heavy(method("debug_traceBlockByNumber", "The traces of all transactions of a block.",
         &[BLOCK, option("options", "object")], "list", traces::trace_block_by_number)),
     heavy(method("debug_traceBlockByHash", "The traces of all transactions of a block.",
         &[HASH, option("options", "object")], "list", traces::trace_block_by_hash)),
+    heavy(method("trace_transaction", "The calls of a transaction of the last 256 blocks, as a list.", &[HASH], "list",
+        flat::trace_transaction)),
+    heavy(method("trace_block", "The calls of all transactions of a block, as a list.", &[BLOCK], "list",
+        flat::trace_block)),
+    heavy(method("trace_replayTransaction", "What a transaction returned, and its calls as a list.",
+        &[HASH, param("kinds", "list")], "object", flat::replay_transaction)),
+    heavy(method("trace_replayBlockTransactions", "What each transaction of a block returned, and its calls as a list.",
+        &[BLOCK, param("kinds", "list")], "list", flat::replay_block)),
     heavy(method("txpool_status", "The number of pending transactions at this node, and of those above a gap.", &[],
         "object", txpool::status)),
     heavy(method("txpool_content", "The pending transactions at this node, by sender and nonce.", &[], "object",

@@ -33,6 +33,7 @@ mod chain;
 mod developer;
 mod eip712;
 mod filters;
+mod flat;
 mod logs;
 mod method;
 mod methods;

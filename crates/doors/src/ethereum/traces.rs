@@ -1,5 +1,5 @@
-//! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs or as a
-//! tree of calls, or as the accounts before the transaction.
+//! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs, as a tree
+//! or a list of calls ([`super::flat`]), or as the accounts before the transaction.
 //!
 //! A transaction is executed again after those before it in its block, over the state between the phases of the
 //! block: the trace shows what the transaction did.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ledger::contracts::ethereum::U256;
 use ledger::contracts::{
-    EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmTouched, EvmView, TRACE_BYTES_MAX,
+    EthereumReceipt, EthereumTransaction, EvmCalled, EvmJob, EvmStatus, EvmTouched, EvmView, SpecId, TRACE_BYTES_MAX,
     TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer,
 };
 use primitives::TransactionId;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::blocks::EthereumBlock;
 use super::calls::{flag, object};
+use super::flat::{Flat, flat, placed};
 use super::overrides::{BlockOverrides, StateOverrides};
 use super::params::Params;
 use super::past_state::PastState;
@@ -28,15 +29,23 @@ use crate::kit::{Failure, Kit};
 /// Maximum number of traces of one answer.
 const TRACES_MAX: usize = 100;
 
+/// What a trace shows.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// The step logs.
+    Steps,
+    /// The tree of calls.
+    Calls { only_top: bool, with_logs: bool },
+    /// The list of calls.
+    Flat(Flat),
+    /// The accounts before the transaction, or only what it changes.
+    Prestate { is_difference: bool },
+}
+
 /// The requested trace.
-struct TraceAsked {
+pub(super) struct TraceAsked {
     settings: TraceSettings,
-    /// Whether the step logs were requested; otherwise the tree of calls.
-    steps: bool,
-    /// Whether the accounts before the transaction were requested, and whether only what it changes.
-    prestate: Option<bool>,
-    only_top: bool,
-    with_logs: bool,
+    form: Form,
 }
 
 impl TraceAsked {
@@ -52,49 +61,50 @@ impl TraceAsked {
         };
         let limit = if limit == 0 { TRACE_STEPS_MAX } else { TRACE_STEPS_MAX.min(limit as usize) };
         let tracer = fields.and_then(|fields| fields.get("tracer")).filter(|tracer| !tracer.is_null());
-        let is_prestate = tracer.is_some_and(|tracer| tracer == "prestateTracer");
-        let prestate = is_prestate.then(|| flag(config, "diffMode")).transpose()?;
-        let steps = match tracer {
-            None => true,
-            Some(tracer) if tracer == "callTracer" || prestate.is_some() => false,
-            Some(tracer) => {
+        let settings = TraceSettings {
+            steps: limit,
+            stack: !is("disableStack")?,
+            memory: is("enableMemory")?,
+            storage: !is("disableStorage")?,
+            returned: is("enableReturnData")?,
+            calls: false,
+        };
+        let of_config = |name| flag(config, name);
+        let form = match tracer.map(Value::as_str) {
+            None => return Ok(TraceAsked { settings, form: Form::Steps }),
+            Some(Some("callTracer")) => {
+                Form::Calls { only_top: of_config("onlyTopCall")?, with_logs: of_config("withLog")? }
+            }
+            Some(Some("flatCallTracer")) => Form::Flat(Flat {
+                has_other_words: of_config("convertParityErrors")?,
+                has_precompiles: of_config("includePrecompiles")?,
+                has_own_gas: false,
+            }),
+            Some(Some("prestateTracer")) => Form::Prestate { is_difference: of_config("diffMode")? },
+            Some(_) => {
+                let tracer = tracer.map(ToString::to_string).unwrap_or_default();
                 return Err(RpcError::invalid_params(format!(
-                    "unknown tracer {tracer}; use \"callTracer\", \"prestateTracer\", or no tracer for the step logs"
+                    "unknown tracer {tracer}; use \"callTracer\", \"flatCallTracer\", \"prestateTracer\", or no tracer \
+                     for the step logs"
                 )));
             }
         };
-        let settings = TraceSettings {
-            steps: if steps { limit } else { 0 },
-            stack: !is("disableStack")? && steps,
-            memory: is("enableMemory")? && steps,
-            storage: !is("disableStorage")? && steps,
-            returned: is("enableReturnData")? && steps,
-            calls: !steps,
-        };
-        Ok(TraceAsked {
-            settings,
-            steps,
-            prestate,
-            only_top: flag(config, "onlyTopCall")?,
-            with_logs: flag(config, "withLog")?,
-        })
+        Ok(TraceAsked::of_calls(form))
     }
 
-    /// The accounts before an execution, or what it changed.
-    fn prestate_json(&self, state: &PastState, touched: &[EvmTouched]) -> Value {
-        match self.prestate {
-            Some(true) => touched::difference(state, touched),
-            _ => touched::before(state, touched),
-        }
+    /// A trace without steps.
+    pub fn of_calls(form: Form) -> TraceAsked {
+        TraceAsked { settings: TraceSettings { calls: true, ..TraceSettings::default() }, form }
     }
 
-    /// What an execution did, after `logs` logs of its block.
-    fn to_json(&self, called: &EvmCalled, tracer: Tracer, gas_limit: u64, logs: usize) -> Answer {
-        if tracer.is_cut && !(self.steps && tracer.steps.len() >= self.settings.steps) {
+    /// What an execution under these rules did, after `logs` logs of its block.
+    fn to_json(&self, called: &EvmCalled, tracer: Tracer, gas_limit: u64, logs: usize, rules: SpecId) -> Answer {
+        let is_steps = matches!(self.form, Form::Steps);
+        if tracer.is_cut && !(is_steps && tracer.steps.len() >= self.settings.steps) {
             let most = TRACE_BYTES_MAX >> 20;
             return Err(RpcError::limit(format!("the trace has more than {most} MiB; ask for less of it")));
         }
-        if self.steps {
+        if is_steps {
             let mut steps = self.steps_json(called, &tracer.steps);
             if tracer.is_cut {
                 // More steps than were asked for, or than a trace holds.
@@ -103,8 +113,19 @@ impl TraceAsked {
             return Ok(steps);
         }
         let mut call = tracer.call.ok_or_else(|| RpcError::internal("nothing was called"))?;
-        (call.gas, call.gas_used) = (gas_limit, called.gas_used);
-        Ok(self.call_json(&call, logs, true))
+        if !matches!(self.form, Form::Flat(Flat { has_own_gas: true, .. })) {
+            (call.gas, call.gas_used) = (gas_limit, called.gas_used);
+        }
+        match self.form {
+            Form::Flat(form) => flat(&call, form, rules),
+            Form::Calls { only_top, with_logs } => {
+                if only_top {
+                    call.calls.clear();
+                }
+                Ok(call_json(&call, with_logs.then_some(logs)))
+            }
+            Form::Steps | Form::Prestate { .. } => Err(RpcError::internal("this trace shows no calls")),
+        }
     }
 
     fn steps_json(&self, called: &EvmCalled, steps: &[TraceStep]) -> Value {
@@ -147,49 +168,53 @@ impl TraceAsked {
         }
         log
     }
+}
 
-    fn call_json(&self, call: &TraceCall, first_log: usize, is_top: bool) -> Value {
-        let mut json = json!({
-            "type": call.kind,
-            "from": data(call.from),
-            "gas": quantity(call.gas),
-            "gasUsed": quantity(call.gas_used),
-            "input": data(&call.input),
-        });
-        if let Some(to) = call.to {
-            json["to"] = data(to);
-        }
-        if let Some(value) = call.value {
-            json["value"] = quantity(value);
-        }
-        if call.error.is_none() || !call.output.is_empty() {
-            json["output"] = data(&call.output);
-        }
-        if let Some(error) = &call.error {
-            json["error"] = error.as_str().into();
-            if let Some(reason) = reason(&call.output).filter(|_| call.is_reverted) {
-                json["revertReason"] = reason.into();
-            }
-        }
-        if self.with_logs && !call.logs.is_empty() {
-            let log = |TraceLog { log, position, number }: &TraceLog| {
-                json!({
-                    "address": data(log.address),
-                    "topics": log.data.topics().iter().map(data).collect::<Vec<_>>(),
-                    "data": data(&log.data.data),
-                    "position": quantity(*position),
-                    "index": quantity(first_log + number),
-                })
-            };
-            json["logs"] = call.logs.iter().map(log).collect::<Vec<_>>().into();
-        }
-        let shows_inner = !(is_top && self.only_top);
-        if shows_inner && !call.calls.is_empty() {
-            let inner = call.calls.iter().map(|inner| self.call_json(inner, first_log, false));
-            json["calls"] = inner.collect::<Vec<_>>().into();
-        }
-        json
+/// A call with those that it made; with its logs if the number of logs before the transaction is given.
+fn call_json(call: &TraceCall, first_log: Option<usize>) -> Value {
+    let mut json = json!({
+        "type": call.kind,
+        "from": data(call.from),
+        "gas": quantity(call.gas),
+        "gasUsed": quantity(call.gas_used),
+        "input": data(&call.input),
+    });
+    if let Some(to) = call.to {
+        json["to"] = data(to);
     }
+    if let Some(value) = call.value {
+        json["value"] = quantity(value);
+    }
+    if call.error.is_none() || !call.output.is_empty() {
+        json["output"] = data(&call.output);
+    }
+    if let Some(error) = &call.error {
+        json["error"] = error.as_str().into();
+        if let Some(reason) = reason(&call.output).filter(|_| call.is_reverted) {
+            json["revertReason"] = reason.into();
+        }
+    }
+    if let Some(first_log) = first_log.filter(|_| !call.logs.is_empty()) {
+        let log = |TraceLog { log, position, number }: &TraceLog| {
+            json!({
+                "address": data(log.address),
+                "topics": log.data.topics().iter().map(data).collect::<Vec<_>>(),
+                "data": data(&log.data.data),
+                "position": quantity(*position),
+                "index": quantity(first_log + number),
+            })
+        };
+        json["logs"] = call.logs.iter().map(log).collect();
+    }
+    if !call.calls.is_empty() {
+        json["calls"] = call.calls.iter().map(|inner| call_json(inner, first_log)).collect();
+    }
+    json
+}
+
+/// The accounts before an execution, or what it changed.
+fn prestate_json(is_difference: bool, state: &PastState, touched: &[EvmTouched]) -> Value {
+    if is_difference { touched::difference(state, touched) } else { touched::before(state, touched) }
 }
 
 impl Session<'_> {
@@ -211,15 +236,16 @@ pub(crate) fn replay(api: &Kit, id: &TransactionId) -> Result<EvmCalled, Failure
     }
     let rpc = Rpc::new(api.clone());
     let session = Session::new(&rpc, Caller::default());
-    let (mut view, job, _) = session.before(id)?;
+    let (mut view, block, at) = session.before(id)?;
+    let job = session.job(&block, &block.receipts()[at])?;
     let (called, _) = view.trace(&job, Tracer::default());
     view.state().check().map_err(Failure::from)?;
     Ok(called.map_err(RpcError::internal)?)
 }
 
 impl Session<'_> {
-    /// The state before a transaction of a block, the transaction, and the number of logs before its own.
-    fn before(&self, id: &TransactionId) -> Result<(EvmView<PastState>, EvmJob, usize), RpcError> {
+    /// The state before a transaction, its block, and its place there.
+    fn before(&self, id: &TransactionId) -> Result<(EvmView<PastState>, EthereumBlock, usize), RpcError> {
         let (block, at) = self.block_of(id)?.ok_or_else(|| RpcError::server("transaction not found"))?;
         let mut view = EvmView::new(PastState::new(&self.rpc.api.backend, Moment::Within(block.height)));
         if block.receipts()[at].position.is_none() {
@@ -230,8 +256,7 @@ impl Session<'_> {
         }
         self.check_gas()?;
         self.pay_gas(block.receipts()[at].gas_used);
-        let job = self.job(&block, &block.receipts()[at])?;
-        Ok((view, job, block.first_log(at)))
+        Ok((view, block, at))
     }
 
     /// Executes a transaction of a block again.
@@ -247,21 +272,33 @@ impl Session<'_> {
         view.state().check()
     }
 
-    /// The trace of a transaction over the state before it, after `logs` logs of its block.
-    fn traced(&self, asked: &TraceAsked, view: &mut EvmView<PastState>, job: &EvmJob, logs: usize) -> Answer {
-        if asked.prestate.is_some() {
-            let (_, touched) = view.touched(job).map_err(RpcError::internal)?;
+    /// The trace of a transaction of a block over the state before it.
+    fn traced(&self, asked: &TraceAsked, view: &mut EvmView<PastState>, block: &EthereumBlock, at: usize) -> Answer {
+        let job = self.job(block, &block.receipts()[at])?;
+        if let Form::Prestate { is_difference } = asked.form {
+            let (_, touched) = view.touched(&job).map_err(RpcError::internal)?;
             view.state().check()?;
-            return Ok(asked.prestate_json(view.state(), &touched));
+            return Ok(prestate_json(is_difference, view.state(), &touched));
         }
-        let (called, tracer) = view.trace(job, Tracer::new(asked.settings));
+        let (called, tracer) = view.trace(&job, Tracer::new(asked.settings));
         view.state().check()?;
-        asked.to_json(&called.map_err(RpcError::internal)?, tracer, job.transaction.gas_limit, logs)
+        let (called, rules) = (called.map_err(RpcError::internal)?, *job.context.rules.spec());
+        let json = asked.to_json(&called, tracer, job.transaction.gas_limit, block.first_log(at), rules)?;
+        Ok(if matches!(asked.form, Form::Flat(_)) { placed(json, block, at) } else { json })
+    }
+
+    /// The trace of a transaction.
+    pub fn trace_one(&self, id: &TransactionId, asked: &TraceAsked) -> Answer {
+        let (mut view, block, at) = self.before(id)?;
+        self.traced(asked, &mut view, &block, at)
     }
 
     /// The traces of all transactions of a block.
-    fn trace_block(&self, block: Option<EthereumBlock>, options: Option<&Value>) -> Answer {
-        let asked = TraceAsked::read(options)?;
+    pub fn trace_all(
+        &self,
+        block: Option<EthereumBlock>,
+        asked: &TraceAsked,
+    ) -> Result<Vec<(TransactionId, Value)>, RpcError> {
         let block = block.ok_or_else(|| RpcError::server("block not found"))?;
         let executed = block.receipts().iter().enumerate().filter(|(_, one)| one.position.is_some());
         let executed: Vec<_> = executed.collect();
@@ -275,28 +312,32 @@ impl Session<'_> {
         let (mut traces, mut bytes) = (Vec::new(), 0);
         for (at, receipt) in executed {
             self.check_gas()?;
-            let trace = self.traced(&asked, &mut view, &self.job(&block, receipt)?, block.first_log(at))?;
+            let trace = self.traced(asked, &mut view, &block, at)?;
             bytes += weight(&trace);
             self.bytes_after(bytes)?;
-            traces.push(json!({"txHash": data(receipt.id.0), "result": trace}));
+            traces.push((receipt.id, trace));
             self.repeat(&mut view, &block, receipt)?;
         }
-        Ok(traces.into())
+        Ok(traces)
     }
 }
 
 pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
-    let asked = TraceAsked::read(params.get(1))?;
-    let (mut view, job, logs) = session.before(&params.digest(0)?)?;
-    session.traced(&asked, &mut view, &job, logs)
+    session.trace_one(&params.digest(0)?, &TraceAsked::read(params.get(1))?)
+}
+
+/// The traces of a block, each with the hash of its transaction.
+fn trace_block(session: &Session, block: Option<EthereumBlock>, options: Option<&Value>) -> Answer {
+    let traces = session.trace_all(block, &TraceAsked::read(options)?)?;
+    Ok(traces.into_iter().map(|(id, trace)| json!({"txHash": data(id.0), "result": trace})).collect())
 }
 
 pub(super) fn trace_block_by_number(session: &Session, params: &Params) -> Answer {
-    session.trace_block(session.by_number(params)?, params.get(1))
+    trace_block(session, session.by_number(params)?, params.get(1))
 }
 
 pub(super) fn trace_block_by_hash(session: &Session, params: &Params) -> Answer {
-    session.trace_block(session.by_hash(params)?, params.get(1))
+    trace_block(session, session.by_hash(params)?, params.get(1))
 }
 
 pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
@@ -310,18 +351,18 @@ pub(super) fn trace_call(session: &Session, params: &Params) -> Answer {
     session.check_gas()?;
     let transaction = prepared.transaction();
     let gas = transaction.gas_limit;
-    if asked.prestate.is_some() {
+    if let Form::Prestate { is_difference } = asked.form {
         let touched = prepared.view.touched_by_call(&prepared.context, transaction);
         prepared.view.state().check()?;
         let (called, touched) = touched.map_err(RpcError::server)?;
         session.pay_gas(called.gas_used);
-        return Ok(asked.prestate_json(prepared.view.state(), &touched));
+        return Ok(prestate_json(is_difference, prepared.view.state(), &touched));
     }
     let (called, tracer) = prepared.view.trace_call(&prepared.context, transaction, Tracer::new(asked.settings));
     prepared.view.state().check()?;
     let called = called.map_err(RpcError::server)?;
     session.pay_gas(called.gas_used);
-    asked.to_json(&called, tracer, gas, 0)
+    asked.to_json(&called, tracer, gas, 0, *prepared.context.rules.spec())
 }
 
 #[cfg(test)]

@@ -14,8 +14,10 @@ use crate::kit::Failure;
 pub(super) const BATCH_MAX: usize = 1_000;
 
 /// How methods of other nodes begin that this one does not have, and what does the same here.
-const INSTEAD: [(&str, &str); 9] = [
-    ("trace_", "use debug_traceTransaction, debug_traceBlockByNumber or debug_traceCall with the callTracer"),
+const INSTEAD: [(&str, &str); 11] = [
+    ("trace_filter", "use trace_block of each block; eth_getLogs searches many at once"),
+    ("trace_call", "use debug_traceCall with the flatCallTracer"),
+    ("trace_", "use trace_transaction or trace_block"),
     ("ots_", "use eth_ and debug_ methods; the node has a page of its own"),
     ("erigon_", "use eth_ methods"),
     ("engine_", "blocks are agreed on by validators, and no other client drives this one"),
@@ -302,7 +304,8 @@ mod tests {
     #[test]
     fn a_method_of_other_nodes_is_refused_with_what_does_the_same() {
         let message = |name: &str| RpcError::unknown_method(name).message;
-        assert!(message("trace_block").contains("debug_traceBlockByNumber"));
+        assert!(message("trace_filter").contains("trace_block") && message("trace_get").contains("trace_transaction"));
+        assert!(message("trace_callMany").contains("debug_traceCall with the flatCallTracer"));
         assert!(message("eth_signTransaction").contains("eth_sendRawTransaction"));
         assert_eq!(message("eth_mining"), "the method eth_mining does not exist or is not available");
     }

@@ -314,6 +314,33 @@ fn an_impersonated_contract_sends_in_one_block() {
 }
 
 /// The genesis file of a developers' chain says so; this gives it another identity, and allows nothing else.
+/// Blocks are synced when the node stops, so a machine that fails earlier may keep receipts of blocks that it lost. The
+/// chain goes on from what it has, and what comes in their place has receipts of its own.
+#[test]
+fn a_machine_that_lost_the_newest_block_goes_on_without_its_receipts() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (data, failed) = (dir.path().join("data"), dir.path().join("failed"));
+    let copy = failed.clone();
+    let [kept, lost] = with_developers(&data.clone(), move |server| {
+        let seen = [0, 1].map(|nonce| mined(server, &signed(1, payment(nonce, Some(Address([0xaa; 20]))))));
+        // What the machine leaves when it fails now: the end of the newest block was not written.
+        RealDisk::new(&copy).expect("made");
+        for name in ["blocks", "receipts"].map(|log| format!("{log}-{:020}.log", 1)) {
+            let bytes = std::fs::read(data.join(&name)).expect("a log");
+            let torn = usize::from(name.starts_with("blocks"));
+            std::fs::write(copy.join(&name), &bytes[..bytes.len() - torn]).expect("written");
+        }
+        seen
+    });
+    with_developers(&failed, move |server| {
+        assert_eq!(height(server), number(&kept["blockNumber"]));
+        assert_eq!(ask(server, "eth_getTransactionReceipt", json!([lost["transactionHash"]])), Value::Null);
+        let other = mined(server, &signed(1, creation(1)));
+        assert_eq!((&other["blockNumber"], &other["status"]), (&lost["blockNumber"], &json!("0x1")));
+        assert_ne!(other["transactionHash"], lost["transactionHash"]);
+    });
+}
+
 #[test]
 fn its_genesis_says_so() {
     use founding::genesis_file::{parse, read, write};

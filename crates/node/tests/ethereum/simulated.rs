@@ -203,9 +203,12 @@ fn the_rules_of_contracts_are_told() {
         assert_eq!((&config["next"], &config["last"]), (&Value::Null, &Value::Null));
         assert_eq!((&current["chainId"], &current["activationTime"]), (&json!("0x7a69"), &json!(0)));
         assert_eq!(current["precompiles"]["P256VERIFY"], format!("0x{:040x}", 0x100));
+        assert_eq!(current["precompiles"].as_object().map(serde_json::Map::len), Some(18), "those of Osaka");
+        assert_eq!((&current["blobSchedule"]["max"], &current["blobSchedule"]["target"]), (&json!(0), &json!(0)));
+        assert_eq!(current["systemContracts"], json!({}));
         assert_eq!(current["forkId"].as_str().map(str::len), Some(10));
-        let (code, message) = refused(server, "trace_block", json!(["latest"]));
-        assert!(code == -32_601 && message.contains("debug_traceBlockByNumber"), "{message}");
+        let (code, message) = refused(server, "trace_filter", json!([{}]));
+        assert!(code == -32_601 && message.contains("trace_block"), "{message}");
     });
 }
 

@@ -95,6 +95,109 @@ fn a_reverted_frame_has_no_logs_and_each_log_has_its_position_and_index() {
     });
 }
 
+/// Calls itself with all gas, again and again.
+const RECURSES: &[u8] = &[0x5b, 0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x30, 0x5a, 0xf1, 0x50, 0x5f, 0x56];
+
+/// What is asked of an entry of a list: type, how many calls it made, its place, and its error.
+fn outline(entry: &Value) -> Value {
+    json!([entry["type"], entry["subtraces"], entry["traceAddress"], entry["error"]])
+}
+
+/// Lists show each call once, with its place; a precompile only where it is asked for, and what failed why it did.
+#[test]
+fn calls_are_listed_with_their_places_in_the_tree() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_developers(&dir.path().join("data"), |server| {
+        let logs = create(server, 0, LOGS);
+        let outer = create(server, 1, &[&calls(&logs)[..], REVERTS].concat());
+        let identity = Address(std::array::from_fn(|at| if at == 19 { 4 } else { 0 }));
+        let code = [calls(&outer), calls(&identity), creates(&[0x5f, 0xff]), creates(&[0xfe]), vec![0x00]];
+        let top = create(server, 2, &code.concat());
+        let seen = mined(server, &to(top, 3));
+        let hash = &seen["transactionHash"];
+        let list = ask(server, "trace_transaction", json!([hash]));
+        let entries = list.as_array().expect("a list");
+        let outlines: Vec<Value> = entries.iter().map(outline).collect();
+        let expected = json!([
+            ["call", 3, [], null],
+            ["call", 1, [0], "Reverted"],
+            ["call", 0, [0, 0], null],
+            ["create", 1, [1], null],
+            ["suicide", 0, [1, 0], null],
+            ["create", 0, [2], "Bad instruction"],
+        ]);
+        assert_eq!(json!(outlines), expected);
+        let place = json!([seen["blockHash"], number(&seen["blockNumber"]) as u64, hash, 0]);
+        for one in entries {
+            let found =
+                json!([one["blockHash"], one["blockNumber"], one["transactionHash"], one["transactionPosition"]]);
+            assert_eq!(found, place);
+        }
+        // The outermost call has what the transaction itself leaves: its gas without the cost of a payment.
+        let (action, result) = (&entries[0]["action"], &entries[0]["result"]);
+        assert_eq!((&action["callType"], &action["to"]), (&json!("call"), &json!(top.to_string())));
+        assert_eq!(number(&action["gas"]), 1_000_000 - 21_000);
+        assert_eq!(number(&result["gasUsed"]), number(&seen["gasUsed"]) - 21_000);
+        assert_eq!((&entries[1]["result"]["output"], &entries[5]["result"]), (&json!("0x"), &Value::Null));
+        assert_eq!(entries[4]["action"]["address"], entries[3]["result"]["address"]);
+        assert_eq!(ask(server, "trace_block", json!([seen["blockNumber"]])), list);
+        // As geth has them: with the gas of the transaction, and its own words.
+        let flat = |config: Value| {
+            let options = json!({"tracer": "flatCallTracer", "tracerConfig": config});
+            ask(server, "debug_traceTransaction", json!([hash, options])).as_array().cloned().expect("a list")
+        };
+        let of_geth = flat(json!({}));
+        assert_eq!((of_geth.len(), &of_geth[1]["error"]), (6, &json!("execution reverted")));
+        assert_eq!(
+            (&of_geth[0]["action"]["gas"], &of_geth[0]["result"]["gasUsed"]),
+            (&json!("0xf4240"), &seen["gasUsed"])
+        );
+        let whole = flat(json!({"includePrecompiles": true, "convertParityErrors": true}));
+        assert_eq!(outline(&whole[0]), json!(["call", 4, [], null]));
+        assert_eq!(whole[3]["action"]["to"], identity.to_string());
+        assert_eq!(whole[1]["error"], "Reverted");
+    });
+}
+
+/// A replay tells what the transaction returned, beside the same list; what else a replay has elsewhere is refused.
+#[test]
+fn a_replay_has_traces_alone_and_says_where_the_rest_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_developers(&dir.path().join("data"), |server| {
+        let seven = create(server, 0, &[0x60, 0x07, 0x5f, 0x52, 0x60, 0x20, 0x5f, 0xf3]);
+        let halts = create(server, 1, &[0xfe]);
+        let (seen, halted) = (mined(server, &to(seven, 2)), mined(server, &to(halts, 3)));
+        let replay = |of: &Value| ask(server, "trace_replayTransaction", json!([of["transactionHash"], ["trace"]]));
+        let replayed = replay(&seen);
+        assert_eq!(replayed["output"], format!("0x{:064x}", 7));
+        assert_eq!(replayed["trace"], ask(server, "trace_transaction", json!([seen["transactionHash"]])));
+        assert_eq!((&replayed["stateDiff"], &replayed["vmTrace"]), (&Value::Null, &Value::Null));
+        assert_eq!(replay(&halted)["output"], "0x");
+        let block = ask(server, "trace_replayBlockTransactions", json!([seen["blockNumber"], ["trace"]]));
+        assert_eq!(
+            (&block[0]["transactionHash"], &block[0]["output"]),
+            (&seen["transactionHash"], &replayed["output"])
+        );
+        for kinds in [json!([]), json!(["trace", "vmTrace"]), json!(["stateDiff"]), json!("trace")] {
+            let (code, message) = refused(server, "trace_replayTransaction", json!([seen["transactionHash"], kinds]));
+            assert!(code == -32_602 && message.contains("prestateTracer"), "{kinds}: {code} {message}");
+        }
+    });
+}
+
+/// The place of a deep call is as long as the call is deep: calls that a tree holds can make a list of gigabytes.
+#[test]
+fn a_list_of_deep_calls_is_refused_before_it_fills_the_memory() {
+    let dir = tempfile::tempdir().expect("a directory");
+    with_developers(&dir.path().join("data"), |server| {
+        let deep = json!({"to": create(server, 0, RECURSES).to_string(), "gas": "0x4c4b40"});
+        let (code, message) = refused(server, "debug_traceCall", json!([deep, "latest", {"tracer": "flatCallTracer"}]));
+        assert!(code == -32_005 && message.contains("the list has more than 16 MiB"), "{code} {message}");
+        let top = json!({"tracer": "callTracer", "tracerConfig": {"onlyTopCall": true}});
+        assert_eq!(ask(server, "debug_traceCall", json!([deep, "latest", top]))["error"], "out of gas");
+    });
+}
+
 /// No contract is at the address of a creation that failed, and what a halted one leaves is no output.
 #[test]
 fn a_creation_that_failed_names_no_address() {

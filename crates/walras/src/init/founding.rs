@@ -1,14 +1,13 @@
 //! `walras init --validators`: the homes of the validators that found a network.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 use std::time::Duration;
 
 use ::founding::{Founder, Founding, FoundingEngine};
 use anyhow::{Context, ensure};
 use ledger::Genesis;
-use primitives::{AssetId, PublicKey, is_network_address, to_hex};
+use primitives::{Address, AssetId, PublicKey, is_network_address, to_hex};
 use serde_json::json;
 use store::RealDisk;
 use zeroize::Zeroizing;
@@ -26,9 +25,18 @@ const ETHEREUM_PORT: u16 = 8545;
 /// Number of fees that the account of a validator can pay at the start.
 pub const FOUNDER_FEES: u64 = 1_000;
 
+/// A network's homes.
+pub struct Founded {
+    genesis: Genesis,
+    founding: Founding,
+    made: Vec<Made>,
+    issuer: Address,
+}
+
 /// A newly made home of a validator.
 struct Made {
-    home: PathBuf,
+    /// Its name in the network's folder.
+    name: String,
     keys: MadeKeys,
     /// Its place in the payment lane, if there is one.
     lane: Option<lane::FoundingMember>,
@@ -37,7 +45,7 @@ struct Made {
 }
 
 /// Writes the homes `validator-0` to `validator-(N-1)`, the genesis that they share, and the issuer's key.
-pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow::Result<ExitCode> {
+pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Founded> {
     ensure!(
         init.addresses.is_empty() || init.addresses.len() == usize::from(size),
         "--address is given {} times for {size} validators: give one for each, or none",
@@ -45,7 +53,6 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     );
     node::config::tolerance_warning(size.into()).iter().for_each(|warning| eprintln!("warning: {warning}"));
     let folder = &init.home;
-    make_home(folder)?;
     // Asked for once: each operator receives a home and may change the passphrase.
     let passphrase = init.passphrase.read_new()?;
     let issuer = keystore::create_under(&folder.join("issuer-key.json"), &passphrase)?.public().address();
@@ -72,16 +79,16 @@ pub fn run(init: &Init, engine: FoundingEngine, size: u8, json: bool) -> anyhow:
     let founding = Founding { succession, interval: Duration::from_millis(init.interval_ms), ..founding };
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;
-    for home in made.iter().map(|one| one.home.as_path()).chain([folder.as_path()]) {
+    for home in made.iter().map(|one| folder.join(&one.name)).chain([folder.clone()]) {
         ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
-    report(folder, &genesis, &founding, &made, &issuer.to_string(), json);
-    Ok(ExitCode::SUCCESS)
+    Ok(Founded { genesis, founding, made, issuer })
 }
 
 /// Makes the home of one validator, without the genesis.
 fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
-    let home = init.home.join(format!("validator-{index}"));
+    let name = format!("validator-{index}");
+    let home = init.home.join(&name);
     make_home(&home)?;
     let keys = validator_keys::make(&home, passphrase)?;
     let address = match init.addresses.get(usize::from(index)) {
@@ -104,7 +111,7 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
         Ok(lane::FoundingMember { registrar: registrar.public(), shard, account })
     };
     let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;
-    Ok(Made { home, keys, lane, address, http })
+    Ok(Made { name, keys, lane, address, http })
 }
 
 /// Makes the keys and the empty vote log of a node that is not a founder.
@@ -135,46 +142,43 @@ fn write_config(home: &Path, template: &str, own: [SocketAddr; 3]) -> anyhow::Re
     std::fs::write(home.join("walras.toml"), text).with_context(|| home.display().to_string())
 }
 
-fn report(folder: &Path, genesis: &Genesis, founding: &Founding, made: &[Made], issuer: &str, json: bool) {
-    let network = founding.digest(genesis).to_string();
-    if json {
-        let validator = |one: &Made| {
-            json!({
-                "home": one.home,
-                "key": format!("0x{}", to_hex(&one.keys.votes.0)),
-                "account": one.keys.account.address().to_string(),
-                "address": one.address,
-                "http": format!("http://{}", one.http),
-            })
-        };
-        let validators: Vec<_> = made.iter().map(validator).collect();
-        println!(
-            "{}",
-            json!({
+impl Founded {
+    /// Tells what is in the network's folder.
+    pub fn report(&self, folder: &Path, json: bool) {
+        let Founded { genesis, founding, made, issuer } = self;
+        let network = founding.digest(genesis).to_string();
+        if json {
+            let validator = |one: &Made| {
+                json!({
+                    "home": folder.join(&one.name),
+                    "key": format!("0x{}", to_hex(&one.keys.votes.0)),
+                    "account": one.keys.account.address().to_string(),
+                    "address": one.address,
+                    "http": format!("http://{}", one.http),
+                })
+            };
+            let founded = json!({
                 "home": folder,
                 "chain": genesis.chain,
                 "genesis": genesis.digest().to_string(),
                 "network": network,
-                "issuer": issuer,
-                "validators": validators,
-            })
-        );
-        return;
+                "issuer": issuer.to_string(),
+                "validators": made.iter().map(validator).collect::<Vec<_>>(),
+            });
+            println!("{founded}");
+            return;
+        }
+        println!("Network    {network}");
+        println!("Chain      {}", genesis.chain);
+        println!("Issuer     {issuer} (key in {})", folder.join("issuer-key.json").display());
+        for (index, one) in made.iter().enumerate() {
+            let home = folder.join(&one.name);
+            let (key, address, http) = (one.keys.votes, &one.address, one.http);
+            println!("Validator  {index}: {key} at {address}, http://{http} ({})", home.display());
+        }
+        println!("\nGive each home to its operator. Start each:");
+        println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());
     }
-    println!("Network    {network}");
-    println!("Chain      {}", genesis.chain);
-    println!("Issuer     {issuer} (key in {})", folder.join("issuer-key.json").display());
-    for (index, one) in made.iter().enumerate() {
-        println!(
-            "Validator  {index}: {} at {}, http://{} ({})",
-            one.keys.votes,
-            one.address,
-            one.http,
-            one.home.display()
-        );
-    }
-    println!("\nGive each home to its operator. Start each:");
-    println!("  WALRAS_PASSPHRASE=… walras node --home {}", folder.join("validator-0").display());
 }
 
 /// The engines that can be chosen on the command line.

@@ -1,5 +1,6 @@
 //! `walras init`: a new node's home.
 
+mod aside;
 pub mod founding;
 
 use std::os::unix::fs::DirBuilderExt;
@@ -8,8 +9,9 @@ use std::path::{Path, PathBuf};
 use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
 use ledger::{Genesis, Limits, Listing, PoolTerms};
-use primitives::{Amount, AssetId, Fraction};
+use primitives::{Address, Amount, AssetId, Fraction, PublicKey};
 
+use self::aside::Aside;
 use self::founding::EngineName;
 use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
@@ -167,18 +169,42 @@ fn positive(text: &str, decimals: u8) -> anyhow::Result<Amount> {
     Ok(units)
 }
 
+/// The home of one node.
+struct Made {
+    genesis: Genesis,
+    issuer: Option<Address>,
+    /// The key of a node that joins validators.
+    validator: Option<PublicKey>,
+}
+
 impl Init {
-    pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
+    pub fn run(mut self, json: bool) -> anyhow::Result<ExitCode> {
+        let home = self.home.clone();
         let engine = self.engine.unwrap_or(if self.validators.is_some() { EngineName::Dbft } else { EngineName::Solo });
-        match (self.validators, engine.engine()) {
-            (Some(size), Some(engine)) => return founding::run(&self, engine, size, json),
+        let founders = match (self.validators, engine.engine()) {
+            (Some(size), Some(engine)) => Some((engine, size)),
             (Some(_), None) => bail!("--engine solo is for one node: leave --validators out"),
             (None, Some(_)) => bail!("this engine needs validators: give their number with --validators"),
-            (None, None) => {}
+            (None, None) => None,
+        };
+        let aside = Aside::of(&home)?;
+        self.home = aside.path().into();
+        if let Some((engine, size)) = founders {
+            let founded = founding::found(&self, engine, size)?;
+            aside.finish()?;
+            founded.report(&home, json);
+        } else {
+            let made = self.write()?;
+            aside.finish()?;
+            made.report(&home, json);
         }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the home of one node.
+    fn write(&self) -> anyhow::Result<Made> {
         let home = &self.home;
         let file = |name: &str| home.join(name);
-        make_home(home)?;
         let mut issuer = None;
         let (genesis, founding) = match &self.genesis {
             Some(path) => ::founding::genesis_file::read_with_founding(path)?,
@@ -196,33 +222,7 @@ impl Init {
         ::founding::genesis_file::write_with_founding(&file("genesis.json"), &genesis, founding.as_ref())?;
         std::fs::write(file("walras.toml"), config).with_context(|| home.display().to_string())?;
         let validator = founding.map(|_| founding::make_newcomer(home, &self.passphrase)).transpose()?;
-        let digest = genesis.digest();
-        if json {
-            let issuer = issuer.map(|address| address.to_string());
-            let validator = validator.map(|key| key.to_string());
-            println!(
-                "{}",
-                serde_json::json!({
-                    "home": home,
-                    "chain": genesis.chain,
-                    "genesis": digest.to_string(),
-                    "issuer": issuer,
-                    "validator_key": validator,
-                })
-            );
-        } else {
-            println!("Home       {}", home.display());
-            println!("Chain      {}", genesis.chain);
-            println!("Genesis    {digest}");
-            if let Some(issuer) = issuer {
-                println!("Issuer     {issuer} (key in {})", file("issuer-key.json").display());
-            }
-            if let Some(key) = validator {
-                println!("Validator  {key} (it follows until an account has staked for it: walras wallet stake)");
-            }
-            println!("\nStart it:  walras node --home {}", home.display());
-        }
-        Ok(ExitCode::SUCCESS)
+        Ok(Made { genesis, issuer, validator })
     }
 
     /// Founds the lane of a node that is its whole committee and makes its keys. Also returns the configuration of
@@ -253,7 +253,7 @@ impl Init {
     }
 
     /// The genesis of the ledger that the arguments describe.
-    pub fn make(&self, issuer: primitives::Address) -> anyhow::Result<Genesis> {
+    pub fn make(&self, issuer: Address) -> anyhow::Result<Genesis> {
         let mut assets: Vec<Listing> = Vec::new();
         let mut balances = Vec::new();
         for (number, text) in self.assets.iter().enumerate() {
@@ -296,6 +296,34 @@ impl Init {
             Some(gas) => limits.with_block_gas(committee, gas),
             None => measured_gas(limits, committee),
         })
+    }
+}
+
+impl Made {
+    fn report(&self, home: &Path, json: bool) {
+        let Made { genesis, issuer, validator } = self;
+        let digest = genesis.digest();
+        if json {
+            let made = serde_json::json!({
+                "home": home,
+                "chain": genesis.chain,
+                "genesis": digest.to_string(),
+                "issuer": issuer.map(|address| address.to_string()),
+                "validator_key": validator.map(|key| key.to_string()),
+            });
+            println!("{made}");
+            return;
+        }
+        println!("Home       {}", home.display());
+        println!("Chain      {}", genesis.chain);
+        println!("Genesis    {digest}");
+        if let Some(issuer) = issuer {
+            println!("Issuer     {issuer} (key in {})", home.join("issuer-key.json").display());
+        }
+        if let Some(key) = validator {
+            println!("Validator  {key} (it follows until an account has staked for it: walras wallet stake)");
+        }
+        println!("\nStart it:  walras node --home {}", home.display());
     }
 }
 

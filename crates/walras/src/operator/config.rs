@@ -6,8 +6,10 @@ use std::process::ExitCode;
 use ::founding::Founding;
 use anyhow::{Context, ensure};
 use ledger::Genesis;
-use node::Config;
+use node::{Config, Node};
 use serde_json::json;
+
+use crate::venue::run::HostedVenue;
 
 /// Checks and prints the settings of a home.
 #[derive(clap::Subcommand)]
@@ -42,13 +44,17 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Reads genesis, file and environment.
+    /// Reads genesis, file and environment, and refuses what a start would refuse.
     pub fn of(home: &Path) -> anyhow::Result<Settings> {
         let path = home.join("genesis.json");
         let name = home.display();
         ensure!(path.exists(), "{name} is no home; make one with: walras init --home {name}");
         let (genesis, founding) = ::founding::genesis_file::read_with_founding(&path)?;
-        Ok(Settings { config: config(home)?, genesis, founding })
+        let config = config(home)?;
+        let inside = Config { http: config.http.clone().within(home), ..config.clone() };
+        Node::check(&inside, &genesis)?;
+        HostedVenue::check(home, &inside)?;
+        Ok(Settings { config, genesis, founding })
     }
 
     /// What an operator should know before the node starts.

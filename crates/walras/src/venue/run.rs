@@ -92,17 +92,26 @@ pub struct HostedVenue {
 }
 
 impl HostedVenue {
+    /// Refuses what the start of a home's venue would refuse. Nothing is bound, and no key is opened.
+    pub fn check(home: &Path, config: &Config) -> anyhow::Result<()> {
+        if !config.venue.run {
+            return Ok(());
+        }
+        for path in [OPERATOR_KEY, REPORT_KEY].map(|name| home.join(name)) {
+            let missing = || format!("[venue] run: {} is missing: run `walras venue prepare`", path.display());
+            anyhow::ensure!(path.exists(), missing());
+        }
+        config.venue.edge()?;
+        pit::check(&config.venue, &config.http).context("the venue")
+    }
+
     /// Opens the doors of the venue of a home, if it is configured to run one.
     pub async fn start(home: &Path, config: &Config, passphrase: &Passphrase) -> anyhow::Result<Option<HostedVenue>> {
+        HostedVenue::check(home, config)?;
         if !config.venue.run {
             return Ok(None);
         }
-        let open = |name: &str| {
-            let path = home.join(name);
-            let missing = || format!("[venue] run: {} is missing: run `walras venue prepare`", path.display());
-            anyhow::ensure!(path.exists(), missing());
-            keystore::open(&path, passphrase)
-        };
+        let open = |name: &str| keystore::open(&home.join(name), passphrase);
         let (operator, report) = (open(OPERATOR_KEY)?, open(REPORT_KEY)?);
         let account = operator.public().address();
         let keys = move || VenueKeys { account, operator: operator.clone(), report: report.clone() };
