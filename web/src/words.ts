@@ -155,6 +155,12 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Stake";
     case "unstake":
       return "Unstake";
+    case "pay_referenced":
+      return `Pay ${money(operation.amount, operation.asset, decimals(operation.asset))} with a reference`;
+    case "approve":
+      return `Approve rules ${operation.rules}`;
+    case "unapprove":
+      return `Withdraw the approval of rules ${operation.rules}`;
     case "present":
       return `Validator present, for epoch ${operation.epoch}`;
     case "accuse":

@@ -452,7 +452,7 @@ const VIEWS: Record<Exclude<Route["view"], "unknown">, () => Promise<Shown[]>> =
   markets: async () => [{ hash: "#/markets", has: ["tbody tr a"] }],
   market: async () => {
     const { base: one, quote: other } = await trading();
-    const demos = given ? ["#trader option[value='demo 0']"] : [];
+    const demos = given ? ["#trader:has(option[value='demo 0'])"] : [];
     return [{ hash: `#/market/${one}/${other}`, has: [...told("high"), `${rowsOf("Latest trades")} a`, ".book tbody tr", "#base", ".tokens a", ...demos] }];
   },
   blocks: async () => {

@@ -19,6 +19,7 @@ mod pools;
 mod record_proof;
 mod stream;
 mod unions;
+mod upgrade;
 mod validator_status;
 mod venue_asks;
 mod venue_door;
@@ -64,6 +65,7 @@ pub use stream::{
     OwnOutcomeBody, StreamMessage,
 };
 pub use unions::flatten_unions;
+pub use upgrade::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
 pub use validator_status::{PeerStatus, ValidatorStatus};
 pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
 pub use venue_door::{

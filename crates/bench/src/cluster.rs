@@ -107,6 +107,7 @@ impl Cluster {
             Network {
                 chain: Chain { genesis: identity, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
                 rules: settings.rules,
+                ledger_rules: ledger::RULES_NEWEST,
                 ethereum: EthereumSection::of(CHAIN, &settings.limits),
                 me: me as u8,
                 own: OwnKeys::one(secret(me)),

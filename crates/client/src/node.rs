@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::{
     AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
-    SessionBody, TransactionBody, ValidatorStatus, ValidatorsBody,
+    SessionBody, TransactionBody, UpgradeBody, ValidatorStatus, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, PublicKey, Sequence, SessionSlot, Transaction, TransactionId};
@@ -233,6 +233,14 @@ impl NodeClient {
         // Ids from this one on: the first is the offer, if it rests.
         let page: Offers = self.get(&format!("/v1/accounts/{account}/offers?limit=1&cursor={id}"))?;
         Ok(page.offers.into_iter().find(|resting| resting.id == id.to_string()))
+    }
+
+    /// Which rules the chain follows, which come, and who approves of them.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn upgrade(&self) -> Result<UpgradeBody, ClientError> {
+        self.get("/v1/upgrade")
     }
 
     /// Stakers and validators.

@@ -10,7 +10,7 @@ pub enum Refused {
     /// It belongs to another epoch.
     #[error("of another epoch")]
     Epoch,
-    /// Its height is above all heights for which votes are accepted.
+    /// Its height is above all heights for which votes are accepted, or only a later epoch permits what it forwards.
     #[error("of a height too far ahead")]
     Ahead,
     /// A sub-block is too long, does not match its digest, or cannot be decoded.

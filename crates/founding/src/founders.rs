@@ -128,6 +128,9 @@ struct RestartEntry {
     /// What the payment lane begins with, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<RestartLaneEntry>,
+    /// The rules that it began with, if they are not those of the state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<u32>,
 }
 
 /// [`RestartedLane`] in the file.
@@ -349,6 +352,7 @@ impl Founding {
         Network {
             chain: self.chain(genesis),
             rules: self.rules,
+            ledger_rules: genesis.rules,
             ethereum: EthereumSection::of(genesis.chain, &genesis.limits),
             me,
             own,
@@ -394,6 +398,7 @@ impl Founding {
                 number: restart.number,
                 snapshot: restart.snapshot.to_string(),
                 committee: restart.committee.iter().map(Address::to_string).collect(),
+                rules: restart.rules,
                 height: *height,
                 keys: keys.iter().map(PublicKey::to_string).collect(),
                 lane: restart.lane.as_ref().map(|lane| RestartLaneEntry {
@@ -484,7 +489,11 @@ fn restarted(entry: RestartEntry) -> Result<Restarted, Fault> {
     let lane = entry.lane.as_ref().map(restarted_lane).transpose()?;
     within("restart.height", entry.height, 1..=consensus::HEIGHT_MAX)?;
     within("restart.keys", keys.len(), 1..=MEMBERS_MAX)?;
-    Ok(Restarted { restart: Restart { number: entry.number, snapshot, committee, lane }, height: entry.height, keys })
+    Ok(Restarted {
+        restart: Restart { number: entry.number, snapshot, committee, lane, rules: entry.rules },
+        height: entry.height,
+        keys,
+    })
 }
 
 fn restarted_lane(entry: &RestartLaneEntry) -> Result<RestartedLane, Fault> {

@@ -9,6 +9,7 @@ use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
 use primitives::{Address, Amount, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
+use crate::charter_part::CharterPart;
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
 use crate::limits_part::LimitsEntry;
@@ -34,6 +35,9 @@ struct File {
     venues: Option<VenuePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pools: Option<PoolPart>,
+    /// How its rules change.
+    #[serde(default, skip_serializing_if = "CharterPart::is_usual")]
+    charter: CharterPart,
     /// Whether it is a developers' chain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     developers: bool,
@@ -170,6 +174,7 @@ impl File {
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
             pools: genesis.pools.as_ref().map(PoolPart::of),
+            charter: CharterPart::of(&genesis.charter),
             developers: genesis.is_developers,
             consensus: None,
         }
@@ -213,11 +218,13 @@ impl File {
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
+        let charter = self.charter.read().map_err(named)?;
         Ok(Genesis {
             lane,
             venues,
             pools,
             rules: self.rules,
+            charter,
             chain: self.chain,
             fee,
             epsilon: parse(file, "epsilon".into(), &self.epsilon)?,
@@ -242,7 +249,8 @@ mod tests {
 
     fn genesis() -> Genesis {
         Genesis {
-            rules: ledger::RULES,
+            rules: ledger::RULES_NEWEST,
+            charter: ledger::CharterTerms::default(),
             chain: 31_337,
             fee: 3,
             epsilon: Fraction::power_of_two(15),
@@ -304,7 +312,7 @@ mod tests {
                 "limits.least_base_fee is 0, but limits.block_gas needs 1",
             ),
             ("\"chain\"", "\"chian\"", "line 3"),
-            ("\"rules\": 11", "\"rules\": 1", "the chain follows rules 1, this binary follows rules 11"),
+            ("\"rules\": 12", "\"rules\": 1", "the chain follows rules 1, and this program rules 11 to 12"),
         ] {
             assert!(text.contains(from), "{from}");
             std::fs::write(&path, text.replacen(from, to, 1)).expect("written");

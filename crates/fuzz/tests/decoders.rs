@@ -24,8 +24,8 @@ use payments::{
 };
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, Price, Scope, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction,
-    WalletKey, verify_transactions,
+    OfferReplacement, Operation, Price, Reference, ReferenceKind, Scope, SecretKey, Signature, Stake, SubBlock,
+    Superblock, Transaction, Upgrade, WalletKey, verify_transactions,
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
@@ -79,6 +79,14 @@ fn operations() -> Vec<Operation> {
         Operation::Burn { asset: two, amount: units },
         Operation::Unstake { units },
         Operation::Accuse(Box::new(evidence)),
+        Operation::Approve { upgrade: Upgrade { rules: 12, manifest: Digest([4; 32]), notice: 9 }, at: 3 },
+        Operation::Unapprove { rules: 12, at: 3 },
+        Operation::PayReferenced {
+            to,
+            asset: one,
+            amount: units,
+            reference: Reference { kind: ReferenceKind::Text, bytes: b"order 7"[..].into() },
+        },
     ]
     .into_iter()
     .chain(at_venues())
@@ -230,7 +238,7 @@ fn frames_of_consensus_and_what_an_engine_does_with_them() {
                 followers: 1,
                 me: 0,
                 signer: std::sync::Arc::new(key(0)),
-                check: replica::check_payload(section),
+                check: replica::check_payload(section, ledger::RULES_NEWEST),
             };
             let roots = vec![(0, Digest([1; 32]))];
             let start = consensus::Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots };

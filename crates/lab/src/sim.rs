@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use ::sim::validators::{self, run_twins, run_validators};
+use ::sim::validators::{self, run_twins, run_validators, run_versions};
 use ::sim::{
     Failure, FoundMistake, LaneOptions, LaneReport, MarketOptions, MarketReport, SimOptions, SimReport, crash_points,
     found, run, run_lane, run_market,
@@ -25,6 +25,7 @@ use serde_json::{Value, json};
   walras-lab sim --consensus --seeds 200   # a network of validators: broken links, kills, lost logs, Byzantine ones
   walras-lab sim --consensus --engine tendermint --seeds 200   # the same, with the other engine
   walras-lab sim --consensus --twins --seeds 200   # as many of them as may be faulty run as two instances of one key
+  walras-lab sim --consensus --mixed-versions --seeds 200   # two programs of neighbouring rules; the newer act by vote
   walras-lab sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras-lab sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
   walras-lab sim --market --seeds 200  # a continuous market: its venue crashes or cheats, its traders forge and replay
@@ -72,6 +73,9 @@ pub struct Sim {
     /// down.
     #[arg(long, requires = "consensus", conflicts_with_all = ["regions", "even"])]
     twins: bool,
+    /// With --consensus: validators run programs of two versions, and change to the newer rules by vote.
+    #[arg(long, requires = "consensus", conflicts_with_all = ["twins", "regions", "even"])]
+    mixed_versions: bool,
     /// With --consensus: instead, this many correct validators in ten regions of the world; measures how long
     /// certificates take.
     #[arg(long, requires = "consensus", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=200))]
@@ -126,7 +130,12 @@ impl Sim {
             return Ok(run_markets(seeds, json));
         }
         if self.consensus {
-            return run_consensus(seeds, self.engine.rules().protocol, self.twins, json);
+            let world = match (self.twins, self.mixed_versions) {
+                (true, _) => (" --twins", run_twins as NetworkRun),
+                (_, true) => (" --mixed-versions", run_versions as NetworkRun),
+                _ => ("", run_validators as NetworkRun),
+            };
+            return run_consensus(seeds, self.engine.rules().protocol, world, json);
         }
         let results = run_all(seeds, |seed| run(seed, options));
         let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
@@ -186,10 +195,17 @@ impl Sim {
     }
 }
 
-fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, json: bool) -> anyhow::Result<ExitCode> {
+/// Runs a network drawn from a seed.
+type NetworkRun = fn(u64, Protocol) -> Result<validators::NetworkReport, Failure>;
+
+fn run_consensus(
+    seeds: RangeInclusive<u64>,
+    protocol: Protocol,
+    (option, run): (&str, NetworkRun),
+    json: bool,
+) -> anyhow::Result<ExitCode> {
     // The failure is reported with its seed below.
     std::panic::set_hook(Box::new(|_| {}));
-    let run = if twins { run_twins } else { run_validators };
     let results = run_all(seeds, |seed| run(seed, protocol));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     let sum = |count: fn(&validators::NetworkReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
@@ -203,8 +219,7 @@ fn run_consensus(seeds: RangeInclusive<u64>, protocol: Protocol, twins: bool, js
         ("synced_heights", sum(|report| report.synced)),
     ];
     let engine = if protocol == Protocol::Dbft { "" } else { " --engine tendermint" };
-    let twins = if twins { " --twins" } else { "" };
-    Ok(print_report(&counts, &failures, &format!("walras-lab sim --consensus{engine}{twins}"), json))
+    Ok(print_report(&counts, &failures, &format!("walras-lab sim --consensus{engine}{option}"), json))
 }
 
 fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode> {

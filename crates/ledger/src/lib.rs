@@ -29,6 +29,8 @@ pub use block::{
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
+/// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
+pub use places::charter::seats_needed as rules_seats_needed;
 pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{
     AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps, pool_pays,
@@ -37,20 +39,22 @@ pub use places::unsound::AuditError;
 pub use places::venues::Venues;
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
-    AccountProof, AccountSessions, AccountState, Asset, AssetProof, Batch, BlockReceipts, BustGuilt, BustReason,
-    Cancelled, ClaimedId, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
-    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond,
-    LeavingDeposit, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill,
-    PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal,
-    Replaced, Rest, RootPart, RootParts, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord,
-    SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators,
-    ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError,
-    account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
+    AccountProof, AccountSessions, AccountState, Asset, AssetProof, AwaitedRules, Batch, BlockReceipts, BustGuilt,
+    BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId, ComingRules, DepositId, EndReason, EndedOffer,
+    EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
+    FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof,
+    NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
+    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
+    RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof,
+    SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit,
+    VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest,
+    offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};
 pub use terms::{
     BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, LaneAsset, LaneOutflow,
-    LaneOutput, LaneTerms, Limits, Listing, Membership, PoolTerms, RULES, Restart, RestartError, RestartedLane,
-    TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, VenueTerms, usual_fee, votes_bytes,
+    LaneOutput, LaneTerms, Limits, Listing, Membership, PoolTerms, RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart,
+    RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, VenueTerms, followed, manifest,
+    text_of, usual_fee, votes_bytes,
 };

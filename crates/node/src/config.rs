@@ -127,6 +127,13 @@ pub struct NetworkConfig {
     /// A validator that is more heights behind than this fetches a state instead of blocks; 0 if only when the others
     /// no longer hold the blocks.
     pub state_behind: u64,
+    /// The number of the next rules that this validator approves, as long as the program knows them; 0 to approve
+    /// none, and to withdraw. Without it the account's owner approves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approve: Option<u32>,
+    /// For rehearsals: follows no rules above these, as an older program would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_rules: Option<u32>,
 }
 
 /// How blocks are made.
@@ -207,10 +214,17 @@ impl Default for HistoryConfig {
     }
 }
 
+impl NetworkConfig {
+    /// The newest rules that the node follows.
+    pub(crate) fn newest_rules(&self) -> u32 {
+        self.newest_rules.map_or(ledger::RULES_NEWEST, |newest| newest.min(ledger::RULES_NEWEST))
+    }
+}
+
 impl Default for NetworkConfig {
     fn default() -> NetworkConfig {
         let listen = SocketAddr::from(([127, 0, 0, 1], 9100));
-        NetworkConfig { listen, signer: None, accuse: true, state_behind: 10_000 }
+        NetworkConfig { listen, signer: None, accuse: true, state_behind: 10_000, approve: None, newest_rules: None }
     }
 }
 
@@ -299,6 +313,7 @@ fn known() -> toml::Table {
     let mut defaults = Config::default();
     defaults.http.probes = Some(defaults.http.listen);
     defaults.network.signer = Some(PathBuf::new());
+    (defaults.network.approve, defaults.network.newest_rules) = (Some(0), Some(0));
     let venue = &mut defaults.venue;
     (venue.edge_listen, venue.edge_secret) = (Some(venue.listen), Some(PathBuf::new()));
     venue.edge_clock_error_ns = Some(0);

@@ -38,7 +38,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use doors::{DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
+use doors::{Closed, DeveloperCommand, DeveloperRefusal, Mining, NextBlock};
 use ledger::contracts::{DeveloperBlock, DeveloperEdit, OfferEvent};
 use ledger::{Genesis, Ledger, Roots};
 use primitives::{Height, Superblock};
@@ -181,10 +181,6 @@ impl<'a> DevelopersChain<'a> {
             (ledger.height(), ledger.time_ms())
         };
         remember_candles(shared, height);
-        // A machine that failed may have kept receipts of blocks that it lost.
-        if shared.lock_store().receipts_height() > height {
-            shared.lock_store().cut_above(height)?;
-        }
         let mining = match shared.config.blocks.interval_ms {
             0 => Mining::Instant,
             interval => Mining::Interval(interval),
@@ -235,6 +231,9 @@ impl<'a> DevelopersChain<'a> {
             let is_stopping = shared.life.stopping.load(Ordering::Acquire);
             let left = match self.mining {
                 _ if shared.has_failed() => return Due::Stop,
+                // Without the rules of the next block there is none; the chain may still be reverted.
+                _ if shared.needs_rules().is_some() && !is_stopping => LOOK,
+                _ if shared.needs_rules().is_some() => return Due::Stop,
                 Mining::Instant if waits && !self.is_last_made => {
                     self.is_last_made = is_stopping;
                     return Due::Block;
@@ -306,6 +305,7 @@ impl<'a> DevelopersChain<'a> {
                 }
                 BlockJob::Show(_) => {
                     let shown = self.executor.show(log_ms);
+                    shared.note_rules();
                     (made, changes) = (Some(shown.0), Some(shown.1));
                     LifeInput::Shown { height, handover: None }
                 }
@@ -359,6 +359,9 @@ impl<'a> DevelopersChain<'a> {
                     if !self.shared.is_ready() {
                         return refused("the node is stopping".into());
                     }
+                    if let Err(needed) = self.may_go_on() {
+                        return Ok(Err(needed));
+                    }
                     self.mine()?;
                     if let Err(late) = self.clock.increase(seconds, clock_ms()) {
                         return Ok(Err(late));
@@ -371,12 +374,16 @@ impl<'a> DevelopersChain<'a> {
             DeveloperCommand::Reset => match Ledger::new(&self.genesis) {
                 Err(error) => return refused(error.to_string()),
                 Ok(ledger) => {
+                    let ledger = ledger.up_to_rules(self.shared.config.network.newest_rules());
                     self.snapshots.clear();
                     self.chosen = DeveloperBlock::default();
                     return self.begin_again(Kept { ledger, after_batch: Vec::new(), ahead_ms: 0 });
                 }
             },
             DeveloperCommand::Edit(edit) => {
+                if let Err(needed) = self.may_go_on() {
+                    return Ok(Err(needed));
+                }
                 let possible = self.shared.read_ledger().check_edit(&edit);
                 if let Err(error) = possible {
                     return refused(error.to_string());
@@ -424,6 +431,12 @@ impl<'a> DevelopersChain<'a> {
         }))
     }
 
+    /// Whether this program follows the rules of the next block.
+    fn may_go_on(&self) -> Result<(), DeveloperRefusal> {
+        let needed = |rules| DeveloperRefusal(Closed::NeedsRules(rules).to_string());
+        self.shared.needs_rules().map_or(Ok(()), |rules| Err(needed(rules)))
+    }
+
     /// Makes edits that are possible, in one block.
     fn edit(&mut self, edits: &[DeveloperEdit]) -> Result<(), ExchangeError> {
         let parent_ms = self.shared.read_ledger().time_ms();
@@ -439,6 +452,9 @@ impl<'a> DevelopersChain<'a> {
         let is_alone = |edit: &DeveloperEdit| matches!(edit, DeveloperEdit::Balance { .. });
         for group in edits.chunk_by(|one, other| !is_alone(one) && !is_alone(other)) {
             for part in group.chunks(EDITS_MAX) {
+                if let Err(needed) = self.may_go_on() {
+                    return Ok(Err(needed));
+                }
                 let impossible = {
                     let ledger = self.shared.read_ledger();
                     part.iter().find_map(|edit| ledger.check_edit(edit).err())
@@ -505,6 +521,7 @@ impl<'a> DevelopersChain<'a> {
             history.go_back(height);
         }
         self.life = life_above(height);
+        shared.note_rules();
         if !are_views_back {
             let views = {
                 let ledger = shared.read_ledger();

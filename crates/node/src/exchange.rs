@@ -63,6 +63,7 @@ impl Exchange {
         let recovered = recover(&config, genesis, data)?;
         let height = recovered.ledger.height();
         let shared = Arc::new(Shared::new(config, recovered));
+        shared.note_rules();
         let history = History::open(&shared.config.history, &shared.network, height, data)?;
         shared.history.get_or_init(|| history);
         let mut threads = vec![spawn("intake", &shared, admit_submissions)?];
@@ -170,6 +171,9 @@ impl Exchange {
     fn check_open(&self) -> Result<(), Closed> {
         if !self.shared.is_ready() {
             return Err(Closed::Stopping);
+        }
+        if let Some(rules) = self.shared.needs_rules() {
+            return Err(Closed::NeedsRules(rules));
         }
         if self.status().is_some_and(|status| status.follows) {
             return Err(Closed::Follows);

@@ -9,6 +9,7 @@ mod candles;
 mod chain_clock;
 pub mod config;
 mod developer;
+mod empty_blocks;
 pub mod exchange;
 mod execution;
 mod executor;

@@ -88,6 +88,7 @@ pub(crate) fn show(
 ) -> Result<(), ExchangeError> {
     let log_ms = shared.jobs.take(|shelf| shelf.log_ms);
     let (made, changes) = executor.show(log_ms);
+    shared.note_rules();
     let handover = due(shared)?;
     shared.jobs.leave(LifeInput::Shown { height, handover }, |shelf| {
         shelf.made.insert(height, made);

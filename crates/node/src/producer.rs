@@ -59,8 +59,17 @@ fn wait_until_due(shared: &Shared) -> bool {
     loop {
         let stopping = shared.life.stopping.load(Ordering::Acquire);
         let mempool = &pooled.mempool;
-        if shared.has_failed() || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none()) {
+        let is_idle = stopping && shared.needs_rules().is_some();
+        if shared.has_failed()
+            || is_idle
+            || (stopping && mempool.ready() == 0 && mempool.ethereum.waits_since_ms().is_none())
+        {
             return false;
+        }
+        // Without the rules of the next block there is none, until another program starts.
+        if !stopping && shared.needs_rules().is_some() {
+            pooled = shared.pool.wait(pooled, AT_REST);
+            continue;
         }
         let age = mempool.oldest_ms().map(|arrived| Duration::from_millis(shared.now_ms().saturating_sub(arrived)));
         let is_full = mempool.ready() >= blocks.transactions;

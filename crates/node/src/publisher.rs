@@ -1,13 +1,13 @@
 //! The publisher: answers waiting clients, publishes blocks, and archives their receipts.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
 use member::LaneBlock;
 use primitives::Transaction;
+use readers::CommittedBlock;
 use readers::cache::ProvenReceipts;
-use readers::{BlockSummary, CommittedBlock};
+use readers::views::BlockSummary;
 use replica::{BlockJob, Input, LifeInput, receipts_with};
 use store::StoreError;
 
@@ -28,28 +28,6 @@ pub(crate) fn publish(
         shared.jobs.tell(LifeInput::Published(height));
     }
     Ok(())
-}
-
-/// How long the log is silent about empty blocks after a line about one.
-const EMPTY_SILENCE_MS: u64 = 60_000;
-
-/// Empty blocks without a line in the log: at rest they come all the time.
-#[derive(Debug, Default)]
-pub(crate) struct EmptyBlocks {
-    due_ms: AtomicU64,
-    unsaid: AtomicU64,
-}
-
-impl EmptyBlocks {
-    /// How many had no line before this one, if this one has a line.
-    fn hear(&self, now_ms: u64) -> Option<u64> {
-        if now_ms < self.due_ms.load(Ordering::Relaxed) {
-            self.unsaid.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        self.due_ms.store(now_ms + EMPTY_SILENCE_MS, Ordering::Relaxed);
-        Some(self.unsaid.swap(0, Ordering::Relaxed))
-    }
 }
 
 /// A line about a block in the log; of empty ones only now and then, with their number.
@@ -101,17 +79,4 @@ pub(crate) fn publish_one(shared: &Shared, made: Made, consensus: Option<&InboxS
     log(shared, &committed.summary);
     shared.readers.published.announce(committed);
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn empty_blocks_have_one_line_a_minute_with_their_number() {
-        let blocks = EmptyBlocks::default();
-        let lines: Vec<(u64, u64)> =
-            (0..300).map(|at| 500 * at).filter_map(|now_ms| Some((now_ms, blocks.hear(now_ms)?))).collect();
-        assert_eq!(lines, [(0, 0), (60_000, 119), (120_000, 119)]);
-    }
 }

@@ -65,6 +65,8 @@ impl Vitals for Reads {
             is_ready: self.exchange.shared.is_ready(),
             disk_is_full: self.free_disk.is_full(),
             begins_again: self.exchange.is_to_begin_again(),
+            needs_rules: self.exchange.shared.needs_rules(),
+            newest_rules: self.exchange.shared.config.network.newest_rules(),
             uptime_ms: self.exchange.shared.now_ms(),
             validator: self.exchange.status(),
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ledger::contracts::ContractReceipts;
-use ledger::{Batch, BlockReceipts, Genesis, Ledger, ReceiptsTrie, Roots};
+use ledger::{Batch, BlockReceipts, Fault, Genesis, Ledger, ReceiptsTrie, Roots};
 use primitives::{Digest, Superblock};
 use replica::{EthereumIndex, ReplicaError, Restored, recover_state};
 use store::{Options, RealDisk, Store};
@@ -26,6 +26,11 @@ pub(crate) fn recover(config: &Config, genesis: &Genesis, data: &Path) -> Result
     let directory = |error| ReplicaError::Directory(data.display().to_string(), error);
     let disk = RealDisk::new(data).map_err(directory)?;
     let Restored { ledger, roots, root, store, from, repairs } = recover_state(disk, Options::default(), genesis)?;
+    let ledger = ledger.up_to_rules(config.network.newest_rules());
+    let (height, rules) = (ledger.height(), ledger.rules_at(ledger.height()));
+    if rules > ledger.newest_rules() {
+        return Err(Fault::Rules { height, rules, newest: ledger.newest_rules() }.into());
+    }
     for repair in &repairs {
         tracing::warn!(
             file = repair.file,

@@ -1,6 +1,6 @@
 //! State shared by the threads of a node, and how they stop together.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, RwLockReadGuard, Weak};
 use std::thread::JoinHandle;
@@ -10,6 +10,7 @@ use doors::TakenOrders;
 use ledger::{Ledger, Roots};
 use member::LaneBlock;
 use payments::{HomeEpoch, LaneEffect};
+use pit::RulesEnd;
 use primitives::{Digest, Height, Superblock};
 use readers::Published;
 use readers::cache::{Cache, ProvenReceipts};
@@ -21,12 +22,12 @@ use transport::{LinkStream, Transport};
 
 use crate::block_jobs::BlockJobs;
 use crate::config::Config;
+use crate::empty_blocks::EmptyBlocks;
 use crate::history::History;
 use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
-use crate::publisher::EmptyBlocks;
 use crate::recovery::Recovered;
 use crate::venue::line::VenueLine;
 use crate::verified::Verified;
@@ -86,6 +87,12 @@ pub(crate) struct LifeCycle {
     pub stopping: AtomicBool,
     /// Whether the node must restart with a fetched state.
     pub again: AtomicBool,
+    /// The rules of the next block, if this node does not follow them; 0 otherwise.
+    pub needs_rules: AtomicU32,
+    /// The newest rules that the chain has agreed on, if this node does not follow them, and their first height; zeros
+    /// otherwise.
+    pub unknown_rules: AtomicU32,
+    pub unknown_from: AtomicU64,
     /// Why it has failed.
     pub failure: OnceLock<String>,
     pub failed: tokio::sync::Notify,
@@ -200,6 +207,7 @@ impl Shared {
     pub(crate) fn new(config: Config, recovered: Recovered) -> Shared {
         let Recovered { ledger, roots, store, views } = recovered;
         let (network, is_developers) = (ledger.network(), ledger.is_developers());
+        let ledger_needs = ledger.needs_rules().unwrap_or(0);
         let mut roots = RootsAt { height: ledger.height(), root: Digest::default(), roots };
         roots.root = roots.roots.parts().root();
         let readers = Readers {
@@ -224,7 +232,7 @@ impl Shared {
             archive: store.archive(),
             store: Ranked::mutex(Rank::Store, store),
             jobs: BlockJobs::new(),
-            life: LifeCycle::default(),
+            life: LifeCycle { needs_rules: AtomicU32::new(ledger_needs), ..LifeCycle::default() },
             seat: Seat::new(network),
             lane_facts: OnceLock::new(),
             history: OnceLock::new(),
@@ -266,6 +274,32 @@ impl Shared {
     /// Whether the pipeline has failed.
     pub fn has_failed(&self) -> bool {
         self.life.failure.get().is_some()
+    }
+
+    /// The rules of the next block, if this node does not follow them.
+    pub fn needs_rules(&self) -> Option<u32> {
+        Some(self.life.needs_rules.load(Ordering::Acquire)).filter(|rules| *rules > 0)
+    }
+
+    /// Notes what the last block says about the rules, and warns once of those that this node does not follow.
+    pub(crate) fn note_rules(&self) {
+        let ledger = self.read_ledger();
+        self.life.needs_rules.store(ledger.needs_rules().unwrap_or(0), Ordering::Release);
+        let rules = &ledger.charter().rules;
+        let (number, meant, acts) = rules.agreed();
+        self.metrics.note_rules(ledger.next_rules(), number, ledger::followed(rules, ledger.newest_rules()));
+        let (unknown, from) = if ledger.follows(number, &meant) { (0, 0) } else { (number, acts) };
+        self.life.unknown_from.store(from, Ordering::Release);
+        if self.life.unknown_rules.swap(unknown, Ordering::AcqRel) != unknown && unknown > 0 {
+            tracing::warn!(rules = number, from_height = acts, "{}", needs_rules(&ledger));
+        }
+    }
+
+    /// The rules before which this node stops, if the chain has agreed on such.
+    pub(crate) fn ends(&self) -> Option<RulesEnd> {
+        let (rules, height) =
+            (self.life.unknown_rules.load(Ordering::Acquire), self.life.unknown_from.load(Ordering::Acquire));
+        (rules > 0).then_some(RulesEnd { rules, height })
     }
 
     /// Whether the node still accepts transactions.
@@ -321,6 +355,15 @@ impl Shared {
         self.life.failed.notify_waiters();
         self.life.failed.notify_one();
     }
+}
+
+/// What an operator must do about rules that a node does not follow.
+pub(crate) fn needs_rules(ledger: &Ledger) -> String {
+    format!(
+        "the chain comes to rules that this program does not know (it knows up to {}, as the chain means them): install a \
+         version of walras for them; without it this node stops before their first height, reads on, and loses nothing",
+        ledger::followed(&ledger.charter().rules, ledger.newest_rules())
+    )
 }
 
 pub(crate) fn spawn(

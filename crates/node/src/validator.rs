@@ -50,7 +50,7 @@ use crate::intake_queue::Submission;
 use crate::links::Links;
 use crate::locks::poisoned;
 use crate::pipeline::{Started, start_workers};
-use crate::shared::{ExchangeError, Present, Shared, spawn};
+use crate::shared::{ExchangeError, Present, Shared, needs_rules, spawn};
 use crate::venue::line::VenueLine;
 use crate::verified::{self, verify_ahead};
 
@@ -134,7 +134,8 @@ pub(crate) fn start(
     let start = LifeStart { height, handover: due_handover(shared, &handovers)?, certified: certified_durably };
     let Started { executor: jobs, mut threads } = start_workers(shared, start, Some(&consensus))?;
     let execution = Execution { past, handovers, jobs, consensus };
-    let proposals = Proposals::new(genesis.own.account.clone()).attending(genesis.own.votes.clone());
+    let proposals =
+        Proposals::new(genesis.own.account.clone()).attending(genesis.own.votes.clone(), shared.config.network.approve);
     let validator = Validator { replica, inbox, links, workers, genesis, report_at: Duration::ZERO, is_stalled: false };
     threads.extend([
         spawn("executor", shared, move |shared| execute(shared, execution))?,
@@ -214,8 +215,11 @@ impl Validator {
             Job::Pool(job) => drop(workers.pool.send(job)),
             // The epoch before is fully applied: the ledger does not change, and has drawn the next committee.
             Job::NextEpoch(height) => {
-                let network = self.genesis.at(&shared.read_ledger(), height).expect("it is drawn");
-                self.inbox.sender().push_result(Input::Epoch(Box::new(network)));
+                let ledger = shared.read_ledger();
+                match self.genesis.next(&ledger, height) {
+                    Some(network) => drop(self.inbox.sender().push_result(Input::Epoch(Box::new(network)))),
+                    None => tracing::error!(height, rules = ledger.rules_at(height), "{}", needs_rules(&ledger)),
+                }
             }
         }
     }
@@ -278,8 +282,8 @@ fn count(observed: Observation, shared: &Shared) {
 fn work_on_pool(shared: &Arc<Shared>, mut proposals: Proposals, jobs: &Receiver<PoolJob>, results: &InboxSender) {
     for job in jobs {
         if let PoolJob::Attend = job {
-            let due = shared.ledger.try_read().and_then(|ledger| proposals.presence_due(&ledger));
-            due.into_iter().for_each(|presence| proposals.sign_presence(presence));
+            let due = shared.ledger.try_read().and_then(|ledger| proposals.post_due(&ledger));
+            due.into_iter().for_each(|post| proposals.sign_post(post));
         }
         let own = if let PoolJob::Assemble { proposer, .. } = job { Some(proposer) } else { None };
         // Does not wait for a block that is being applied: a later tick tries again.

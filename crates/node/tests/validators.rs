@@ -72,6 +72,7 @@ impl Cluster {
         let network = |index: usize| Network {
             chain: Chain { genesis: NETWORK, epoch: 0, heights: ALL_HEIGHTS, keys: keys.clone() },
             rules,
+            ledger_rules: ledger::RULES_NEWEST,
             ethereum: node::EthereumSection::default(),
             me: index as u8,
             own: OwnKeys::one(secret(index)),

@@ -38,6 +38,43 @@ pub trait VenueChain: Send + Sync {
 
     /// Whether the disk is so full that no new orders are to be taken.
     fn is_disk_full(&self) -> bool;
+
+    /// Where it ends, if the chain has agreed on rules that this program does not follow: it applies no block from
+    /// there on, and so judges and settles no fill.
+    fn ends(&self) -> Option<RulesEnd>;
+}
+
+/// The rules before which a pipeline stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RulesEnd {
+    /// Their number.
+    pub rules: u32,
+    /// Their first height.
+    pub height: Height,
+}
+
+impl RulesEnd {
+    /// Whether what is matched at a height may be unsettled at the end. A fill has D heights to be settled, and as many
+    /// again are for what its settle waits for.
+    pub(crate) fn is_near(&self, height: Height, delay: Height) -> bool {
+        height.saturating_add(delay.saturating_mul(2)) >= self.height
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a venue matches in the last heights that its node can apply would stay unsettled, and expire.
+    #[test]
+    fn orders_stop_two_delays_before_rules_that_the_node_does_not_follow() {
+        let end = RulesEnd { rules: 12, height: 1_000 };
+        assert_eq!(
+            [0, 871, 872, 999, 1_000, u64::MAX].map(|height| end.is_near(height, 64)),
+            [false, false, true, true, true, true]
+        );
+        assert!(RulesEnd { rules: 12, height: u64::MAX }.is_near(5, u64::MAX), "no height overflows");
+    }
 }
 
 /// What a root must know of a chain; it never changes.

@@ -72,7 +72,7 @@ use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
 
 pub use self::edge::{CREDIT as EDGE_CREDIT, EdgeSettings, EdgeStartError, VenueEdge, fairness_body};
-pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, VenueChain};
+pub use chain::{ArchivedBlock, ChainHeights, ChainTerms, RulesEnd, VenueChain};
 pub use clock::{advance_clock, clock_ms};
 pub use events::BookTop;
 pub use home::{incarnation_directory, prepare_incarnation};

@@ -1,6 +1,6 @@
 //! Duties: transactions that members of the payment lane and validators owe, and that are free.
 
-use crate::transaction::Operation;
+use crate::transaction::{Body, Operation};
 
 /// The bit in the first byte of a lane post that marks a member's duty. It is free, and the ledger admits it only from
 /// an account of the member that signed it, and only if it changes the state.
@@ -20,5 +20,12 @@ impl Operation {
             Operation::Present { .. } => true,
             _ => false,
         }
+    }
+}
+
+impl Body {
+    /// Whether it is a duty, or what a validator's key says of the validator: both are free.
+    pub fn is_duty(&self) -> bool {
+        self.is_of_validator() || self.operation.is_duty()
     }
 }

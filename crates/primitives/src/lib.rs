@@ -16,10 +16,12 @@ mod hash;
 mod height;
 mod key;
 mod login;
+mod malformed;
 mod offer;
 pub mod operations;
 mod pool;
 mod price;
+mod reference;
 mod scientific;
 mod sequence;
 mod session;
@@ -28,6 +30,7 @@ mod signing;
 mod statement;
 mod transaction;
 mod typed_data;
+mod upgrade;
 pub mod venue;
 mod wallet;
 
@@ -40,24 +43,27 @@ pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use login::login_bytes;
+pub use malformed::Malformed;
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};
 pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
+pub use reference::{REFERENCE_TEXT_MAX, Reference, ReferenceKind};
 pub use scientific::plain_decimal;
 pub use sequence::Sequence;
 pub use session::{
     SESSION_CAPS_MAX, SESSION_NUMBER_BITS, SESSION_SLOTS_MAX, SESSION_WEIGHT, SessionCap, SessionOperation,
     SessionScope, SessionSlot, SessionTerms, number_in_slot, session_possession_bytes, slot_of, slot_sequence,
 };
-pub use signer::{Presence, Signer, SigningError};
+pub use signer::{Signer, SigningError, ValidatorPost, ValidatorSays};
 pub use signing::verify_transactions;
 pub use statement::{
     Committed, Contradiction, Evidence, Proposed, RoundProposed, RoundValue, RoundVoted, Scope, Signable,
     SigningRequest, Stake, VoteKind, is_network_address, link_key,
 };
 pub use transaction::{
-    Body, EXACT_WEIGHT, LANE_POST_BYTES_MAX, Malformed, Operation, POOL_WEIGHT, SignedBy, Transaction, TransactionId,
-    UNTIL_USUAL, WEIGHT_BYTES,
+    Body, EXACT_WEIGHT, LANE_POST_BYTES_MAX, Operation, POOL_WEIGHT, SignedBy, Transaction, TransactionId, UNTIL_USUAL,
+    WEIGHT_BYTES,
 };
 pub use typed_data::{TYPED_DATA_NAME, TYPED_DATA_VERSION, TypedData, TypedList, TypedValue};
+pub use upgrade::Upgrade;
 pub use wallet::{WalletKey, WalletSignature, WalletSignatureError};

@@ -1,32 +1,63 @@
-//! The holder of a validator's key, and what it signs beside statements about heights: that the validator is present.
+//! The holder of a validator's key, and what it signs beside statements about heights: posts of the validator about
+//! itself.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::statement::SigningRequest;
 use crate::transaction::{Body, Operation, Transaction};
+use crate::upgrade::Upgrade;
 use crate::{Address, Digest, Height, PublicKey, SecretKey, Signature};
 
-/// That the validator of an account is present: its node is up, and the account may be drawn for an epoch. It is no
-/// statement about a height: two of them never contradict each other.
+/// What the validator of an account says of itself. It is no statement about a height: two of them never contradict
+/// each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Presence {
+pub struct ValidatorPost {
     /// The identity of the network.
     pub network: Digest,
     /// The number of the chain.
     pub chain: u64,
     /// The account that staked.
     pub account: Address,
-    /// The epoch: the next one that is drawn.
-    pub epoch: u64,
     /// The last height at which the transaction may count.
     pub until: Height,
+    /// What it says.
+    pub says: ValidatorSays,
 }
 
-impl Presence {
+/// What a validator says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum ValidatorSays {
+    /// Its node is up, and the account may be drawn.
+    Present {
+        /// For this epoch: the next one that is drawn.
+        epoch: u64,
+    },
+    /// Its node can decide under these rules, and its operator wants them.
+    Approves {
+        /// The rules.
+        upgrade: Upgrade,
+        /// The height at which it says so.
+        at: Height,
+    },
+    /// It takes that back.
+    Withdraws {
+        /// The number of the rules.
+        rules: u32,
+        /// The height at which it says so.
+        at: Height,
+    },
+}
+
+impl ValidatorPost {
     /// The body of the transaction that posts it. The validator's key signs its signing bytes.
     pub fn body(&self) -> Body {
-        let Presence { network: _, chain, account, epoch, until } = *self;
-        Body { chain, account, sequence: 0, until, operation: Operation::Present { epoch } }
+        let ValidatorPost { network: _, chain, account, until, says } = *self;
+        let operation = match says {
+            ValidatorSays::Present { epoch } => Operation::Present { epoch },
+            ValidatorSays::Approves { upgrade, at } => Operation::Approve { upgrade, at },
+            ValidatorSays::Withdraws { rules, at } => Operation::Unapprove { rules, at },
+        };
+        Body { chain, account, sequence: 0, until, operation }
     }
 
     /// The transaction, signed by the holder of the validator's key.
@@ -34,7 +65,7 @@ impl Presence {
     /// # Errors
     /// If the key is not reachable.
     pub fn sign(&self, signer: &dyn Signer) -> Result<Transaction, SigningError> {
-        Ok(Transaction::by_key(self.body(), signer.public(), signer.sign_presence(self)?))
+        Ok(Transaction::by_key(self.body(), signer.public(), signer.sign_post(self)?))
     }
 }
 
@@ -54,11 +85,11 @@ pub trait Signer: Send + Sync {
     /// If the key is not reachable, or its holder has signed another statement of this kind and round.
     fn sign_statement(&self, request: &SigningRequest) -> Result<Signature, SigningError>;
 
-    /// Signs the signing bytes of [`Presence::body`].
+    /// Signs the signing bytes of [`ValidatorPost::body`].
     ///
     /// # Errors
     /// If the key is not reachable.
-    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError>;
+    fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError>;
 }
 
 /// Signs any request: the caller's vote log prevents contradictions.
@@ -71,7 +102,7 @@ impl Signer for SecretKey {
         Ok(self.sign(&request.digest().0))
     }
 
-    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError> {
-        Ok(self.sign(&presence.body().signing_bytes(&presence.network)))
+    fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError> {
+        Ok(self.sign(&post.body().signing_bytes(&post.network)))
     }
 }

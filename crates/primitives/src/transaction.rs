@@ -8,11 +8,14 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
 use crate::exact::ExactSide;
+use crate::malformed::Malformed;
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
 use crate::pool::PoolOperation;
+use crate::reference::Reference;
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake, is_network_address};
+use crate::upgrade::Upgrade;
 use crate::venue::VenueOperation;
 use crate::wallet::WalletSignature;
 use crate::{Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, Signature};
@@ -146,6 +149,32 @@ pub enum Operation {
         /// The epoch: the next one that is drawn.
         epoch: u64,
     },
+    /// Says that the sender's node can decide under these rules, and that the sender wants them. The validator's key
+    /// signs it with the number 0, and then it is free; or the account's own key, with a number of the account.
+    Approve {
+        /// The rules: those in force, or the next ones.
+        upgrade: Upgrade,
+        /// A height that is past when it counts, above that of the sender's last approval or withdrawal.
+        at: Height,
+    },
+    /// Withdraws what the sender has approved. It is signed as an approval is.
+    Unapprove {
+        /// The number of the rules: those in force, or the next ones.
+        rules: u32,
+        /// As of an approval.
+        at: Height,
+    },
+    /// Moves `amount` of `asset` as `Pay` does, and says what for. No state has the reference. Since rules 12.
+    PayReferenced {
+        /// The receiving account.
+        to: Address,
+        /// The asset to send.
+        asset: AssetId,
+        /// Units to send.
+        amount: Amount,
+        /// What for.
+        reference: Reference,
+    },
 }
 
 /// A transaction before it is signed.
@@ -196,71 +225,6 @@ pub enum SignedBy {
 /// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction.
 pub type TransactionId = Digest;
 
-/// Faults for which every ledger refuses a transaction, found by looking only at the transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Malformed {
-    /// The amount is zero.
-    ZeroAmount,
-    /// The amount is above [`MAX_ISSUED`].
-    AmountTooLarge,
-    /// The offer sells and buys the same asset.
-    SameAsset,
-    /// The cancel does not name 1 to [`crate::CANCELS_MAX`] different offers.
-    CancelList,
-    /// The payment goes to its own sender.
-    SelfPayment,
-    /// The address is not the hash of the key it is registered under.
-    AddressNotOfKey,
-    /// The network address of a validator is malformed.
-    NetworkAddress,
-    /// A pool does not name the lower asset first.
-    PoolAssets,
-    /// The post about the payment lane is too long.
-    LanePostTooLong,
-    /// The terms of a session key are out of bounds.
-    SessionTerms,
-    /// The bytes of an operation at a venue are out of bounds; [`crate::venue::Settle::check`] names those of a settle.
-    VenueBounds,
-    /// A presence has another number than 0.
-    PresenceNumber,
-}
-
-impl Malformed {
-    /// The reason as a sentence.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Malformed::ZeroAmount => "the amount is zero",
-            Malformed::AmountTooLarge => "the amount exceeds 9223372036854775807, the most of an asset that can exist",
-            Malformed::SameAsset => "the offer sells and buys the same asset",
-            Malformed::CancelList => "a cancel names 1 to 32 offers, each once",
-            Malformed::SelfPayment => "the payment goes to its own sender",
-            Malformed::AddressNotOfKey => {
-                "the address is not that of the key: a new account's address is the hash of its key"
-            }
-            Malformed::NetworkAddress => {
-                "the network address is not host:port, such as a.example:9100, of at most 260 printable characters"
-            }
-            Malformed::PoolAssets => "a pool is between two assets and names that with the lower number first",
-            Malformed::LanePostTooLong => "the post about the payment lane has more than 131072 bytes",
-            Malformed::SessionTerms => {
-                "a session key has a slot from 1 to 1048575, `alive` up to `until`, and at most 8 caps by rising asset"
-            }
-            Malformed::VenueBounds => {
-                "the operation at a venue is out of bounds: a settle, a mandate or evidence that its bytes alone refute"
-            }
-            Malformed::PresenceNumber => "a validator's presence takes no sequence number: give 0",
-        }
-    }
-}
-
-impl std::fmt::Display for Malformed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.text())
-    }
-}
-
-impl std::error::Error for Malformed {}
-
 impl Body {
     /// The bytes that the account signs, for the network of this identity. A restarted network and its predecessor,
     /// or two networks with one chain number, share no signature.
@@ -277,11 +241,20 @@ impl Body {
     pub fn weight(&self) -> u64 {
         let rests = |life: Life| u64::from(life == Life::Rests && slot_of(self.sequence) > 0);
         match &self.operation {
+            _ if self.is_of_validator() => 0,
             Operation::Venue(operation) => operation.weight(self.until),
             Operation::CreateOffer { life, .. } => self.operation.weight() + rests(*life),
             Operation::Replace(replace) => self.operation.weight() + rests(replace.life),
             other => other.weight(),
         }
+    }
+
+    /// Whether the validator's key signs it, in place of the account's: then it has the number 0 and uses up none.
+    pub fn is_of_validator(&self) -> bool {
+        let is_duty = |operation: &Operation| {
+            matches!(operation, Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. })
+        };
+        self.sequence == 0 && is_duty(&self.operation)
     }
 
     /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
@@ -329,6 +302,7 @@ impl Operation {
             Operation::Exact { sell, side: ExactSide::Buy, bound, .. } => Some((sell, bound)),
             Operation::Exact { sell, side: ExactSide::Sell, units, .. } => Some((sell, units)),
             Operation::Pay { asset, amount, .. }
+            | Operation::PayReferenced { asset, amount, .. }
             | Operation::Burn { asset, amount }
             | Operation::Withdraw { asset, amount, .. } => Some((asset, amount)),
             Operation::Stake(ref stake) => Some((AssetId(0), stake.units)),
@@ -344,6 +318,8 @@ impl Operation {
             | Operation::Lane(_)
             | Operation::Session(_)
             | Operation::Present { .. }
+            | Operation::Approve { .. }
+            | Operation::Unapprove { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -355,6 +331,7 @@ impl Operation {
             Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } => [Some(sell), Some(buy)],
             Operation::Replace(ref replace) => [Some(replace.old.sell), Some(replace.old.buy)],
             Operation::Pay { asset, .. }
+            | Operation::PayReferenced { asset, .. }
             | Operation::Issue { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
@@ -367,6 +344,8 @@ impl Operation {
             | Operation::Accuse(_)
             | Operation::Session(_)
             | Operation::Present { .. }
+            | Operation::Approve { .. }
+            | Operation::Unapprove { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -375,6 +354,7 @@ impl Operation {
         match *self {
             Operation::CreateOffer { amount, .. }
             | Operation::Pay { amount, .. }
+            | Operation::PayReferenced { amount, .. }
             | Operation::Issue { amount, .. }
             | Operation::Burn { amount, .. }
             | Operation::Withdraw { amount, .. }
@@ -389,6 +369,8 @@ impl Operation {
             | Operation::Lane(_)
             | Operation::Session(_)
             | Operation::Present { .. }
+            | Operation::Approve { .. }
+            | Operation::Unapprove { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -408,6 +390,15 @@ impl Operation {
             _ => 0,
         };
         self.row().fees + beyond
+    }
+
+    /// The first rules that have it; 0 if all have it. Before them no ledger counts it, and no validator votes for a
+    /// sub-block with it, since older programs cannot decode it.
+    pub fn since_rules(&self) -> u32 {
+        match self {
+            Operation::PayReferenced { .. } => 12,
+            _ => 0,
+        }
     }
 
     /// Its `type` in JSON.
@@ -457,7 +448,10 @@ impl Transaction {
             Operation::Pool(operation) if operation.pool().a >= operation.pool().b => Err(Malformed::PoolAssets),
             Operation::Pool(operation) if operation.is_nothing() => Err(Malformed::ZeroAmount),
             Operation::Pool(operation) if operation.is_too_large() => Err(Malformed::AmountTooLarge),
-            Operation::Pay { to, .. } if *to == self.body.account => Err(Malformed::SelfPayment),
+            Operation::Pay { to, .. } | Operation::PayReferenced { to, .. } if *to == self.body.account => {
+                Err(Malformed::SelfPayment)
+            }
+            Operation::PayReferenced { reference, .. } if !reference.is_plain() => Err(Malformed::Reference),
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
                 Err(Malformed::AddressNotOfKey)
             }

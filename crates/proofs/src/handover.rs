@@ -10,7 +10,8 @@
 //! registry, whose digest is one of these parts. A client that trusts the keys of `e − 1` checks, in this order, that
 //! enough of these keys signed, and that they signed the given outcome. It checks that the registry is that of the
 //! outcome's state, that it belongs to this network, and that it holds a committee of `e`. From then on the client
-//! trusts the keys of `e` for the heights of `e`, and no longer those of `e − 1`.
+//! trusts the keys of `e` for the heights of `e`, and no longer those of `e − 1`. The same proof shows
+//! the rules of the chain by height, and so those of `e`.
 //!
 //! A client with the genesis reaches the present with one handover per epoch ([`Lineage`]). A light client does this,
 //! and so does a validator before it accepts a state from others. Of all suitable certificates, the one of the lowest

@@ -24,7 +24,7 @@
 //! | a resting offer | [`Rest`] at a [`Place`] of a [`Pair`] | [`OfferProof`] | `offer` |
 //! | a slot of a contract | 32 bytes | [`SlotProof`] | `slot` |
 //! | entries of the bridge to the payment lane | digests by key | [`LaneProof`] | `bridge` |
-//! | stakes and committees | [`Validators`] | [`ValidatorsProof`] | `validators` |
+//! | stakes, committees, and the rules by height | [`Validators`], [`ChainRules`] | [`ValidatorsProof`] | `validators`, `charter` |
 //! | a record of venues | [`VenueRecord`], [`VenueDeposit`], [`TradingKey`] … | [`VenueProof`] | `venue`, `venue_records` |
 //! | a pool, a holding of its shares | [`PoolRecord`], shares | [`PoolProof`] | `pool` |
 //! | the outcome of a transaction | [`Outcome`], [`Refusal`] | [`ReceiptProof`] | `receipt`, `refusal` |
@@ -89,6 +89,7 @@ mod asset;
 mod bridge;
 mod certificate;
 mod chain;
+mod charter;
 mod committee;
 mod ethereum_receipt;
 mod exact;
@@ -116,6 +117,9 @@ pub use asset::{Asset, AssetProof, asset_digest};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
+pub use charter::{
+    AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, RulesConsent, RulesReadiness, charter_root,
+};
 pub use committee::{Committee, Index, MEMBERS_MAX};
 pub use ethereum_receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip};
 pub use exact::{ExactOutcome, ExactReason, ExactRequest, ExactTrade};

@@ -128,6 +128,7 @@ impl From<Malformed> for Refusal {
             Malformed::VenueBounds => Refusal::VENUE_BOUNDS,
             Malformed::PresenceNumber => Refusal::PRESENCE_NUMBER,
             Malformed::SessionTerms => Refusal::SESSION_TERMS,
+            Malformed::Reference => Refusal::REFERENCE,
         }
     }
 }

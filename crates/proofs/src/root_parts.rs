@@ -47,6 +47,8 @@ impl RootPart {
     pub const VENUES: u8 = 6;
     /// The constant-product pools.
     pub const POOLS: u8 = 7;
+    /// The charter: rules by height, and approvals.
+    pub const CHARTER: u8 = 8;
 }
 
 impl RootParts {

@@ -3,6 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, Digest, Fraction, Height, PublicKey};
 
+use crate::charter::{ChainRules, charter_root};
 use crate::root_parts::{ProofFault, RootPart, RootParts};
 use crate::schedule::Schedule;
 
@@ -92,6 +93,18 @@ impl Validators {
         self.find(account).ok().map(|at| &self.registry[at])
     }
 
+    /// Whether an account has a stake and was not convicted.
+    pub fn is_staked(&self, account: &Address) -> bool {
+        self.get(account).is_some_and(Validator::is_staked)
+    }
+
+    /// Whether an account that was not convicted has a seat in one of the two committees drawn last.
+    pub fn holds_seat(&self, account: &Address) -> bool {
+        let seats = self.committees.iter().rev().take(2).flatten();
+        let is_convicted = |one: &Validator| one.excluded;
+        !self.get(account).is_none_or(is_convicted) && seats.into_iter().any(|member| member.account == *account)
+    }
+
     /// The committee of an epoch; none if it is not drawn yet, or no longer needed.
     pub fn committee(&self, epoch: u64) -> Option<&[Member]> {
         let at = usize::try_from(epoch.checked_sub(self.first_epoch)?).ok()?;
@@ -131,15 +144,22 @@ pub struct ValidatorsProof {
     pub parts: RootParts,
     /// The whole registry.
     pub validators: Validators,
+    /// The rules of the chain by height: who takes over decides under those of its epoch.
+    pub rules: ChainRules,
+    /// The digest of the rest of the charter.
+    pub charter: Digest,
 }
 
 impl ValidatorsProof {
-    /// Checks the proof against a state root; returns the registry with its committees.
+    /// Checks the proof against a state root; returns the registry with its committees. The rules hold, too.
     ///
     /// # Errors
     /// [`ProofFault`] if the proof is invalid.
     pub fn verify(&self, root: &Digest) -> Result<&Validators, ProofFault> {
         if self.parts.part(root, RootPart::STAKES)? != self.validators.digest() {
+            return Err(ProofFault::OtherValue);
+        }
+        if self.parts.part(root, RootPart::CHARTER)? != charter_root(&self.rules, &self.charter) {
             return Err(ProofFault::OtherValue);
         }
         Ok(&self.validators)

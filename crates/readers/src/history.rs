@@ -290,7 +290,7 @@ fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, T
     let own = body.account;
     let row = |asset, amount, kind| TransferRow { time_ms, id, asset, amount, received: false, with: None, kind };
     match &body.operation {
-        &Operation::Pay { to, asset, amount } => {
+        &Operation::Pay { to, asset, amount } | &Operation::PayReferenced { to, asset, amount, .. } => {
             let sent = TransferRow { with: Some(to), ..row(asset, amount, TransferKind::Payment) };
             vec![(own, sent), (to, TransferRow { received: true, with: Some(own), ..sent })]
         }

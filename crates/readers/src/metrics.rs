@@ -94,6 +94,9 @@ pub struct Metrics {
     pub handed_over: Counter,
     /// Shards of the payment lane that clients cannot reach.
     pub lane_shards_unreachable: Gauge,
+    rules: Gauge,
+    rules_to_come: Gauge,
+    rules_known: Gauge,
     refused_frames: Family<ReasonLabel, Counter>,
     sub_blocks: Family<ValidatorLabel, Counter>,
     height: Gauge,
@@ -120,6 +123,14 @@ impl Metrics {
         }
     }
 
+    /// Shows the rules of the next block, the newest ones that the chain has agreed on, and the newest that the node
+    /// follows.
+    pub fn note_rules(&self, next: u32, agreed: u32, known: u32) {
+        self.rules.set(next.into());
+        self.rules_to_come.set(agreed.into());
+        self.rules_known.set(known.into());
+    }
+
     /// A registry with every metric at zero.
     pub fn new() -> Metrics {
         let mut registry = Registry::with_prefix("walras");
@@ -135,6 +146,9 @@ impl Metrics {
             evidence: Counter::default(),
             handed_over: Counter::default(),
             lane_shards_unreachable: Gauge::default(),
+            rules: Gauge::default(),
+            rules_to_come: Gauge::default(),
+            rules_known: Gauge::default(),
             refused_frames: Family::default(),
             sub_blocks: Family::default(),
             height: Gauge::default(),
@@ -179,6 +193,10 @@ impl Metrics {
         registry.register("handed_over_transactions", handed, metrics.handed_over.clone());
         let unreachable = "Shards of the payment lane that cannot start, or whose address is in use";
         registry.register("lane_shards_unreachable", unreachable, metrics.lane_shards_unreachable.clone());
+        registry.register("rules", "The rules of the next block", metrics.rules.clone());
+        let agreed = "The newest rules that the chain has agreed on, whether they act already or not";
+        registry.register("rules_agreed", agreed, metrics.rules_to_come.clone());
+        registry.register("rules_known", "The newest rules that this node follows", metrics.rules_known.clone());
         metrics.venues.iter().for_each(|(name, help, gauge)| registry.register(*name, *help, gauge.clone()));
         let refused = "Rejected frames of other validators, by reason";
         registry.register("refused_frames", refused, metrics.refused_frames.clone());

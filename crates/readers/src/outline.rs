@@ -1,6 +1,6 @@
 //! The small part of the ledger that every block publishes completely.
 
-use ledger::{Asset, LaneBridge, LaneRegistration, LaneTerms, Ledger, Schedule, Validators};
+use ledger::{Asset, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Schedule, Validators};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// A summary of the ledger after a block, in a few kilobytes, so that readers need not access the ledger.
@@ -28,6 +28,8 @@ pub struct Outline {
     pub validators: Validators,
     /// When committees change.
     pub schedule: Schedule,
+    /// Which rules the chain follows, and who approves of the next ones.
+    pub charter: Charter,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneOutline>,
     /// Contracts, if the chain has them.
@@ -109,6 +111,7 @@ impl Outline {
             assets: ledger.assets().to_vec(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
+            charter: ledger.charter().clone(),
             lane: ledger.lane().map(LaneOutline::of),
             contracts: ledger.contracts().head().map(|head| ContractsOutline {
                 base_fee: head.base_fee,

@@ -1,21 +1,30 @@
-//! The presence that a validator's node posts once an epoch, by itself.
+//! What a validator's node posts of itself: once an epoch that it is present, and what it says about the rules.
 //!
 //! The ledger draws only validators that are present: the node of one says so once in each epoch, signed by the
-//! validator's key ([`primitives::Presence`]). Every node posts it whose key a stake names, also one that follows. It
-//! posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger. A node that
+//! validator's key ([`primitives::ValidatorPost`]). Every node posts it whose key a stake names, also one that follows.
+//! It posts early in the epoch, and again whenever the transaction is neither pending nor in the ledger. A node that
 //! proposes puts it into its own sub-block. One that follows forwards it to one validator after the other
 //! (`Mempool::reclaim`), so f of them keep it out of no epoch.
+//!
+//! In the same way it approves rules, one post after the other. It approves the next rules if its operator wants them
+//! (`[network] approve`) *and* its program can decide under them, and withdraws as soon as one of the two is no longer
+//! so: consent and readiness are one fact. What an earlier process approved may still be on its way, in the pool of
+//! whoever proposes: a process that does not approve withdraws once, also if the ledger has nothing to withdraw. An
+//! operator who says nothing leaves the approval to the account's owner, but
+//! for rules that the program cannot follow. Of rules that are confirmed it says by itself whether it can follow them,
+//! so that who installs late is drawn again.
 //!
 //! **Properties.** Pure. At most one transaction is pending. It is signed apart from the pool and from the ledger,
 //! because the key may be in another process that takes its time. A crash loses nothing: the ledger says what is due.
 
 use std::sync::Arc;
 
-use ledger::Ledger;
-use primitives::{Presence, Signer, Transaction, UNTIL_USUAL};
+use kernel::Planted;
+use ledger::{ChainRules, Ledger, Validator, manifest};
+use primitives::{Address, Height, Signer, Transaction, UNTIL_USUAL, Upgrade, ValidatorPost, ValidatorSays};
 
-use crate::Mempool;
 use crate::mempool::PoolEntry;
+use crate::{Defect, Mempool};
 
 /// Ticks to wait before a key that could not be reached is asked again: asking may take seconds, and sub-blocks wait
 /// for it.
@@ -24,62 +33,135 @@ const PAUSE_TICKS: u32 = 300;
 /// What a node posts about itself; see the module text.
 pub struct Attendance {
     signer: Arc<dyn Signer>,
+    /// The next rules that the operator wants; `None` if it leaves that to the account's owner.
+    approve: Option<u32>,
+    /// The height at which this process began to post: what an earlier one approved may still be on its way.
+    began: Option<Height>,
+    /// The mistake that a simulation plants.
+    defect: Planted<Defect>,
     /// Whether the log has said why the last one was not accepted.
     told: bool,
     /// Ticks for which the key is not asked.
     pause: u32,
     /// The last one that was signed.
-    signed: Option<(Presence, Transaction)>,
+    signed: Option<(ValidatorPost, Transaction)>,
     /// One before it, which counts no more and may still be on its way: it makes room in the pool.
     outdated: Option<Transaction>,
 }
 
 impl Attendance {
-    /// For the validator with this key.
-    pub fn new(signer: Arc<dyn Signer>) -> Attendance {
-        Attendance { signer, told: false, pause: 0, signed: None, outdated: None }
+    /// For the validator with this key, whose operator wants these rules next.
+    pub fn new(signer: Arc<dyn Signer>, approve: Option<u32>) -> Attendance {
+        Attendance {
+            signer,
+            approve,
+            began: None,
+            defect: Planted::NOTHING,
+            told: false,
+            pause: 0,
+            signed: None,
+            outdated: None,
+        }
     }
 
-    /// The presence to be signed now, if the ledger lacks it and none is signed that could still count.
-    pub fn due(&self, ledger: &Ledger) -> Option<Presence> {
+    /// The same with a mistake.
+    pub fn with_defect(self, defect: Planted<Defect>) -> Attendance {
+        Attendance { defect, ..self }
+    }
+
+    /// What is to be signed now, if the ledger lacks it and none is signed that could still count.
+    pub fn due(&self, ledger: &Ledger) -> Option<ValidatorPost> {
         let due = self.lacking(ledger)?;
-        let counts = |(signed, _): &(Presence, Transaction)| {
-            Presence { until: due.until, ..*signed } == due && signed.until > ledger.height()
-        };
+        let counts = |(signed, _): &(ValidatorPost, Transaction)| counts_for(signed, &due, ledger);
         (self.pause == 0 && !self.signed.as_ref().is_some_and(counts)).then_some(due)
     }
 
-    /// What the ledger lacks: the presence of the account whose stake names this key, for the next draw.
-    pub fn lacking(&self, ledger: &Ledger) -> Option<Presence> {
+    /// What the ledger lacks of the account whose stake or seat names this key: its presence for the next draw, or
+    /// what it says about the rules.
+    pub fn lacking(&self, ledger: &Ledger) -> Option<ValidatorPost> {
         let (schedule, next) = (ledger.schedule(), ledger.height() + 1);
         let epoch = schedule.last_drawn(next) + 1;
         let key = self.signer.public();
-        let own = ledger.validators().registry.iter().find(|one| one.member.key == key && one.is_staked())?;
-        if schedule.is_fixed() || own.is_present_for(epoch) {
-            return None;
-        }
-        // At the boundary itself the next epoch is due.
-        let until = (schedule.boundary(epoch) - 1).min(next + UNTIL_USUAL);
+        let all = ledger.validators();
+        let counts = |one: &&Validator| one.is_staked() || all.holds_seat(&one.member.account);
+        let own = all.registry.iter().filter(|one| one.member.key == key).find(counts)?;
         let (network, chain, account) = (ledger.network(), ledger.chain(), own.member.account);
-        Some(Presence { network, chain, account, epoch, until })
+        let usual = next + UNTIL_USUAL;
+        let (says, until) = match () {
+            _ if schedule.is_fixed() => return None,
+            // At the boundary itself the next epoch is due.
+            _ if own.is_staked() && !own.is_present_for(epoch) => {
+                (ValidatorSays::Present { epoch }, usual.min(schedule.boundary(epoch) - 1))
+            }
+            _ => (self.opinion(ledger, &account)?, usual),
+        };
+        Some(ValidatorPost { network, chain, account, until, says })
     }
 
-    /// Signs a presence. If its key cannot be reached, a later tick tries again.
-    pub fn sign(&mut self, presence: Presence) {
-        match presence.sign(&*self.signer) {
+    /// What the account has not said about the rules.
+    fn opinion(&self, ledger: &Ledger, account: &Address) -> Option<ValidatorSays> {
+        let (charter, at) = (ledger.charter(), ledger.height());
+        let (said, next) = charter.consent(account).map_or((0, None), |own| (own.said, own.next));
+        // What it said last must count before it can say something else.
+        if said >= at {
+            return None;
+        }
+        let ChainRules { confirmed, manifest, .. } = charter.rules;
+        match (charter.is_ready(account), ledger.follows_confirmed()) {
+            (true, false) if self.defect.is(Defect::ApprovesBlindly) => {}
+            (false, true) if self.defect.is(Defect::NeverReady) => {}
+            (true, false) => return Some(ValidatorSays::Withdraws { rules: confirmed, at }),
+            (false, true) => {
+                let upgrade = Upgrade { rules: confirmed, manifest, notice: charter.terms.notice_min };
+                return Some(ValidatorSays::Approves { upgrade, at });
+            }
+            _ => {}
+        }
+        match self.wanted(ledger) {
+            Some(upgrade) => (next != Some(upgrade)).then_some(ValidatorSays::Approves { upgrade, at }),
+            None => {
+                let rules = confirmed.saturating_add(1);
+                self.takes_back(ledger, next, said).then_some(ValidatorSays::Withdraws { rules, at })
+            }
+        }
+    }
+
+    /// The rules that it approves to come next: the operator wants them, and the program can decide under them.
+    fn wanted(&self, ledger: &Ledger) -> Option<Upgrade> {
+        let charter = ledger.charter();
+        let rules = self.approve.filter(|rules| *rules == charter.rules.confirmed.saturating_add(1))?;
+        let upgrade = Upgrade { rules, manifest: manifest(rules)?, notice: charter.terms.notice_min };
+        self.can_follow(ledger, &upgrade).then_some(upgrade)
+    }
+
+    fn can_follow(&self, ledger: &Ledger, upgrade: &Upgrade) -> bool {
+        ledger.follows(upgrade.rules, &upgrade.manifest) || self.defect.is(Defect::ApprovesBlindly)
+    }
+
+    /// Whether it withdraws what the account approves, or may have approved before this process began.
+    fn takes_back(&self, ledger: &Ledger, next: Option<Upgrade>, said: Height) -> bool {
+        match next {
+            Some(next) => self.approve.is_some() || !self.can_follow(ledger, &next),
+            None => self.approve.is_some() && self.began.is_some_and(|began| said <= began),
+        }
+    }
+
+    /// Signs a post. If its key cannot be reached, a later tick tries again.
+    pub fn sign(&mut self, post: ValidatorPost) {
+        match post.sign(&*self.signer) {
             Ok(transaction) => {
-                let before = self.signed.replace((presence, transaction));
+                let before = self.signed.replace((post, transaction));
                 self.outdated = before.map(|(_, outdated)| outdated).or(self.outdated.take());
                 self.told = false;
             }
             Err(error) => {
                 self.pause = PAUSE_TICKS;
-                tracing::warn!(%error, epoch = presence.epoch, "this validator's presence is not signed");
+                tracing::warn!(%error, says = ?post.says, "what this validator says of itself is not signed");
             }
         }
     }
 
-    /// Whether a signed presence may have to be posted.
+    /// Whether a signed post may have to be posted.
     pub fn is_signed(&self) -> bool {
         self.signed.is_some()
     }
@@ -94,9 +176,9 @@ impl Attendance {
         if let Some(outdated) = self.outdated.take() {
             pool.settle([(outdated.id(), &outdated)].into_iter(), ledger.fee());
         }
-        let Some((presence, transaction)) = &self.signed else { return };
-        let is_lacking = self.lacking(ledger).is_some_and(|due| due.epoch == presence.epoch);
-        if !is_lacking || presence.until <= ledger.height() {
+        self.began.get_or_insert(ledger.height());
+        let Some((post, transaction)) = &self.signed else { return };
+        if !self.lacking(ledger).is_some_and(|due| counts_for(post, &due, ledger)) {
             self.outdated = self.signed.take().map(|(_, transaction)| transaction);
             return;
         }
@@ -106,11 +188,27 @@ impl Attendance {
         }
         let entry = PoolEntry { id, arrived_ms, transaction: transaction.clone() };
         match pool.admit(entry, ledger) {
-            Ok(()) => tracing::info!(epoch = presence.epoch, "this validator posts that it is present"),
+            Ok(()) => tracing::info!(says = ?post.says, "this validator posts what it says of itself"),
             Err(_) if std::mem::replace(&mut self.told, true) => {}
-            Err(why) => tracing::warn!(?why, epoch = presence.epoch, "this validator's presence is not accepted"),
+            Err(why) => tracing::warn!(?why, says = ?post.says, "what this validator says of itself is not accepted"),
         }
     }
+}
+
+/// Whether a signed post still says in the next block what is due.
+fn counts_for(signed: &ValidatorPost, due: &ValidatorPost, ledger: &Ledger) -> bool {
+    let said = ledger.charter().consent(&signed.account).map_or(0, |own| own.said);
+    let is_same = match (signed.says, due.says) {
+        (ValidatorSays::Present { epoch }, ValidatorSays::Present { epoch: other }) => epoch == other,
+        (ValidatorSays::Approves { upgrade, at }, ValidatorSays::Approves { upgrade: other, .. }) => {
+            upgrade == other && at > said
+        }
+        (ValidatorSays::Withdraws { rules, at }, ValidatorSays::Withdraws { rules: other, .. }) => {
+            rules == other && at > said
+        }
+        _ => false,
+    };
+    is_same && signed.account == due.account && signed.network == due.network && signed.until > ledger.height()
 }
 
 #[cfg(test)]
@@ -125,6 +223,10 @@ mod tests {
 
     /// Validators 0 and 1, whose accounts have other keys; boundaries at 10, 20 and so on.
     fn founded() -> Ledger {
+        founded_under(ledger::RULES_NEWEST)
+    }
+
+    fn founded_under(rules: u32) -> Ledger {
         let terms = Terms {
             schedule: Schedule { epoch_heights: 10, delay: 2 },
             committee: 2,
@@ -139,7 +241,7 @@ mod tests {
         let assets = vec![Listing::new("USD", 2, key(9).public().address())];
         let membership = Some(Membership { terms, reward_pool: 0, founders: (0..2).map(founder).collect() });
         let mu = Fraction::power_of_two(10);
-        Ledger::new(&Genesis { chain: 1, mu, assets, membership, ..Genesis::default() }).expect("sound")
+        Ledger::new(&Genesis { rules, chain: 1, mu, assets, membership, ..Genesis::default() }).expect("sound")
     }
 
     fn apply(ledger: &mut Ledger, native: Vec<Transaction>) {
@@ -165,7 +267,7 @@ mod tests {
     #[test]
     fn a_presence_is_posted_until_the_ledger_has_it_and_waits_once() {
         let (mut ledger, mut pool) = (founded(), Mempool::new(100));
-        let mut attendance = Attendance::new(Arc::new(key(1)));
+        let mut attendance = Attendance::new(Arc::new(key(1)), None);
         assert!(tick(&mut attendance, &ledger, &mut pool).is_empty(), "a founder is present at first");
         to_height(&mut ledger, 9);
         let posted = tick(&mut attendance, &ledger, &mut pool);
@@ -194,15 +296,89 @@ mod tests {
     #[test]
     fn one_that_ends_unheard_is_signed_again_and_who_has_no_stake_posts_nothing() {
         let (mut ledger, mut pool) = (founded(), Mempool::new(100));
-        let mut attendance = Attendance::new(Arc::new(key(0)));
+        let mut attendance = Attendance::new(Arc::new(key(0)), None);
         to_height(&mut ledger, 10);
         // It is forwarded and never heard of again: it does not stand in the way of the next one.
         let first = tick(&mut attendance, &ledger, &mut pool);
         to_height(&mut ledger, 20);
         let second = tick(&mut attendance, &ledger, &mut pool);
         assert!(second.len() == 1 && second[0].id() != first[0].id(), "for the next epoch");
-        let mut stranger = Attendance::new(Arc::new(key(5)));
+        let mut stranger = Attendance::new(Arc::new(key(5)), None);
         assert!(tick(&mut stranger, &ledger, &mut Mempool::new(100)).is_empty());
+    }
+
+    fn consent(ledger: &Ledger, person: u8) -> Option<ledger::RulesConsent> {
+        ledger.charter().consent(&key(100 + person).public().address()).copied()
+    }
+
+    /// Consent and readiness are one fact: what the operator wants is approved only if the program can follow it, and
+    /// withdrawn as soon as one of the two is gone.
+    #[test]
+    fn an_approval_says_that_the_operator_wants_it_and_the_program_can() {
+        let (mut ledger, mut pool) = (founded_under(11), Mempool::new(100));
+        apply(&mut ledger, Vec::new());
+        let mut says = |ledger: &mut Ledger, attendance: &mut Attendance| {
+            let posted = tick(attendance, ledger, &mut pool);
+            let names = posted.iter().map(|one| one.body.operation.name());
+            let operations: Vec<_> = names.filter(|name| *name != "present").collect();
+            pool.settle(posted.iter().map(|one| (one.id(), one)), 0);
+            apply(ledger, posted);
+            apply(ledger, Vec::new());
+            operations
+        };
+        let of = |approve| Attendance::new(Arc::new(key(1)), approve);
+        assert!(says(&mut ledger, &mut of(None)).is_empty(), "nobody asked for anything");
+        assert!(says(&mut ledger, &mut of(Some(13))).is_empty(), "not the next number");
+        let mut old = ledger.clone().up_to_rules(11);
+        assert!(says(&mut old, &mut of(Some(12))).is_empty(), "the program does not know them");
+        assert_eq!(says(&mut ledger, &mut of(Some(12))), ["approve"]);
+        let approved = consent(&ledger, 1).and_then(|own| own.next).expect("approved");
+        assert_eq!((approved.rules, Some(approved.manifest)), (12, manifest(12)));
+        assert!(says(&mut ledger, &mut of(Some(12))).is_empty(), "once");
+        assert!(says(&mut ledger, &mut of(None)).is_empty(), "the owner's approval stands");
+        // The operator goes back to the old program, or wants them no more.
+        let mut old = ledger.clone().up_to_rules(11);
+        assert_eq!(says(&mut old, &mut of(None)), ["unapprove"]);
+        assert_eq!(consent(&old, 1).and_then(|own| own.next), None);
+        assert_eq!(says(&mut ledger, &mut of(Some(0))), ["unapprove"]);
+    }
+
+    /// The attack, or the accident: whoever proposes holds an approval back, its operator goes back to the older
+    /// program, and the approval would still count for as long as it is valid.
+    #[test]
+    fn what_an_earlier_process_approved_is_taken_back_once() {
+        let (mut ledger, mut pool) = (founded_under(11), Mempool::new(100));
+        apply(&mut ledger, Vec::new());
+        let held_back = tick(&mut Attendance::new(Arc::new(key(1)), Some(12)), &ledger, &mut pool);
+        assert_eq!(held_back.len(), 1);
+        let (mut old, mut pool) = (ledger.up_to_rules(11), Mempool::new(100));
+        apply(&mut old, Vec::new());
+        let mut attendance = Attendance::new(Arc::new(key(1)), Some(12));
+        assert!(tick(&mut attendance, &old, &mut pool).is_empty(), "it begins");
+        let posted = tick(&mut attendance, &old, &mut pool);
+        assert!(posted.len() == 1 && posted[0].body.operation.name() == "unapprove", "{posted:?}");
+        apply(&mut old, posted);
+        apply(&mut old, Vec::new());
+        assert_eq!(old.admit(&held_back[0]), Err(Refusal::APPROVAL_OUTDATED));
+        assert!(tick(&mut attendance, &old, &mut pool).is_empty(), "once");
+        let mut owners = Attendance::new(Arc::new(key(0)), None);
+        assert!((0..3).all(|_| tick(&mut owners, &old, &mut pool).is_empty()), "the owner approves, not the node");
+    }
+
+    /// What the chain means by the confirmed rules counts, not their number.
+    #[test]
+    fn a_node_that_means_something_else_by_the_rules_is_not_ready() {
+        let (mut ledger, mut pool) = (founded_under(11), Mempool::new(100));
+        apply(&mut ledger, Vec::new());
+        let other = Upgrade { rules: 12, manifest: primitives::Digest([9; 32]), notice: 604_800 };
+        let account = key(101).public().address();
+        let says = ValidatorSays::Approves { upgrade: other, at: ledger.height() };
+        let (network, chain) = (ledger.network(), ledger.chain());
+        let post = ValidatorPost { network, chain, account, until: 1_000, says };
+        apply(&mut ledger, vec![post.sign(&key(1)).expect("the key is here")]);
+        apply(&mut ledger, Vec::new());
+        let posted = tick(&mut Attendance::new(Arc::new(key(1)), None), &ledger, &mut pool);
+        assert!(posted.len() == 1 && posted[0].body.operation.name() == "unapprove", "{posted:?}");
     }
 
     /// A signer whose process is away.
@@ -217,7 +393,7 @@ mod tests {
             Err(SigningError("away".into()))
         }
 
-        fn sign_presence(&self, _: &Presence) -> Result<primitives::Signature, SigningError> {
+        fn sign_post(&self, _: &ValidatorPost) -> Result<primitives::Signature, SigningError> {
             Err(SigningError("away".into()))
         }
     }
@@ -226,10 +402,10 @@ mod tests {
     fn a_key_that_is_away_is_asked_again() {
         let (mut ledger, mut pool) = (founded(), Mempool::new(100));
         to_height(&mut ledger, 10);
-        let mut attendance = Attendance::new(Arc::new(Away));
+        let mut attendance = Attendance::new(Arc::new(Away), None);
         assert!(tick(&mut attendance, &ledger, &mut pool).is_empty());
         assert_eq!(attendance.due(&ledger), None, "not at once");
         (0..PAUSE_TICKS).for_each(|_| attendance.tick());
-        assert!(attendance.due(&ledger).is_some_and(|due| due.epoch == 2));
+        assert!(attendance.due(&ledger).is_some_and(|due| due.says == ValidatorSays::Present { epoch: 2 }));
     }
 }

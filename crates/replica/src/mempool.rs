@@ -79,7 +79,7 @@ impl PoolEntry {
 }
 
 fn is_duty(transaction: &Transaction) -> bool {
-    transaction.body.operation.is_duty()
+    transaction.body.is_duty()
 }
 
 impl From<ReserveError> for Reject {

@@ -69,6 +69,8 @@ pub struct Network {
     pub chain: Chain,
     /// The rules common to all validators.
     pub rules: Rules,
+    /// The rules that the ledger follows in this epoch: no sub-block has an operation of later ones.
+    pub ledger_rules: u32,
     /// The settings for Ethereum transactions of a sub-block.
     pub ethereum: EthereumSection,
     /// The index of this node.
@@ -134,8 +136,9 @@ impl Network {
     /// [`ReplicaError::UnknownCommittee`] if the ledger has dropped the committee, or has not drawn it yet.
     pub fn at(&self, ledger: &Ledger, height: u64) -> Result<Network, ReplicaError> {
         let schedule = ledger.schedule();
+        let ledger_rules = ledger.rules_at(height);
         if schedule.is_fixed() {
-            return Ok(self.clone());
+            return Ok(Network { ledger_rules, ..self.clone() });
         }
         let (epoch, applied) = (schedule.epoch_of(height), ledger.height());
         let members = ledger.committee(epoch).ok_or(ReplicaError::UnknownCommittee { epoch, height, applied })?;
@@ -151,7 +154,16 @@ impl Network {
         let keys = members.iter().map(|member| member.key).collect();
         let chain = Chain { genesis: self.chain.genesis, epoch, heights, keys };
         let me = position(&peers, &own).expect("it is there");
-        Ok(Network { chain, me, peers, ..self.clone() })
+        Ok(Network { chain, me, peers, ledger_rules, ..self.clone() })
+    }
+
+    /// The network in the next epoch, which begins at a height; `None` if this node does not follow the rules of that
+    /// height. Then it stays in the epoch that is over: it reads on, and neither votes nor takes transactions.
+    ///
+    /// # Panics
+    /// If the ledger has not applied the epoch before.
+    pub fn next(&self, ledger: &Ledger, height: u64) -> Option<Network> {
+        ledger.follows_at(height).then(|| self.at(ledger, height).expect("it is drawn"))
     }
 
     /// A member with its address: the ledger's, or the one known before.

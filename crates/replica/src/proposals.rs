@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use consensus::{Index, Payload};
+use kernel::Planted;
 use ledger::{Ledger, Quota};
-use primitives::{Address, Evidence, Height, Presence, SecretKey, Signer, SubBlock};
+use primitives::{Address, Evidence, Height, SecretKey, Signer, SubBlock, ValidatorPost};
 
 use crate::accusations::Accusations;
 use crate::attendance::Attendance;
 use crate::mempool::PoolEntry;
-use crate::{Input, Mempool, Now, ProposedSection, encode};
+use crate::{Defect, Input, Mempool, Now, ProposedSection, encode};
 
 /// A job on the pool; see [`Proposals::perform`].
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub enum PoolJob {
     Note(Box<Evidence>),
     /// Submit the accusations that are due.
     Accuse,
-    /// Post that this validator is present, if the ledger lacks it. Before, [`Proposals::presence_due`] says what is to
+    /// Post what this validator says of itself, if the ledger lacks it. Before, [`Proposals::post_due`] says what is to
     /// be signed.
     Attend,
 }
@@ -84,13 +85,19 @@ impl Proposals {
         Proposals { key, assembled: BTreeMap::new(), accusations: Accusations::default(), attendance: None }
     }
 
-    /// The same for a node that posts the presence of the validator with this key.
-    pub fn attending(self, signer: Arc<dyn Signer>) -> Proposals {
-        Proposals { attendance: Some(Attendance::new(signer)), ..self }
+    /// The same for a node that posts for the validator with this key that it is present, and approves rules if its
+    /// operator wants them.
+    pub fn attending(self, signer: Arc<dyn Signer>, approve: Option<u32>) -> Proposals {
+        Proposals { attendance: Some(Attendance::new(signer, approve)), ..self }
     }
 
-    /// The presence that is to be signed ([`Proposals::sign_presence`]) before [`PoolJob::Attend`].
-    pub fn presence_due(&self, ledger: &Ledger) -> Option<Presence> {
+    /// The same with a mistake in what it posts.
+    pub fn with_defect(self, defect: Planted<Defect>) -> Proposals {
+        Proposals { attendance: self.attendance.map(|attendance| attendance.with_defect(defect)), ..self }
+    }
+
+    /// The post that is to be signed ([`Proposals::sign_post`]) before [`PoolJob::Attend`].
+    pub fn post_due(&self, ledger: &Ledger) -> Option<ValidatorPost> {
         self.attendance.as_ref()?.due(ledger)
     }
 
@@ -99,9 +106,9 @@ impl Proposals {
         self.attendance.as_ref().is_none_or(|attendance| attendance.lacking(ledger).is_none())
     }
 
-    /// Signs a presence that is due. This may take as long as the holder of the key needs: hold no lock.
-    pub fn sign_presence(&mut self, presence: Presence) {
-        self.attendance.iter_mut().for_each(|attendance| attendance.sign(presence));
+    /// Signs a post that is due. This may take as long as the holder of the key needs: hold no lock.
+    pub fn sign_post(&mut self, post: ValidatorPost) {
+        self.attendance.iter_mut().for_each(|attendance| attendance.sign(post));
     }
 
     /// Performs a job; returns the input for the replica, if any. Some jobs read the ledger

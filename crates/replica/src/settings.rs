@@ -64,6 +64,14 @@ pub enum Defect {
     KeysKeepOwnersOut,
     /// No validator posts that it is present.
     NeverPresent,
+    /// A validator begins an epoch whose rules its program does not know.
+    RulesNotAwaited,
+    /// After a restart it does.
+    OpensWithoutRules,
+    /// It approves rules that its program does not know.
+    ApprovesBlindly,
+    /// It never says that it can follow the confirmed rules, after it could not.
+    NeverReady,
 }
 
 impl Defect {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use primitives::{Presence, PublicKey, Signature, Signer, SigningError, SigningRequest};
+use primitives::{PublicKey, Signature, Signer, SigningError, SigningRequest, ValidatorPost};
 
 use crate::wire::{SignerAnswer, SignerQuestion, read, write};
 
@@ -47,9 +47,9 @@ impl Signer for RemoteSigner {
         self.ask(&SignerQuestion::Sign(*request), &request.digest().0)
     }
 
-    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError> {
-        let bytes = presence.body().signing_bytes(&presence.network);
-        self.ask(&SignerQuestion::SignPresence(*presence), &bytes)
+    fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError> {
+        let bytes = post.body().signing_bytes(&post.network);
+        self.ask(&SignerQuestion::SignPost(*post), &bytes)
     }
 }
 

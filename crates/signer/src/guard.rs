@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Digest, Height, Presence, PublicKey, SecretKey, Signature, SigningRequest};
+use primitives::{Digest, Height, PublicKey, SecretKey, Signature, SigningRequest, ValidatorPost};
 use store::{Disk, StoreError, VoteLog, VoteOptions};
 
 /// Heights of a network whose statements are kept. A validator works on a few dozen at a time.
@@ -200,9 +200,9 @@ impl<D: Disk> Guard<D> {
         Ok(self.key.sign(&digest.0))
     }
 
-    /// Signs that the validator is present. Two presences never contradict each other, so nothing is recorded.
-    pub fn sign_presence(&self, presence: &Presence) -> Signature {
-        self.key.sign(&presence.body().signing_bytes(&presence.network))
+    /// Signs what the validator says of itself. Two of these never contradict each other, so nothing is recorded.
+    pub fn sign_post(&self, post: &ValidatorPost) -> Signature {
+        self.key.sign(&post.body().signing_bytes(&post.network))
     }
 
     fn write(&mut self, record: &impl BorshSerialize) -> Result<(), StoreError> {

@@ -8,8 +8,9 @@
 //!
 //! The *guard* ([`Guard`]) records what it signed in a separate log, durably before a signature leaves. If asked again
 //! for the same statement it gives the same signature. If asked for another one in the same place (network, height,
-//! kind and round) it refuses. It also refuses a place below all that it keeps of the network. That its validator is
-//! present ([`primitives::Presence`]) it signs without a record: no two of these contradict each other.
+//! kind and round) it refuses. It also refuses a place below all that it keeps of the network. What its validator
+//! says of itself ([`primitives::ValidatorPost`]) it signs without a record: no two of these contradict each other. It
+//! makes the transaction from what is said, so that the node cannot have it sign any other.
 //!
 //! # Properties
 //!

@@ -53,7 +53,7 @@ fn answer<D: Disk>(guard: &Mutex<Guard<D>>, stream: &mut UnixStream) -> io::Resu
     let mut guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
     let answer = match question {
         SignerQuestion::Key => SignerAnswer::Key(guard.public()),
-        SignerQuestion::SignPresence(presence) => SignerAnswer::Signed(guard.sign_presence(&presence)),
+        SignerQuestion::SignPost(post) => SignerAnswer::Signed(guard.sign_post(&post)),
         SignerQuestion::Sign(request) => match guard.sign(&request) {
             Ok(signature) => SignerAnswer::Signed(signature),
             Err(error) => {

@@ -4,7 +4,7 @@
 use std::io::{Error, ErrorKind, Read, Result, Write};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Presence, PublicKey, Signature, SigningRequest};
+use primitives::{PublicKey, Signature, SigningRequest, ValidatorPost};
 
 /// Bytes of the longest message: a refusal as text.
 const MESSAGE_BYTES_MAX: usize = 1_024;
@@ -16,8 +16,8 @@ pub enum SignerQuestion {
     Key,
     /// Asks for a signature.
     Sign(SigningRequest),
-    /// Asks for the signature of a presence: it contradicts nothing, and so it is not recorded.
-    SignPresence(Presence),
+    /// Asks for the signature of what the validator says of itself: it contradicts nothing, and so it is not recorded.
+    SignPost(ValidatorPost),
 }
 
 /// An answer of the signer.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use kernel::{DiskFault, FaultDisk, Surviving};
 use primitives::{
-    Digest, Presence, RoundValue, Scope, SecretKey, Signable, Signer, SigningRequest, Transaction, VoteKind,
+    Digest, RoundValue, Scope, SecretKey, Signable, Signer, SigningRequest, Transaction, ValidatorPost, ValidatorSays,
+    VoteKind,
 };
 use proptest::prelude::*;
 use signer::{Guard, GuardError, HEIGHTS_KEPT, NETWORKS_MAX, RemoteSigner, serve};
@@ -118,8 +119,9 @@ fn a_presence_is_signed_and_recorded_nowhere() {
     let disk = FaultDisk::new(7);
     let guard = made(&disk);
     let account = key().public().address();
-    let presence = Presence { network: Digest([9; 32]), chain: 7, account, epoch: 3, until: 40 };
-    let signature = guard.sign_presence(&presence);
+    let says = ValidatorSays::Present { epoch: 3 };
+    let presence = ValidatorPost { network: Digest([9; 32]), chain: 7, account, until: 40, says };
+    let signature = guard.sign_post(&presence);
     let transaction = presence.sign(&key()).expect("the key is here");
     assert_eq!(transaction, Transaction::by_key(presence.body(), key().public(), signature));
     assert!(transaction.is_signed(&presence.network) && !transaction.is_signed(&Digest([8; 32])));
@@ -226,8 +228,9 @@ fn a_node_signs_through_the_socket_and_hears_why_not() {
     assert!(why.contains("the signer refuses") && why.contains("height 1"), "{why}");
     remote.sign_statement(&commit(2, 2)).expect("it goes on");
     let account = key().public().address();
-    let presence = Presence { network: Digest([9; 32]), chain: 7, account, epoch: 3, until: 40 };
-    assert_eq!(remote.sign_presence(&presence), key().sign_presence(&presence), "a presence, too");
+    let says = ValidatorSays::Present { epoch: 3 };
+    let presence = ValidatorPost { network: Digest([9; 32]), chain: 7, account, until: 40, says };
+    assert_eq!(remote.sign_post(&presence), key().sign_post(&presence), "a presence, too");
     // Garbage ends only its own connection.
     use std::io::{Read, Write};
     use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,8 @@
 
 use primitives::{Life, Operation, SessionOperation, Transaction, slot_of};
 
-/// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for a presence. One more
+/// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for what a validator says
+/// of itself. One more
 /// for each eight offers of a cancel, for an offer with an end, and for one of a session key that rests until its
 /// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else.
 pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
@@ -14,6 +15,7 @@ pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
     match &transaction.body.operation {
         Operation::Lane(bytes) if bytes.first().is_some_and(|first| *first >= 0x80) => 0,
         Operation::Present { .. } => 0,
+        Operation::Approve { .. } | Operation::Unapprove { .. } if transaction.body.sequence == 0 => 0,
         Operation::Lane(bytes) if !bytes.is_empty() => 1 + (bytes.len() as i128 - 1) / 1_024,
         Operation::Cancel(places) => 1 + places.len() as i128 / 8,
         Operation::CreateOffer { life, .. } => offer(*life),

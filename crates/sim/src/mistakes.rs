@@ -164,7 +164,7 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::TimersForgotten, 1, "its key, scope and heights are"),
 ];
 
-const VALIDATORS: [Row; 18] = [
+const VALIDATORS: [Row; 22] = [
     of_life(LifeMistake::ForgetsUncertified, Scene::Validators, 6, "unsound answer"),
     of_life(LifeMistake::HandoverNotAwaited, Scene::Validators, 0, "handovers lead to epoch 0"),
     of_replica(Defect::VotesUnlogged, 0, "has sent a vote that is not in its log"),
@@ -183,6 +183,10 @@ const VALIDATORS: [Row; 18] = [
     of_replica(Defect::QuotaHoldsAll, 1, "has waited for"),
     of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
     of_replica(Defect::NeverPresent, 0, "the run does not end"),
+    of_replica(Defect::RulesNotAwaited, 0, "newest: 11"),
+    of_replica(Defect::OpensWithoutRules, 3, "newest: 11"),
+    of_replica(Defect::ApprovesBlindly, 1, "cannot follow rules that were confirmed"),
+    of_replica(Defect::NeverReady, 0, "the run does not end"),
 ];
 
 const LANE: [Row; 19] = [
@@ -285,6 +289,11 @@ fn network_for_replicas(defect: Defect, seed: u64) -> (SimNetwork, u64) {
         Defect::NeverPresent => {
             network = SimNetwork::new(5, 3_300 + seed);
             (network.epoch_heights, each) = (Some(10), 40);
+        }
+        Defect::RulesNotAwaited | Defect::OpensWithoutRules | Defect::ApprovesBlindly | Defect::NeverReady => {
+            network = SimNetwork::new(5, 3_400 + seed);
+            (network.epoch_heights, network.kills, each) = (Some(10), 6, 20);
+            network.mix_versions((defect != Defect::ApprovesBlindly).then_some(2));
         }
     }
     (network, each)

@@ -152,6 +152,16 @@ fn whatever_a_seed_draws_holds() {
     }
 }
 
+/// Whenever each operator installs the newer program, whoever is killed, late or silent: one number a height, nothing
+/// is lost, and the newer rules act everywhere in the end.
+#[test]
+fn programs_of_two_versions_change_to_the_newer_rules() {
+    use consensus::Protocol::{Dbft, Tendermint};
+    for (seed, protocol) in (0..8).map(|seed| (seed, if seed % 4 == 3 { Tendermint } else { Dbft })) {
+        sim::validators::run_versions(seed, protocol).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
 /// The networks of these seeds failed once, each in its own way: by handovers of later epochs than the one that signed
 /// the offered state; by a link to a twin of another epoch. The last failed by a transaction that became void after it
 /// was forwarded, and stayed pending for ever.

@@ -30,6 +30,7 @@ mod restart_lane;
 mod signer_command;
 mod snapshot;
 mod traders;
+mod upgrade;
 mod validator_keys;
 mod venue;
 mod wallet;
@@ -105,6 +106,9 @@ enum Command {
     Snapshot(snapshot::SnapshotCommand),
     /// Restart a network from a snapshot, under a new identity.
     Restart(restart::RestartCommand),
+    /// See and approve the rules that the chain will follow.
+    #[command(subcommand)]
+    Upgrade(upgrade::UpgradeCommand),
     /// Print a shell's completions.
     #[command(after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
     Completions {
@@ -150,6 +154,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Inspect(inspect) => inspect.run(json),
         Command::Snapshot(snapshot) => snapshot.run(json),
         Command::Restart(restart) => restart.run(json),
+        Command::Upgrade(upgrade) => upgrade.run(json),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "walras", &mut terminal::output::Out);
             Ok(ExitCode::SUCCESS)

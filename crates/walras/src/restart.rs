@@ -62,6 +62,9 @@ pub struct RestartCommand {
     /// stays. With a payment lane, both steps name them.
     #[arg(long, value_name = "ACCOUNT", value_delimiter = ',')]
     committee: Vec<Address>,
+    /// The rules that the network begins with, if not with those of the state; all operators give the same number.
+    #[arg(long, value_name = "NUMBER")]
+    rules: Option<u32>,
     /// Start from a state for which the home has no certificate: all operators have compared its root by other means.
     #[arg(long, requires = "root")]
     uncertified: bool,
@@ -94,7 +97,15 @@ impl RestartCommand {
         let first = founding.first_digest(&genesis);
         let state = ledger.clone();
         let committee = self.committee.clone();
-        let lane = LaneRestart { from: &self.from, home: &self.home, snapshot: &state, first, number, committee };
+        let lane = LaneRestart {
+            from: &self.from,
+            home: &self.home,
+            snapshot: &state,
+            first,
+            number,
+            committee,
+            rules: self.rules,
+        };
         if let Some(to) = &self.close {
             ensure!(!self.home.join("genesis.json").exists(), "{} is a home already", self.home.display());
             make_home(&self.home)?;
@@ -103,7 +114,8 @@ impl RestartCommand {
         let carried = state.lane().map(|_| lane.carry(&self.part, &self.receipt)).transpose()?;
         let (carried, begun) = carried.unzip();
         let committee = self.committee.clone();
-        let restart = Restart { number, snapshot: Snapshot::digest(&ledger), committee, lane: begun };
+        let rules = self.rules;
+        let restart = Restart { number, snapshot: Snapshot::digest(&ledger), committee, lane: begun, rules };
         let identity = ledger.begin_again(&first, &restart, carried.as_ref())?;
         if carried.is_some() {
             remember(&self.from.join("data"), number, &identity)?;
@@ -114,13 +126,19 @@ impl RestartCommand {
         let founding = restarted(founding, &ledger, restart)?;
         let genesis = founding.found(genesis);
         self.write(&genesis, &founding, &ledger, &lane, list)?;
-        let (height, root) = (ledger.height(), Roots::of(&ledger).parts().root());
+        self.report(&ledger, number, &identity.to_string(), &snapshot.to_string(), described, json);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says what was begun.
+    fn report(&self, ledger: &Ledger, number: u32, identity: &str, snapshot: &str, lane: Option<Value>, json: bool) {
+        let (height, root) = (ledger.height(), Roots::of(ledger).parts().root());
         if json {
             println!(
                 "{}",
                 json!({
-                    "home": self.home, "network": identity.to_string(), "restart": number, "height": height,
-                    "snapshot": snapshot.to_string(), "state_root": root.to_string(), "lane": described,
+                    "home": self.home, "network": identity, "restart": number, "height": height,
+                    "snapshot": snapshot, "state_root": root.to_string(), "lane": lane,
                 })
             );
         } else {
@@ -129,14 +147,13 @@ impl RestartCommand {
             println!("Restart    {number}");
             println!("Height     {height}");
             println!("State      {root}");
-            if let Some(lane) = described {
+            if let Some(lane) = lane {
                 println!("Lane       {} outputs and {} claims, list {}", lane["outputs"], lane["claims"], lane["list"]);
                 let aside = lane["aside"].as_array().map_or(0, Vec::len);
                 println!("Aside      {aside} outputs whose logs are missing; their units stay in escrow");
             }
             println!("\nStart it:  walras node --home {}", self.home.display());
         }
-        Ok(ExitCode::SUCCESS)
     }
 
     /// Refuses a state of another network, and a state that no quorum of this one has signed.

@@ -30,6 +30,8 @@ pub struct LaneRestart<'a> {
     pub number: u32,
     /// The accounts that take the seats of the committee; empty if the drawn one stays.
     pub committee: Vec<Address>,
+    /// The rules that it begins with, if not with those of the state.
+    pub rules: Option<u32>,
 }
 
 /// The member that the operator of a home answers for, and the key that signs for it.
@@ -47,7 +49,7 @@ impl LaneRestart<'_> {
 
     fn base(&self) -> Digest {
         let (snapshot, committee) = (Snapshot::digest(self.snapshot), self.committee.clone());
-        Restart { number: self.number, snapshot, committee, lane: None }.base(&self.first)
+        Restart { number: self.number, snapshot, committee, lane: None, rules: self.rules }.base(&self.first)
     }
 
     fn operator(&self, passphrase: &Passphrase) -> anyhow::Result<Operator> {
@@ -169,7 +171,8 @@ pub fn restore_solo(
         None => 1,
     };
     let (from, committee) = (before.unwrap_or(home), Vec::new());
-    let restart = LaneRestart { from, home, snapshot: &snapshot, first, number, committee: committee.clone() };
+    let restart =
+        LaneRestart { from, home, snapshot: &snapshot, first, number, committee: committee.clone(), rules: None };
     let (carried, lane) = match before {
         Some(_) => {
             let part = home.join("lane-part");
@@ -178,7 +181,8 @@ pub fn restore_solo(
         }
         None => restart.lane()?.carry(&restart.base(), &[])?,
     };
-    let begun = Restart { number, snapshot: Snapshot::digest(&snapshot), committee, lane: Some(lane.clone()) };
+    let begun =
+        Restart { number, snapshot: Snapshot::digest(&snapshot), committee, lane: Some(lane.clone()), rules: None };
     let mut ledger = snapshot.clone();
     let network = ledger.begin_again(&first, &begun, Some(&carried))?;
     if before.is_some() {

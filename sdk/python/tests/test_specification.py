@@ -102,6 +102,16 @@ def operation(asked: dict) -> bytes:
             return u8(8) + about + contradiction(asked["contradiction"])
         case "present":
             return u8(16) + u64(asked["epoch"])
+        case "approve":
+            terms = u32(asked["rules"]) + raw(asked["manifest"]) + u64(asked["notice"])
+            return u8(17) + terms + u64(asked["at"])
+        case "unapprove":
+            return u8(18) + u32(asked["rules"]) + u64(asked["at"])
+        case "pay_referenced":
+            paid = raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
+            reference = raw(asked["reference"])
+            kind = u8(["text", "uuid", "message", "number"].index(asked["kind"]))
+            return u8(19) + paid + kind + u32(len(reference)) + reference
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

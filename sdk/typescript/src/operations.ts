@@ -56,6 +56,12 @@ export type Operation =
   | { kind: "RevokeSession"; slot: number }
   /** Raises the height at whose end a session key's offers end; 0 ends them now. */
   | { kind: "SessionAlive"; slot: number; through: bigint }
+  /** Says that the validator's node can decide under these rules, and that its operator wants them. A validating node posts it by itself, for nothing. */
+  | { kind: "Approve"; rules: number; manifest: string; notice: bigint; at: bigint }
+  /** Withdraws an approval of rules. */
+  | { kind: "Unapprove"; rules: number; at: bigint }
+  /** Moves units to another account, and says what for. Since rules 12. */
+  | { kind: "PayReferenced"; to: string; asset: number; amount: bigint; kind: "text" | "uuid" | "message" | "number"; reference: string }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -239,6 +245,32 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "through", type: "uint64", form: "u64" },
     ],
   },
+  Approve: {
+    code: [17],
+    fields: [
+      { name: "rules", type: "uint32", form: "u32" },
+      { name: "manifest", type: "bytes32", form: "raw" },
+      { name: "notice", type: "uint64", form: "u64" },
+      { name: "at", type: "uint64", form: "u64" },
+    ],
+  },
+  Unapprove: {
+    code: [18],
+    fields: [
+      { name: "rules", type: "uint32", form: "u32" },
+      { name: "at", type: "uint64", form: "u64" },
+    ],
+  },
+  PayReferenced: {
+    code: [19],
+    fields: [
+      { name: "to", type: "address", form: "address" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+      { name: "kind", type: "string", form: "choice", texts: ["text", "uuid", "message", "number"] },
+      { name: "reference", type: "bytes", form: "bytes" },
+    ],
+  },
   VenueOpen: {
     code: [11, 0],
     fields: [
@@ -385,6 +417,9 @@ export type OperationBody =
   | { type: "revoke_session"; slot: number }
   | { type: "session_alive"; slot: number; through: string }
   | { type: "present"; epoch: string }
+  | { type: "approve"; rules: number; manifest: string; notice: string; at: string }
+  | { type: "unapprove"; rules: number; at: string }
+  | { type: "pay_referenced"; to: string; asset: string; amount: string; kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

@@ -24,7 +24,7 @@ impl Provenance {
     pub fn end(&self, exhibit: &Exhibit, options: &PaperOptions, commit: &str) -> Value {
         json!({
             "commit": commit,
-            "rules": ledger::RULES,
+            "rules": ledger::RULES_NEWEST,
             "processor": processor(),
             "cores": std::thread::available_parallelism().map_or(0, usize::from),
             "build": if cfg!(debug_assertions) { "debug" } else { "release" },

@@ -4,7 +4,6 @@ mod clear;
 mod economics;
 mod exact;
 mod exact_orders;
-mod examples;
 mod explain;
 mod hard;
 mod hostile;

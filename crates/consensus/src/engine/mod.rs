@@ -131,6 +131,9 @@ pub struct Contents {
     pub transactions: usize,
     /// The proposer's clock in milliseconds, if the payload has one and prevotes depend on it.
     pub time_ms: Option<u64>,
+    /// Whether only a later epoch permits it: no sub-block of this one has it, but a validator that is there already
+    /// may forward it.
+    pub is_early: bool,
 }
 
 /// Where a validator begins: after the last height whose certificate it has archived, or after the last height of the
@@ -541,7 +544,7 @@ impl Engine {
     /// # Panics
     /// If other validators would reject the payload: the shell made it.
     pub fn propose(&mut self, height: u64, payload: Payload) {
-        assert!(payload.len() <= self.rules.payload_bytes && (self.check)(&payload).is_some(), "a bad proposal");
+        assert!(payload.len() <= self.rules.payload_bytes && self.permits(&payload), "a bad proposal");
         let unsigned = Proposal::unsigned(height, self.me, &payload);
         let proposal = Proposal { signature: self.pen.sign(&unsigned.to_sign(&self.chain)), ..unsigned };
         self.proposed = height;
@@ -606,11 +609,15 @@ impl Engine {
     }
 
     fn on_transactions(&mut self, from: Index, payload: Payload) -> Result<(), Refused> {
-        if payload.len() > self.rules.payload_bytes || (self.check)(&payload).is_none() {
-            return Err(Refused::Payload);
+        match (self.check)(&payload) {
+            Some(_) if payload.len() > self.rules.payload_bytes => Err(Refused::Payload),
+            None => Err(Refused::Payload),
+            Some(contents) if contents.is_early => Err(Refused::Ahead),
+            Some(_) => {
+                self.turn.forwarded.push((from, payload));
+                Ok(())
+            }
         }
-        self.turn.forwarded.push((from, payload));
-        Ok(())
     }
 
     /// The next validator that has a slot and keeps up, so that it can propose what this one cannot. Skips the first
@@ -785,7 +792,7 @@ impl Engine {
 
     /// Checks that a payload matches its proposal and is a valid sub-block.
     pub(crate) fn check_payload(&self, proposal: &Proposal, payload: &Payload) -> Result<(), Refused> {
-        if payload.len() > self.rules.payload_bytes || !proposal.is_of(payload) || (self.check)(payload).is_none() {
+        if payload.len() > self.rules.payload_bytes || !proposal.is_of(payload) || !self.permits(payload) {
             return Err(Refused::Payload);
         }
         if proposal.is_signed(&self.chain) { Ok(()) } else { Err(Refused::Signature) }
@@ -861,6 +868,11 @@ impl Engine {
 
     pub(crate) fn sign_commit(&self, statement: crate::Statement) -> Commit {
         Commit { statement, signer: self.me, signature: self.pen.sign(&statement.to_sign(&self.chain)) }
+    }
+
+    /// Whether a payload can be a sub-block of this epoch.
+    fn permits(&self, payload: &[u8]) -> bool {
+        (self.check)(payload).is_some_and(|contents| !contents.is_early)
     }
 
     pub(crate) fn contents_of(&self, payload: &[u8]) -> Contents {

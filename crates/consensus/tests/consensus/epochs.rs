@@ -1,11 +1,15 @@
 //! The transition from one committee to the next.
 
 use consensus::{
-    ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Refused, Rules, Setup, Start,
+    ALL_HEIGHTS, Certificate, CertificateError, Chain, Contents, Engine, Frame, Index, Proposal, Refused, Rules, Setup,
+    Start,
 };
 use consensus::{Commit, Statement, Status, Turn};
-use primitives::{Digest, Presence, PublicKey, SecretKey, Signature, Signer, SigningError, SigningRequest};
+use primitives::{Digest, PublicKey, SecretKey, Signature, Signer, SigningError, SigningRequest, ValidatorPost};
 use std::sync::Arc;
+
+/// A payload that only the next epoch permits.
+const LATER: &[u8] = b"later";
 
 fn secret(index: usize) -> SecretKey {
     SecretKey::from_seed([index as u8 + 1; 32])
@@ -32,7 +36,9 @@ fn engine_of(me: Index, signer: Arc<dyn Signer>) -> Engine {
             followers: 1,
             me,
             signer,
-            check: Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
+            check: Arc::new(|bytes| {
+                Some(Contents { transactions: bytes.len(), is_early: bytes == LATER, ..Contents::default() })
+            }),
         },
         start,
     )
@@ -58,6 +64,22 @@ fn who_comes_from_another_epoch_is_told_all() {
     assert!(is_about(&engine.finish_turn(), 1, 11));
     engine.on_frame(1, status(1, 10));
     assert!(!is_about(&engine.finish_turn(), 1, 11), "once is enough");
+}
+
+/// A validator whose ledger has come to the next epoch forwards what this one cannot take yet: that is no offence. A
+/// sub-block of this epoch never has it.
+#[test]
+fn what_only_the_next_epoch_permits_is_forwarded_without_offence() {
+    let mut engine = engine(0);
+    engine.on_up(1);
+    engine.on_frame(1, status(1, 10));
+    engine.on_frame(1, Frame::Transactions(LATER.to_vec().into()));
+    let turn = engine.finish_turn();
+    assert_eq!((turn.refused, turn.forwarded.len()), (vec![(1, Refused::Ahead)], 0));
+    assert!(!Refused::Ahead.is_offence());
+    let proposal = Proposal::sign(&second_epoch(), 11, 1, LATER, &secret(1));
+    engine.on_frame(1, Frame::Proposal(proposal, LATER.to_vec().into()));
+    assert_eq!(engine.finish_turn().refused, [(1, Refused::Payload)]);
 }
 
 #[test]
@@ -135,8 +157,8 @@ impl Signer for Gone {
         Err(SigningError(format!("nobody signs at height {}", request.height)))
     }
 
-    fn sign_presence(&self, presence: &Presence) -> Result<Signature, SigningError> {
-        Err(SigningError(format!("nobody is present in epoch {}", presence.epoch)))
+    fn sign_post(&self, post: &ValidatorPost) -> Result<Signature, SigningError> {
+        Err(SigningError(format!("nobody signs {:?}", post.says)))
     }
 }
 

@@ -30,7 +30,7 @@ fn engine(rules: Rules) -> Engine {
         followers: 1,
         me: ME,
         signer: Arc::new(secret(ME)),
-        check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), time_ms: None })),
+        check: std::sync::Arc::new(|bytes| Some(Contents { transactions: bytes.len(), ..Contents::default() })),
     };
     let roots = vec![(0, Digest([1; 32]))];
     let mut engine = Engine::new(setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots });
@@ -227,7 +227,7 @@ fn lone() -> (Setup, Start) {
     let chain = Chain { keys: vec![secret(ME).public()], ..chain() };
     let rules = Rules::default();
     let benches = Engine::first_benches(&chain.committee(), &rules);
-    let check = Arc::new(|bytes: &[u8]| Some(Contents { transactions: bytes.len(), time_ms: None }));
+    let check = Arc::new(|bytes: &[u8]| Some(Contents { transactions: bytes.len(), ..Contents::default() }));
     let setup = Setup { chain, rules, followers: 1, me: ME, signer: Arc::new(secret(ME)), check };
     (setup, Start { height: 0, superblock: Digest::default(), benches, applied: 0, roots: vec![] })
 }

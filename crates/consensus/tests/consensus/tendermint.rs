@@ -23,7 +23,7 @@ fn chain(size: Index) -> Chain {
 /// Payloads in these tests are empty of meaning, or begin with a time.
 fn contents(bytes: &[u8]) -> Option<Contents> {
     let time_ms = bytes.strip_prefix(b"at ").and_then(|rest| Some(u64::from_le_bytes(rest.try_into().ok()?)));
-    Some(Contents { transactions: bytes.len(), time_ms })
+    Some(Contents { transactions: bytes.len(), time_ms, ..Contents::default() })
 }
 
 fn payload_at(time_ms: u64) -> Payload {

@@ -107,6 +107,12 @@ pub enum Closed {
     /// The node is not a validator of the epoch, so nobody would propose what it accepts.
     #[error("this node is a follower and not a validator now; submit to a validator")]
     Follows,
+    /// The next block follows rules that this node does not.
+    #[error(
+        "the next block follows rules {0}, which this program does not know: install a version of walras for them, or \
+         submit to another validator"
+    )]
+    NeedsRules(u32),
 }
 
 impl From<NoTurn> for Closed {

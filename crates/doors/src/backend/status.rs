@@ -28,6 +28,10 @@ pub struct Standing {
     pub disk_is_full: bool,
     /// Whether it must restart with a fetched state: connections must end.
     pub begins_again: bool,
+    /// The rules of the next block, if it does not follow them: it reads on, and accepts nothing.
+    pub needs_rules: Option<u32>,
+    /// The newest rules whose number it knows.
+    pub newest_rules: u32,
     /// Milliseconds since it started.
     pub uptime_ms: u64,
     /// Its status as a validator; `None` in a solo node.

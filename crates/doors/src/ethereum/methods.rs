@@ -7,7 +7,7 @@ use super::developer::DEVELOPER_METHODS;
 use super::method::{Method, heavy, method};
 use super::params::{Param, option, param};
 use super::sync::{SEND_SYNC, SENT_SYNC};
-use super::{accounts, blocks, calls, chain, filters, flat, logs, simulate, sync, touched, traces, txpool};
+use super::{accounts, blocks, calls, chain, filters, logs, replays, simulate, sync, touched, traces, txpool};
 use crate::roles::Role;
 
 const ADDRESS: Param = param("address", "address");
@@ -100,13 +100,13 @@ pub(super) const METHODS: &[Method] = &[
     heavy(method("debug_traceBlockByHash", "The traces of all transactions of a block.",
         &[HASH, option("options", "object")], "list", traces::trace_block_by_hash)),
     heavy(method("trace_transaction", "The calls of a transaction of the last 256 blocks, as a list.", &[HASH], "list",
-        flat::trace_transaction)),
+        replays::trace_transaction)),
     heavy(method("trace_block", "The calls of all transactions of a block, as a list.", &[BLOCK], "list",
-        flat::trace_block)),
+        replays::trace_block)),
     heavy(method("trace_replayTransaction", "What a transaction returned, and its calls as a list.",
-        &[HASH, param("kinds", "list")], "object", flat::replay_transaction)),
+        &[HASH, param("kinds", "list")], "object", replays::replay_transaction)),
     heavy(method("trace_replayBlockTransactions", "What each transaction of a block returned, and its calls as a list.",
-        &[BLOCK, param("kinds", "list")], "list", flat::replay_block)),
+        &[BLOCK, param("kinds", "list")], "list", replays::replay_block)),
     heavy(method("txpool_status", "The number of pending transactions at this node, and of those above a gap.", &[],
         "object", txpool::status)),
     heavy(method("txpool_content", "The pending transactions at this node, by sender and nonce.", &[], "object",

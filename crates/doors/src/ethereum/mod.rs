@@ -40,6 +40,7 @@ mod methods;
 mod overrides;
 mod params;
 mod past_state;
+mod replays;
 mod signing;
 mod simulate;
 mod state_file;

@@ -1,5 +1,5 @@
-//! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs, as a tree
-//! or a list of calls ([`super::flat`]), or as the accounts before the transaction.
+//! Traces of transactions and calls: `debug_traceTransaction` and `debug_traceCall`, with the usual step logs, as a
+//! tree of calls or a list ([`super::flat`]), or as the accounts before the transaction.
 //!
 //! A transaction is executed again after those before it in its block, over the state between the phases of the
 //! block: the trace shows what the transaction did.

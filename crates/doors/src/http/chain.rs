@@ -43,6 +43,13 @@ pub(super) async fn status(State(api): State<Api>) -> Answered<json::NodeStatus>
     .await
 }
 
+/// Which rules the chain follows, which come, and who approves of them.
+#[utoipa::path(get, path = "/v1/upgrade", responses((status = 200, body = json::UpgradeBody)))]
+pub(super) async fn upgrade(State(api): State<Api>) -> Answered<json::UpgradeBody> {
+    let newest = api.blocking(|api| api.backend.standing().newest_rules).await?;
+    Ok(Json(json::upgrade(api.published().views().outline(), newest)))
+}
+
 /// Constants of the chain and limits of this node.
 #[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::LimitsBody)))]
 pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody> {

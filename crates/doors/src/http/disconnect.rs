@@ -230,7 +230,7 @@ pub(super) async fn submit_left(api: &Api, from: Client, held: LeftTransaction) 
         let answer = match api.backend.submit(from, vec![held.transaction.clone()], false) {
             Ok(receiver) => receiver.await.ok().and_then(|answers| answers.into_iter().next()),
             Err(Closed::Busy | Closed::OverBudget { .. } | Closed::DiskFull) => Some(Answer::Full),
-            Err(Closed::Stopping | Closed::Follows) => None,
+            Err(Closed::Stopping | Closed::Follows | Closed::NeedsRules(_)) => None,
         };
         if !matches!(answer, Some(Answer::Full | Answer::OverBudget { .. })) {
             break;

@@ -153,6 +153,7 @@ fn described() -> OpenApiRouter<Api> {
     OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(chain::status))
         .routes(routes!(chain::limits))
+        .routes(routes!(chain::upgrade))
         .routes(routes!(chain::assets))
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))

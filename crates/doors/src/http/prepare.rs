@@ -6,7 +6,8 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
     Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey,
-    SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction, WalletSignature, to_hex,
+    Reference, ReferenceKind, SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction,
+    WalletSignature, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -69,6 +70,16 @@ fn in_words(body: &Body, fee: Amount, symbols: &Symbols) -> String {
 }
 
 /// What becomes of the part of an offer that is not sold at once.
+/// What a payment is for.
+fn what_for(reference: &Reference) -> String {
+    match reference.kind {
+        ReferenceKind::Text => format!("for {:?}", String::from_utf8_lossy(&reference.bytes)),
+        ReferenceKind::Uuid => format!("with the UUID {}", to_hex(&reference.bytes)),
+        ReferenceKind::Message => format!("for the message with the hash {}", to_hex(&reference.bytes)),
+        ReferenceKind::Number => format!("with the number 0x{}", to_hex(&reference.bytes)),
+    }
+}
+
 fn life_in_words(life: Life) -> String {
     match life {
         Life::Rests => "rests until it is, or until it is cancelled".into(),
@@ -121,6 +132,13 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
                 format!("offer {offer}, which sells {} for at least {price} {} each", symbol(sell), symbol(buy))
             };
             format!("cancels {}", places.iter().map(named).collect::<Vec<_>>().join("; "))
+        }
+        Operation::Approve { upgrade, .. } => {
+            format!("approves rules {} with a notice of {} heights", upgrade.rules, upgrade.notice)
+        }
+        Operation::Unapprove { rules, .. } => format!("withdraws its approval of rules {rules}"),
+        &Operation::PayReferenced { to, asset, amount, ref reference } => {
+            format!("pays {} to {} {}", symbols.money(asset, amount), to.checked(), what_for(reference))
         }
         &Operation::Pay { to, asset, amount } => format!("pays {} to {}", symbols.money(asset, amount), to.checked()),
         &Operation::Issue { to, asset, amount } => {

@@ -9,6 +9,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
+use crate::backend::{Closed, Standing};
 use crate::kit::guard::check_role;
 use crate::kit::{Failure, Kit, check_pages};
 use replica::ValidatorStatus;
@@ -30,6 +31,7 @@ async fn ready(State(kit): State<Kit>) -> Response {
     }
     match kit.blocking(|kit| kit.backend.standing()).await {
         Ok(standing) if standing.disk_is_full => Failure::disk_full().into_response(),
+        Ok(Standing { needs_rules: Some(rules), .. }) => Failure::from(Closed::NeedsRules(rules)).into_response(),
         Ok(standing) if standing.is_ready => match standing.validator.as_ref().and_then(unready) {
             Some((code, message)) => Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, message).into_response(),
             None => "ready\n".into_response(),

@@ -255,6 +255,10 @@ impl Api {
         let mut text = json::refused(refusal);
         match refusal {
             Refusal::OVERDRAFT => text.message = self.overdraft(&transaction.body),
+            Refusal::RULES_TO_COME => {
+                let since = transaction.body.operation.since_rules();
+                text.message = json::rules_to_come(&self.published().views().outline().charter.rules, since);
+            }
             Refusal::SESSION_CAP => text.message = self.beyond_caps(&transaction.body),
             _ => {}
         }

@@ -12,6 +12,7 @@ mod node;
 mod operations;
 mod symbols;
 mod typed_data;
+mod upgrade;
 mod venues;
 
 pub use api::*;
@@ -26,6 +27,7 @@ pub use node::assets;
 pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;
+pub use upgrade::{rules_to_come, upgrade};
 pub use venues::{ended, filled_order, settled, settled_fill, venue, venue_terms};
 
 /// The code and the sentence of a refusal.

@@ -72,6 +72,10 @@ impl Failure {
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, "follows", message)
     }
 
+    pub(crate) fn needs_rules(message: String) -> Failure {
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, "needs_rules", message)
+    }
+
     pub(crate) fn too_large() -> Failure {
         let message = "the body is larger than this node accepts; see `body_bytes` under /v1/limits";
         Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
@@ -95,6 +99,7 @@ impl From<Closed> for Failure {
             Closed::Stopping => Failure::stopping(),
             Closed::DiskFull => Failure::disk_full(),
             Closed::Follows => Failure::follows(),
+            Closed::NeedsRules(_) => Failure::needs_rules(closed.to_string()),
         }
     }
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
     Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, RoundProposed, RoundValue,
-    RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms,
-    SignedBy, Stake, Transaction, TypedData, VoteKind, WalletKey, session_possession_bytes, to_hex,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, Reference, ReferenceKind,
+    RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation,
+    SessionScope, SessionTerms, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind, WalletKey,
+    session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -109,6 +110,11 @@ fn authorize(account: &Address, slot: u32, number: u8, scope: SessionScope, caps
     let terms =
         SessionTerms { slot, key: public, scope, until: 1 << 33, alive: 600, caps: (0..caps).map(cap).collect() };
     SessionOperation::Authorize { terms, possession }
+}
+
+fn referenced(kind: ReferenceKind, bytes: &[u8]) -> Operation {
+    let reference = Reference { kind, bytes: bytes.into() };
+    Operation::PayReferenced { to: Address([0x33; 20]), asset: AssetId(1), amount: 1_250, reference }
 }
 
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
@@ -219,8 +225,18 @@ fn bodies() -> Vec<(u8, Body)> {
         session(SessionOperation::Alive { slot: SESSION_SLOTS_MAX, through: 0 }),
         session(SessionOperation::Alive { slot: 1, through: 1 << 40 }),
         Operation::Present { epoch: 1 << 40 },
+        Operation::Approve { upgrade: Upgrade { rules: 12, manifest: Digest([0xa5; 32]), notice: 604_800 }, at: 77 },
+        Operation::Approve {
+            upgrade: Upgrade { rules: u32::MAX, manifest: Digest([0; 32]), notice: u64::MAX },
+            at: u64::MAX,
+        },
+        Operation::Unapprove { rules: 12, at: 1 << 40 },
+        referenced(ReferenceKind::Text, b"INV/2026-11 \"~\""),
+        referenced(ReferenceKind::Uuid, &[0xab; 16]),
+        referenced(ReferenceKind::Message, &[0xff; 32]),
+        referenced(ReferenceKind::Number, &[0, 0, 0, 0, 0, 0, 4, 2]),
     ]);
-    while operations.len() < 56 {
+    while operations.len() < 64 {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
     }
@@ -280,6 +296,18 @@ fn operation(operation: &Operation) -> Value {
         }),
         Operation::Unstake { units } => json!({"units": units.to_string()}),
         Operation::Present { epoch } => json!({"epoch": epoch.to_string()}),
+        Operation::Approve { upgrade, at } => json!({
+            "rules": upgrade.rules, "manifest": upgrade.manifest.to_string(), "notice": upgrade.notice.to_string(),
+            "at": at.to_string(),
+        }),
+        Operation::Unapprove { rules, at } => json!({"rules": rules, "at": at.to_string()}),
+        Operation::PayReferenced { to, asset, amount, reference } => {
+            let kind = ["text", "uuid", "message", "number"][reference.kind as usize];
+            json!({
+                "to": to.to_string(), "asset": asset.0, "amount": amount.to_string(), "kind": kind,
+                "reference": hex(&reference.bytes),
+            })
+        }
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
@@ -436,19 +464,21 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 62);
+    assert_eq!(vectors.len(), 69);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
-    for name in native.into_iter().chain(later).chain(sessions).chain(["present"]) {
+    for name in
+        native.into_iter().chain(later).chain(sessions).chain(["present", "approve", "unapprove", "pay_referenced"])
+    {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 35);
+    assert_eq!(typed.len(), 38);
     let roots = root_vectors();
-    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [4, 6]);
+    assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

@@ -237,7 +237,15 @@ impl Vitals for Fake {
     }
 
     fn standing(&self) -> Standing {
-        Standing { is_ready: true, disk_is_full: false, begins_again: false, uptime_ms: 1, validator: None }
+        Standing {
+            is_ready: true,
+            disk_is_full: false,
+            begins_again: false,
+            needs_rules: None,
+            newest_rules: ledger::RULES_NEWEST,
+            uptime_ms: 1,
+            validator: None,
+        }
     }
 
     fn limits(&self) -> NodeLimits {

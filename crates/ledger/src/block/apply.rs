@@ -36,13 +36,15 @@ use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
 use crate::contracts::{SeenBefore, Undo};
 use crate::places::accounts::{AccountDigests, account_digest};
+use crate::places::charter;
 use crate::places::contracts::ContractsChange;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
 use crate::places::sums::{Credit, Sums};
-use crate::places::{Kept, PlaceChanges, PlaceSums, Turn};
+use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
 use crate::state::{Changes, Ledger};
+use crate::terms::{RULES_FLOOR, manifest};
 
 /// What is known about a block's signatures.
 #[derive(Clone, Copy, Debug)]
@@ -285,7 +287,17 @@ fn check_succession(ledger: &Ledger, block: &Superblock) -> Result<(), Fault> {
     if block.parent != ledger.last_block {
         return Err(Fault::Parent { height: block.height, parent: ledger.last_block, got: block.parent });
     }
-    Ok(())
+    check_rules(ledger, block.height)
+}
+
+/// A program replays the rules that it knows, and of these only what it means by them.
+fn check_rules(ledger: &Ledger, height: Height) -> Result<(), Fault> {
+    let (rules, meant, newest) = (ledger.rules_at(height), ledger.charter().rules.manifest_at(height), ledger.newest);
+    match manifest(rules) {
+        _ if !(RULES_FLOOR..=newest).contains(&rules) => Err(Fault::Rules { height, rules, newest }),
+        Some(own) if own == meant => Ok(()),
+        _ => Err(Fault::OtherRules { height, rules, meant }),
+    }
 }
 
 /// Burns the auctioneer's surplus, and units of asset 0: fees and forfeited deposits.
@@ -335,6 +347,9 @@ fn apply_places(
         refusals,
         transactions,
         pays_back: ledger.schedule().is_boundary(block.height),
+        is_alone: ledger.is_alone(),
+        readiness: readiness(ledger, block.height),
+        drawn: None,
         convicted: Vec::new(),
         answering: BTreeSet::new(),
         answering_heights: 0,
@@ -346,6 +361,15 @@ fn apply_places(
     let kept = ledger.places.apply(&mut turn, &orders.edits);
     let Turn { lane, void, settled: venues, concerned, .. } = turn;
     AtPlaces { kept, lane, venues, void: void.into_iter().collect(), concerned }
+}
+
+/// Who cannot follow the confirmed rules: asked at a boundary only.
+fn readiness(ledger: &Ledger, height: Height) -> Readiness {
+    let charter = ledger.charter();
+    match ledger.schedule().is_boundary(height) {
+        true => Readiness { unready: charter::unready(charter), is_patient: charter.is_patient },
+        false => Readiness::default(),
+    }
 }
 
 /// Checks that the places of custody changed together by as much as the issue. If a place that holds units is

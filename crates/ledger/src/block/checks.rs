@@ -5,6 +5,7 @@ use proofs::{Pair, Refusal};
 
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
 use crate::places::accounts::{Account, Shard, shard_of};
+use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
 use crate::places::pools::opens_with;
 use crate::state::Ledger;
@@ -57,6 +58,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 let account = ledger.places.accounts.get(sender).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
                 ledger.session_rules().check_operation(account, operation)
             }
+            Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
             Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
         }
     }
@@ -89,10 +91,13 @@ pub(super) fn check_in(
     let position = shard.find(&body.account).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
     let account = shard.at(position);
     match slot_of(body.sequence) {
-        _ if matches!(body.operation, Operation::Present { .. }) => check_present(ledger, transaction)?,
+        _ if body.is_of_validator() => check_validators_key(ledger, transaction)?,
         0 if !account.is_signed_for_by(&transaction.signed_by) => return Err(Refusal::WRONG_SIGNER),
         0 => account.window().check(body.sequence)?,
         _ => ledger.session_rules().check(account, transaction)?,
+    }
+    if body.operation.since_rules() > ledger.next_rules() {
+        return Err(Refusal::RULES_TO_COME);
     }
     check_until(ledger, body.until)?;
     let mut check = Check { ledger, sender: body.account, found: 0 };
@@ -100,8 +105,8 @@ pub(super) fn check_in(
     Ok((position, check.found))
 }
 
-/// Whether the validator's key signed a presence: it speaks for the account in this alone.
-fn check_present(ledger: &Ledger, transaction: &Transaction) -> Result<(), Refusal> {
+/// Whether the validator's key signed: it speaks for the account in what is said of the validator alone.
+fn check_validators_key(ledger: &Ledger, transaction: &Transaction) -> Result<(), Refusal> {
     let own = ledger.places.validators.registered.get(&transaction.body.account).ok_or(Refusal::NOT_A_VALIDATOR)?;
     match transaction.signed_by {
         SignedBy::Key { signer, .. } if signer == own.member.key => Ok(()),

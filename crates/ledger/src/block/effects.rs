@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use primitives::{Address, Amount, AssetId, Operation, PublicKey, Transaction};
+use primitives::{Address, Amount, AssetId, PublicKey, Transaction};
 use rayon::prelude::*;
 
 use super::claims::visit;
@@ -146,9 +146,9 @@ impl<'a> ShardEffects<'a> {
         self.effects
     }
 
-    /// A presence changes nothing of its account, and so it is not told to be modified.
+    /// What a validator says of itself changes nothing of its account, and so it is not told to be modified.
     fn act(&mut self, admitted: &Admitted, transaction: &Transaction, fee: Amount) {
-        if let Operation::Present { .. } = transaction.body.operation {
+        if transaction.body.is_of_validator() {
             return;
         }
         self.touch(admitted.position);

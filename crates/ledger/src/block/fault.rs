@@ -4,6 +4,8 @@ use clearing::Violation as Wrong;
 use primitives::{AssetId, Digest, Height, PoolKey};
 use proofs::{Pair, Place};
 
+use crate::terms::RULES_FLOOR;
+
 /// Why a block cannot be applied. After [`Fault::Clearing`], [`Fault::Auctioneer`] and [`Fault::Conservation`] the
 /// state may be half changed: stop, and recover from the log. After the others it is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,6 +27,32 @@ pub enum Fault {
         parent: Digest,
         /// The parent that the block names.
         got: Digest,
+    },
+    /// The block follows rules that this node does not.
+    #[error(
+        "block {height} follows rules {rules}, and this program {RULES_FLOOR} to {newest}: install a version of walras \
+         for rules {rules}, and start again"
+    )]
+    Rules {
+        /// The block's height.
+        height: Height,
+        /// Its rules.
+        rules: u32,
+        /// The newest rules that this node follows.
+        newest: u32,
+    },
+    /// The block follows rules by whose number this program means something else.
+    #[error(
+        "block {height} follows rules {rules} of the manifest {meant}, and this program means something else by that \
+         number: install the version of walras with this manifest, and start again"
+    )]
+    OtherRules {
+        /// The block's height.
+        height: Height,
+        /// Its rules.
+        rules: u32,
+        /// The digest of what they mean.
+        meant: Digest,
     },
     /// The clearing that was given for the block is wrong.
     #[error("block {height}: the given clearing is wrong: {violation}")]

@@ -19,6 +19,7 @@ use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
+use crate::places::charter::CharterEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
 use crate::places::scope::Scope;
@@ -51,6 +52,8 @@ pub(crate) enum Requirement<'a> {
     Issuer(AssetId),
     /// The sender's session keys permit the operation.
     Session(&'a SessionOperation),
+    /// The charter permits what the sender says about the rules.
+    Charter(CharterEdit),
     /// The place of custody permits the edit.
     Place(PlaceEdit<'a>),
 }
@@ -93,6 +96,8 @@ pub(crate) enum Once {
     Stake,
     /// The sender's validator is present.
     Present,
+    /// The sender says something about the rules.
+    Approval,
     /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
     /// An account is created.
@@ -116,6 +121,7 @@ impl Once {
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
+            Once::Approval => Scope::Sender(Refusal::APPROVED_ALREADY),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
             Once::Created(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
@@ -255,7 +261,7 @@ impl Footprint for Body {
                 }
                 visitor.replace(replace, self.sequence);
             }
-            &Operation::Pay { to, asset, amount } => {
+            &Operation::Pay { to, asset, amount } | &Operation::PayReferenced { to, asset, amount, .. } => {
                 visitor.require(Requirement::Listed(asset))?;
                 not_reserved(&to)?;
                 visitor.sum(Sum::Spent(asset), amount);
@@ -286,6 +292,8 @@ impl Footprint for Body {
                 visitor.once(Once::Stake);
             }
             &Operation::Present { epoch } => edit(PlaceEdit::Stakes(RegistryEdit::Present(epoch)), visitor)?,
+            &Operation::Approve { upgrade, at } => say(CharterEdit::Approve { upgrade, at }, visitor)?,
+            &Operation::Unapprove { rules, at } => say(CharterEdit::Unapprove { rules, at }, visitor)?,
             Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -343,13 +351,14 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
     if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
 }
 
-/// What every transaction uses up, whatever its operation: fee and sequence number. A presence has no number: the
-/// validator's key must not use up those of the account.
+/// What every transaction uses up, whatever its operation: fee and sequence number. What a validator says of itself has
+/// no number: the validator's key must not use up those of the account.
 pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
-    visitor.once(match body.operation {
-        Operation::Present { .. } => Once::Present,
-        _ => Once::Sequence(body.sequence),
-    });
+    match body.operation {
+        Operation::Present { .. } => visitor.once(Once::Present),
+        _ if body.is_of_validator() => {}
+        _ => visitor.once(Once::Sequence(body.sequence)),
+    }
     spend(body.sequence, AssetId(0), body.cost(fee), visitor);
 }
 
@@ -381,6 +390,14 @@ fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Re
     visitor.require(Requirement::Listed(sell))?;
     visitor.require(Requirement::Listed(buy))?;
     Ok(Pair { sell, buy })
+}
+
+/// The sender says something about the rules.
+fn say<'a>(says: CharterEdit, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Charter(says))?;
+    visitor.once(Once::Approval);
+    visitor.edit(PlaceEdit::Charter(says));
+    Ok(())
 }
 
 fn edit<'a>(edit: PlaceEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {

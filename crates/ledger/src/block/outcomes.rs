@@ -25,7 +25,8 @@ pub(super) fn mark_pooled(
     }
 }
 
-/// Marks the operations at venues, on pools and on session keys, and the replacements that pay and do nothing.
+/// Marks the operations at venues, on pools, on session keys and about rules, and the replacements that pay and do
+/// nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -42,7 +43,11 @@ pub(super) fn mark_void(
 }
 
 fn is_voidable(operation: &Operation) -> bool {
-    matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
+    let says = matches!(operation, Operation::Approve { .. } | Operation::Unapprove { .. });
+    says || matches!(
+        operation,
+        Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_)
+    )
 }
 
 /// The outcomes before pools, exact orders, and operations that do nothing are marked.

@@ -1,11 +1,11 @@
 //! What every place of custody does, and what it may know of its chain and of the block.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
 use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
-use proofs::{Asset, Refusal, SettledFills};
+use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators};
 
 use super::accounts::Accounts;
 use crate::places::sums::{Credit, Sums};
@@ -128,6 +128,7 @@ pub(crate) struct Audited<'a> {
     pub height: Height,
     /// Wei of a unit of asset 0.
     pub wei_per_unit: u64,
+    pub schedule: Schedule,
 }
 
 impl Audited<'_> {
@@ -155,6 +156,12 @@ pub(crate) struct Turn<'a> {
     pub transactions: &'a [&'a Transaction],
     /// Whether stakes are paid back in this block.
     pub pays_back: bool,
+    /// Whether a node makes blocks alone.
+    pub is_alone: bool,
+    /// Who cannot follow the confirmed rules, at a boundary.
+    pub readiness: Readiness,
+    /// The committee that the block draws, at a boundary.
+    pub drawn: Option<Drawn>,
     /// Accounts that lose a part of their stakes for a contradiction in another place.
     pub convicted: Vec<Address>,
     /// Accounts whose stakes another place may still convict.
@@ -169,6 +176,30 @@ pub(crate) struct Turn<'a> {
     pub settled: Vec<SettledFills>,
     /// Accounts that are concerned though their balances may not change, some of them twice.
     pub concerned: Vec<Address>,
+}
+
+/// Whose nodes may be unable to follow the confirmed rules; see the charter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readiness {
+    /// Accounts that are not ready.
+    pub unready: BTreeMap<Address, RulesReadiness>,
+    /// Whether the confirmed rules needed n − f seats only.
+    pub is_patient: bool,
+}
+
+impl Readiness {
+    /// Whether the node of an account can follow the confirmed rules.
+    pub fn of(&self, account: &Address) -> RulesReadiness {
+        self.unready.get(account).copied().unwrap_or(RulesReadiness::Ready)
+    }
+}
+
+/// What a boundary drew.
+pub(crate) struct Drawn {
+    /// The registry before the block.
+    pub before: Validators,
+    /// The accounts of the new committee.
+    pub seats: Vec<Address>,
 }
 
 /// What a place did in a block outside itself.

@@ -4,7 +4,7 @@
 //! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis,
 //! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
-//! what is issued.
+//! what is issued. The *charter* holds no units: it is a place because it has everything else that a place has.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
@@ -15,6 +15,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod bridge;
+pub(crate) mod charter;
 pub(crate) mod contracts;
 mod custody;
 mod list;
@@ -33,7 +34,7 @@ pub(crate) mod venues;
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest};
-use proofs::{Refusal, RootPart};
+use proofs::{Charter, Refusal, RootPart};
 
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
@@ -42,7 +43,9 @@ use accounts::Accounts;
 use bridge::LaneBridge;
 use contracts::Contracts;
 use custody::bytes_of;
-pub(crate) use custody::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, in_place, tagged};
+pub(crate) use custody::{
+    Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Readiness, Restored, Rules, Turn, in_place, tagged,
+};
 use offers::OrderBook;
 use pools::Pools;
 use stakes::Stakes;
@@ -73,6 +76,7 @@ list::places! {
     validators Stakes: Arc<Stakes>,
     venues Venues: Option<Arc<Venues>>,
     pools Pools: Option<Arc<Pools>>,
+    charter Charter: Arc<Charter>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

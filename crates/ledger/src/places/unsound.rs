@@ -42,6 +42,9 @@ pub enum AuditError {
     /// The pools violate an invariant.
     #[error("the pools violate an invariant: {0}")]
     Pools(&'static str),
+    /// The charter violates an invariant.
+    #[error("the charter violates an invariant: {0}")]
+    Charter(&'static str),
     /// The venues violate an invariant.
     #[error("the venues violate an invariant: {0}")]
     Venues(&'static str),

@@ -37,7 +37,8 @@ impl Precedence {
 /// Whether a transaction stands when others of its account or slot do not: it only gives units back, or costs nothing.
 pub(crate) fn is_relief(operation: &Operation) -> bool {
     match operation {
-        Operation::Cancel(_) | Operation::Present { .. } => true,
+        Operation::Cancel(_) => true,
+        Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => true,
         Operation::Session(operation) => !matches!(**operation, SessionOperation::Authorize { .. }),
         _ => false,
     }

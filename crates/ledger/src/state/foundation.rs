@@ -4,7 +4,7 @@ use primitives::{Amount, Digest, MAX_ISSUED};
 use proofs::{Asset, RootPart};
 
 use crate::places::Places;
-use crate::terms::{Genesis, GenesisError, Listing, RULES};
+use crate::terms::{Genesis, GenesisError, Listing, RULES_FLOOR, RULES_NEWEST};
 
 const CONTEXT: &str = "walras 2026 genesis v3";
 
@@ -33,7 +33,7 @@ impl Genesis {
     /// # Errors
     /// [`GenesisError`] names the first wrong entry.
     pub fn issued_assets(&self) -> Result<Vec<Asset>, GenesisError> {
-        if self.rules != RULES {
+        if !(RULES_FLOOR..=RULES_NEWEST).contains(&self.rules) {
             return Err(GenesisError::Rules(self.rules));
         }
         let (mu, epsilon) = (self.mu, self.epsilon);

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use clearing::{Minima, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, SessionSlot};
-use proofs::{Asset, Member, Pair, Refusal, Schedule, Validators, asset_digest};
+use proofs::{Asset, Charter, Member, Pair, Refusal, Schedule, Validators, asset_digest};
 
 use super::audit::{Audit, audit};
 use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
 use crate::places::accounts::Accounts;
 use crate::places::bridge::LaneBridge;
+use crate::places::charter::Electorate;
 use crate::places::contracts::Contracts;
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
@@ -17,7 +18,7 @@ use crate::places::unsound::AuditError;
 use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
 use crate::sessions::{SessionRules, SlotOffers};
-use crate::terms::{Genesis, GenesisError, Limits};
+use crate::terms::{Genesis, GenesisError, Limits, RULES_LEAST, RULES_NEWEST, manifest};
 
 /// The hot state of the exchange after a block.
 ///
@@ -45,6 +46,8 @@ pub struct Ledger {
     pub(crate) is_book_full: bool,
     /// Whether blocks may edit accounts; set by the genesis, not part of a checkpoint.
     pub(crate) is_developers: bool,
+    /// The newest rules that this node follows; not part of the state.
+    pub(crate) newest: u32,
 }
 
 impl Ledger {
@@ -78,12 +81,72 @@ impl Ledger {
             history: History::default(),
             is_book_full: false,
             is_developers: genesis.is_developers,
+            newest: RULES_NEWEST,
         })
     }
 
     /// Adds the settings that only the genesis has to a state that was restored from a checkpoint.
     pub fn under(self, genesis: &Genesis) -> Ledger {
         Ledger { is_developers: genesis.is_developers, ..self }
+    }
+
+    /// Follows no rules above these, as an older program would: to rehearse an upgrade. It never follows more than
+    /// the program implements.
+    pub fn up_to_rules(self, newest: u32) -> Ledger {
+        Ledger { newest: newest.min(RULES_NEWEST), ..self }
+    }
+
+    /// Which rules the chain follows at which height, and who approves of the next ones.
+    pub fn charter(&self) -> &Charter {
+        &self.places.charter
+    }
+
+    /// The rules of a height, as far as they are confirmed.
+    pub fn rules_at(&self, height: Height) -> u32 {
+        self.places.charter.rules.at(height)
+    }
+
+    /// The rules of the next block.
+    pub fn next_rules(&self) -> u32 {
+        self.rules_at(self.height.saturating_add(1))
+    }
+
+    /// The newest rules whose number this node knows.
+    pub fn newest_rules(&self) -> u32 {
+        self.newest
+    }
+
+    /// Whether this node decides under rules of this number, and means the same by it.
+    pub fn follows(&self, rules: u32, meant: &Digest) -> bool {
+        (RULES_LEAST..=self.newest).contains(&rules) && manifest(rules).as_ref() == Some(meant)
+    }
+
+    /// Whether it decides under the rules of a height, as far as they are confirmed.
+    pub fn follows_at(&self, height: Height) -> bool {
+        let rules = &self.places.charter.rules;
+        self.follows(rules.at(height), &rules.manifest_at(height))
+    }
+
+    /// Whether it decides under the confirmed rules.
+    pub fn follows_confirmed(&self) -> bool {
+        let rules = &self.places.charter.rules;
+        self.follows(rules.confirmed, &rules.manifest)
+    }
+
+    /// The rules of the next block, if this node does not follow them: it must stop here until another program does.
+    pub fn needs_rules(&self) -> Option<u32> {
+        (!self.follows_at(self.height.saturating_add(1))).then(|| self.next_rules())
+    }
+
+    /// Whether a node makes the blocks of this chain alone.
+    pub fn is_alone(&self) -> bool {
+        self.validators().terms.committee == 0
+    }
+
+    /// Who may speak about the rules in the next block.
+    pub(crate) fn electorate(&self) -> Electorate<'_> {
+        let height = self.height.saturating_add(1);
+        Electorate { registered: self.validators(), height, is_network: !self.is_alone() }
     }
 
     /// Whether this is a developers' chain, whose blocks may edit accounts.
@@ -252,7 +315,8 @@ impl Ledger {
     /// [`AuditError`] names the asset, pair or place.
     pub fn audit(&self) -> Result<Vec<Audit>, AuditError> {
         let (assets, accounts) = (self.assets.as_slice(), &self.places.accounts);
-        let audited = Audited { assets, accounts, height: self.height, wei_per_unit: self.wei_per_unit() };
+        let (height, wei_per_unit, schedule) = (self.height, self.wei_per_unit(), self.schedule());
+        let audited = Audited { assets, accounts, height, wei_per_unit, schedule };
         audit(&self.places, &self.slots, &audited)
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use payments::LaneCarryOver;
 use primitives::Digest;
+use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
 use super::snapshot::Snapshot;
 use crate::places::bridge::{DEPOSITED, LaneBridge};
-use crate::terms::{Restart, RestartError, RestartedLane};
+use crate::terms::{Restart, RestartError, RestartedLane, manifest};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
 
@@ -47,6 +48,10 @@ impl Ledger {
             }
             _ => {}
         }
+        let next = self.height.saturating_add(1);
+        let of_state = (self.rules_at(next), Some(self.charter().rules.manifest_at(next)));
+        let (rules, meant) = restart.rules.map_or(of_state, |rules| (rules, manifest(rules)));
+        let meant = meant.filter(|meant| self.follows(rules, meant)).ok_or(RestartError::Rules(rules))?;
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();
         let seats = Arc::make_mut(&mut validators).begin_again(identity, self.height, &restart.committee);
@@ -57,6 +62,7 @@ impl Ledger {
             _ => return Err(RestartError::Lane),
         }
         self.places.validators = validators;
+        self.places.charter = Arc::new(Charter::new(self.charter().terms, ChainRules::new(rules, meant)));
         if let Some(venues) = &mut self.places.venues {
             Arc::make_mut(venues).begin_again(identity);
         }

@@ -11,6 +11,7 @@
 //!   5 stakes       digest of the whole registry, committees and pool
 //!   6 venues       H(trie of records by the digest of their ids, digest of network, terms and horizon)
 //!   7 pools        H(trie of pools and holdings by the digest of their ids, digest of the terms)
+//!   8 charter      H(rules by height, digest of terms and approvals)
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -138,9 +139,12 @@ impl Roots {
         Some((registrations, proof))
     }
 
-    /// Proves the staked accounts and the committees in `ledger`, which must be the state of these tries.
+    /// Proves the staked accounts, the committees and the rules by height in `ledger`, which must be the state of these
+    /// tries.
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
-        ValidatorsProof { parts: self.parts(), validators: ledger.validators().clone() }
+        let charter = ledger.charter();
+        let (validators, rules) = (ledger.validators().clone(), charter.rules);
+        ValidatorsProof { parts: self.parts(), validators, rules, charter: charter.rest() }
     }
 
     /// Bytes of memory that the tries of accounts and of offers use.

@@ -1,6 +1,7 @@
 //! The state as a stream of chunks, for checkpoints and for new validators.
 //!
-//! A chunk is a tag and bytes. First comes the head (tag 0): the version of the format, the chain and its assets. Then
+//! A chunk is a tag and bytes. First comes the head (tag 0): the version of the format, the rules of the state's
+//! height, the chain and its assets. A program reads the states of all rules that it replays. Then
 //! each place of custody writes its chunks behind its own tag, in the order of tags: accounts by address, offers by
 //! pair and place, contracts by slot and by hash of code, the payment lane in pieces, the registry. The end (tag 255)
 //! says how many entries each place has. Places decide how they cut their state, in one way only. So two ledgers with
@@ -17,10 +18,10 @@ use crate::contracts::{EvmEngine, History};
 use crate::places::tags::{CHAIN, END};
 use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
-use crate::terms::{GenesisError, Limits, RULES};
+use crate::terms::{GenesisError, Limits, RULES_FLOOR, RULES_NEWEST};
 
 /// The version of the format of chunks; it follows the tag of the first chunk.
-const FORMAT: u8 = 3;
+const FORMAT: u8 = 4;
 
 #[derive(BorshSerialize, BorshDeserialize)]
 struct Head {
@@ -70,7 +71,7 @@ impl<'a> Snapshot<'a> {
     pub fn of(ledger: &'a Ledger) -> Snapshot<'a> {
         let head = Head {
             format: FORMAT,
-            rules: RULES,
+            rules: ledger.rules_at(ledger.height),
             chain: ledger.chain,
             fee: ledger.fee,
             epsilon: ledger.epsilon,
@@ -136,7 +137,7 @@ impl Restore {
             _ => {}
         }
         let head: Head = borsh::from_slice(bytes).map_err(|error| SnapshotError::Undecodable(0, error))?;
-        if head.rules != RULES {
+        if !(RULES_FLOOR..=RULES_NEWEST).contains(&head.rules) {
             return Err(GenesisError::Rules(head.rules).into());
         }
         // As of a genesis: no batch could be cleared.
@@ -161,8 +162,11 @@ impl Restore {
         let (Some(head), END) = (self.head, self.last) else {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
-        let Head { format: _, rules: _, chain, fee, epsilon, mu, limits, height, last_block, time_ms, assets } = head;
+        let Head { format: _, rules, chain, fee, epsilon, mu, limits, height, last_block, time_ms, assets } = head;
         let mut places = self.places.finish(&Restored { assets: assets.len(), limits })?;
+        if places.charter.rules.at(height) != rules {
+            return Err(AuditError::Charter("the head names other rules").into());
+        }
         if !places.contracts.count_codes(&places.accounts) {
             return Err(AuditError::Code.into());
         }
@@ -184,6 +188,7 @@ impl Restore {
             history: History::default(),
             is_book_full,
             is_developers: false,
+            newest: RULES_NEWEST,
         };
         ledger.audit()?;
         Ok(ledger)

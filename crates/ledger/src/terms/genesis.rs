@@ -2,19 +2,18 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, UNTIL_USUAL, is_network_address};
-use proofs::{Member, Terms};
+use proofs::{CharterTerms, Member, Terms};
 
 use super::lane::LaneTerms;
 use super::limits::{Limits, TRANSACTION_GAS_MAX};
 use super::pools::PoolTerms;
+use super::rules::{RULES_FLOOR, RULES_NEWEST};
 use super::venues::VenueTerms;
 
 /// The number of every developers' chain. Its account keys are public, and people sign for it carelessly.
 pub const DEVELOPERS_CHAIN: u64 = 31_337;
-/// The number of the rules that this binary follows: what the filter admits, what the solver finds, what a block
-/// does. A change that changes results needs a new number. A chain names the rules in force in its genesis.
-pub const RULES: u32 = 11;
-const _: () = assert!(clearing::RULES == 10, "the solver's results have changed: increase RULES");
+/// The longest notice and patience of rules: 400 days of blocks of a second.
+pub(crate) const CHARTER_HEIGHTS_MAX: u64 = 400 * 86_400;
 /// The asset that is staked.
 pub(crate) const STAKED: AssetId = AssetId(0);
 /// The least units of an asset that an offer sells or asks for, unless a genesis sets another number.
@@ -56,8 +55,10 @@ pub fn usual_fee(decimals: u8) -> Amount {
 /// What every validator of a chain must agree on before the first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Genesis {
-    /// The number of the rules that the chain follows; [`RULES`] in this binary.
+    /// The number of the rules that the chain begins with; [`RULES_NEWEST`] unless it says another one.
     pub rules: u32,
+    /// The terms by which its rules change.
+    pub charter: CharterTerms,
     /// The number of the chain; signed into every transaction.
     pub chain: u64,
     /// Units of asset 0 that each native transaction costs, times its weight ([`primitives::Operation::weight`]). They
@@ -88,10 +89,11 @@ pub struct Genesis {
 }
 
 impl Default for Genesis {
-    /// An empty genesis with the rules of this binary.
+    /// An empty genesis with the newest rules of this program.
     fn default() -> Genesis {
         Genesis {
-            rules: RULES,
+            rules: RULES_NEWEST,
+            charter: CharterTerms::default(),
             chain: 0,
             fee: 0,
             epsilon: Fraction::default(),
@@ -123,9 +125,15 @@ pub struct Membership {
 /// What is wrong with a genesis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GenesisError {
-    /// The chain follows rules that this binary does not implement.
-    #[error("the chain follows rules {0}, this binary follows rules {RULES}: start a version of walras for rules {0}")]
+    /// The chain follows rules that this program does not implement.
+    #[error(
+        "the chain follows rules {0}, and this program rules {RULES_FLOOR} to {RULES_NEWEST}: start a version of \
+         walras for rules {0}"
+    )]
     Rules(u32),
+    /// The terms by which rules change are impossible.
+    #[error("charter: {0}")]
+    Charter(&'static str),
     /// The symbol is malformed or not unique.
     #[error(
         "asset {0}: symbol {1:?} must be 1 to 12 letters, digits, '.', '-' or '_', not begin with a sign, and not be used before"
@@ -200,6 +208,20 @@ impl Genesis {
     /// digest is `last_block`.
     pub(crate) fn network(&self, last_block: Digest) -> Digest {
         self.membership.as_ref().map_or(last_block, |membership| membership.terms.network)
+    }
+
+    /// The fault of the terms by which rules change, if there is one.
+    pub(crate) fn charter_fault(&self) -> Option<&'static str> {
+        let CharterTerms { operator, notice_min, patience } = self.charter;
+        let heights = 1..=CHARTER_HEIGHTS_MAX;
+        Some(match () {
+            _ if !heights.contains(&notice_min) => "notice_min: choose from 1 to 34560000 heights",
+            _ if !heights.contains(&patience) => "patience: choose from 1 to 34560000 heights",
+            _ if self.membership.is_some() && operator != Address::default() => {
+                "an operator names the rules of a chain of one node: leave it out where validators approve them"
+            }
+            _ => return None,
+        })
     }
 
     /// Assets on a developers' chain are worth nothing, so others must not be able to rely on it.

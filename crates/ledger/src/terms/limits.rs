@@ -15,6 +15,9 @@
 //! | checks of signatures of a sub-block's posts about the lane | [`crate::LANE_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | the same for members' duties | [`crate::LANE_DUTY_CHECKS_PER_SUB_BLOCK`] | rules |
 //! | presences of a sub-block | [`Limits::validators`], once an epoch each | follows: each has one form and one sender |
+//! | approvals of rules, and withdrawals | once a block for each account with a stake or a seat | follows; free under the validator's key |
+//! | entries of the charter | accounts that have staked within [`Limits::until_max`] heights | follows: one each |
+//! | notice and patience of rules | `CHARTER_HEIGHTS_MAX`: 400 days | rules |
 //! | recoveries of a sub-block's native transactions | [`crate::TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | signatures of a sub-block's settles of venues | [`primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | bytes of a settle, entries and number of venues | `VenueTerms` | genesis, `venues` |

@@ -6,14 +6,16 @@ mod lane;
 mod limits;
 mod pools;
 mod restart;
+mod rules;
 mod time;
 mod venues;
 
-pub(crate) use genesis::STAKED;
-pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, RULES, usual_fee};
+pub(crate) use genesis::{CHARTER_HEIGHTS_MAX, STAKED};
+pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, usual_fee};
 pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes};
 pub use pools::PoolTerms;
 pub use restart::{Restart, RestartError, RestartedLane};
+pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, followed, manifest, text_of};
 pub use time::{BlockClock, TIME_MAX_MS};
 pub use venues::VenueTerms;

@@ -9,6 +9,9 @@
 //! take its seats; the list is part of the identity. Who has a seat counts as present for the next draw, and nobody
 //! else does: absent stakes that counted would take f seats at once.
 //!
+//! What accounts have said about rules to come is forgotten, and all who stake count as ready for those that the
+//! network begins with. These are the rules of the state, or others that were agreed on.
+//!
 //! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
 //! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
@@ -16,8 +19,11 @@
 use payments::{CarryRefusal, LaneRefusal};
 use primitives::{Address, Digest, PublicKey};
 
+use super::rules::{RULES_LEAST, RULES_NEWEST};
+
 const IDENTITY_CONTEXT: &str = "walras 2026 restart of a network v1";
 const COMMITTEE_CONTEXT: &str = "walras 2026 restart of a network with a committee v1";
+const RULES_CONTEXT: &str = "walras 2026 restart of a network with rules v1";
 const LANE_CONTEXT: &str = "walras 2026 restart of a network with a lane v1";
 
 /// Which restart of a network this is, and the snapshot it begins with.
@@ -31,6 +37,8 @@ pub struct Restart {
     pub committee: Vec<Address>,
     /// What its payment lane begins with, if it has one.
     pub lane: Option<RestartedLane>,
+    /// The rules that it begins with, if not with those of the state.
+    pub rules: Option<u32>,
 }
 
 /// The beginning of the payment lane of a restarted network.
@@ -56,6 +64,12 @@ pub enum RestartError {
         /// The digest agreed on.
         agreed: Digest,
     },
+    /// This program does not decide under the rules that were agreed on.
+    #[error(
+        "the restart begins with rules {0}, and this program decides under {RULES_LEAST} to {RULES_NEWEST}, or means \
+         something else by {0}: install a version of walras for them, or agree on others (--rules)"
+    )]
+    Rules(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
     Seat(Address, &'static str),
@@ -98,6 +112,8 @@ impl Restart {
     pub fn base(&self, first: &Digest) -> Digest {
         let bytes = borsh::to_vec(&(first, self.number, self.snapshot)).expect("writing to memory cannot fail");
         let base = Digest::of(IDENTITY_CONTEXT, &bytes);
+        let with_rules = |rules: u32| borsh::to_vec(&(base, rules)).expect("writing to memory cannot fail");
+        let base = self.rules.map_or(base, |rules| Digest::of(RULES_CONTEXT, &with_rules(rules)));
         if self.committee.is_empty() {
             return base;
         }

@@ -122,7 +122,7 @@ fn what_a_key_signs_for_one_network_is_forged_in_another() {
     let mut restarted = ledger();
     let (first, snapshot) = (restarted.network(), Snapshot::digest(&restarted));
     restarted
-        .begin_again(&first, &Restart { number: 1, snapshot, committee: Vec::new(), lane: None }, None)
+        .begin_again(&first, &Restart { number: 1, snapshot, committee: Vec::new(), lane: None, rules: None }, None)
         .expect("the state agreed on");
     let mut other = Ledger::new(&Genesis { fee: 2, ..genesis() }).expect("sound");
     assert_eq!(outcome(&mut restarted, &signed), Outcome::Refused(Refusal::BAD_SIGNATURE));

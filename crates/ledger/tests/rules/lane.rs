@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::world::*;
 use ledger::{
-    Genesis, GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, RULES, Refusal, Restore, RootPart, Roots,
+    Genesis, GenesisError, LANE_CHECKS_PER_SUB_BLOCK, Ledger, Outcome, RULES_FLOOR, Refusal, Restore, RootPart, Roots,
     Snapshot,
 };
 use payments::{BridgeEvent, BridgeOperation, CaseEvent, ConfirmedBy, PaymentCertificate, Verdict};
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 /// homes that are alive under them, is refused by its number, from its genesis and from a snapshot.
 #[test]
 fn a_lane_of_older_rules_is_refused_by_number() {
-    let older = RULES - 1;
+    let older = RULES_FLOOR - 1;
     let genesis = Genesis { rules: older, ..genesis(Some(terms())) };
     assert_eq!(Ledger::new(&genesis).map(drop), Err(GenesisError::Rules(older)));
     let world = World::new(terms());

@@ -9,7 +9,7 @@ use payments::{
     BridgeEvent, BridgeOperation, EvidenceFinder, LaneAnswer, LaneEvidence, LaneRegistration, Payment, PaymentBody,
     PaymentCertificate, StatementKind, view_digest,
 };
-use primitives::{Address, Digest, Fraction, Operation, Presence, Stake};
+use primitives::{Address, Digest, Fraction, Operation, Stake, ValidatorPost, ValidatorSays};
 
 const STAKE: u64 = 1_000;
 const POOL: u64 = 100;
@@ -68,7 +68,8 @@ fn replace_person_four(world: &mut World) {
     assert_eq!(applied.outcomes, [Outcome::Applied; 2]);
     let presence = |person: u8| {
         let (network, account) = (world.ledger.network(), address(person));
-        let presence = Presence { network, chain: 1, account, epoch: 2, until: 50_000 };
+        let says = ValidatorSays::Present { epoch: 2 };
+        let presence = ValidatorPost { network, chain: 1, account, until: 50_000, says };
         presence.sign(&key(100 + person)).expect("the key is here")
     };
     let applied = world.run(vec![[1, 2, 3, 5].map(presence).to_vec()]);

@@ -79,8 +79,13 @@ impl Old {
             list: carried.digest(),
             members: (0..4).map(|member| vec![fresh_key(member).public()]).collect(),
         };
-        let restart =
-            Restart { number: 1, snapshot: Snapshot::digest(&ledger), committee: Vec::new(), lane: Some(lane) };
+        let restart = Restart {
+            number: 1,
+            snapshot: Snapshot::digest(&ledger),
+            committee: Vec::new(),
+            lane: Some(lane),
+            rules: None,
+        };
         let first = ledger.network();
         let identity = ledger.begin_again(&first, &restart, Some(carried)).expect("the agreed state");
         ledger.audit().expect("conserved");
@@ -250,7 +255,7 @@ fn another_list_makes_another_network() {
     let snapshot = Snapshot::digest(&old.snapshot);
     let restart = |list: &LaneCarryOver, members: Vec<_>| {
         let lane = Some(RestartedLane { list: list.digest(), members });
-        Restart { number: 1, snapshot, committee: Vec::new(), lane }
+        Restart { number: 1, snapshot, committee: Vec::new(), lane, rules: None }
     };
     let first = old.snapshot.network();
     let agreed = restart(&all, members.clone());

@@ -3,6 +3,7 @@
 mod at_rest;
 mod attached;
 mod cancels;
+mod charter;
 mod contract_history;
 mod contracts;
 mod developer;

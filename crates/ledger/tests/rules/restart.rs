@@ -57,7 +57,8 @@ fn evidence(networks: [Digest; 2]) -> Evidence {
 fn statements_of_before_the_restart_mean_nothing() {
     let mut ledger = ledger();
     assert_eq!(ledger.convicts(&evidence([FIRST; 2])), Ok(()));
-    let restart = Restart { number: 1, snapshot: Snapshot::digest(&ledger), committee: Vec::new(), lane: None };
+    let restart =
+        Restart { number: 1, snapshot: Snapshot::digest(&ledger), committee: Vec::new(), lane: None, rules: None };
     let before = ledger.clone();
     let network = ledger.begin_again(&FIRST, &restart, None).expect("the agreed state");
     // A validator that decided height 5 before, and now decides it differently, contradicts nothing.
@@ -80,8 +81,13 @@ fn a_restart_names_its_committee() {
     let before = ledger();
     let (first, second) = (key(0).public().address(), key(1).public().address());
     let named = |committee: &[Address]| {
-        let restart =
-            Restart { number: 1, snapshot: Snapshot::digest(&before), committee: committee.to_vec(), lane: None };
+        let restart = Restart {
+            number: 1,
+            snapshot: Snapshot::digest(&before),
+            committee: committee.to_vec(),
+            lane: None,
+            rules: None,
+        };
         let mut ledger = before.clone();
         let identity = ledger.begin_again(&FIRST, &restart, None);
         (ledger, identity)
@@ -112,7 +118,7 @@ fn a_restart_names_its_committee() {
 fn a_network_begins_again_only_with_what_was_agreed_on() {
     let mut ledger = ledger();
     let agreed = Snapshot::digest(&ledger);
-    let found = Restart { number: 1, snapshot: agreed, committee: Vec::new(), lane: None };
+    let found = Restart { number: 1, snapshot: agreed, committee: Vec::new(), lane: None, rules: None };
     let identities = [
         FIRST,
         found.identity(&FIRST),

@@ -108,7 +108,7 @@ fn what_is_signed_for_one_network_is_nothing_in_another() {
     let mut restarted = here.clone();
     let (first, snapshot) = (here.network(), Snapshot::digest(&restarted));
     restarted
-        .begin_again(&first, &Restart { number: 1, snapshot, committee: Vec::new(), lane: None }, None)
+        .begin_again(&first, &Restart { number: 1, snapshot, committee: Vec::new(), lane: None, rules: None }, None)
         .expect("the state agreed on");
     assert_eq!(apply(&mut restarted, vec![signed.clone()]), refused(Refusal::WRONG_CHAIN));
     assert_eq!(apply(&mut here, vec![signed]), [Outcome::Applied]);

@@ -5,8 +5,8 @@ use ledger::{
     Snapshot, Terms,
 };
 use primitives::{
-    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Presence, Scope,
-    SecretKey, Sequence, Stake, SubBlock, Superblock, Transaction,
+    Address, AssetId, Body, Committed, Contradiction, Digest, Evidence, Fraction, Operation, Scope, SecretKey,
+    Sequence, Stake, SubBlock, Superblock, Transaction, ValidatorPost, ValidatorSays,
 };
 
 const NETWORK: Digest = Digest([42; 32]);
@@ -80,7 +80,8 @@ impl World {
     /// The presence of a person for the next draw, signed by the key of a node.
     fn presence(&self, person: u8, number: u8) -> Transaction {
         let epoch = self.ledger.schedule().last_drawn(self.ledger.height() + 1) + 1;
-        let presence = Presence { network: NETWORK, chain: 1, account: account(person), epoch, until: 50_000 };
+        let (account, says) = (account(person), ValidatorSays::Present { epoch });
+        let presence = ValidatorPost { network: NETWORK, chain: 1, account, until: 50_000, says };
         presence.sign(&node(number)).expect("the key is here")
     }
 

@@ -218,7 +218,13 @@ fn a_network_that_restarts_from_a_snapshot_voids_orders_and_reports_and_keeps_de
     let before = world.venue();
     world.note_fence(&before);
     let later = world.settle(&[fill(buy(1), sell(1), 1)]);
-    let restart = Restart { number: 1, snapshot: Snapshot::digest(&world.ledger), lane: None, committee: Vec::new() };
+    let restart = Restart {
+        number: 1,
+        snapshot: Snapshot::digest(&world.ledger),
+        lane: None,
+        committee: Vec::new(),
+        rules: None,
+    };
     let first = world.network();
     world.ledger.begin_again(&first, &restart, None).expect("agreed");
     world.roots = Roots::of(&world.ledger);

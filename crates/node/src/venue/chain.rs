@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use consensus::Frame;
-use pit::{ArchivedBlock, ChainHeights, ChainState, ChainTerms, Pit, VenueChain};
+use pit::{ArchivedBlock, ChainHeights, ChainState, ChainTerms, Pit, RulesEnd, VenueChain};
 use primitives::{Address, Height, SubBlock, Superblock, Transaction};
 
 use super::line::VenueLine;
@@ -101,6 +101,10 @@ impl VenueChain for Pipeline {
 
     fn is_disk_full(&self) -> bool {
         self.free_disk.is_full()
+    }
+
+    fn ends(&self) -> Option<RulesEnd> {
+        self.exchange.upgrade()?.shared.ends()
     }
 }
 

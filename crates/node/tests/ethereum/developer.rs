@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::door::*;
-use ledger::Genesis;
 use ledger::contracts::{EthereumRequest, contract_address};
+use ledger::{CharterTerms, Genesis, manifest};
 use node::{Config, Node, StartError};
-use primitives::Address;
+use primitives::{Address, Body, Operation, Upgrade};
 use serde_json::{Value, json};
 use store::{Options, RealDisk};
 
@@ -338,6 +338,7 @@ fn a_machine_that_lost_the_newest_block_goes_on_without_its_receipts() {
         let other = mined(server, &signed(1, creation(1)));
         assert_eq!((&other["blockNumber"], &other["status"]), (&lost["blockNumber"], &json!("0x1")));
         assert_ne!(other["transactionHash"], lost["transactionHash"]);
+        assert_eq!(mined(server, &signed(1, payment(2, Some(Address([0xaa; 20])))))["blockNumber"], "0x3");
     });
 }
 
@@ -416,4 +417,34 @@ fn nowhere_else() {
         let Err(error) = started else { panic!("an open door") };
         assert!(matches!(error, StartError::Developers(_)), "{error}");
     }
+}
+
+/// The operator names rules that the program does not know. Their first block is made by nobody: the node says what it
+/// needs, goes on answering, and the chain can be reverted to before the approval counted.
+#[test]
+fn a_developers_chain_stops_before_rules_that_its_program_does_not_know() {
+    let charter = CharterTerms { operator: holder().public().address(), notice_min: 2, ..CharterTerms::default() };
+    let genesis = Genesis { rules: 11, charter, ..developers() };
+    let mut config = instant();
+    config.network.newest_rules = Some(11);
+    let dir = tempfile::tempdir().expect("a directory");
+    with_node_of(&genesis.clone(), config, &dir.path().join("data"), move |server| {
+        ask(server, "hardhat_mine", json!(["0x1"]));
+        let snapshot = ask(server, "evm_snapshot", json!([]));
+        let upgrade = Upgrade { rules: 12, manifest: manifest(12).expect("known here"), notice: 2 };
+        let operation = Operation::Approve { upgrade, at: 1 };
+        let body = Body { chain: CHAIN, account: holder().public().address(), sequence: 1, until: 1_000, operation };
+        let approval = borsh::to_vec(&body.sign(&genesis.digest(), &holder())).expect("in memory");
+        let kind = "Content-Type: application/octet-stream\r\n";
+        let (status, answer) = post_to(server.http, "/v1/transactions?wait=committed", kind, &approval);
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&answer));
+        let (_, why) = refused(server, "hardhat_mine", json!(["0x10"]));
+        assert!(why.contains("rules 12"), "{why}");
+        assert_eq!(height(server), 3, "the last height before them");
+        let (_, why) = refused(server, "anvil_setBalance", json!([Address([0xaa; 20]).to_string(), "0x5"]));
+        assert!(why.contains("rules 12"), "{why}");
+        assert_eq!(ask(server, "evm_revert", json!([snapshot])), true);
+        ask(server, "hardhat_mine", json!(["0x10"]));
+        assert_eq!(height(server), 17, "it never was");
+    });
 }

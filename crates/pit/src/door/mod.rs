@@ -126,6 +126,7 @@ impl From<PitRefusal> for Failure {
             PitRefusal::Busy => (StatusCode::TOO_MANY_REQUESTS, "busy"),
             PitRefusal::BeginsAgain => (StatusCode::SERVICE_UNAVAILABLE, "begins_again"),
             PitRefusal::DiskFull => (StatusCode::INSUFFICIENT_STORAGE, "disk_full"),
+            PitRefusal::NeedsRules { .. } => (StatusCode::SERVICE_UNAVAILABLE, "needs_rules"),
             PitRefusal::Signature => (StatusCode::BAD_REQUEST, "signature"),
             PitRefusal::UnknownKey => (StatusCode::NOT_FOUND, "unknown_key"),
             PitRefusal::NoWatcher => (StatusCode::FORBIDDEN, "no_watcher"),

@@ -79,7 +79,7 @@ pub(super) async fn place_all(
         .enumerate()
         .map(|(at, order)| signed_order(order).map_err(|error| Failure::malformed(format!("orders[{at}].{error}"))))
         .collect::<Result<_, _>>()?;
-    shared.check_disk()?;
+    shared.check_orders()?;
     let scope = shared.scope()?;
     let turn = shared.gates.checks.take(placing.client).await.map_err(PitRefusal::from)?;
     let check = move || check_orders(&scope.network, scope.venue, &signed);

@@ -1,6 +1,7 @@
 //! What the thread of the root shares with the doors.
 
 mod edge_sessions;
+mod refusal;
 mod sessions;
 
 use std::collections::{HashMap, VecDeque};
@@ -10,20 +11,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use edge::HostHandle;
 use primitives::venue::MarketId;
 use primitives::{Address, Height, PublicKey, Sequence};
-use sockets::{BudgetLimits, Gate, NoTurn};
+use sockets::{BudgetLimits, Gate};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot, watch};
 use venue::{
-    ChainState, FillReader, MarketImage, OrderRefusal, RequestScope, RequestStamps, SessionNumber, StampRefusal,
-    TradeCommand, TradeReport, VenueInput, VenuePause, VenueRoot, VenueStop,
+    ChainState, FillReader, MarketImage, OrderRefusal, RequestScope, RequestStamps, SessionNumber, TradeCommand,
+    TradeReport, VenueInput, VenuePause, VenueRoot, VenueStop,
 };
 
-use crate::chain::{ChainTerms, HeardBlock, VenueChain};
+use crate::chain::{ChainTerms, HeardBlock, RulesEnd, VenueChain};
 use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
 pub(crate) use edge_sessions::{EdgeSessionsInput, EdgeSessionsSender};
+pub use refusal::PitRefusal;
 pub(crate) use sessions::{Attaching, refusal_of};
 
 /// Inputs that wait for the root's thread; further ones are refused.
@@ -177,38 +179,6 @@ impl PitView {
             links: 0,
         }
     }
-}
-
-/// Why something is not taken to the root.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PitRefusal {
-    /// The root does not run.
-    #[error("the venue does not run: {0}")]
-    NotRunning(String),
-    /// Too much waits.
-    #[error("the venue is busy: send it again shortly; an order that was taken gets its first answer")]
-    Busy,
-    /// The root failed meanwhile.
-    #[error("the venue begins again: whether it took this is not known; send it again, and you get the first answer")]
-    BeginsAgain,
-    /// The disk is full.
-    #[error("the venue's disk is nearly full: it takes cancels and no orders")]
-    DiskFull,
-    /// The signature is wrong.
-    #[error("the signature is not the key's for this network, venue and incarnation, or a field is out of bounds")]
-    Signature,
-    /// The ledger has no such key.
-    #[error("the venue has no such trading key on the ledger: run `walras wallet authorize`, and wait for its block")]
-    UnknownKey,
-    /// The key may trade.
-    #[error("a drop copy is for a key of its own: authorise one without --lose, which cannot trade, and sign with it")]
-    NoWatcher,
-    /// It gets no turn.
-    #[error(transparent)]
-    Turn(#[from] NoTurn),
-    /// The stamp is wrong.
-    #[error(transparent)]
-    Stamp(#[from] StampRefusal),
 }
 
 /// The pipelines, and what they told.
@@ -368,9 +338,18 @@ impl PitShared {
     }
 
     /// Whether new orders may be taken.
-    pub fn check_disk(&self) -> Result<(), PitRefusal> {
-        let chain = self.heard(|heard| heard.chain.clone());
-        if chain.is_some_and(|chain| chain.is_disk_full()) { Err(PitRefusal::DiskFull) } else { Ok(()) }
+    pub fn check_orders(&self) -> Result<(), PitRefusal> {
+        let (chain, newest) = self.heard(|heard| {
+            let delay = |state: &ChainState| (state.height(), state.venues.terms().delay.heights);
+            (heard.chain.clone(), heard.newest.as_ref().map(delay))
+        });
+        let Some(chain) = chain else { return Ok(()) };
+        let is_near = |end: &RulesEnd| newest.is_some_and(|(height, delay)| end.is_near(height, delay));
+        match chain.ends().filter(is_near) {
+            _ if chain.is_disk_full() => Err(PitRefusal::DiskFull),
+            Some(RulesEnd { rules, height }) => Err(PitRefusal::NeedsRules { rules, height }),
+            None => Ok(()),
+        }
     }
 
     /// Uses the stamp of a request whose signature was checked.

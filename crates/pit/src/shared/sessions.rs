@@ -60,7 +60,7 @@ impl OuchHost for PitShared {
     }
 
     fn takes_orders(&self) -> bool {
-        self.check_disk().is_ok()
+        self.check_orders().is_ok()
     }
 
     fn trade(&self, session: SessionNumber, key: PublicKey, command: TradeCommand) -> bool {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use ledger::{Genesis, Ledger, Listing, SettledFills, Signatures, VenueTerms};
 use pit::{
-    ArchivedBlock, ChainHeights, ChainState, ChainTerms, EdgeSettings, Pit, PitSettings, PitStanding, VenueChain,
-    VenueConfig, prepare_incarnation,
+    ArchivedBlock, ChainHeights, ChainState, ChainTerms, EdgeSettings, Pit, PitSettings, PitStanding, RulesEnd,
+    VenueChain, VenueConfig, prepare_incarnation,
 };
 use primitives::venue::{
     Delay, KeyScope, Mandate, MarketMandate, MarketTerms, VenueOperation, VenueOperator, possession_bytes,
@@ -115,6 +115,10 @@ impl VenueChain for Line {
 
     fn is_disk_full(&self) -> bool {
         false
+    }
+
+    fn ends(&self) -> Option<RulesEnd> {
+        None
     }
 }
 

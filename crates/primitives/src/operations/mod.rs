@@ -52,7 +52,7 @@ pub enum Signers {
     Cancelling,
     /// The account's own key, and its session keys of scope `trade`.
     Trading,
-    /// The key of the account's validator.
+    /// The key of the account's validator; but for a presence the account's own key, too.
     Validator,
 }
 
@@ -90,7 +90,7 @@ pub struct OperationField {
 pub enum FieldKind {
     /// 20 bytes, as hexadecimal.
     Address,
-    /// 32 bytes of a public key, as hexadecimal.
+    /// 32 bytes of a public key or of a digest, as hexadecimal.
     Key,
     /// 64 bytes of a signature, as hexadecimal.
     Signature,

@@ -19,6 +19,11 @@ const A: OperationField = field("a", FieldKind::Asset, "Symbol of the asset with
 const B: OperationField = field("b", FieldKind::Asset, "Symbol of the other asset.");
 const CLASS: OperationField = field("class", FieldKind::Short(1), "Fee class.");
 const SLOT: OperationField = field("slot", FieldKind::Short(4), "The slot.");
+const AT: OperationField = field(
+    "at",
+    FieldKind::Long,
+    "A past height, above that of the account's last approval or withdrawal: an older one counts no more.",
+);
 const POSSESSION: OperationField = field("possession", FieldKind::Signature, "The key's signature that it agrees.");
 
 static OFFER: FieldList = FieldList {
@@ -318,6 +323,49 @@ pub static NATIVE: &[OperationRow] = &[
         signer: Signers::Validator,
         asked: AskedAs::Never,
         fields: &[field("epoch", FieldKind::Long, "The epoch that it may be drawn for.")],
+        ..ROW
+    },
+    OperationRow {
+        code: &[17],
+        name: "approve",
+        structure: "Approve",
+        about: "Says that the validator's node can decide under these rules, and that its operator wants them. A \
+                validating node posts it by itself, for nothing.",
+        signer: Signers::Validator,
+        fields: &[
+            field("rules", FieldKind::Short(4), "The number of the rules: those in force, or the next ones."),
+            field("manifest", FieldKind::Key, "The digest of what the program means by them."),
+            field("notice", FieldKind::Long, "The fewest heights from the agreement until they act."),
+            AT,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[18],
+        name: "unapprove",
+        structure: "Unapprove",
+        about: "Withdraws an approval of rules.",
+        signer: Signers::Validator,
+        fields: &[field("rules", FieldKind::Short(4), "The number of the rules."), AT],
+        ..ROW
+    },
+    OperationRow {
+        code: &[19],
+        name: "pay_referenced",
+        structure: "PayReferenced",
+        about: "Moves units to another account, and says what for. Since rules 12.",
+        fields: &[
+            field("to", FieldKind::Address, "Receiving account."),
+            ASSET,
+            AMOUNT,
+            field("kind", FieldKind::Choice(&["text", "uuid", "message", "number"]), "What the reference is."),
+            field(
+                "reference",
+                FieldKind::Bytes,
+                "The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a \
+                 message, or 8 of a number, big-endian.",
+            ),
+        ],
         ..ROW
     },
 ];

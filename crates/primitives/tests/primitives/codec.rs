@@ -3,8 +3,8 @@
 
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Malformed, OfferPlace,
-    OfferReplacement, Operation, Price, Proposed, PublicKey, RoundProposed, RoundValue, RoundVoted, SecretKey,
-    Signature, Stake, SubBlock, Superblock, Transaction, VoteKind, WalletKey,
+    OfferReplacement, Operation, Price, Proposed, PublicKey, Reference, ReferenceKind, RoundProposed, RoundValue,
+    RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction, Upgrade, VoteKind, WalletKey,
 };
 use proptest::prelude::*;
 
@@ -53,7 +53,15 @@ fn operations() -> Vec<Operation> {
         }))),
         Operation::Withdraw { to: PublicKey([6; 32]), asset: buy, amount: 3 },
         Operation::Lane(vec![2, 0, 255].into()),
+        Operation::Approve { upgrade: Upgrade { rules: 12, manifest: Digest([7; 32]), notice: 604_800 }, at: 9 },
+        Operation::Unapprove { rules: 12, at: 9 },
+        referenced(ReferenceKind::Text, b"invoice 7"),
     ]
+}
+
+fn referenced(kind: ReferenceKind, bytes: &[u8]) -> Operation {
+    let reference = Reference { kind, bytes: bytes.into() };
+    Operation::PayReferenced { to: Address([9; 20]), asset: AssetId(1), amount: 12, reference }
 }
 
 fn value(byte: u8) -> RoundValue {
@@ -132,6 +140,16 @@ fn what_no_ledger_could_accept() {
         ),
         (Operation::CreateAccount { account: me, key: PublicKey([0; 32]) }, Ok(())),
         (Operation::Unstake { units: 0 }, Err(Malformed::ZeroAmount)),
+        (referenced(ReferenceKind::Text, &[b'~'; 35]), Ok(())),
+        (referenced(ReferenceKind::Text, &[b' '; 36]), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Text, b""), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Text, "ü".as_bytes()), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Text, b"a\n"), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Uuid, &[0; 16]), Ok(())),
+        (referenced(ReferenceKind::Uuid, &[0; 36]), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Message, &[0; 31]), Err(Malformed::Reference)),
+        (referenced(ReferenceKind::Number, &[0; 8]), Ok(())),
+        (referenced(ReferenceKind::Number, &[0; 7]), Err(Malformed::Reference)),
         (Operation::Unstake { units: 1 << 63 }, Err(Malformed::AmountTooLarge)),
         (Operation::Stake(Box::new(stake(1 << 63, "a:1"))), Err(Malformed::AmountTooLarge)),
         (Operation::Stake(Box::new(stake(1, "a"))), Err(Malformed::NetworkAddress)),

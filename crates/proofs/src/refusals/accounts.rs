@@ -88,4 +88,7 @@ refusals! {
     /// As many offers as may lapse at that height do.
     SESSION_CROWDED: refused, "session_crowded",
         "524288 offers of session keys end at that height already: raise the timer to another one, such as the next";
+    /// The reference of a payment is not of its kind.
+    REFERENCE: invalid, "reference",
+        Malformed::Reference.text();
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bridge;
+mod charter;
 mod offers;
 mod pools;
 mod stakes;
@@ -22,6 +23,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::STAKES => stakes::REASONS,
         RootPart::VENUES => venues::REASONS,
         RootPart::POOLS => pools::REASONS,
+        RootPart::CHARTER => charter::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

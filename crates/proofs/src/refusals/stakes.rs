@@ -51,7 +51,7 @@ refusals! {
         Malformed::PresenceNumber.text();
     /// The presence is not signed by the key of the account's validator.
     NOT_VALIDATORS_KEY: refused, "not_validators_key",
-        "the presence is not signed by the key that the account's stake names; see /v1/validators";
+        "the post of a validator is not signed by the key that the account's stake names; see /v1/validators";
     /// The presence is for an epoch that is drawn already, or not the next one.
     PRESENCE_OF_OTHER_EPOCH: refused, "presence_of_other_epoch",
         "the presence is not for the next epoch that is drawn; see /v1/validators";

@@ -16,12 +16,14 @@ use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 use crate::machine::Replica;
 use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, ReplicaError, ReplicaSettings, Waiting};
 
-/// The check of a sub-block's payload: it decodes as a sub-block, and its Ethereum transactions can be valid in some
-/// state and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus
-/// must know of it.
-pub fn check_payload(section: EthereumSection) -> PayloadCheck {
+/// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
+/// later rules, which older programs cannot decode, it is early. Its Ethereum transactions can be valid in some state
+/// and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus must know
+/// of it.
+pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
+        let is_early = sub_block.native.iter().any(|one| one.body.operation.since_rules() > rules);
         let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
         if sub_block.native.iter().filter(is_typed).count() > TYPED_DATA_PER_SUB_BLOCK as usize {
             return None;
@@ -33,7 +35,7 @@ pub fn check_payload(section: EthereumSection) -> PayloadCheck {
         let mut gas_left = section.sub_block_gas;
         let mut is_sound = |bytes: &Vec<u8>| check_in_section(bytes, section.chain, &mut gas_left).is_ok();
         let transactions = sub_block.native.len() + sub_block.ethereum.len();
-        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms) };
+        let contents = Contents { transactions, time_ms: Some(sub_block.time_ms), is_early };
         sub_block.ethereum.iter().all(&mut is_sound).then_some(contents)
     })
 }
@@ -90,9 +92,12 @@ impl<D: Disk + Clone> Replica<D> {
         let handovers = HandoverLog::open(home.handovers.clone(), lineage, finality.archive())?;
         let unproved = unproved(&finality, ledger, &past)?;
         let height = unproved.unwrap_or(finality.last_height().max(begins).min(ledger.height()));
-        let network = network.at(ledger, height + 1)?;
+        // A node without the rules of the next height stays in the epoch that is over: it reads, and votes no more.
+        let opens_anyway = settings.defect.is(Defect::OpensWithoutRules);
+        let follows = ledger.follows_at(height + 1) || opens_anyway;
+        let network = network.at(ledger, if follows { height + 1 } else { height })?;
         let start = start(&network, &past, ledger, height, newest)?;
-        let mut engine = Engine::new(network.setup(check_payload(network.ethereum)), start);
+        let mut engine = Engine::new(network.setup(check_payload(network.ethereum, network.ledger_rules)), start);
         if unproved.is_some() {
             // It has no superblock to continue from: until it finds one, it only reports the height of its state.
             engine.rejoin();
@@ -225,7 +230,10 @@ mod tests {
     use consensus::Contents;
     use ledger::TYPED_DATA_PER_SUB_BLOCK;
     use ledger::contracts::{EthereumKey, EthereumRequest};
-    use primitives::{Address, AssetId, Body, Digest, Operation, SignedBy, SubBlock, Transaction, WalletSignature};
+    use primitives::{
+        Address, AssetId, Body, Digest, Operation, Reference, ReferenceKind, SecretKey, SignedBy, SubBlock,
+        Transaction, WalletSignature,
+    };
 
     use super::check_payload;
     use crate::EthereumSection;
@@ -234,7 +242,7 @@ mod tests {
 
     fn checked(native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Option<Contents> {
         let sub_block = SubBlock { time_ms: 5, native, ethereum, ..SubBlock::default() };
-        check_payload(SECTION)(&sub_block.to_payload())
+        check_payload(SECTION, 11)(&sub_block.to_payload())
     }
 
     /// A validator checks no more wallet signatures than the quota allows before it votes for a sub-block.
@@ -262,6 +270,18 @@ mod tests {
         for refused in [vec![transfer; 3], vec![signed(8, 50_000)], vec![signed(7, 20_999)], vec![vec![1, 2, 3]]] {
             assert!(checked(Vec::new(), refused.clone()).is_none(), "{refused:?}");
         }
-        assert!(check_payload(SECTION)(b"no sub-block").is_none());
+        assert!(check_payload(SECTION, 11)(b"no sub-block").is_none());
+    }
+
+    /// The attack: one validator with the new program proposes what the others cannot decode yet.
+    #[test]
+    fn a_sub_block_with_an_operation_of_rules_to_come_gets_no_vote() {
+        let reference = Reference { kind: ReferenceKind::Text, bytes: b"invoice 7"[..].into() };
+        let operation = Operation::PayReferenced { to: Address([2; 20]), asset: AssetId(0), amount: 1, reference };
+        let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
+        let key = SecretKey::from_seed([1; 32]);
+        let sub_block = SubBlock { native: vec![body.sign(&Digest::default(), &key)], ..SubBlock::default() };
+        let is_early = |rules| check_payload(SECTION, rules)(&sub_block.to_payload()).expect("a sub-block").is_early;
+        assert_eq!([11, 12, 13].map(is_early), [true, false, false]);
     }
 }

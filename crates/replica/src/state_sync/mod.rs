@@ -72,7 +72,7 @@ use std::sync::Arc;
 use consensus::{Committee, Index, Rules};
 use ledger::Ledger;
 use primitives::{Digest, Height, PublicKey};
-use proofs::Lineage;
+use proofs::{ChainRules, Handover, Lineage};
 use store::{CheckpointReader, Disk};
 
 use crate::handover::Handovers;
@@ -89,6 +89,9 @@ use transfer::{Fetched, Goal, Progress, Transfer, Trusted};
 pub(crate) const STATE: &str = "state";
 /// Pause after an attempt that failed.
 const PAUSE_MS: u64 = 3_000;
+/// What an operator reads if the others have gone on under rules that this program does not know.
+const NEEDS_RULES: &str =
+    "the other validators follow rules that this program does not: install a version of walras for them";
 /// How long a misbehaving validator is not asked.
 const SHUNNED_MS: u64 = 600_000;
 
@@ -270,6 +273,10 @@ impl<D: Disk + Clone> StateSync<D> {
             // If nobody has it, a newer one is good enough.
             return Some(if self.attempts.is_multiple_of(2) { Goal::Proof(unproved) } else { Goal::Above(unproved) });
         }
+        // A later state is of rules that this program does not follow.
+        if own.read(|ledger| ledger.needs_rules().is_some()) {
+            return None;
+        }
         let (height, most) = (own.read(Ledger::height), self.state_behind);
         let is_far = most > 0 && status.certified_anywhere > height.saturating_add(most);
         match (status.stranded, is_far) {
@@ -308,6 +315,15 @@ impl<D: Disk + Clone> StateSync<D> {
             self.pause(now);
             return Ok(());
         }
+        let shown = self.rules_of(&base, &handovers, own)?;
+        let (rules, meant) = (shown.at(base.height), shown.manifest_at(base.height));
+        if !own.read(|ledger| ledger.follows(rules, &meant)) {
+            // Nobody is to blame: this program could not read the state, or would not go on from it.
+            tracing::error!(height = base.height, rules, "{}", NEEDS_RULES);
+            self.pause(now);
+            self.not_before = now + SHUNNED_MS;
+            return Ok(());
+        }
         if self.unproved == Some(base.height) {
             check_own(&base, own)?;
         } else if let Err(why) = self.check_state(&base, own) {
@@ -325,6 +341,19 @@ impl<D: Disk + Clone> StateSync<D> {
         self.not_before = u64::MAX;
         self.effects.push(StateEffect::BeginAgain(base.height));
         Ok(())
+    }
+
+    /// The rules of the chain, as the handover to the epoch of a base proves them: a fetched one, or one that was held
+    /// before. In the first epoch they are those of the genesis, which this node's ledger has.
+    fn rules_of(&self, base: &Base, fetched: &[Handover], own: &impl Own) -> Result<ChainRules, ReplicaError> {
+        let held = match fetched.last() {
+            Some(last) => Some(last.validators.rules),
+            None => {
+                let epoch = own.read(Ledger::schedule).epoch_of(base.height);
+                self.server.handovers.get(epoch)?.map(|held| held.validators.rules)
+            }
+        };
+        Ok(held.unwrap_or_else(|| own.read(|ledger| ledger.charter().rules)))
     }
 
     /// Checks that the fetched chunks make the certified state; returns the reason if not.

@@ -102,7 +102,8 @@ impl LaneWorld {
     /// The state that the restarted network begins with, and the list.
     fn restarted(&mut self, snapshot: &Ledger) -> Result<(Ledger, LaneCarryOver), String> {
         let (first, digest) = (snapshot.network(), Snapshot::digest(snapshot));
-        let base = Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: None }.base(&first);
+        let base =
+            Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: None, rules: None }.base(&first);
         let parts = self.parts(snapshot, &base, digest)?;
         let is_whole = parts.iter().filter(|part| part.member < self.liar.index).count() + 1 == usize::from(MEMBERS);
         let backs = match self.options.mistake {
@@ -114,7 +115,8 @@ impl LaneWorld {
             backs.carry(&base, &parts).map_err(|refusal| format!("nothing is carried over: {refusal}"))?;
         self.check_list(snapshot, &carried, is_whole)?;
         let mut ledger = snapshot.clone();
-        let restart = Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: Some(lane) };
+        let restart =
+            Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: Some(lane), rules: None };
         ledger.begin_again(&first, &restart, Some(&carried)).map_err(|error| format!("no restart: {error}"))?;
         ledger.audit().map_err(|error| error.to_string())?;
         self.report.carried += (carried.outputs.len() + carried.claims.len()) as u64;

@@ -4,8 +4,8 @@ use kernel::Dice;
 use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
-    OfferPlace, Operation, PoolKey, PoolOperation, Presence, Price, Scope, SecretKey, Sequence, SignedBy, Stake,
-    Transaction,
+    OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
+    ValidatorPost, ValidatorSays,
 };
 
 use crate::ethereum::EthereumClients;
@@ -208,7 +208,8 @@ impl Clients {
         let node = &person.nodes[if dice.once_in(8) { 0 } else { person.nodes.len() - 1 }];
         let epoch = ledger.schedule().last_drawn(ledger.height() + 1) + 1;
         let account = person.address;
-        let presence = Presence { network: NETWORK, chain: CHAIN, account, epoch, until: 50_000 };
+        let says = ValidatorSays::Present { epoch };
+        let presence = ValidatorPost { network: NETWORK, chain: CHAIN, account, until: 50_000, says };
         Drawn { transaction: presence.sign(node).expect("the key is here"), must_refuse: false }
     }
 

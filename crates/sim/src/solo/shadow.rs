@@ -169,8 +169,9 @@ impl Shadow {
     fn debit(&mut self, transaction: &Transaction, outcome: &Outcome) -> Result<(), String> {
         let body = &transaction.body;
         let holder = self.holders.get_mut(&body.account).ok_or_else(|| format!("{} never existed", body.account))?;
-        // A presence has no number; `bonds` counts that there is one of each epoch.
-        let has_number = !matches!(body.operation, Operation::Present { .. });
+        // A presence has no number; `bonds` counts that there is one of each epoch. Nor has what a validator's key says
+        // about the rules.
+        let has_number = body.sequence > 0;
         if has_number && slot_of(body.sequence) == 0 && !holder.used.insert(body.sequence) {
             return Err(format!("sequence number {} of {} is used twice", body.sequence, body.account));
         }
@@ -331,14 +332,16 @@ impl Shadow {
                 self.add(account, buy, i128::from(bought));
             }
             Operation::Cancel(_) | Operation::Session(_) | Operation::Replace(_) => {}
-            Operation::Pay { to, asset, amount } => self.add(to, asset, i128::from(amount)),
+            Operation::Pay { to, asset, amount } | Operation::PayReferenced { to, asset, amount, .. } => {
+                self.add(to, asset, i128::from(amount))
+            }
             Operation::Issue { to, asset, amount } => {
                 self.add(to, asset, i128::from(amount));
                 self.issued[asset.0 as usize] += i128::from(amount);
             }
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
-            Operation::Present { .. } => {}
+            Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

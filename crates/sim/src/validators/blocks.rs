@@ -144,6 +144,7 @@ impl SimNetwork {
         process.inbox.push(Input::Applied { height, time_ms });
         let handover = due_handover(&process.ledger, &process.handovers, &process.past);
         self.check_applied(of, &block, &applied);
+        self.check_rules(of, height);
         LifeInput::Shown { height, handover }
     }
 

@@ -241,7 +241,7 @@ impl SimNetwork {
         };
         // Checked last, because there may be very many events.
         let is_pending = || self.schedule.pending().any(|(_, event)| event.is_outer());
-        hosts().all(is_done) && !is_pending()
+        hosts().all(is_done) && self.is_upgraded() && !is_pending()
     }
 
     pub(super) fn describe(&self) -> String {

@@ -29,6 +29,9 @@ pub(super) struct Keeping {
     pub state_behind: u64,
     /// A mistake in the life of blocks, to be caught.
     pub mistake: Planted<LifeMistake>,
+    /// The newest rules that the program knows, and those that its operator approves.
+    pub known: u32,
+    pub approve: Option<u32>,
 }
 
 /// The process's memory.
@@ -84,8 +87,13 @@ impl Process {
         replica::state_sync::finish(home)?;
         let options = Options { segment_bytes: 20_000 };
         let restored = replica::recover_state(home.blocks.clone(), options, genesis)?;
-        let (ledger, newest) = (restored.ledger, (0, restored.root));
-        let newest = (ledger.height(), newest.1);
+        let ledger = restored.ledger.up_to_rules(keeping.known);
+        let (height, rules) = (ledger.height(), ledger.rules_at(ledger.height()));
+        assert!(
+            rules <= keeping.known,
+            "the state of height {height} follows rules {rules}, which the program does not"
+        );
+        let newest = (ledger.height(), restored.root);
         let opened = Replica::open(home, network, settings, &ledger, newest, restored.store.archive())?;
         let Opened { replica, past, handovers, unproved, certified_durably } = opened;
         let held = handovers.held.clone();
@@ -103,7 +111,9 @@ impl Process {
             newest,
             store: restored.store,
             pool: pool_of(network, settings.defect),
-            proposals: Proposals::new(network.own.account.clone()).attending(network.own.votes.clone()),
+            proposals: Proposals::new(network.own.account.clone())
+                .attending(network.own.votes.clone(), keeping.approve)
+                .with_defect(settings.defect),
             past,
             handovers,
             states,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use consensus::{Frame, Index, Refused};
 use kernel::Surviving;
 use primitives::{Digest, Height};
-use replica::{BlockJob, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
+use replica::{BlockJob, Defect, Effect, Input, Job, LifeInput, Observation, PoolEntry, Reject, StateEffect};
 
 use super::contracts::{check_handed_ethereum, enter_ethereum};
 use super::host::{Seen, after_crash};
 use super::{Event, SimNetwork, ledgers};
+use crate::world::Mistake;
 
 /// A job that is due.
 #[derive(Debug)]
@@ -108,9 +109,16 @@ impl SimNetwork {
                 process.states.on_frame(generation, peer, &bytes, &seen).expect("a disk without faults");
             }
             Job::NextEpoch(height) => {
-                let genesis = self.epoch_zero(of);
+                let (genesis, defect) = (self.epoch_zero(of), self.mistake.and_then(Mistake::of_replica));
+                self.kill_at_turn(of);
                 let process = self.process(of).expect("it runs");
-                let network = genesis.at(&process.ledger, height).expect("it is drawn");
+                let network = match genesis.next(&process.ledger, height) {
+                    Some(network) => network,
+                    None if defect == Some(Defect::RulesNotAwaited) => {
+                        genesis.at(&process.ledger, height).expect("it is drawn")
+                    }
+                    None => return self.page_operator(of),
+                };
                 let chain = network.chain.clone();
                 process.inbox.push(Input::Epoch(Box::new(network)));
                 let first = self.chains.entry(chain.epoch).or_insert_with(|| chain.clone());
@@ -180,8 +188,8 @@ impl SimNetwork {
         let process = self.process(of).expect("it runs");
         let job = process.pool_jobs.pop_front().expect("one for each event");
         if let replica::PoolJob::Attend = job {
-            let due = process.proposals.presence_due(&process.ledger);
-            due.into_iter().for_each(|presence| process.proposals.sign_presence(presence));
+            let due = process.proposals.post_due(&process.ledger);
+            due.into_iter().for_each(|post| process.proposals.sign_post(post));
         }
         let result = process.proposals.perform(job, &mut process.pool, Some(&process.ledger), now);
         process.inbox.extend(result);

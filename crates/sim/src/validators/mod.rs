@@ -38,7 +38,7 @@ mod jobs;
 mod ledgers;
 mod sessions;
 mod stops;
-mod twins;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ use crate::sessions::SessionCounts;
 use crate::world::Mistake;
 use contracts::send_ethereum;
 pub(crate) use drawn::run_network;
-pub use drawn::{run_twins, run_validators};
+pub use drawn::{run_twins, run_validators, run_versions};
 use faulty::misbehave;
 use sessions::send_of_session;
 use stops::{schedule_stops, send_stops};
@@ -144,6 +144,8 @@ enum Event {
     /// The process is killed in the middle of its next write.
     Tear,
     Wake,
+    /// The operator installs the newer program.
+    Install,
     Cut {
         other: Index,
     },
@@ -156,9 +158,9 @@ enum Event {
 impl Event {
     /// Whether it comes from outside, and not from the validators.
     fn is_outer(&self) -> bool {
-        use Event::{Cut, Ethereum, Kill, Partition, Session, Stops, Submit, Tear, Wake};
+        use Event::{Cut, Ethereum, Install, Kill, Partition, Session, Stops, Submit, Tear, Wake};
         let is_sent = matches!(self, Submit(_) | Ethereum | Session | Stops(_));
-        is_sent || matches!(self, Kill { .. } | Tear | Wake | Cut { .. } | Partition { .. })
+        is_sent || matches!(self, Kill { .. } | Tear | Wake | Install | Cut { .. } | Partition { .. })
     }
 }
 
@@ -295,6 +297,7 @@ pub struct SimNetwork {
     pub keep_state_of: Option<Height>,
     kept_state: Option<Ledger>,
     committee: Committee,
+    versions: versions::Versions,
     secrets: Vec<SecretKey>,
     /// Validators by key.
     by_key: BTreeMap<[u8; 32], Index>,
@@ -389,6 +392,7 @@ impl SimNetwork {
             keep_state_of: None,
             kept_state: None,
             committee: Committee::new(size),
+            versions: versions::Versions::default(),
             secrets,
             by_key,
             genesis: Genesis::default(),
@@ -450,6 +454,7 @@ impl SimNetwork {
         Epoch {
             chain: Chain { genesis: self.identity, epoch: 0, heights, keys },
             rules: self.rules,
+            ledger_rules: self.genesis.rules,
             ethereum: EthereumSection::of(self.genesis.chain, &self.genesis.limits),
             me: self.validator(me),
             own: OwnKeys::one(self.secrets[usize::from(me)].clone()),
@@ -502,7 +507,8 @@ impl SimNetwork {
         let founders = &self.secrets[..self.committee.size];
         let clients = self.ethereum.as_ref().map(|network| &network.clients);
         let of_sessions = self.session_network.as_ref().map(|network| &network.clients);
-        self.genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
+        let genesis = ledgers::genesis(founders, self.identity, self.schedule(), seats, clients, of_sessions);
+        self.genesis = self.with_older_rules(genesis);
         if self.prompt.is_some() {
             self.genesis.balances.extend(stops::balances());
         }
@@ -512,6 +518,7 @@ impl SimNetwork {
             self.push(if self.late == Some(index) { 2_000_000 } else { 0 }, index, Event::Wake);
         }
         self.draw_partitions();
+        self.draw_installations();
         let running = self.running();
         let some = |network: &mut SimNetwork| running[network.dice.below(running.len() as u64) as usize];
         for _ in 0..self.cuts {
@@ -568,7 +575,8 @@ impl SimNetwork {
     pub fn restarted(&self, seed: u64) -> SimNetwork {
         let mut state = self.kept_state.clone().expect("a state was kept");
         let mut network = SimNetwork::of(self.rules.protocol, self.committee.size, seed);
-        let restart = Restart { number: 1, snapshot: Snapshot::digest(&state), committee: Vec::new(), lane: None };
+        let restart =
+            Restart { number: 1, snapshot: Snapshot::digest(&state), committee: Vec::new(), lane: None, rules: None };
         network.identity = state.begin_again(&self.identity, &restart, None).expect("the agreed state");
         network.rules = Rules { begins: state.height(), ..self.rules };
         network.transactions = self.transactions;
@@ -693,6 +701,7 @@ impl SimNetwork {
         match event {
             Event::Wake => self.wake(to),
             Event::Kill { loses_log } => self.kill(to, loses_log),
+            Event::Install => self.install(to),
             Event::Tear => {
                 let (points, surviving) = (self.dice.below(6), Surviving::drawn(&mut self.dice));
                 self.hosts[usize::from(to)].arm_crash(points, surviving);
@@ -887,7 +896,8 @@ impl SimNetwork {
         let (network, settings) = (self.epoch_zero(of), host::settings(self.mistake, TICK));
         let (checkpoint_blocks, keep_blocks, mistake) =
             (self.checkpoint_blocks, self.keep_blocks, self.mistake.and_then(Mistake::of_life).into());
-        let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake };
+        let (known, approve) = self.program_of(of);
+        let keeping = Keeping { checkpoint_blocks, keep_blocks, state_behind: 0, mistake, known, approve };
         let process = loop {
             if self.tears > 0 && self.dice.once_in(4) {
                 let (points, surviving) = (self.dice.below(20), Surviving::drawn(&mut self.dice));

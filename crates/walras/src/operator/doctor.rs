@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use api::UpgradeBody;
 use client::{ClientError, NodeClient};
 use serde_json::json;
 
@@ -166,6 +167,7 @@ fn running(node: &NodeClient, settings: &Settings) -> Vec<Finding> {
         findings.push(Finding::warning("version", text));
     }
     findings.push(network(node, settings));
+    findings.extend(node.upgrade().ok().map(|now| rules(&now, settings.config.network.approve)));
     findings.extend((status.height > 0).then(|| clock(status.time_ms)));
     if let Ok(Some(validator)) = node.validator() {
         let absent: Vec<String> = validator
@@ -206,6 +208,30 @@ fn network(node: &NodeClient, settings: &Settings) -> Finding {
             ),
         ),
         Err(error) => Finding::bad("network", error.to_string()),
+    }
+}
+
+/// Whether the node follows the rules that its chain has agreed on, and approves those that its operator wants.
+fn rules(now: &UpgradeBody, approve: Option<u32>) -> Finding {
+    let agreed = now.coming.as_ref().map_or((now.confirmed, now.since), |coming| (coming.rules, coming.acts));
+    match (agreed, approve) {
+        ((rules, acts), _) if rules > now.known => Finding::bad(
+            "rules",
+            format!(
+                "the chain follows rules {rules} from height {acts}, and this node knows up to {}: install a version of \
+                 walras for them before, the signer first",
+                now.known
+            ),
+        ),
+        (_, Some(wanted)) if wanted > now.confirmed + 1 || wanted > now.known => Finding::warning(
+            "rules",
+            format!(
+                "[network] approve = {wanted} approves nothing: the next rules are {}, and this node knows up to {}",
+                now.confirmed + 1,
+                now.known
+            ),
+        ),
+        _ => Finding::good("rules", format!("{} are in force, and this node knows up to {}", now.rules, now.known)),
     }
 }
 
@@ -253,6 +279,30 @@ mod tests {
         std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).expect("set");
         let found = keys(folder.path(), true);
         assert!(found[0].grade == Grade::Bad && found[0].text.contains("chmod 600"), "{found:?}");
+    }
+
+    #[test]
+    fn rules_that_the_node_does_not_know_are_found() {
+        let now = |confirmed, known| UpgradeBody {
+            height: 9,
+            rules: 11,
+            confirmed,
+            confirmed_manifest: String::new(),
+            since: 25,
+            coming: None,
+            known,
+            manifest: None,
+            operator: None,
+            notice_min: 1,
+            patience: 1,
+            approved: Vec::new(),
+            unready: Vec::new(),
+        };
+        assert_eq!(rules(&now(11, 11), None).grade, Grade::Good);
+        let ahead = rules(&now(12, 11), None);
+        assert!(ahead.grade == Grade::Bad && ahead.text.contains("rules 12 from height 25"), "{ahead:?}");
+        assert_eq!(rules(&now(11, 12), Some(12)).grade, Grade::Good);
+        assert_eq!(rules(&now(11, 11), Some(12)).grade, Grade::Warning, "it approves what it does not know");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct ListFile {
     snapshot: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     committee: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<u32>,
     members: Vec<Vec<String>>,
     /// The list in hexadecimal.
     list: String,
@@ -46,6 +48,7 @@ impl ListFile {
             number: restart.number,
             snapshot: restart.snapshot.to_string(),
             committee: restart.committee.iter().map(Address::to_string).collect(),
+            rules: restart.rules,
             members: members.map(|shards| shards.iter().map(PublicKey::to_string).collect()).collect(),
             list: to_hex(&carried.encode()),
         }
@@ -63,7 +66,13 @@ impl ListFile {
             LaneCarryOver::parse(&client::hexadecimal::hex_bytes(&self.list).context("the list is not hexadecimal")?)?;
         let lane = RestartedLane { list: carried.digest(), members: network.members.clone() };
         let committee = self.committee.iter().map(|account| account.parse()).collect::<Result<_, _>>()?;
-        let restart = Restart { number: self.number, snapshot: self.snapshot.parse()?, committee, lane: Some(lane) };
+        let restart = Restart {
+            number: self.number,
+            snapshot: self.snapshot.parse()?,
+            committee,
+            lane: Some(lane),
+            rules: self.rules,
+        };
         ensure!(restart.identity(&self.first.parse()?) == network.id, "the list is not that of network {}", network.id);
         Ok(carried)
     }

@@ -9,7 +9,7 @@ use super::{LaneStakes, RegistryEdit, Stakes};
 use crate::places::sums::Sums;
 use crate::places::unsound::AuditError;
 use crate::places::{
-    Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
+    Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Restored, Rules, Turn, bytes_of, in_place, tagged,
 };
 use crate::terms::{Genesis, GenesisError, Membership, STAKED};
 
@@ -53,7 +53,11 @@ impl Custody for Arc<Stakes> {
         let (answering, heights_max) = (std::mem::take(&mut turn.answering), turn.answering_heights);
         let lane = LaneStakes { convicted, answering, heights_max };
         let earning = earning(block, refusals);
-        let moved = Arc::make_mut(self).apply(block, &earning, edits, &lane, limits.validators as usize);
+        let is_boundary = self.registered.terms.schedule.is_boundary(block.height);
+        let before = is_boundary.then(|| self.registered.clone());
+        let most = limits.validators as usize;
+        let moved = Arc::make_mut(self).apply(block, &earning, edits, &lane, most, &turn.readiness);
+        turn.drawn = before.map(|before| Drawn { before, seats: self.seated().map(|member| member.account).collect() });
         let mut held = Sums::default();
         held.add(STAKED, moved.bonded);
         Moved { credits: moved.credits, held, change: self.registered.digest(), ..Moved::default() }

@@ -19,9 +19,11 @@
 //!    and epoch is admitted: copies and others' change nothing. So they cost nothing and flood nothing. A new key has
 //!    said nothing. Founders are present for epoch 1.
 //! 2. *Draw.* All who have staked are drawn in an order, by stake and without replacement. The first of them who are
-//!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one.
+//!    present are *drawn*, as many as there are seats: the seat of who is absent falls to the next present one. Of
+//!    those whose nodes cannot follow the confirmed rules a few are drawn, present or not; see the charter.
 //! 3. *Change.* At most f seats change, or one where f is zero: those who come are chosen by lot from the drawn that
-//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those who have unstaked. Then
+//!    have no seat. Seats become free in this order: of the convicted, of the absent, of those whose nodes cannot
+//!    follow the confirmed rules and who are too many, of those who have unstaked. Then
 //!    the committee grows. Then by lot from those that were not drawn. Others keep their seats.
 //! 4. *No committee shrinks.* If nobody comes, who is absent, has left or was convicted keeps the seat. Otherwise a
 //!    committee of seven with two liars and one absent would become six, which bear one liar. Only a genesis with
@@ -87,11 +89,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use primitives::{Address, Amount, Digest, Evidence, Fraction, Height, PublicKey, Stake, Superblock};
-use proofs::{Member, Refusal, Terms, Validator, Validators};
+use proofs::{Member, Refusal, RulesReadiness, Terms, Validator, Validators};
 
+use crate::places::Readiness;
 use crate::places::sums::Credit;
 use crate::terms::STAKED;
-use seats::{Candidate, Standing, next_seats};
+pub(crate) use seats::{Candidate, Standing, next_seats};
 
 /// The registry with the rules by which it changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -320,11 +323,12 @@ impl Stakes {
         edits: &[(Address, RegistryEdit<'_>)],
         lane: &LaneStakes<'_>,
         validators_max: usize,
+        readiness: &Readiness,
     ) -> Moved {
         let before = self.registered.bonded();
         let height = block.height;
         if self.registered.terms.schedule.is_boundary(height) {
-            self.draw(&block.parent_root);
+            self.draw(&block.parent_root, readiness);
         }
         let mut credits = self.reward(height, earning);
         self.convict_and_move(edits, lane.convicted, height);
@@ -342,13 +346,13 @@ impl Stakes {
     }
 
     /// Draws the committee of the next epoch.
-    fn draw(&mut self, seed: &Digest) {
+    fn draw(&mut self, seed: &Digest, readiness: &Readiness) {
         let Validators { terms, registry, .. } = &self.registered;
         let epoch = self.registered.last_epoch() + 1;
-        let candidates: Vec<Candidate> = registry.iter().map(|one| candidate(one, epoch)).collect();
+        let candidates: Vec<Candidate> = registry.iter().map(|one| candidate(one, epoch, readiness)).collect();
         let held: Vec<usize> =
             self.seated().map(|member| self.registered.find(&member.account).expect("it is bonded")).collect();
-        let seats = next_seats(seed, epoch, &candidates, &held, terms.committee as usize);
+        let seats = next_seats(seed, epoch, &candidates, &held, terms.committee as usize, readiness.is_patient);
         let committee = seats.into_iter().map(|at| registry[at].member.clone()).collect();
         self.registered.committees.push(committee);
     }
@@ -504,12 +508,17 @@ fn newcomer(member: Member) -> Validator {
     Validator { member, unbonding: Vec::new(), excluded: false, present_for: 0 }
 }
 
-fn candidate(one: &Validator, epoch: u64) -> Candidate {
-    let standing = match () {
+/// How an account stands in the draw of an epoch.
+pub(crate) fn candidate(one: &Validator, epoch: u64, readiness: &Readiness) -> Candidate {
+    let (is_present, can_follow) = (one.is_present_for(epoch), readiness.of(&one.member.account));
+    let standing = match can_follow {
         _ if one.excluded => Standing::Convicted,
         _ if one.member.stake == 0 => Standing::Left,
-        _ if one.is_present_for(epoch) => Standing::Present,
-        _ => Standing::Absent,
+        // Its node has stopped: it cannot say that it is present.
+        RulesReadiness::Stopped => Standing::Unready,
+        _ if !is_present => Standing::Absent,
+        RulesReadiness::Unready => Standing::Unready,
+        RulesReadiness::Ready => Standing::Present,
     };
     Candidate { stake: one.member.stake, standing }
 }

@@ -4,6 +4,7 @@ use primitives::{Amount, Digest};
 use proofs::Committee;
 
 use super::draw::Lots;
+use crate::places::charter::seats_needed;
 
 /// How an account stands in a draw. Of those that lose their seats the first ones go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,6 +13,8 @@ pub(crate) enum Standing {
     Convicted,
     /// It has a stake, and its node has not said that it is present.
     Absent,
+    /// Its node cannot follow the confirmed rules.
+    Unready,
     /// It has unstaked.
     Left,
     /// It may be drawn.
@@ -33,24 +36,33 @@ pub(crate) fn changes_max(size: usize) -> usize {
 }
 
 /// The holders of the next committee's seats, as positions in `candidates`. `held` are the holders of the present
-/// seats, `size` is the number of seats that the chain wants, and the stakes sum below 2^64.
+/// seats, `size` is the number of seats that the chain wants, and the stakes sum below 2^64. Of n seats that the chain
+/// can fill, n − a may be held by accounts that are not ready, where a seats had to agree on the rules.
 pub(crate) fn next_seats(
     seed: &Digest,
     epoch: u64,
     candidates: &[Candidate],
     held: &[usize],
     size: usize,
+    is_patient: bool,
 ) -> Vec<usize> {
     let mut lots = Lots::new(seed, epoch);
     let stakes: Vec<Amount> = candidates.iter().map(|one| one.stake).collect();
     let order = lots.draw(&stakes, candidates.len());
     let is_present = |at: &usize| candidates[*at].standing == Standing::Present;
-    let drawn: Vec<usize> = order.into_iter().filter(is_present).take(size).collect();
+    let is_unready = |at: &usize| candidates[*at].standing == Standing::Unready;
+    let order: Vec<usize> = order.into_iter().filter(|at| is_present(at) || is_unready(at)).collect();
+    let seats = size.min(order.len().max(held.len()));
+    let vacant = seats - seats_needed(seats, is_patient);
+    let mut left = vacant;
+    let drawn: Vec<usize> = order.into_iter().filter(|at| is_present(at) || take_one(&mut left)).take(size).collect();
 
     let changes = changes_max(held.len());
     let comes: Vec<usize> = drawn.iter().filter(|at| !held.contains(at)).copied().collect();
     let goes: Vec<usize> = held.iter().filter(|at| !drawn.contains(at)).copied().collect();
-    let mut comes = lots.shuffle(&comes).into_iter().take(changes);
+    let mut left = vacant.saturating_sub(held.iter().filter(|at| is_unready(at)).count());
+    let comes = lots.shuffle(&comes).into_iter().filter(|at| is_present(at) || take_one(&mut left));
+    let mut comes = comes.take(changes);
     let mut goes = lots.shuffle(&goes);
     goes.sort_by_key(|at| candidates[*at].standing);
     let mut goes = goes.into_iter().take(changes).peekable();
@@ -66,6 +78,13 @@ pub(crate) fn next_seats(
     seats.extend(comes.by_ref().take(free));
     goes.for_each(|gone| replace(&mut seats, gone, comes.next()));
     seats
+}
+
+/// Takes one of what is left, if anything is.
+fn take_one(left: &mut usize) -> bool {
+    let takes = *left > 0;
+    *left -= usize::from(takes);
+    takes
 }
 
 /// Gives a seat to who comes. Without anybody it stays: a smaller committee bears fewer faulty members.

@@ -62,7 +62,7 @@ impl World {
     fn draw(&mut self, seed: &Digest) {
         self.epoch += 1;
         let candidates = self.candidates();
-        let next = next_seats(seed, self.epoch, &candidates, &self.held, self.size);
+        let next = next_seats(seed, self.epoch, &candidates, &self.held, self.size, false);
         let before: BTreeSet<usize> = self.held.iter().copied().collect();
         let after: BTreeSet<usize> = next.iter().copied().collect();
         assert_eq!(after.len(), next.len(), "one seat each");
@@ -251,11 +251,11 @@ fn the_convicted_go_first_then_the_absent_then_who_left() {
     let of = [Standing::Present, Standing::Left, Standing::Absent, Standing::Convicted];
     let mut candidates: Vec<Candidate> = of.map(stands).to_vec();
     let mut held = vec![0, 1, 2, 3];
-    assert_eq!(next_seats(&seed(0), 1, &candidates, &held, 4), held, "nobody comes: all keep their seats");
+    assert_eq!(next_seats(&seed(0), 1, &candidates, &held, 4, false), held, "nobody comes: all keep their seats");
     candidates.extend([stands(Standing::Present); 3]);
     for gone in [3, 2, 1] {
         let before = held.clone();
-        held = next_seats(&seed(gone as u64), 2, &candidates, &held, 4);
+        held = next_seats(&seed(gone as u64), 2, &candidates, &held, 4, false);
         let changed: Vec<usize> = (0..4).filter(|seat| held[*seat] != before[*seat]).collect();
         assert_eq!(changed, [gone], "the others keep their seats and their places");
     }
@@ -269,7 +269,7 @@ fn a_committee_above_its_size_shrinks_by_as_many_as_it_bears() {
     let mut sizes = Vec::new();
     for number in 0..4 {
         let candidates = world.candidates();
-        world.held = next_seats(&seed(number), number, &candidates, &world.held, 4);
+        world.held = next_seats(&seed(number), number, &candidates, &world.held, 4, false);
         sizes.push(world.held.len());
     }
     assert_eq!(sizes, [7, 5, 4, 4]);

@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(restored.places.trial, ledger.places.trial);
         assert_eq!(Snapshot::of(&restored).collect::<Vec<_>>(), chunks);
         let first = chunks.iter().position(|chunk| chunk[0] == Trial::TAG).expect("its chunks");
-        assert_eq!(chunks[first - 1][0], RootPart::STAKES);
+        assert_eq!(chunks[first - 1][0], RootPart::CHARTER);
         for two in 0..chunks.len() - 1 {
             let mut swapped = chunks.clone();
             swapped.swap(two, two + 1);

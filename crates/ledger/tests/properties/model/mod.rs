@@ -464,6 +464,7 @@ impl Model {
         match operation {
             Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
             Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Present { .. } => {}
+            Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             // They acted before, and act in the batch.
@@ -515,7 +516,7 @@ impl Model {
                     self.release(&key_of(account, named).1, named.sell, i128::from(amount));
                 }
             }
-            Operation::Pay { to, asset, amount } => {
+            Operation::Pay { to, asset, amount } | Operation::PayReferenced { to, asset, amount, .. } => {
                 self.move_units(account, *asset, -i128::from(*amount));
                 self.move_units(to, *asset, i128::from(*amount));
             }

@@ -13,6 +13,7 @@ from typing import ClassVar
 from walras.client.encoding import NO_CLIENT, RESTS, Field, Operation, Structure
 
 __all__ = [
+    "Approve",
     "AuthorizeSession",
     "Burn",
     "Cancel",
@@ -27,12 +28,14 @@ __all__ = [
     "OfferPlace",
     "OpenPool",
     "Pay",
+    "PayReferenced",
     "Provide",
     "Replace",
     "RevokeSession",
     "SessionAlive",
     "SessionLimit",
     "Stake",
+    "Unapprove",
     "Unstake",
     "VenueAuthorize",
     "VenueBond",
@@ -481,6 +484,68 @@ class SessionAlive(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("slot", "slot", "uint32", "u32"),
         Field("through", "through", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Approve(Operation):
+    """Says that the validator's node can decide under these rules, and that its operator wants them. A
+    validating node posts it by itself, for nothing."""
+    rules: int
+    """The number of the rules: those in force, or the next ones."""
+    manifest: str
+    """The digest of what the program means by them."""
+    notice: int
+    """The fewest heights from the agreement until they act."""
+    at: int
+    """A past height, above that of the account's last approval or withdrawal: an older one counts no more."""
+    NAME: ClassVar[str] = "Approve"
+    CODE: ClassVar[bytes] = bytes([17])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("rules", "rules", "uint32", "u32"),
+        Field("manifest", "manifest", "bytes32", "raw"),
+        Field("notice", "notice", "uint64", "u64"),
+        Field("at", "at", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Unapprove(Operation):
+    """Withdraws an approval of rules."""
+    rules: int
+    """The number of the rules."""
+    at: int
+    """A past height, above that of the account's last approval or withdrawal: an older one counts no more."""
+    NAME: ClassVar[str] = "Unapprove"
+    CODE: ClassVar[bytes] = bytes([18])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("rules", "rules", "uint32", "u32"),
+        Field("at", "at", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PayReferenced(Operation):
+    """Moves units to another account, and says what for. Since rules 12."""
+    to: str
+    """Receiving account."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    kind: str
+    """What the reference is."""
+    reference: str
+    """The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or
+    8 of a number, big-endian."""
+    NAME: ClassVar[str] = "PayReferenced"
+    CODE: ClassVar[bytes] = bytes([19])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("to", "to", "address", "address"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+        Field("kind", "kind", "string", "choice", ("text", "uuid", "message", "number")),
+        Field("reference", "reference", "bytes", "bytes"),
     )
 
 

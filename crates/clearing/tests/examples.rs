@@ -1,24 +1,24 @@
 //! The programs in `examples/` run, and print the expected results.
 
-#[path = "../../examples/clear_file.rs"]
+#[path = "../examples/clear_file.rs"]
 #[allow(dead_code)]
 mod clear_file;
-#[path = "../../examples/explain.rs"]
+#[path = "../examples/explain.rs"]
 #[allow(dead_code)]
 mod explain;
-#[path = "../../examples/incremental.rs"]
+#[path = "../examples/incremental.rs"]
 #[allow(dead_code)]
 mod incremental;
-#[path = "../../examples/own_solver.rs"]
+#[path = "../examples/own_solver.rs"]
 #[allow(dead_code)]
 mod own_solver;
-#[path = "../../examples/pools.rs"]
+#[path = "../examples/pools.rs"]
 #[allow(dead_code)]
 mod pools;
 
 #[test]
 fn a_file_is_cleared() {
-    let said = clear_file::report(include_str!("../../examples/offers.csv")).expect("a proper file");
+    let said = clear_file::report(include_str!("../examples/offers.csv")).expect("a proper file");
     assert!(said.contains("16 offers of 5 assets; full: true"), "{said}");
     assert!(said.contains("EUR / USD") && said.contains("  1  1000000 EUR"), "{said}");
     // Nobody buys GBP.
