@@ -186,7 +186,7 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::RulesNotAwaited, 0, "newest: 11"),
     of_replica(Defect::OpensWithoutRules, 13, "newest: 11"),
     of_replica(Defect::ApprovesBlindly, 1, "cannot follow rules that were confirmed"),
-    of_replica(Defect::NeverReady, 0, "the run does not end"),
+    of_replica(Defect::NeverReady, 0, "has not said so"),
 ];
 
 const LANE: [Row; 19] = [

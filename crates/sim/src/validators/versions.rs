@@ -2,8 +2,8 @@
 //! times of their own, and one only when it has stopped before the first height of the new rules.
 //!
 //! Beside the invariants of every run, all correct validators follow the same rules at each height, whenever they
-//! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. The new rules act
-//! in the end, and then everybody is ready for them.
+//! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. Who can follow the
+//! new rules says so within [`SAID_WITHIN`] epochs. They act in the end, and then everybody is ready for them.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ use super::{Event, Faults, SimNetwork};
 const OLDER: u32 = RULES_NEWEST - 1;
 /// A short notice and a short patience, in heights.
 const TERMS: (u64, u64) = (4, 25);
+/// Epochs within which a validator has said that it can follow the rules of the chain.
+const SAID_WITHIN: u64 = 8;
 
 /// What the programs of a network know.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +28,10 @@ pub(super) struct Versions {
     known: Vec<u32>,
     /// Who installs only when it has stopped.
     late: Option<Index>,
+    /// How far the chain was when each host installed the newer program.
+    installed: BTreeMap<Index, Height>,
+    /// The first height of the newer rules.
+    acted: Option<Height>,
     /// The rules by height, as the first validator followed them.
     followed: BTreeMap<Height, u32>,
 }
@@ -57,7 +63,7 @@ impl SimNetwork {
     /// All begin with the older program; `late` installs the newer one only when it has stopped.
     pub fn mix_versions(&mut self, late: Option<Index>) {
         let known = vec![OLDER; self.hosts.len()];
-        self.versions = Versions { known, late, followed: BTreeMap::new() };
+        self.versions = Versions { known, late, ..Versions::default() };
     }
 
     fn is_mixed(&self) -> bool {
@@ -91,6 +97,9 @@ impl SimNetwork {
     /// The operator installs the newer program, and starts it.
     pub(super) fn install(&mut self, host: Index) {
         self.versions.known[usize::from(host)] = RULES_NEWEST;
+        let heights = self.hosts.iter().filter_map(|host| Some(host.process.as_ref()?.ledger.height()));
+        let highest = heights.max().unwrap_or(0);
+        self.versions.installed.insert(host, highest);
         self.kill(host, false);
     }
 
@@ -133,6 +142,23 @@ impl SimNetwork {
         assert!(rules <= newest, "{host} has applied height {height} under rules {rules}, and knows up to {newest}");
         let first = *self.versions.followed.entry(height).or_insert(rules);
         assert_eq!(first, rules, "{host} follows other rules at height {height}");
+        if rules == RULES_NEWEST {
+            let acted = *self.versions.acted.get_or_insert(height);
+            self.check_says_so(host, height, acted);
+        }
+    }
+
+    /// Who can follow the newer rules has said so after some epochs.
+    fn check_says_so(&self, host: Index, height: Height, acted: Height) {
+        let (Some(epoch), Some(installed)) = (self.epoch_heights, self.versions.installed.get(&host)) else { return };
+        let since = acted.max(*installed);
+        if height <= since + SAID_WITHIN * epoch || !self.correct().contains(&host) {
+            return;
+        }
+        let ledger = &self.hosts[usize::from(host)].process.as_ref().expect("it runs").ledger;
+        let account = self.secrets[usize::from(host)].public().address();
+        let says_so = ledger.charter().is_ready(&account);
+        assert!(says_so, "{host} follows the rules since height {since}, and has not said so at height {height}");
     }
 
     /// Whether the newer rules act everywhere and all are ready for them, if there are two versions.
