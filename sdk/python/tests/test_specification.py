@@ -110,7 +110,7 @@ def operation(asked: dict) -> bytes:
         case "pay_referenced":
             paid = raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
             reference = raw(asked["reference"])
-            kind = u8(["text", "uuid", "message", "number"].index(asked["kind"]))
+            kind = u8(["text", "uuid", "message", "number"].index(asked["referenceKind"]))
             return u8(19) + paid + kind + u32(len(reference)) + reference
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])

@@ -304,8 +304,8 @@ fn operation(operation: &Operation) -> Value {
         Operation::PayReferenced { to, asset, amount, reference } => {
             let kind = ["text", "uuid", "message", "number"][reference.kind as usize];
             json!({
-                "to": to.to_string(), "asset": asset.0, "amount": amount.to_string(), "kind": kind,
-                "reference": hex(&reference.bytes),
+                "to": to.to_string(), "asset": asset.0, "amount": amount.to_string(),
+                "referenceKind": kind, "reference": hex(&reference.bytes),
             })
         }
         Operation::Withdraw { to, asset, amount } => {

@@ -358,7 +358,12 @@ pub static NATIVE: &[OperationRow] = &[
             field("to", FieldKind::Address, "Receiving account."),
             ASSET,
             AMOUNT,
-            field("kind", FieldKind::Choice(&["text", "uuid", "message", "number"]), "What the reference is."),
+            field(
+                "reference_kind",
+                FieldKind::Choice(&["text", "uuid", "message", "number"]),
+                "What the reference is.",
+            )
+            .typed("referenceKind"),
             field(
                 "reference",
                 FieldKind::Bytes,

@@ -55,6 +55,8 @@ fn what_is_asked_for_by_fields_leaves_nothing_out() {
     for row in operations::all().filter(|row| row.asked == AskedAs::Fields) {
         for field in row.fields {
             assert!(!field.name.is_empty() && !field.typed.is_empty(), "{}: {}", row.title(), field.name);
+            let is_tag = ["type", "action", "kind"].iter().any(|tag| [field.name, field.typed].contains(tag));
+            assert!(!is_tag, "{}: {} is what clients tell operations by", row.title(), field.name);
             assert!(!matches!(field.kind, FieldKind::Whole | FieldKind::Digest), "{}: {}", row.title(), field.name);
         }
     }
