@@ -42,13 +42,15 @@ pub(super) fn trace_block(session: &Session, params: &Params) -> Answer {
 }
 
 pub(super) fn replay_transaction(session: &Session, params: &Params) -> Answer {
+    let hash = params.digest(0)?;
     check_kinds(params)?;
-    Ok(replayed(session.trace_one(&params.digest(0)?, &asked())?))
+    Ok(replayed(session.trace_one(&hash, &asked())?))
 }
 
 pub(super) fn replay_block(session: &Session, params: &Params) -> Answer {
+    let block = session.by_number(params)?;
     check_kinds(params)?;
-    let traces = session.trace_all(session.by_number(params)?, &asked())?;
+    let traces = session.trace_all(block, &asked())?;
     let replayed = |(id, trace): (TransactionId, Value)| {
         let mut one = replayed(trace);
         one["transactionHash"] = data(id.0);
