@@ -533,7 +533,7 @@ class PayReferenced(Operation):
     """Symbol."""
     amount: int
     """Units."""
-    kind: str
+    reference_kind: str
     """What the reference is."""
     reference: str
     """The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or
@@ -544,7 +544,7 @@ class PayReferenced(Operation):
         Field("to", "to", "address", "address"),
         Field("asset", "asset", "uint32", "u32"),
         Field("amount", "amount", "uint64", "u64"),
-        Field("kind", "kind", "string", "choice", ("text", "uuid", "message", "number")),
+        Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
         Field("reference", "reference", "bytes", "bytes"),
     )
 
