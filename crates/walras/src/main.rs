@@ -110,7 +110,7 @@ enum Command {
     #[command(subcommand)]
     Upgrade(upgrade::UpgradeCommand),
     /// Print a shell's completions.
-    #[command(after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
+    #[command(hide = true, after_help = "Example:\n  walras completions bash > /etc/bash_completion.d/walras")]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,

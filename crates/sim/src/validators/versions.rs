@@ -2,8 +2,8 @@
 //! times of their own, and one only when it has stopped before the first height of the new rules.
 //!
 //! Beside the invariants of every run, all correct validators follow the same rules at each height, whenever they
-//! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. Who can follow the
-//! new rules says so within [`SAID_WITHIN`] epochs. They act in the end, and then everybody is ready for them.
+//! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. Who can follow
+//! the new rules says so within [`SAID_WITHIN`] epochs. They act in the end, and then everybody is ready for them.
 
 use std::collections::BTreeMap;
 
