@@ -48,7 +48,11 @@ def test_the_example_of_a_payment_pays_once(demo: Demo, tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_stream_sees_past_and_present(demo: Demo) -> None:
-    told = example(demo, "watch.py", EthereumKey(KEYS[2]).address, "0.5")
+    # A busy machine may take longer to connect than others to follow the past.
+    for seconds in ("0.5", "8", "120"):
+        told = example(demo, "watch.py", EthereumKey(KEYS[2]).address, seconds)
+        if "batch " in told and "holds " in told:
+            break
     assert re.search(r"batch \d+: ", told) and "holds " in told and told.endswith("done\n")
 
 
