@@ -38,7 +38,14 @@ pub(super) fn trace_transaction(session: &Session, params: &Params) -> Answer {
 
 pub(super) fn trace_block(session: &Session, params: &Params) -> Answer {
     let traces = session.trace_all(session.by_number(params)?, &asked())?;
-    Ok(traces.into_iter().flat_map(|(_, trace)| trace.as_array().cloned().unwrap_or_default()).collect())
+    let mut all = Vec::new();
+    for (_, trace) in traces {
+        let Value::Array(entries) = trace else {
+            return Err(RpcError::internal("the calls of a transaction are no list"));
+        };
+        all.extend(entries);
+    }
+    Ok(all.into())
 }
 
 pub(super) fn replay_transaction(session: &Session, params: &Params) -> Answer {

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixClose, FixEffect, FixInput, FixLimits, FixSession};
-use protocols::fix::{FixBody, FixLogon, FixStatusRequest, FixText, MESSAGE_MAX};
+use protocols::fix::{FixBody, FixStatusRequest, MESSAGE_MAX};
+
+use crate::fix_sessions::{logon, text};
 
 const LIMITS: FixLimits = FixLimits {
     message_max: MESSAGE_MAX,
@@ -16,15 +18,6 @@ const LIMITS: FixLimits = FixLimits {
     patience_ms: 10_000,
     cancel_after_ms: Some(30_000),
 };
-
-fn text(text: &str) -> FixText {
-    FixText::new(text).expect("a text")
-}
-
-fn logon() -> FixLogon {
-    let (encryption, heartbeat_s) = (0, 10);
-    FixLogon { encryption, heartbeat_s, data: None, is_reset: None, username: None, password: None }
-}
 
 /// A message that says its number.
 fn numbered(number: usize) -> FixBody {

@@ -16,11 +16,11 @@ const LIMITS: FixLimits = FixLimits {
     cancel_after_ms: Some(30_000),
 };
 
-fn text(text: &str) -> FixText {
+pub fn text(text: &str) -> FixText {
     FixText::new(text).expect("a text")
 }
 
-fn logon() -> FixLogon {
+pub fn logon() -> FixLogon {
     let (encryption, heartbeat_s) = (0, 10);
     FixLogon { encryption, heartbeat_s, data: None, is_reset: None, username: None, password: None }
 }

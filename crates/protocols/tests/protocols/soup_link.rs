@@ -5,23 +5,14 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
-use protocols::soup::{ANY_SESSION, SoupClose, SoupLimits, SoupLogin, SoupPacket, TIMEOUT_MS};
+use protocols::soup::{SoupClose, SoupLimits, SoupPacket, TIMEOUT_MS};
+
+use crate::soup_sessions::{encoded, login};
 
 const SESSION: [u8; 10] = *b"    DAY001";
 const LIMITS: SoupLimits = SoupLimits { packet_max: 60, unsent_max: 80, timeout_ms: TIMEOUT_MS };
 /// The longest packet of the tests, with its length.
 const PACKET_MAX: usize = 62;
-
-fn login(next: u64) -> SoupLogin {
-    let (username, password) = (*b"ADA   ", *b"secret    ");
-    SoupLogin { username, password, session: ANY_SESSION, next, timeout_ms: None }
-}
-
-fn encoded(packets: &[SoupPacket<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    packets.iter().for_each(|packet| packet.encode(&mut bytes).expect("encodes"));
-    bytes
-}
 
 /// A client, a server's connection where there is one, and the bytes between them.
 struct World {

@@ -7,12 +7,12 @@ use protocols::soup::{ANY_SESSION, SoupClose, SoupError, SoupLimits, SoupLogin, 
 const SESSION: [u8; 10] = *b"    DAY001";
 const LIMITS: SoupLimits = SoupLimits { packet_max: 60, unsent_max: 80, timeout_ms: TIMEOUT_MS };
 
-fn login(next: u64) -> SoupLogin {
+pub fn login(next: u64) -> SoupLogin {
     let (username, password) = (*b"ADA   ", *b"secret    ");
     SoupLogin { username, password, session: ANY_SESSION, next, timeout_ms: None }
 }
 
-fn encoded(packets: &[SoupPacket<'_>]) -> Vec<u8> {
+pub fn encoded(packets: &[SoupPacket<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
     packets.iter().for_each(|packet| packet.encode(&mut bytes).expect("encodes"));
     bytes
