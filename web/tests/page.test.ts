@@ -494,11 +494,15 @@ const VIEWS: Record<Exclude<Route["view"], "unknown">, () => Promise<Shown[]>> =
     ],
 };
 
-/** Answers the first `times` questions of each kind (a path, whatever its heights) by `fault`; the rest reach the node. Tells which did not yet. */
+/**
+ * Answers the first `times` questions of each kind by `fault`; the rest reach the node. Tells which did not yet. A kind is a path
+ * whatever its heights and its market: the most traded market may be another one when the page asks again.
+ */
 async function failFirst(times: number, fault: (route: PlaywrightRoute, kinds: number) => Promise<void>): Promise<() => string[]> {
   const asked = new Map<string, number>();
   await page.route("**/v1/**", async (route) => {
-    const kind = new URL(route.request().url()).pathname.replace(/\/\d+(?=\/|$)/g, "/N");
+    const path = new URL(route.request().url()).pathname;
+    const kind = path.replace(/\/\d+(?=\/|$)/g, "/N").replace(/\/markets\/[^/]+\/[^/]+/, "/markets/ONE/OTHER");
     asked.set(kind, (asked.get(kind) ?? 0) + 1);
     await (asked.get(kind)! > times ? route.continue() : fault(route, asked.size));
   });
