@@ -1,5 +1,7 @@
-"""A lane of four processes, and a purse by docs/lane-specification.md alone: it is paid by the command line's purse, pays
-with four validators, and the command line's purse takes its receipts."""
+"""A lane of four processes, and a purse by docs/lane-specification.md alone.
+
+It is paid by the command line's purse, pays with four validators, and the command line's purse takes its receipts.
+"""
 
 from __future__ import annotations
 
@@ -176,6 +178,11 @@ def test_a_purse_by_the_page_is_paid_pays_and_settles_with_four_validators(netwo
     made = receipt.receipt_of(paid.payment, 0, certificate)
     made.verify_settled(lane.id, lane.committee, acknowledged)
     assert client.confirm(paid, scheme).encode()[0] == certificate.encode()[0], "sent again, it is answered again"
+
+    # A shard that does not hold the registered key is no shard.
+    where = shell.directory(lane.body, receipt.known(lane.committee, held.home))
+    with pytest.raises(Refused, match="another key"):
+        shell.Link(where.addresses[0][0], KEY)
 
     # A second payment of the same money is refused by all.
     second = purse.build(lane.rules, SEED, chosen, lane.now, [payment.Output(0, KEY, lane.euro, 3_025)])

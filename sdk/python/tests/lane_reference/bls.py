@@ -5,11 +5,13 @@ Each backend parses points (in the subgroup, not the identity), adds them, multi
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Protocol
 
-from .layout import Refused
+from .layout import Refused, u8, u64
 
 SIGNATURES = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_"
 POSSESSIONS = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_"
@@ -40,9 +42,8 @@ class Blst:
     """`pyblst`: blst in Rust."""
 
     def __init__(self) -> None:
-        import pyblst
-
-        self.lib, self.generator = pyblst, pyblst.BlstP2Element().uncompress(GENERATOR)
+        self.lib: Any = importlib.import_module("pyblst")
+        self.generator = self.lib.BlstP2Element().uncompress(GENERATOR)
 
     def _parse(self, kind: Any, data: bytes) -> Any:
         try:
@@ -77,9 +78,7 @@ class Arkworks:
     """`py-arkworks-bls12381`: arkworks in Rust."""
 
     def __init__(self) -> None:
-        import py_arkworks_bls12381
-
-        self.lib = py_arkworks_bls12381
+        self.lib: Any = importlib.import_module("py_arkworks_bls12381")
         self.generator = self.lib.G2Point.from_compressed_bytes(GENERATOR)
 
     def _parse(self, kind: Any, data: bytes) -> Any:
@@ -115,10 +114,9 @@ class PyEcc:
     """`py_ecc`: Python alone."""
 
     def __init__(self) -> None:
-        from py_ecc import optimized_bls12_381 as curve
-        from py_ecc.bls import hash_to_curve, point_compression
-
-        self.curve, self.hashes, self.points = curve, hash_to_curve, point_compression
+        self.curve: Any = importlib.import_module("py_ecc.optimized_bls12_381")
+        self.hashes: Any = importlib.import_module("py_ecc.bls.hash_to_curve")
+        self.points: Any = importlib.import_module("py_ecc.bls.point_compression")
 
     def _checked(self, point: Any, equation: Any) -> Any:
         is_on = self.curve.is_on_curve(point, equation) and not self.curve.is_inf(point)
@@ -155,7 +153,7 @@ class PyEcc:
         return bool(one == self.curve.pairing(self.curve.G2, signature))
 
 
-BACKENDS = {"pyblst": Blst, "py_arkworks_bls12381": Arkworks, "py_ecc": PyEcc}
+BACKENDS: dict[str, Callable[[], Backend]] = {"pyblst": Blst, "py_arkworks_bls12381": Arkworks, "py_ecc": PyEcc}
 _chosen: list[Backend] = []
 
 
@@ -201,7 +199,4 @@ def holds(key: Any, message: bytes, signature: bytes, tag: bytes = SIGNATURES) -
 
 def signed(network: bytes, epoch: int, kind: int, scheme: int, digest: bytes) -> bytes:
     """The bytes that a member signs."""
-    from .payment import head
-    from .layout import u8
-
-    return head(kind, network, epoch) + u8(scheme) + digest
+    return b"walras-lane\x01" + network + u64(epoch) + u8(kind) + u8(scheme) + digest

@@ -1,4 +1,4 @@
-"""Posts to the ledger about the lane: their forms, and what of them is verified before the ledger looks at its state."""
+"""Posts to the ledger about the lane: their forms, and what is verified before the ledger looks at its state."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ READERS: dict[int, Callable[[Reader], Any]] = {
     7: read_register,
     8: read_accuse,
     9: read_deal,
-    10: lambda of: Complain(of.u64(), of.u8(), of.u8(), of.bytes(96), of.digest(), of.digest()),
+    10: lambda of: Complain(of.u64(), of.u8(), of.u8(), of.take(96), of.digest(), of.digest()),
 }
 
 

@@ -145,7 +145,7 @@ class Aggregate:
 
 
 def read_aggregate(reader: Reader) -> Aggregate:
-    return Aggregate(reader.bytes(reader.u8()), reader.bytes(48))
+    return Aggregate(reader.take(reader.u8()), reader.take(48))
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def read_certificate(reader: Reader) -> Certificate:
     if form == 1:
         return read_aggregate(reader)
     if form == 4:
-        return Threshold(reader.bytes(48))
+        return Threshold(reader.take(48))
     place = read_place(reader)
     if form == 2:
         return SharedAnswers(place, tuple(reader.times(reader.u8(), read_batch_part)))

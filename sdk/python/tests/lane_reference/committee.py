@@ -79,7 +79,7 @@ def read_registration(reader: Reader) -> Registration:
     has_bls, count = count & WITH_BLS != 0, count & ~WITH_BLS
     require(1 <= count <= (16 if has_bls else 256), "Malformed", "a number of shards out of bounds")
     keys = reader.times(count, Reader.digest)
-    pairs = reader.times(count if has_bls else 0, lambda of: (of.bytes(96), of.bytes(48)))
+    pairs = reader.times(count if has_bls else 0, lambda of: (of.take(96), of.take(48)))
     return Registration(epoch, member, tuple(keys), tuple(pairs), reader.signature())
 
 
@@ -160,10 +160,10 @@ class Dealing:
 def read_dealing(quorums: Quorums) -> Any:
     def read(reader: Reader) -> Dealing:
         dealer = reader.u8()
-        commitments = reader.times(quorums.certificate, lambda of: of.bytes(96))
-        ephemeral = reader.bytes(96)
+        commitments = reader.times(quorums.certificate, lambda of: of.take(96))
+        ephemeral = reader.take(96)
         shares = reader.times(quorums.members, Reader.digest)
-        return Dealing(dealer, tuple(commitments), ephemeral, tuple(shares), (reader.bytes(48), reader.bytes(48)))
+        return Dealing(dealer, tuple(commitments), ephemeral, tuple(shares), (reader.take(48), reader.take(48)))
 
     return read
 
@@ -182,7 +182,7 @@ def with_board(committee: Committee, board: bytes) -> Committee:
 
     def read(reader: Reader) -> tuple[list[tuple[Dealing, bytes]], list[int], list[int]]:
         dealings = reader.times(reader.u8(), lambda of: (read_dealing(quorums)(of), of.signature()))
-        members = [list(reader.bytes(reader.u8())) for _ in range(2)]
+        members = [list(reader.take(reader.u8())) for _ in range(2)]
         return dealings, members[0], members[1]
 
     dealings, out, struck = parsed(read, board)

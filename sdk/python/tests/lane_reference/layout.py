@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from blake3 import blake3
 
@@ -56,14 +56,14 @@ class Reader:
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
-    def bytes(self, length: int) -> bytes:
+    def take(self, length: int) -> bytes:
         end = self.at + length
         require(end <= len(self.data), "Malformed", "it ends too early")
         part, self.at = self.data[self.at : end], end
         return part
 
     def number(self, length: int) -> int:
-        return int.from_bytes(self.bytes(length), "little")
+        return int.from_bytes(self.take(length), "little")
 
     def u8(self) -> int:
         return self.number(1)
@@ -83,10 +83,10 @@ class Reader:
         return units
 
     def digest(self) -> bytes:
-        return self.bytes(32)
+        return self.take(32)
 
     def signature(self) -> bytes:
-        return self.bytes(64)
+        return self.take(64)
 
     def times(self, count: int, read: Callable[[Reader], T]) -> list[T]:
         return [read(self) for _ in range(count)]
@@ -97,7 +97,7 @@ class Reader:
         return read(self) if flag else None
 
     def rest(self) -> bytes:
-        return self.bytes(len(self.data) - self.at)
+        return self.take(len(self.data) - self.at)
 
     def end(self) -> None:
         require(self.at == len(self.data), "Malformed", "bytes after its end")
@@ -111,5 +111,5 @@ def parsed(read: Callable[[Reader], T], data: bytes) -> T:
     return value
 
 
-def ascends(values: list) -> bool:
+def ascends(values: list[Any]) -> bool:
     return all(left < right for left, right in zip(values, values[1:], strict=False))

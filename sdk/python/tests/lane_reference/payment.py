@@ -34,7 +34,7 @@ class Output:
 
 
 def read_output(reader: Reader) -> Output:
-    kind, to = reader.u8(), reader.bytes(32)
+    kind, to = reader.u8(), reader.take(32)
     require(kind <= 1, "Malformed", "an output is for a key or an account")
     require(kind == 0 or to[20:] == bytes(12), "Malformed", "an account has 20 bytes")
     return Output(kind, to[:20] if kind else to, reader.u32(), reader.amount())
@@ -98,7 +98,8 @@ class Payment:
     def encode(self) -> bytes:
         counts = u8(1) + u8(len(self.inputs)) + u8(len(self.outputs))
         about = u64(self.home) + u64(self.into) + self.network + self.owner
-        return counts + about + b"".join(one.encode() for one in (*self.inputs, *self.outputs))
+        inputs = b"".join(one.encode() for one in self.inputs)
+        return counts + about + inputs + b"".join(one.encode() for one in self.outputs)
 
     def leaves(self) -> list[bytes]:
         return [output.leaf() for output in self.outputs]
@@ -128,7 +129,7 @@ class Payment:
             return
         for output in self.outputs:
             require(output.amount >= rules.of(output.asset)[0], "TooSmall")
-        assets = {one.asset for one in (*self.inputs, *self.outputs)}
+        assets = {one.asset for one in self.inputs} | {one.asset for one in self.outputs}
         require(len(assets) <= ASSETS_MAX, "TooManyAssets")
         for asset in assets:
             taken = sum(one.amount for one in self.inputs if one.asset == asset)
@@ -158,7 +159,7 @@ def long_payment(payment: Payment) -> bytes:
 
 
 def read_long_payment(reader: Reader) -> Payment:
-    return parse_payment(reader.bytes(reader.u16()))
+    return parse_payment(reader.take(reader.u16()))
 
 
 def exit_of(network: bytes, home: int, owner: bytes, spent: Spent) -> Payment:

@@ -58,7 +58,7 @@ def received(receipt: Receipt, network: bytes, committees: Committees, own: set[
 
 
 def choose(held: list[Holding], spent: set[bytes], asset: int, units: int, now: int) -> list[Holding]:
-    """Outputs of one owner and home for this many units, the fewest that suffice; never one that was named before."""
+    """Outputs of one owner and home for this many units, fee included: the fewest, and never one that was named."""
     groups: dict[tuple[bytes, int], list[Holding]] = {}
     for one in held:
         if one.id not in spent and one.output.asset == asset and one.home in (now, now - 1):

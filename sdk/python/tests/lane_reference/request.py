@@ -79,7 +79,7 @@ def parse_request(data: bytes) -> Spend | Settle | Question | Batch:
         case 3:
             count = reader.u16()
             require(1 <= count <= trees.LEAVES_MAX, "Malformed", "1 to 4,096 requests")
-            found = Batch(tuple(reader.times(count, lambda of: of.bytes(of.u32()))))
+            found = Batch(tuple(reader.times(count, lambda of: of.take(of.u32()))))
         case _:
             found = Question(reader.u64(), reader.digest(), reader.digest(), reader.signature())
     reader.end()

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from . import request, tls, wire
 from .certificate import Certificate
@@ -26,7 +27,7 @@ class Directory:
     tls: bool
 
 
-def directory(lane: dict, committee: Committee) -> Directory:
+def directory(lane: dict[str, Any], committee: Committee) -> Directory:
     """The shards of a home: each on the port that is its home modulo `home_ports` above its address."""
 
     def place(text: str) -> tuple[str, int]:

@@ -16,7 +16,8 @@ from .layout import require
 
 PROTOCOL = b"walras-lane"
 KEY_PREFIX = bytes.fromhex("302a300506032b6570032100")
-CIPHERS = {0x1301: (AESGCM, 16), 0x1303: (ChaCha20Poly1305, 32)}
+Cipher = type[AESGCM] | type[ChaCha20Poly1305]
+CIPHERS: dict[int, tuple[Cipher, int]] = {0x1301: (AESGCM, 16), 0x1303: (ChaCha20Poly1305, 32)}
 X25519, ED25519, RAW_KEY, VERSION = b"\x00\x1d", b"\x08\x07", b"\x02", b"\x03\x04"
 ALERT, HANDSHAKE, DATA = 21, 22, 23
 CHANGE_CIPHER = 20
@@ -83,7 +84,7 @@ class Keys:
     def __init__(self, cipher: int, secret: bytes) -> None:
         kind, length = CIPHERS[cipher]
         self.secret, self.count = secret, 0
-        self.aead = kind(expand(secret, b"key", b"", length))
+        self.aead: AESGCM | ChaCha20Poly1305 = kind(expand(secret, b"key", b"", length))
         self.iv = int.from_bytes(expand(secret, b"iv", b"", 12), "big")
 
     def nonce(self) -> bytes:
@@ -181,8 +182,8 @@ class Client:
                 return
             whole, self.messages = self.messages[:end], self.messages[end:]
             require(whole[0] == self.awaits, "TLS", f"message {whole[0]} instead of {self.awaits}")
-            handler = {2: self._server_hello, 8: self._extensions, 11: self._certificate, 15: self._verify, 20: self._finish}
-            handler[whole[0]](Cursor(whole[4:]), whole)
+            handlers = {2: self._server_hello, 8: self._extensions, 11: self._certificate, 15: self._verify}
+            handlers.get(whole[0], self._finish)(Cursor(whole[4:]), whole)
 
     def _server_hello(self, body: Cursor, whole: bytes) -> None:
         body.take(34)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .certificate import Answer, encode_excluded, read_answer, read_excluded
@@ -151,7 +152,7 @@ def _batch_answered(body: bytes) -> BatchAnswered:
         scheme, validator, position = reader.u8(), reader.u8(), reader.u64()
         excluded = read_excluded(reader)
         require(scheme in (2, 3), "Malformed")
-        return BatchAnswered(scheme, validator, position, excluded, reader.bytes(64 if scheme == 2 else 48))
+        return BatchAnswered(scheme, validator, position, excluded, reader.take(64 if scheme == 2 else 48))
 
     return parsed(read, body)
 
@@ -163,7 +164,7 @@ def _spender(body: bytes) -> Spender:
     return parsed(read, body)
 
 
-KINDS = {
+KINDS: dict[int, tuple[Callable[[bytes], Reply], str]] = {
     1: (_answered, "an answer is malformed"),
     2: (_refusal, "a refusal is empty"),
     3: (_position, "a position is malformed"),
