@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from lane_reference import bls, bridge, certificate, committee, ed25519, payment, purse, receipt, request, trees, wire
-from lane_reference.layout import Refused, parsed
+from lane_reference.layout import Reader, Refused, parsed
 
 ALL = json.loads((Path(__file__).resolve().parents[3] / "docs" / "lane-vectors.json").read_text())
 WORLD, MADE = ALL["world"], ALL["made"]
@@ -200,6 +200,24 @@ def test_requests_are_made_of_payments_proofs_and_certificates() -> None:
 def test_the_group_key_follows_from_the_board() -> None:
     group = known(5).group
     assert group is not None and bls.library().key_bytes(group.key) == raw(MADE["group_key"])
+
+
+def test_a_complaint_proves_that_a_share_is_wrong_and_nothing_else() -> None:
+    here = plain(5)
+    assert here is not None
+    post = bridge.parse_post(raw(next(one["bytes"] for one in ALL["verified"] if one["name"] == "complain")))
+    assert isinstance(post, bridge.Complain)
+    board = Reader(raw(WORLD["boards"]["5"]))
+    read = committee.read_dealing(here.quorums)
+    dealings = board.times(board.u8(), lambda of: (read(of), of.signature()))
+    wrong, right = (dealings[dealer][0] for dealer in (post.complaint.dealer, 0))
+    post.complaint.verify(here, wrong)
+    assert post.complaint.is_justified(here, wrong)
+    for other in [replace(post.complaint, member=1), replace(post.complaint, challenge=post.complaint.response)]:
+        with pytest.raises(Refused, match="WrongComplaint"):
+            other.verify(here, wrong)
+    with pytest.raises(Refused, match="WrongComplaint"):
+        post.complaint.verify(here, right)
 
 
 def answered(epoch: int) -> tuple[payment.Summary, list[wire.Answered]]:

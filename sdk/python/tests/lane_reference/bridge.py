@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from . import ed25519
 from .certificate import Answer, Certificate, Claim, read_answer, read_certificate
 from .committee import Dealing, Quorums, Registration, read_dealing, read_registration, sole_bls_keys
+from .complaint import Complaint, read_complaint
 from .layout import Reader, ascends, derived, parsed, require, u8, u64
 from .payment import (
     CONFIRMATION,
@@ -292,18 +293,13 @@ def read_deal(reader: Reader) -> Deal:
 
 @dataclass(frozen=True)
 class Complain:
-    """What it proves depends on the board, so that only the ledger verifies it."""
+    """What it proves depends on the board: see `complaint`."""
 
     epoch: int
-    member: int
-    dealer: int
-    shared: bytes
-    challenge: bytes
-    response: bytes
+    complaint: Complaint
 
     def encode(self) -> bytes:
-        proof = self.shared + self.challenge + self.response
-        return u8(10) + u64(self.epoch) + u8(self.member) + u8(self.dealer) + proof
+        return u8(10) + u64(self.epoch) + self.complaint.encode()
 
     def verify(self, ledger: Ledger) -> None:
         pass
@@ -318,7 +314,7 @@ READERS: dict[int, Callable[[Reader], Any]] = {
     7: read_register,
     8: read_accuse,
     9: read_deal,
-    10: lambda of: Complain(of.u64(), of.u8(), of.u8(), of.take(96), of.digest(), of.digest()),
+    10: lambda of: Complain(of.u64(), read_complaint(of)),
 }
 
 

@@ -143,14 +143,20 @@ class Dealing:
     def encode(self) -> bytes:
         return self.body() + b"".join(self.proofs)
 
+    def context(self, committee: Committee) -> bytes:
+        keys = b"".join(sole_bls_keys(committee))
+        return PREFIX + committee.network + u64(committee.epoch) + u8(3) + u8(self.dealer) + keys
+
     def verify(self, committee: Committee, signature: bytes) -> None:
         """Who deals, and that it knows what it deals."""
         keys = sole_bls_keys(committee)
         require(self.dealer < len(keys), "WrongSigners", "no member")
+        counts = (len(self.commitments), len(self.shares))
+        require(counts == (committee.quorums.certificate, len(keys)), "WrongDealing", "for another number of members")
         message = derived("walras 2026 lane dkg dealing v1", self.encode())
         message = head(DEALING, committee.network, committee.epoch) + message
         require(ed25519.holds(committee.key(self.dealer, 0), message, signature), "WrongDealing", "not signed")
-        context = PREFIX + committee.network + u64(committee.epoch) + u8(3) + u8(self.dealer) + b"".join(keys)
+        context = self.context(committee)
         points = [bls.library().key(point) for point in (*self.commitments, self.ephemeral)]
         require(None not in points, "WrongDealing", "no point")
         for point, proof in zip((points[0], points[-1]), self.proofs, strict=True):

@@ -301,6 +301,10 @@ fn posts() -> Vec<Refused> {
     let (dealing, signature) = dealings().swap_remove(1);
     let deal =
         |epoch, dealing: &Dealing| BridgeOperation::Deal { epoch, dealing: Box::new(dealing.clone()), signature };
+    let seven = with(&dealing, |of| {
+        of.commitments = vec![of.commitments[0]; 5];
+        of.shares = vec![of.shares[0]; 7];
+    });
     let few = certified(&small, &[0, 1]);
     let of_other = certified(&other, &[0, 1, 2]);
     let mut two = [contested(&owner(1), 2), contested(&owner(1), 3)];
@@ -344,6 +348,7 @@ fn posts() -> Vec<Refused> {
         case("accuse another member", &accuse([answered(&one, &[2]), answered(&other, &[2])]), SIGNERS),
         case("accuse by the group key", &accuse([threshold(&one), threshold(&other)]), SIGNERS),
         case("deal what was changed", &deal(GROUP, &with(&dealing, |of| of.shares[0][0] ^= 1)), "WrongDealing"),
+        case("deal for seven members", &deal(GROUP, &seven), "WrongDealing"),
         case("deal for an epoch without BLS keys", &deal(TREES, &dealing), "WrongBlsKey"),
         case("deal for an unknown epoch", &deal(9, &dealing), "UnknownCommittee"),
     ]
