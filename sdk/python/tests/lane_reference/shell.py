@@ -45,10 +45,14 @@ class Link:
         self.socket = socket.create_connection(address, timeout=10)
         self.secure = tls.Client(key, os.urandom(64)) if key else None
         self.data = b""
-        while self.secure and not self.secure.is_open:
-            self.socket.sendall(self.secure.to_send())
-            self._read()
-        self.flush()
+        try:
+            while self.secure and not self.secure.is_open:
+                self.flush()
+                self._read()
+            self.flush()
+        except BaseException:
+            self.socket.close()
+            raise
 
     def flush(self) -> None:
         if self.secure:
