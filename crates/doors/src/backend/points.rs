@@ -1,6 +1,6 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
-use ledger::{AccountProof, AccountState, Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof};
+use ledger::{AccountProof, AccountState, Market, Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof};
 use primitives::{Address, Digest, Height};
 
 /// Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
@@ -10,6 +10,9 @@ pub trait PointReads {
 
     /// At most `count` offers of a pair from `first` to `last`, in order of execution.
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead;
+
+    /// What a batch needs of the present state.
+    fn market(&self) -> Market;
 
     /// An account, or its absence, with its path to the state root.
     ///
