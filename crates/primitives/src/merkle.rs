@@ -132,8 +132,15 @@ mod tests {
             let tree = Tree::new(Family::LaneSigned, leaves(size));
             for (index, leaf) in leaves(size).into_iter().enumerate() {
                 let path = tree.path(index);
-                assert_eq!(root_of(Family::LaneSigned, leaf, size, index, &path), Some(tree.root()), "{index} of {size}");
-                assert_ne!(root_of(Family::LaneOutputs, leaf, size, index, &path), Some(tree.root()).filter(|_| size > 1));
+                assert_eq!(
+                    root_of(Family::LaneSigned, leaf, size, index, &path),
+                    Some(tree.root()),
+                    "{index} of {size}"
+                );
+                assert_ne!(
+                    root_of(Family::LaneOutputs, leaf, size, index, &path),
+                    Some(tree.root()).filter(|_| size > 1)
+                );
             }
         }
     }

@@ -397,6 +397,7 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } => 12,
+            Operation::Venue(operation) => operation.since_rules(),
             _ => 0,
         }
     }

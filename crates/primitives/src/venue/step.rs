@@ -54,3 +54,227 @@
 //! - The header states a step and a clock where the lane's states a log position: a step's number is a record's.
 //! - Verified roots are not kept: a trader has few reports of one step.
 //! - A signature does not state which of the incarnation's report keys it is by: the report does, and the key verifies.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+
+use super::report::{ReportedFill, SignedReport};
+use super::{CarriedSignature, FillReport, VenueId};
+use crate::merkle::{self, Family, Tree};
+use crate::{Address, Digest, PublicKey, SecretKey, Signature};
+
+/// The first rules whose ledger judges reports of steps: venues sign steps from then on.
+pub const STEP_REPORTS_RULES: u32 = 13;
+
+const HEADER_TAG: &[u8] = b"walras venue step v1\0";
+const FAMILY: Family = Family::VenueReports;
+/// What the bytes of a report of a step begin with.
+const STEP: u8 = 1;
+/// The bytes of a single report; those of a step are never as many.
+const SINGLE_BYTES: usize = 164;
+
+/// What a report key signs of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct StepHeader {
+    /// The venue.
+    pub venue: VenueId,
+    /// Its incarnation.
+    pub incarnation: u32,
+    /// The number of the step's record in the journal of the incarnation.
+    pub step: u64,
+    /// The host's clock at the step, in milliseconds since 1970.
+    pub clock_ms: u64,
+    /// Number of leaves.
+    pub size: u32,
+    /// The root of the tree over them.
+    pub root: Digest,
+}
+
+impl StepHeader {
+    /// The signed bytes.
+    pub fn signing_bytes(&self, network: &Digest) -> Vec<u8> {
+        let mut bytes = HEADER_TAG.to_vec();
+        (network, self).serialize(&mut bytes).expect("writing to memory cannot fail");
+        bytes
+    }
+}
+
+/// What a venue says to a trader when an order is executed, with its path to the root that a report key has signed.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct StepReport {
+    /// The fill, and to whom it is reported.
+    pub fill: ReportedFill,
+    /// The report key.
+    pub key: PublicKey,
+    /// Its signature on the header of the step.
+    pub signature: Signature,
+    /// The number of the step.
+    pub step: u64,
+    /// The host's clock at the step.
+    pub clock_ms: u64,
+    /// Number of leaves of the step.
+    pub size: u32,
+    /// The place of this leaf.
+    pub place: u32,
+    /// The siblings on its path, the lowest first.
+    pub path: Vec<Digest>,
+}
+
+impl SignedReport for StepReport {
+    fn fill(&self) -> ReportedFill {
+        self.fill
+    }
+
+    fn key(&self) -> PublicKey {
+        self.key
+    }
+
+    fn header(&self) -> Option<StepHeader> {
+        let ReportedFill { venue, incarnation, .. } = self.fill;
+        let (leaf, size, place) = (leaf_of(&self.fill), self.size as usize, self.place as usize);
+        let root = merkle::root_of(FAMILY, leaf, size, place, &self.path)?;
+        Some(StepHeader { venue, incarnation, step: self.step, clock_ms: self.clock_ms, size: self.size, root })
+    }
+
+    fn is_plain(&self) -> bool {
+        merkle::path_length(FAMILY, self.size as usize, self.place as usize) == Some(self.path.len())
+    }
+
+    fn carried(&self, network: &Digest) -> CarriedSignature {
+        // Nobody signs an empty message: what has no header is no report.
+        let message = self.header().map(|header| header.signing_bytes(network)).unwrap_or_default();
+        CarriedSignature { key: self.key, signature: self.signature, message }
+    }
+}
+
+/// The leaf of a report in the tree of its step.
+fn leaf_of(fill: &ReportedFill) -> Digest {
+    let mut bytes = [0; 60];
+    bytes[..8].copy_from_slice(&fill.index.to_le_bytes());
+    bytes[8..40].copy_from_slice(&fill.leaf.0);
+    bytes[40..].copy_from_slice(&fill.account.0);
+    merkle::leaf(FAMILY, &bytes)
+}
+
+/// All reports of a step, under one signature.
+#[derive(Clone, Debug)]
+pub struct SignedStep {
+    header: StepHeader,
+    key: PublicKey,
+    signature: Signature,
+    tree: Tree,
+}
+
+impl SignedStep {
+    /// Whether a tree can have so many leaves.
+    pub fn holds(leaves: usize) -> bool {
+        (1..=FAMILY.leaves_max()).contains(&leaves)
+    }
+
+    /// Signs the step of an incarnation with this number and clock. Its leaves, in their order, are the index and leaf
+    /// of a fill and the account to which it is reported.
+    ///
+    /// # Panics
+    /// If no tree can have so many leaves ([`SignedStep::holds`]).
+    pub fn new(
+        network: &Digest,
+        (venue, incarnation): (VenueId, u32),
+        (step, clock_ms): (u64, u64),
+        leaves: &[(u64, Digest, Address)],
+        key: &SecretKey,
+    ) -> SignedStep {
+        assert!(SignedStep::holds(leaves.len()), "a step of {} leaves is signed report by report", leaves.len());
+        let of = |(index, leaf, account): &(u64, Digest, Address)| {
+            leaf_of(&ReportedFill { venue, incarnation, index: *index, leaf: *leaf, account: *account })
+        };
+        let tree = Tree::new(FAMILY, leaves.iter().map(of).collect());
+        let header = StepHeader { venue, incarnation, step, clock_ms, size: leaves.len() as u32, root: tree.root() };
+        let signature = key.sign(&header.signing_bytes(network));
+        SignedStep { header, key: key.public(), signature, tree }
+    }
+
+    /// What is signed.
+    pub fn header(&self) -> &StepHeader {
+        &self.header
+    }
+
+    /// The report at a place, whose index and leaf of a fill, and account, are these.
+    pub fn report(&self, place: usize, (index, leaf, account): (u64, Digest, Address)) -> StepReport {
+        let StepHeader { venue, incarnation, step, clock_ms, size, .. } = self.header;
+        StepReport {
+            fill: ReportedFill { venue, incarnation, index, leaf, account },
+            key: self.key,
+            signature: self.signature,
+            step,
+            clock_ms,
+            size,
+            place: place as u32,
+            path: self.tree.path(place),
+        }
+    }
+}
+
+/// A report of either form.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum VenueReport {
+    /// One with a signature of its own.
+    Single(FillReport),
+    /// One of a step.
+    Step(StepReport),
+}
+
+impl VenueReport {
+    /// Its bytes as doors, sessions and files have them: those of a [`FillReport`] alone, or 1 and a [`StepReport`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            VenueReport::Single(report) => borsh::to_vec(report),
+            VenueReport::Step(report) => borsh::to_vec(&(STEP, report)),
+        }
+        .expect("writing to memory cannot fail")
+    }
+
+    /// The report of these bytes.
+    ///
+    /// # Errors
+    /// If they are no report.
+    pub fn of_bytes(bytes: &[u8]) -> borsh::io::Result<VenueReport> {
+        match bytes {
+            single if single.len() == SINGLE_BYTES => borsh::from_slice(single).map(VenueReport::Single),
+            [STEP, step @ ..] => {
+                let report: StepReport = borsh::from_slice(step)?;
+                let fault = "the path of the report does not fit the number of leaves and the place";
+                let fits = report.is_plain().then_some(VenueReport::Step(report));
+                fits.ok_or_else(|| borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, fault))
+            }
+            _ => Err(borsh::io::Error::new(borsh::io::ErrorKind::InvalidData, "these bytes are no report of a fill")),
+        }
+    }
+
+    fn form(&self) -> &dyn SignedReport {
+        match self {
+            VenueReport::Single(report) => report,
+            VenueReport::Step(report) => report,
+        }
+    }
+}
+
+impl SignedReport for VenueReport {
+    fn fill(&self) -> ReportedFill {
+        self.form().fill()
+    }
+
+    fn key(&self) -> PublicKey {
+        self.form().key()
+    }
+
+    fn header(&self) -> Option<StepHeader> {
+        self.form().header()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.form().is_plain()
+    }
+
+    fn carried(&self, network: &Digest) -> CarriedSignature {
+        self.form().carried(network)
+    }
+}
