@@ -1,6 +1,6 @@
 //! Reports of steps before the ledger: what convicts, what claims, and from which rules on.
 
-use ledger::{Ledger, Outcome, Refusal, Roots};
+use ledger::{ACCUSATIONS_PER_SUB_BLOCK, Ledger, Outcome, Refusal, Roots};
 use primitives::venue::{
     Contradicting, FillTree, STEP_REPORTS_RULES, SignedReport, StepReport, UnsettledFill, VenueEvidence,
     VenueOperation, VenueReport,
@@ -175,4 +175,19 @@ fn no_ledger_counts_accusations_by_steps_before_the_rules_have_them() {
     let operation = accusation(&after);
     after.done(vec![(7, operation)]);
     assert_eq!(after.venue().bond, 0);
+}
+
+/// The attack: accusations that cost the ledger two checks each, and are refused for nothing.
+#[test]
+fn accusations_by_steps_count_in_the_quota_of_accusations() {
+    let mut world = World::new();
+    let of = |clock| {
+        let leaves = [(0, Digest([3; 32]), BUYER), (0, Digest([3; 32]), SELLER)];
+        VenueReport::Step(world.step_report((1, clock), &leaves, 0))
+    };
+    let accusation = by_two(of(1), of(2));
+    let count = ACCUSATIONS_PER_SUB_BLOCK as usize + 3;
+    let outcomes = world.block((0..count).map(|_| (7, accusation.clone())).collect()).outcomes;
+    let beyond = outcomes.iter().filter(|outcome| outcome.refusal() == Some(Refusal::OVER_QUOTA)).count();
+    assert_eq!(beyond, 3, "{outcomes:?}");
 }

@@ -433,6 +433,12 @@ impl VenueOperation {
         }
     }
 
+    /// Whether it shows reports against a venue, which are verified.
+    pub fn is_evidence(&self) -> bool {
+        use VenueOperation::{Accuse, AccuseStep, Claim, ClaimStep};
+        matches!(self, Accuse(_) | Claim(_) | AccuseStep(_) | ClaimStep(_))
+    }
+
     /// The first rules that have it; 0 if all have it.
     pub fn since_rules(&self) -> u32 {
         match self {
