@@ -51,7 +51,8 @@ impl LaneAnswer {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<LaneAnswer, LaneRefusal> {
         let (validator, size, index) = (reader.u8()?, reader.u32()?, reader.u32()?);
         let (position, signature) = (reader.u64()?, reader.signature()?);
-        let length = merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
+        let length =
+            merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(LaneAnswer { validator, size, index, position, signature, path })
     }

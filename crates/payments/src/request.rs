@@ -136,7 +136,8 @@ impl PaidProof {
         if usize::from(summary.outputs) > OUTPUTS_MAX {
             return Err(LaneRefusal::Malformed("a payment has 1 to 16 outputs"));
         }
-        let length = merkle::path_length(Family::LaneOutputs, summary.outputs.into(), index.into()).ok_or(LaneRefusal::WrongPath)?;
+        let length = merkle::path_length(Family::LaneOutputs, summary.outputs.into(), index.into())
+            .ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(PaidProof { summary, index, path, certificate: PaymentCertificate::read(reader)? })
     }

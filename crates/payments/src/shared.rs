@@ -117,7 +117,8 @@ impl SharedPlace {
 
     fn read(reader: &mut Reader<'_>) -> Result<SharedPlace, LaneRefusal> {
         let (size, index) = (reader.u32()?, reader.u32()?);
-        let length = merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
+        let length =
+            merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(SharedPlace { size, index, path })
     }

@@ -376,6 +376,38 @@ fn carried_by_order(order: &SettledOrder, network: &Digest, venue: VenueId) -> O
 }
 
 impl VenueOperation {
+    /// Convicts a venue by reports of any form. The older form is for single reports: every ledger has it.
+    pub fn accuse(evidence: VenueEvidence<VenueReport>) -> VenueOperation {
+        let single = match (&evidence.report, &evidence.contradicting) {
+            (VenueReport::Single(report), Contradicting::Tree(leaf, path)) => {
+                Some((*report, Contradicting::Tree(*leaf, path.clone())))
+            }
+            (VenueReport::Single(report), Contradicting::Report(VenueReport::Single(other))) => {
+                Some((*report, Contradicting::Report(*other)))
+            }
+            _ => None,
+        };
+        match single {
+            Some((report, contradicting)) => {
+                VenueOperation::Accuse(Box::new(VenueEvidence { report, contradicting, ended: evidence.ended }))
+            }
+            None => VenueOperation::AccuseStep(Box::new(evidence)),
+        }
+    }
+
+    /// Claims a fill by a report of any form.
+    pub fn claim(claim: UnsettledFill<VenueReport>) -> VenueOperation {
+        let UnsettledFill { report, ended, buy, sell, fill } = claim;
+        match report {
+            VenueReport::Single(report) => {
+                VenueOperation::Claim(Box::new(UnsettledFill { report, ended, buy, sell, fill }))
+            }
+            VenueReport::Step(report) => {
+                VenueOperation::ClaimStep(Box::new(UnsettledFill { report, ended, buy, sell, fill }))
+            }
+        }
+    }
+
     /// Units that it names, which are at least one and at most what can exist.
     pub fn units(&self) -> Option<Amount> {
         match *self {
