@@ -46,8 +46,8 @@ pub enum NoEvidence {
     Contradicted(u64),
     /// The reports do not contradict each other.
     #[error(
-        "the reports are neither of one index with two leaves nor of one step with two trees: they do not contradict each \
-         other"
+        "the reports are neither of one index with two leaves nor of one step with two trees: they do not contradict \
+         each other"
     )]
     NoContradiction,
     /// The report is of another fill.

@@ -240,7 +240,8 @@ pub(crate) struct Core {
     /// When the last certified block came; `None` if none came since the root was opened.
     pub heard_ms: Option<u64>,
     pub standing: Option<VenueStanding>,
-    /// The rules of the block after the last certified one; 0 before they are told. A snapshot has them behind the rest.
+    /// The rules of the block after the last certified one; 0 before they are told. Snapshots have them behind the
+    /// rest.
     #[borsh(skip)]
     pub rules: u32,
     /// Whose keys the root has.

@@ -248,8 +248,8 @@ pub static VENUES: &[OperationRow] = &[
                 twice. To ask for it, give it as `encoded`.",
         asked: AskedAs::Bytes {
             what: "an accusation by a report of a step",
-            layout: "report of either form · 0, leaf, number of siblings `u32`, siblings, or 1, report of either form · \
-                     option of an end",
+            layout: "report of either form · 0, leaf, number of siblings `u32`, siblings, or 1, report of either form \
+                     · option of an end",
         },
         fields: REPORTED,
         ..ROW

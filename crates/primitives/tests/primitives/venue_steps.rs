@@ -186,7 +186,9 @@ fn bytes_of_one_form_are_never_read_as_the_other() {
 proptest! {
     /// Whatever is done to the bytes of a report, they are refused, or say what they said.
     #[test]
-    fn spoiled_bytes_of_a_report_say_nothing_new(fills in 1..40u64, at in 0..2_000usize, with: u8, place in 0..80usize) {
+    fn spoiled_bytes_of_a_report_say_nothing_new(
+        (fills, place) in (1..40u64, 0..80usize), at in 0..2_000usize, with: u8,
+    ) {
         let honest = VenueReport::Step(report(fills, place % (fills as usize * 2)));
         let mut bytes = honest.to_bytes();
         let at = at % bytes.len();
