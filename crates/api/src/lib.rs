@@ -45,7 +45,7 @@ pub use ethereum::{
 };
 pub use history::{
     BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
-    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
+    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, ReferenceBody, TransferBody, TransfersBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

@@ -74,6 +74,7 @@ try:
         Trade,
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
+    from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
     from walras.client.venue import VenueReport, VenueStep
@@ -137,6 +138,7 @@ __all__ = [
     "Outcome",
     "PastFill",
     "PastOrder",
+    "PaymentReference",
     "PendingOrder",
     "PricePoint",
     "RefusedError",
