@@ -5,7 +5,7 @@
 //!
 //! | record | bytes |
 //! |---|---|
-//! | first | 0, version 2, [`VenueSettings`] |
+//! | first | 0, version 3, [`VenueSettings`] |
 //! | others | 1, the time of the step, its inputs, the digest of what it came to |
 //!
 //! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. If one
