@@ -17,6 +17,7 @@ mod height;
 mod key;
 mod login;
 mod malformed;
+pub mod merkle;
 mod offer;
 pub mod operations;
 mod pool;

@@ -411,6 +411,7 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
+            Operation::Venue(operation) => operation.since_rules(),
             _ => 0,
         }
     }
