@@ -8,12 +8,13 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
 use crate::exact::ExactSide;
+use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX, SetKeys};
 use crate::malformed::Malformed;
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
 use crate::pool::PoolOperation;
 use crate::reference::Reference;
 use crate::sequence::Sequence;
-use crate::session::{SessionOperation, slot_of};
+use crate::session::{SessionOperation, SessionScope, slot_of};
 use crate::statement::{Evidence, Stake, is_network_address};
 use crate::upgrade::Upgrade;
 use crate::venue::VenueOperation;
@@ -24,6 +25,7 @@ use crate::{Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicK
 const SIGNING_TAG: &[u8] = b"walras native transaction v3\0";
 const ID_CONTEXT: &str = "walras 2026 native transaction id v4";
 const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v3";
+const POLICY_ID_CONTEXT: &str = "walras 2026 policy transaction id v1";
 
 /// Maximum size of a post about the payment lane, in bytes.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
@@ -175,6 +177,15 @@ pub enum Operation {
         /// What for.
         reference: Reference,
     },
+    /// Gives an account a policy, or another one; any account may send it. Since [`RULES_OF_KEYS`].
+    SetKeys(Box<SetKeys>),
+    /// Gives an account another policy by its guardians; any account may send it. Since [`RULES_OF_KEYS`].
+    RecoverKeys(Box<RecoverKeys>),
+    /// Makes a change of keys act whose wait is over; any account may send it. Since [`RULES_OF_KEYS`].
+    CompleteKeys {
+        /// The account.
+        account: Address,
+    },
 }
 
 /// A transaction before it is signed.
@@ -204,7 +215,7 @@ pub struct Transaction {
 
 /// How a transaction is signed. Signatures can be verified without the ledger; the ledger then compares the signer
 /// with the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub enum SignedBy {
     /// By an ed25519 key, on [`Body::signing_bytes`].
     Key {
@@ -220,9 +231,12 @@ pub enum SignedBy {
         /// Its signature.
         signature: WalletSignature,
     },
+    /// By several signers of the account's policy. Since [`RULES_OF_KEYS`].
+    Policy(Box<PolicySigned>),
 }
 
-/// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction.
+/// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction. Of an
+/// account with a policy the body alone: whoever signs, it is the same request.
 pub type TransactionId = Digest;
 
 impl Body {
@@ -320,6 +334,9 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -346,6 +363,9 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -371,13 +391,17 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Pool(_) => None,
         }
     }
 
     /// How many fees it costs. Each [`WEIGHT_BYTES`] begun of what it carries costs one, and it costs at least one.
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
-    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A duty
+    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A change
+    /// of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A duty
     /// ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
@@ -387,6 +411,10 @@ impl Operation {
             Operation::Cancel(places) => places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 1,
             Operation::Replace(replace) => u64::from(matches!(replace.life, Life::Until(_))),
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
+                let asked = self.key_change().expect("it is one");
+                KEY_WEIGHT * asked.change.policy.key_count() + asked.signatures.len() as u64
+            }
             _ => 0,
         };
         self.row().fees + beyond
@@ -397,6 +425,11 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } => 12,
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => RULES_OF_KEYS,
+            Operation::Session(operation) => match &**operation {
+                SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
+                _ => 0,
+            },
             _ => 0,
         }
     }
@@ -419,11 +452,31 @@ impl Transaction {
         let mut bytes = Vec::with_capacity(192);
         self.body.serialize(&mut bytes).expect("writing to memory cannot fail");
         let (context, signer) = match &self.signed_by {
-            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0),
-            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0),
+            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0[..]),
+            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0[..]),
+            SignedBy::Policy(_) => (POLICY_ID_CONTEXT, &[][..]),
         };
         bytes.extend_from_slice(signer);
         Digest::of(context, &bytes)
+    }
+
+    /// The first rules that have its operation and this way to sign it; see [`Operation::since_rules`].
+    pub fn since_rules(&self) -> u32 {
+        let signed = if let SignedBy::Policy(_) = self.signed_by { RULES_OF_KEYS } else { 0 };
+        self.body.operation.since_rules().max(signed)
+    }
+
+    /// How many fees it costs: those of its body, and one for each further signature of a policy.
+    pub fn weight(&self) -> u64 {
+        match (self.body.weight(), &self.signed_by) {
+            (fees, SignedBy::Policy(signed)) if fees > 0 => fees + (signed.signatures.len() as u64).saturating_sub(1),
+            (fees, _) => fees,
+        }
+    }
+
+    /// Units of asset 0 that it costs, on a chain with this fee. A chain's fee is such that no weight overflows.
+    pub fn cost(&self, fee: Amount) -> Amount {
+        fee.saturating_mul(self.weight())
     }
 
     /// Checks everything that needs no ledger and no signature.
@@ -435,6 +488,11 @@ impl Transaction {
             Some(0) => return Err(Malformed::ZeroAmount),
             Some(amount) if amount > MAX_ISSUED => return Err(Malformed::AmountTooLarge),
             _ => {}
+        }
+        if let SignedBy::Policy(signed) = &self.signed_by
+            && !signed.signatures.is_plain(SIGNERS_MAX)
+        {
+            return Err(Malformed::KeySignatures);
         }
         match &self.body.operation {
             Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } if sell == buy => {
@@ -461,6 +519,9 @@ impl Transaction {
             Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
             Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
+                self.body.operation.key_change().expect("it is one").check()
+            }
             _ => Ok(()),
         }
     }
