@@ -155,6 +155,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return "Stake";
     case "unstake":
       return "Unstake";
+    case "issue_referenced":
+      return `Issue ${money(operation.amount, operation.asset, decimals(operation.asset))} with a reference`;
     case "pay_referenced":
       return `Pay ${money(operation.amount, operation.asset, decimals(operation.asset))} with a reference`;
     case "approve":

@@ -182,6 +182,19 @@ pub struct TransferBody {
     pub kind: Cow<'static, str>,
     /// The other account, if there is one.
     pub with: Option<String>,
+    /// What for, if its sender said so. It is public, and nobody has checked it.
+    #[serde(default)]
+    pub reference: Option<ReferenceBody>,
+}
+
+/// What a payment is for, as its sender says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReferenceBody {
+    /// `text`, `uuid`, `message` or `number`.
+    pub kind: Cow<'static, str>,
+    /// 1 to 35 printable ASCII characters; a UUID in lower case; the SHA-256 of a message in hexadecimal; or a decimal
+    /// number below 2^64.
+    pub value: String,
 }
 
 /// What an account had after the blocks that changed it, newest first.

@@ -46,7 +46,7 @@ pub use ethereum::{
 };
 pub use history::{
     BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
-    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, TransferBody, TransfersBody,
+    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, ReferenceBody, TransferBody, TransfersBody,
 };
 pub use keys::{
     AccountKeysBody, GuardianKeyEntryBody, GuardianWalletEntryBody, KeyPolicyBody, PolicyKeyBody, PolicyWalletBody,

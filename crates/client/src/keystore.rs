@@ -15,6 +15,8 @@ use zeroize::Zeroizing;
 /// of OWASP that needs the least memory. A file names its setting, so every build opens every key.
 const MEMORY_KIB: u32 = if cfg!(debug_assertions) { 7 << 10 } else { 64 << 10 };
 const PASSES: u32 = if cfg!(debug_assertions) { 5 } else { 3 };
+/// The passphrase of demos. Everybody knows it, so a long hash of it would protect nothing: it takes the least.
+pub const PUBLIC_PASSPHRASE: &str = "demo";
 /// Maximum that a file may request, so that no file makes a wallet use gigabytes.
 const MEMORY_KIB_MAX: u32 = 1 << 20;
 const PASSES_MAX: u32 = 16;
@@ -168,7 +170,9 @@ pub fn write_under(path: &Path, key: &SecretKey, passphrase: &str) -> Result<(),
 /// [`KeyError::Sealing`].
 pub fn sealed(key: &SecretKey, passphrase: &str) -> Result<Vec<u8>, KeyError> {
     let seed = Zeroizing::new(key.to_seed());
-    let kdf = Kdf { memory_kib: MEMORY_KIB, passes: PASSES, salt: to_hex(&random::<16>()?) };
+    let (memory_kib, passes) =
+        if passphrase == PUBLIC_PASSPHRASE { (Params::MIN_M_COST, Params::MIN_T_COST) } else { (MEMORY_KIB, PASSES) };
+    let kdf = Kdf { memory_kib, passes, salt: to_hex(&random::<16>()?) };
     let nonce = random::<24>()?;
     let address = key.public().address().to_string();
     let payload = Payload { msg: &*seed, aad: address.as_bytes() };
@@ -272,5 +276,10 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("reads").replace(&asks(MEMORY_KIB), &asks(99_999_999));
         std::fs::write(&path, text).expect("written");
         refused(open_under(&path, right), "at most");
+        // Only the passphrase that everybody knows is hashed at no cost.
+        let public = dir.path().join("public.json");
+        let key = create_under(&public, PUBLIC_PASSPHRASE).expect("made");
+        assert_eq!(open_under(&public, PUBLIC_PASSPHRASE).expect("opens").to_seed(), key.to_seed());
+        assert!(std::fs::read_to_string(&public).expect("reads").contains(&asks(Params::MIN_M_COST)));
     }
 }

@@ -87,6 +87,12 @@ fn operations() -> Vec<Operation> {
             amount: units,
             reference: Reference { kind: ReferenceKind::Text, bytes: b"order 7"[..].into() },
         },
+        Operation::IssueReferenced {
+            to,
+            asset: one,
+            amount: units,
+            reference: Reference { kind: ReferenceKind::Uuid, bytes: [7; 16][..].into() },
+        },
     ]
     .into_iter()
     .chain(at_venues())

@@ -192,8 +192,9 @@ fn records_of_session_keys_in_a_state() {
         let mut restored = restore.finish().map_err(|error| error.to_string())?;
         assert_eq!(Snapshot::of(&restored).collect::<Vec<_>>(), given, "a second encoding");
         let open: Vec<u32> = (1..=2).map(|slot| restored.open_in_slot(owner(), slot)).collect();
-        // Parameters and fees come with a digest that somebody trusts; of the keys no record stops the next block.
-        if restored.clearing_params() == params && restored.height() == ledger.height() {
+        // Parameters, fees and rules come with a digest that somebody trusts; of the keys no record stops the next block.
+        let is_same = restored.charter().rules == ledger.charter().rules && restored.clearing_params() == params;
+        if is_same && restored.height() == ledger.height() {
             apply(&mut restored, Vec::new());
         }
         Ok(format!("a state with {open:?} offers of keys"))

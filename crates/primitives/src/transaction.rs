@@ -177,6 +177,17 @@ pub enum Operation {
         /// What for.
         reference: Reference,
     },
+    /// Creates units as `Issue` does, and says what for. Since rules 12.
+    IssueReferenced {
+        /// The receiving account.
+        to: Address,
+        /// The asset to issue.
+        asset: AssetId,
+        /// Units to create.
+        amount: Amount,
+        /// What for.
+        reference: Reference,
+    },
     /// Gives an account a policy, or another one; any account may send it. Since [`RULES_OF_KEYS`].
     SetKeys(Box<SetKeys>),
     /// Gives an account another policy by its guardians; any account may send it. Since [`RULES_OF_KEYS`].
@@ -327,6 +338,7 @@ impl Operation {
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
             | Operation::Issue { .. }
+            | Operation::IssueReferenced { .. }
             | Operation::Unstake { .. }
             | Operation::Accuse(_)
             | Operation::Lane(_)
@@ -350,6 +362,7 @@ impl Operation {
             Operation::Pay { asset, .. }
             | Operation::PayReferenced { asset, .. }
             | Operation::Issue { asset, .. }
+            | Operation::IssueReferenced { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::Venue(ref operation) => operation.assets(),
@@ -376,6 +389,7 @@ impl Operation {
             | Operation::Pay { amount, .. }
             | Operation::PayReferenced { amount, .. }
             | Operation::Issue { amount, .. }
+            | Operation::IssueReferenced { amount, .. }
             | Operation::Burn { amount, .. }
             | Operation::Withdraw { amount, .. }
             | Operation::Exact { units: amount, .. }
@@ -424,13 +438,23 @@ impl Operation {
     /// sub-block with it, since older programs cannot decode it.
     pub fn since_rules(&self) -> u32 {
         match self {
-            Operation::PayReferenced { .. } => 12,
+            Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => RULES_OF_KEYS,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
                 _ => 0,
             },
             _ => 0,
+        }
+    }
+
+    /// What it is for, if it says so.
+    pub fn reference(&self) -> Option<&Reference> {
+        match self {
+            Operation::PayReferenced { reference, .. } | Operation::IssueReferenced { reference, .. } => {
+                Some(reference)
+            }
+            _ => None,
         }
     }
 
@@ -509,7 +533,9 @@ impl Transaction {
             Operation::Pay { to, .. } | Operation::PayReferenced { to, .. } if *to == self.body.account => {
                 Err(Malformed::SelfPayment)
             }
-            Operation::PayReferenced { reference, .. } if !reference.is_plain() => Err(Malformed::Reference),
+            operation if operation.reference().is_some_and(|reference| !reference.is_plain()) => {
+                Err(Malformed::Reference)
+            }
             Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
                 Err(Malformed::AddressNotOfKey)
             }

@@ -16,13 +16,14 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::contracts::OfferEvent;
 use ledger::{BlockReceipts, EndReason, EndedOffer, ExactOutcome, ExactReason, Fill, Outcome, Pair, Place};
 use primitives::{
-    Address, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Sequence, Superblock, TransactionId,
+    Address, AssetId, Body, ClientId, ExactSide, Height, Life, Operation, Price, Reference, Sequence, Superblock,
+    TransactionId,
 };
 
 pub use crate::history_values::{BalanceRow, FillRow, HeldUnits, OfferChange, OrderRow, TransferKind, TransferRow};
 
 /// The form of the rows: another one is another index.
-pub const HISTORY_FORMAT: &str = "walras history of accounts 3";
+pub const HISTORY_FORMAT: &str = "walras history of accounts 4";
 
 /// A row: key and value.
 pub type HistoryRow = (Vec<u8>, Vec<u8>);
@@ -46,6 +47,7 @@ pub(crate) enum Kind {
     OfferChange = 5,
     Transfer = 6,
     Balance = 7,
+    ByReference = 8,
 }
 
 /// Where a row stands among those of its account and kind: the cursor of a page.
@@ -128,6 +130,16 @@ impl HistoryRange {
         HistoryRange { from, to }
     }
 
+    fn at(account: &Address, kind: Kind, place: HistoryPlace) -> HistoryRange {
+        let above = HistoryPlace { position: place.position.saturating_add(1), ..place };
+        HistoryRange::of(account, kind, &[], HistoryPart { below: Some(above), since: 0 }).since(place)
+    }
+
+    /// The part from a place on.
+    fn since(self, place: HistoryPlace) -> HistoryRange {
+        HistoryRange { from: self.key_at(place), ..self }
+    }
+
     /// The orders of an account.
     pub fn orders(account: &Address, part: HistoryPart) -> HistoryRange {
         HistoryRange::of(account, Kind::Order, &[], part)
@@ -145,9 +157,7 @@ impl HistoryRange {
 
     /// The order at a place.
     pub fn order_at(account: &Address, place: HistoryPlace) -> HistoryRange {
-        let above = HistoryPlace { position: place.position.saturating_add(1), ..place };
-        let prefix = prefix(account, Kind::Order, &[]);
-        HistoryRange { from: [&prefix[..], &place.bytes()].concat(), to: [&prefix[..], &above.bytes()].concat() }
+        HistoryRange::at(account, Kind::Order, place)
     }
 
     /// The fills of an account.
@@ -165,10 +175,25 @@ impl HistoryRange {
         HistoryRange::of(account, Kind::Transfer, &[], part)
     }
 
+    /// The places of the transfers of an account with a reference.
+    pub fn with_reference(account: &Address, reference: &Reference, part: HistoryPart) -> HistoryRange {
+        HistoryRange::of(account, Kind::ByReference, &reference_key(reference), part)
+    }
+
+    /// The transfer at a place.
+    pub fn transfer_at(account: &Address, place: HistoryPlace) -> HistoryRange {
+        HistoryRange::at(account, Kind::Transfer, place)
+    }
+
     /// The balances of an account.
     pub fn balances(account: &Address, part: HistoryPart) -> HistoryRange {
         HistoryRange::of(account, Kind::Balance, &[], part)
     }
+}
+
+/// A reference in a key: its kind and its length stand before it, so that none is the beginning of another one.
+fn reference_key(reference: &Reference) -> Vec<u8> {
+    borsh::to_vec(reference).expect("writing to memory cannot fail")
 }
 
 fn prefix(account: &Address, kind: Kind, further: &[u8]) -> Vec<u8> {
@@ -230,6 +255,9 @@ pub fn rows_of(block: &Superblock, receipts: &BlockReceipts) -> Vec<HistoryRow> 
         }
         if *outcome == Outcome::Applied {
             for (account, row) in transfers_of(body, *id, time_ms) {
+                if let Some(reference) = &row.reference {
+                    rows.add(&account, Kind::ByReference, &reference_key(reference), position, &());
+                }
                 rows.add(&account, Kind::Transfer, &[], position, &row);
             }
         }
@@ -288,13 +316,17 @@ fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> O
 /// The transfers of a transaction that took effect: each with the account whose history has it.
 fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, TransferRow)> {
     let own = body.account;
-    let row = |asset, amount, kind| TransferRow { time_ms, id, asset, amount, received: false, with: None, kind };
+    let reference = body.operation.reference().cloned();
+    let row = |asset, amount, kind| {
+        let reference = reference.clone();
+        TransferRow { time_ms, id, asset, amount, received: false, with: None, kind, reference }
+    };
     match &body.operation {
         &Operation::Pay { to, asset, amount } | &Operation::PayReferenced { to, asset, amount, .. } => {
             let sent = TransferRow { with: Some(to), ..row(asset, amount, TransferKind::Payment) };
-            vec![(own, sent), (to, TransferRow { received: true, with: Some(own), ..sent })]
+            vec![(own, sent.clone()), (to, TransferRow { received: true, with: Some(own), ..sent })]
         }
-        &Operation::Issue { to, asset, amount } => {
+        &Operation::Issue { to, asset, amount } | &Operation::IssueReferenced { to, asset, amount, .. } => {
             let with = Some(own).filter(|own| *own != to);
             vec![(to, TransferRow { received: true, with, ..row(asset, amount, TransferKind::Issue) })]
         }

@@ -1,7 +1,7 @@
 //! The history of accounts as entries with types: for an index that has columns where [`crate::history`] has keys.
 
 use borsh::BorshDeserialize;
-use primitives::{Address, ClientId, Sequence};
+use primitives::{Address, ClientId, Reference, Sequence};
 
 use crate::history::{
     BalanceRow, FillRow, HistoryPlace, HistoryRange, HistoryRow, Kind, OfferChange, OrderRow, TransferRow,
@@ -12,7 +12,8 @@ use crate::history::{
 pub enum HistoryEntry {
     /// An order.
     Order(OrderRow),
-    /// Where an order with this number or client's name is; it follows from [`HistoryEntry::Order`].
+    /// Where an order with this number or client's name is, or a transfer with this reference; it follows from
+    /// [`HistoryEntry::Order`] or [`HistoryEntry::Transfer`].
     Name,
     /// A fill.
     Fill(FillRow),
@@ -25,7 +26,7 @@ pub enum HistoryEntry {
 }
 
 /// What a range of rows is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryTopic {
     /// Orders.
     Orders,
@@ -39,12 +40,14 @@ pub enum HistoryTopic {
     Changes(Sequence),
     /// Transfers.
     Transfers,
+    /// Places of transfers with this reference; the rows have no value.
+    Reference(Reference),
     /// Balances.
     Balances,
 }
 
 /// A range in words of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryQuestion {
     /// The account.
     pub account: Address,
@@ -64,6 +67,7 @@ fn parts(key: &[u8]) -> Option<(Address, HistoryTopic, HistoryPlace)> {
     let topic = match Kind::of(*kind)? {
         Kind::ByNumber => HistoryTopic::Number(Sequence::from_be_bytes(further.try_into().ok()?)),
         Kind::ByClient => HistoryTopic::Client(ClientId(further.try_into().ok()?)),
+        Kind::ByReference => HistoryTopic::Reference(borsh::from_slice(further).ok()?),
         Kind::OfferChange => HistoryTopic::Changes(Sequence::from_be_bytes(further.try_into().ok()?)),
         _ if !further.is_empty() => return None,
         Kind::Order => HistoryTopic::Orders,
@@ -77,7 +81,8 @@ fn parts(key: &[u8]) -> Option<(Address, HistoryTopic, HistoryPlace)> {
 impl Kind {
     fn of(byte: u8) -> Option<Kind> {
         use Kind::*;
-        [Order, ByNumber, ByClient, Fill, OfferChange, Transfer, Balance].into_iter().find(|kind| *kind as u8 == byte)
+        let kinds = [Order, ByNumber, ByClient, Fill, OfferChange, Transfer, Balance, ByReference];
+        kinds.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -86,7 +91,7 @@ impl HistoryRange {
     pub fn question(&self) -> Option<HistoryQuestion> {
         let (account, topic, from) = parts(&self.from)?;
         let (other, above, below) = parts(&self.to)?;
-        ((other, above) == (account, topic)).then_some(HistoryQuestion { account, topic, from, below })
+        (other == account && above == topic).then_some(HistoryQuestion { account, topic, from, below })
     }
 }
 
@@ -101,7 +106,7 @@ pub fn read_entry((key, value): &HistoryRow) -> Result<(Address, HistoryPlace, H
     let (account, topic, place) = parts(key).ok_or_else(|| std::io::Error::other("this is no key of a history"))?;
     let entry = match topic {
         HistoryTopic::Orders => HistoryEntry::Order(value_of(value)?),
-        HistoryTopic::Number(_) | HistoryTopic::Client(_) => HistoryEntry::Name,
+        HistoryTopic::Number(_) | HistoryTopic::Client(_) | HistoryTopic::Reference(_) => HistoryEntry::Name,
         HistoryTopic::Fills => HistoryEntry::Fill(value_of(value)?),
         HistoryTopic::Changes(offer) => HistoryEntry::Change(offer, value_of(value)?),
         HistoryTopic::Transfers => HistoryEntry::Transfer(value_of(value)?),
@@ -114,6 +119,7 @@ pub fn read_entry((key, value): &HistoryRow) -> Result<(Address, HistoryPlace, H
 mod tests {
     use super::*;
     use crate::history::HistoryPart;
+    use primitives::ReferenceKind;
     use proptest::prelude::*;
 
     proptest! {
@@ -124,6 +130,9 @@ mod tests {
             let part = HistoryPart { below: Some(below), since: height / 2 };
             let from = HistoryPlace { height: height / 2, position: 0 };
             let is = |topic| Some(HistoryQuestion { account, topic, from, below });
+            let reference = Reference { kind: ReferenceKind::Text, bytes: b"INV 7"[..].into() };
+            let named = HistoryRange::with_reference(&account, &reference, part);
+            prop_assert_eq!(named.question(), is(HistoryTopic::Reference(reference)));
             prop_assert_eq!(HistoryRange::orders(&account, part).question(), is(HistoryTopic::Orders));
             prop_assert_eq!(HistoryRange::fills(&account, part).question(), is(HistoryTopic::Fills));
             prop_assert_eq!(HistoryRange::transfers(&account, part).question(), is(HistoryTopic::Transfers));

@@ -2,7 +2,9 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{EndReason, Fill, Outcome, Pair};
-use primitives::{Address, Amount, AssetId, ClientId, ExactSide, Height, Life, Price, Sequence, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, ClientId, ExactSide, Height, Life, Price, Reference, Sequence, TransactionId,
+};
 
 /// An order: a transaction that places an offer, or an exact order, whatever its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -91,7 +93,7 @@ impl TransferKind {
 }
 
 /// Units that left or reached an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct TransferRow {
     /// The block's time, milliseconds since 1970.
     pub time_ms: u64,
@@ -107,6 +109,8 @@ pub struct TransferRow {
     pub with: Option<Address>,
     /// Why.
     pub kind: TransferKind,
+    /// What for, if its sender said so.
+    pub reference: Option<Reference>,
 }
 
 /// What an account has of an asset.

@@ -425,7 +425,10 @@ fn paid(block: &Superblock, outcomes: &[(Address, TransactionId, Outcome)]) -> H
     let transactions = block.sub_blocks.iter().flat_map(|sub| &sub.native);
     let applied = transactions.zip(outcomes).filter(|(_, (_, _, outcome))| *outcome == Outcome::Applied);
     let receiver = |(transaction, _): (&Transaction, _)| match transaction.body.operation {
-        Operation::Pay { to, .. } | Operation::PayReferenced { to, .. } | Operation::Issue { to, .. } => Some(to),
+        Operation::Pay { to, .. }
+        | Operation::PayReferenced { to, .. }
+        | Operation::Issue { to, .. }
+        | Operation::IssueReferenced { to, .. } => Some(to),
         _ => None,
     };
     applied.filter_map(receiver).collect()

@@ -244,18 +244,7 @@ impl RelationalHistory {
     pub fn last_rows(&self, range: &HistoryRange, count: usize) -> Result<Vec<HistoryRow>, RelationalError> {
         let none = || std::io::Error::other("a range is of no one topic");
         let question = range.question().ok_or_else(none)?;
-        let mut slot = self.reader();
-        if slot.as_ref().is_some_and(Client::is_closed) {
-            *slot = None;
-        }
-        let client = match &mut *slot {
-            Some(client) => client,
-            empty => empty.insert(self.connector.connect()?),
-        };
-        let answer = ask(client, &self.schema, &question, count);
-        if answer.is_err() {
-            *slot = None;
-        }
+        let answer = self.ask(&question, count)?;
         let place = |row: &Row| -> Result<HistoryRow, RelationalError> {
             let position: i64 = row.try_get(1)?;
             let position = u32::try_from(position).map_err(|_| std::io::Error::other("a position is too large"))?;
@@ -263,7 +252,21 @@ impl RelationalHistory {
             let value: Option<Vec<u8>> = row.try_get(2)?;
             Ok((range.key_at(place), value.unwrap_or_default()))
         };
-        answer?.iter().map(place).collect()
+        answer.iter().map(place).collect()
+    }
+
+    /// Asks on a connection that is there, or on a new one. The server may have closed one that nobody used, which only
+    /// shows when it is used: then the question is asked once more.
+    fn ask(&self, question: &HistoryQuestion, count: usize) -> Result<Vec<Row>, RelationalError> {
+        let mut slot = self.reader();
+        if let Some(client) = &mut *slot {
+            match ask(client, &self.schema, question, count) {
+                Err(_) if client.is_closed() => *slot = None,
+                answer => return Ok(answer?),
+            }
+        }
+        let client = slot.insert(self.connector.connect()?);
+        Ok(ask(client, &self.schema, question, count)?)
     }
 
     /// A connection that nobody uses, or the first.
@@ -389,6 +392,13 @@ fn ask(
         HistoryTopic::Fills => (SqlTable::Fills, "row", None),
         HistoryTopic::Changes(offer) => (SqlTable::OfferChanges, "row", Some(format!("offer = {offer}"))),
         HistoryTopic::Transfers => (SqlTable::Transfers, "row", None),
+        HistoryTopic::Reference(reference) => {
+            // Hexadecimal, since a text may have quotes and backslashes.
+            let text = primitives::to_hex(reference.to_string().as_bytes());
+            let value = format!("convert_from('\\x{text}'::bytea, 'UTF8')");
+            let condition = format!("reference_kind = '{}' AND reference = {value}", reference.kind.name());
+            (SqlTable::Transfers, "NULL::bytea", Some(condition))
+        }
         HistoryTopic::Balances => (SqlTable::BalanceRows, "row", None),
     };
     let further = further.map_or(String::new(), |condition| format!(" AND {condition}"));

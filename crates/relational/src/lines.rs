@@ -1,5 +1,5 @@
 //! Rows as lines of `COPY … FROM STDIN`, text format: columns are separated by tabs, `\N` is null, and a backslash of
-//! a `bytea` in hexadecimal stands twice. No column has a tab, a line's end or a backslash of its own.
+//! a `bytea` in hexadecimal or of a reference stands twice. No column has a tab or a line's end.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -62,7 +62,9 @@ fn add(
             let line = lines.begin(SqlTable::Transfers).with(height).with(position).with(time(moved.time_ms));
             let line = line.with(bytes(&moved.id.0)).with(moved.kind.name()).with(moved.received);
             let line = line.with(moved.asset.0).with(moved.amount);
-            line.with_some(moved.with.map(|other| bytes(&other.0))).end(row);
+            let line = line.with_some(moved.with.map(|other| bytes(&other.0)));
+            let line = line.with_some(moved.reference.as_ref().map(|reference| reference.kind.name()));
+            line.with_some(moved.reference.map(|reference| reference.to_string().replace('\\', "\\\\"))).end(row);
         }
         HistoryEntry::Balance(balance) => {
             lines.begin(SqlTable::BalanceRows).with(height).with(position).end(row);

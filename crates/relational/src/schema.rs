@@ -47,9 +47,11 @@ CREATE INDEX IF NOT EXISTS offer_changes_by_height ON {schema}.offer_changes USI
 CREATE TABLE IF NOT EXISTS {schema}.transfers (
     account bytea NOT NULL, height bigint NOT NULL, position bigint NOT NULL, time_ms bigint NOT NULL, {time},
     id bytea NOT NULL, kind text NOT NULL, received boolean NOT NULL, asset bigint NOT NULL,
-    amount numeric(20) NOT NULL, counterparty bytea, row bytea NOT NULL,
+    amount numeric(20) NOT NULL, counterparty bytea, reference_kind text, reference text, row bytea NOT NULL,
     PRIMARY KEY (account, height, position)
 );
+CREATE INDEX IF NOT EXISTS transfers_by_reference
+    ON {schema}.transfers (account, reference_kind, reference, height, position) WHERE reference IS NOT NULL;
 CREATE INDEX IF NOT EXISTS transfers_by_height ON {schema}.transfers USING brin (height);
 CREATE TABLE IF NOT EXISTS {schema}.balance_rows (
     account bytea NOT NULL, height bigint NOT NULL, position bigint NOT NULL, row bytea NOT NULL,
@@ -103,7 +105,8 @@ impl SqlTable {
             }
             SqlTable::OfferChanges => "account, offer, height, position, time_ms, change, row",
             SqlTable::Transfers => {
-                "account, height, position, time_ms, id, kind, received, asset, amount, counterparty, row"
+                "account, height, position, time_ms, id, kind, received, asset, amount, counterparty, reference_kind, \
+                 reference, row"
             }
             SqlTable::BalanceRows => "account, height, position, row",
             SqlTable::Balances => "account, asset, height, time_ms, state, available, locked",

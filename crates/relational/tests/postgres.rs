@@ -5,7 +5,7 @@ use std::cell::Cell;
 use borsh::BorshSerialize;
 use ledger::{EndReason, Fill, FillReason, Outcome, Pair, Place, Traded};
 use postgres::{Client, NoTls};
-use primitives::{Address, AssetId, ClientId, Life, Price, TransactionId};
+use primitives::{Address, AssetId, ClientId, Life, Price, Reference, ReferenceKind, TransactionId};
 use proptest::prelude::*;
 use readers::history::{
     BalanceRow, FillRow, HeldUnits, HistoryPart, HistoryPlace, HistoryRange, HistoryRow, OfferChange, OrderRow,
@@ -35,6 +35,11 @@ const PAIR: Pair = Pair { sell: AssetId(3), buy: AssetId(u32::MAX) };
 /// A row at a place of the range that names its topic.
 fn row(range: &HistoryRange, place: HistoryPlace, value: &impl BorshSerialize) -> HistoryRow {
     (range.key_at(place), borsh::to_vec(value).expect("in memory"))
+}
+
+/// One with all that SQL and `COPY` read as something else.
+fn reference() -> Reference {
+    Reference::read(ReferenceKind::Text, r"O'Neill \\N \t -- %s $1").expect("a text")
 }
 
 /// The rows of a block: orders under a number and a name, fills, changes, transfers, balances; numbers at their ends.
@@ -83,7 +88,11 @@ fn block(height: u64, orders: u32) -> Vec<HistoryRow> {
             received: position % 2 == 0,
             with: (position % 2 == 0).then_some(OTHER),
             kind: TransferKind::Payment,
+            reference: (position % 2 == 0).then(reference),
         };
+        if let Some(reference) = &moved.reference {
+            rows.push(row(&HistoryRange::with_reference(&account, reference, whole), at, &()));
+        }
         rows.push(row(&HistoryRange::transfers(&account, whole), at, &moved));
     }
     let held = [(AssetId(0), None), (AssetId(2), Some(u64::MAX))];
@@ -128,6 +137,8 @@ fn agree(history: &RelationalHistory, list: &List) {
             HistoryRange::with_number(&account, last * 10 + 1),
             HistoryRange::with_client(&account, &ClientId([last as u8; 16])),
             HistoryRange::order_at(&account, HistoryPlace { height: last, position: 1 }),
+            HistoryRange::transfer_at(&account, HistoryPlace { height: last, position: 1 }),
+            HistoryRange::with_reference(&account, &reference(), HistoryPart::WHOLE),
         ];
         for part in [part, HistoryPart::WHOLE] {
             ranges.extend([
@@ -135,6 +146,7 @@ fn agree(history: &RelationalHistory, list: &List) {
                 HistoryRange::fills(&account, part),
                 HistoryRange::changes(&account, u64::MAX, part),
                 HistoryRange::transfers(&account, part),
+                HistoryRange::with_reference(&account, &reference(), part),
                 HistoryRange::balances(&account, part),
             ]);
         }
@@ -231,6 +243,17 @@ fn a_database_that_is_not_ours_or_not_there_changes_nothing() {
     assert_eq!(history.connect().expect("it is there"), (1, 1));
     drop(history);
     assert!(matches!(reached(&history_in(&server, "ours", 2)), Err(RelationalError::Another(_))));
+
+    // The server ends connections that nobody uses, as `idle_session_timeout` and a failover do.
+    let history = history_in(&server, "ours", 1);
+    drop(reached(&history));
+    let everything = HistoryRange::orders(&ACCOUNT, HistoryPart::WHOLE);
+    let found = history.last_rows(&everything, 10).expect("an answer");
+    let mut operator = Client::connect(&server.address(), NoTls).expect("a connection");
+    let others = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = 'walras'";
+    assert!(operator.query(others, &[]).expect("an operator").len() >= 2);
+    assert_eq!(history.last_rows(&everything, 10).expect("an answer"), found);
+    drop(history);
 
     // A crash of the database: the next call fails or connects anew, and nothing is half there.
     let history = history_in(&server, "ours", 1);

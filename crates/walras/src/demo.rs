@@ -133,12 +133,13 @@ impl Demo {
         if self.developer {
             return self.develop(&folder, json);
         }
-        let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
-        let genesis = genesis(&traders, self.assets as usize, self.validators.into());
         let say = |line: String| {
             // With --json, standard output carries only the result.
             if json { eprintln!("{line}") } else { println!("{line}") }
         };
+        say(format!("{} validators start, each a process of its own: a moment.", self.validators));
+        let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
+        let genesis = genesis(&traders, self.assets as usize, self.validators.into());
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
         let interval_ms = self.interval_ms.unwrap_or(INTERVAL_MS);

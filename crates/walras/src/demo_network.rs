@@ -22,7 +22,7 @@ use crate::venue::run;
 use crate::{keystore, lane, validator_keys};
 
 /// Protects nothing: the keys of a demo have no value.
-pub const PASSPHRASE: &str = "demo";
+pub const PASSPHRASE: &str = client::keystore::PUBLIC_PASSPHRASE;
 /// The key of an account with money, for trying the payment lane.
 pub const PAYER_KEY: &str = "payer-key.json";
 /// Its balance of the first two assets, in units.

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -39,6 +40,7 @@ from walras.client import (
     NoAnswerError,
     NotFoundError,
     OtherNetworkError,
+    PaymentReference,
     RefusedError,
     SentBeforeError,
     StoreError,
@@ -571,7 +573,13 @@ def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(clien
     paid = client.pay(OTHER, "EUR", "0.25")
     transfer = client.transfers(limit=1)[0]
     assert (transfer.id, transfer.amount, transfer.kind) == (paid.id, Decimal("0.25"), "payment")
-    assert not transfer.is_received
+    assert not transfer.is_received and transfer.reference is None
+    for said in ["INV-2026-1107", UUID("8a562c67-ca16-48ba-b074-65581be6f001"), 1107]:
+        paid = client.pay(OTHER, "EUR", "0.25", remittance=said)
+        (found,) = client.transfers(remittance=said)
+        assert (found.id, found.reference) == (paid.id, PaymentReference.of(said))
+    with pytest.raises(ValueError, match="no reference of the kind text"):
+        client.pay(OTHER, "EUR", "0.25", remittance="Gebühr")
     with pytest.raises(NotFoundError, match="order_unknown|no order"):
         client.order_fate(999_999)
     client.cancel_all()

@@ -101,7 +101,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 21
+    assert len(checked) == 22
 
 
 def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
@@ -116,7 +116,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 32
+    assert checked == 33
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

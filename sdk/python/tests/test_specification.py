@@ -107,11 +107,12 @@ def operation(asked: dict) -> bytes:
             return u8(17) + terms + u64(asked["at"])
         case "unapprove":
             return u8(18) + u32(asked["rules"]) + u64(asked["at"])
-        case "pay_referenced":
+        case "pay_referenced" | "issue_referenced" as named:
             paid = raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
             reference = raw(asked["reference"])
             kind = u8(["text", "uuid", "message", "number"].index(asked["referenceKind"]))
-            return u8(19) + paid + kind + u32(len(reference)) + reference
+            code = {"pay_referenced": 19, "issue_referenced": 20}[named]
+            return u8(code) + paid + kind + u32(len(reference)) + reference
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

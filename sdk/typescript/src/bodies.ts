@@ -1,4 +1,5 @@
 import type { OperationBody } from "./operations.js";
+import type { PaymentReference } from "./references.js";
 
 /** The shapes of a node's answers, as docs/api.md describes them. Amounts are strings of units. */
 
@@ -104,6 +105,8 @@ export type PastTransfer = {
   direction: string;
   kind: string;
   with: string | null;
+  /** What for, if its sender said so; nobody has checked it. */
+  reference: PaymentReference | null;
 };
 /** An account's own orders on the stream: the newest, or those that changed; `pending` are all that are in no block yet. */
 export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };

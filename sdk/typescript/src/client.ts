@@ -12,6 +12,7 @@ import { DisconnectGuard, type Ending } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
+import { referenceBytes, referenceOf, type PaymentReference } from "./references.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { KeepAlive, Slots, type SessionTerms } from "./slots.js";
@@ -108,15 +109,16 @@ export class Client {
   }
   /** A page of an account's orders, newest first, as far back as the node's index goes. */
   orders(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastOrder[]; next: string | null }> {
-    return this.session.past(address, "orders", models.pastOrder, cursor, limit);
+    return this.session.past(address, "orders", models.pastOrder, { cursor, limit });
   }
   /** A page of the fills of an account or of one of its orders, newest first. */
   fills(cursor?: string, limit = 100, address = this.address, offer?: bigint): Promise<{ rows: models.PastFill[]; next: string | null }> {
-    return this.session.past(address, "fills", models.pastFill, cursor, limit, offer);
+    return this.session.past(address, "fills", models.pastFill, { cursor, limit, offer: offer?.toString() });
   }
   /** A page of what else left or reached an account, newest first: payments, issues, and what went to lanes and venues. */
-  transfers(cursor?: string, limit = 100, address = this.address): Promise<{ rows: models.PastTransfer[]; next: string | null }> {
-    return this.session.past(address, "transfers", models.pastTransfer, cursor, limit);
+  transfers(cursor?: string, limit = 100, address = this.address, remittance?: PaymentReference | string): Promise<{ rows: models.PastTransfer[]; next: string | null }> {
+    const said = remittance === undefined ? undefined : referenceOf(remittance);
+    return this.session.past(address, "transfers", models.pastTransfer, { cursor, limit, reference: said?.value, reference_kind: said?.kind });
   }
   /** The definite answer about an order, by its number or by the `client` that it was signed with. */
   orderFate(order: { number: bigint } | { client: string }, address = this.address): Promise<models.OrderFate> {
@@ -158,10 +160,17 @@ export class Client {
 
   // What is sent.
 
-  /** Pays an account. With a `reference` of the caller's it is paid once, however often this is called. */
-  async pay(to: string, asset: string, amount: Amount, options: SendOptions = {}): Promise<models.Fate> {
+  /**
+   * Pays an account. With a `reference` of the caller's it is paid once, however often this is called. `remittance` says what
+   * for: the receiver's own reference, such as the number of an invoice. It is signed and public for ever. Chains have it since
+   * rules 12.
+   */
+  async pay(to: string, asset: string, amount: Amount, { remittance, ...options }: SendOptions & { remittance?: PaymentReference | string } = {}): Promise<models.Fate> {
     const [receiver, of] = [plainAddress(to), (await this.session.assets()).get(asset)];
-    return this.send({ kind: "Pay", to: receiver, asset: of.number, amount: of.units(amount) }, options);
+    const paid = { to: receiver, asset: of.number, amount: of.units(amount) };
+    if (remittance === undefined) return this.send({ kind: "Pay", ...paid }, options);
+    const said = referenceOf(remittance);
+    return this.send({ kind: "PayReferenced", ...paid, referenceKind: said.kind, reference: referenceBytes(said) }, options);
   }
 
   /**

@@ -34,6 +34,7 @@ export type {
   Ticker,
   Trade,
 } from "./models.js";
+export type { PaymentReference } from "./references.js";
 export type { OfferOptions, SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
 export { slotOf, slotSequence } from "./slot.js";

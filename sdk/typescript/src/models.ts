@@ -219,7 +219,11 @@ export const ownOrders = ({ height, account, orders, fills, pending }: bodies.Ow
   pending: pending.map(({ id, sequence, until }) => ({ id, sequence: BigInt(sequence), until: BigInt(until) })),
 });
 
-export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({ ...body, amount: assets.get(body.asset).amount(body.amount) });
+export const pastTransfer = (body: bodies.PastTransfer, assets: Assets): PastTransfer => ({
+  ...body,
+  amount: assets.get(body.asset).amount(body.amount),
+  reference: body.reference ?? null,
+});
 
 export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => {
   const { status, why, id, known_from, height } = body;

@@ -62,6 +62,8 @@ export type Operation =
   | { kind: "Unapprove"; rules: number; at: bigint }
   /** Moves units to another account, and says what for. Since rules 12. */
   | { kind: "PayReferenced"; to: string; asset: number; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
+  /** Creates units of an asset; only its issuer can. It says what for. Since rules 12. */
+  | { kind: "IssueReferenced"; to: string; asset: number; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -271,6 +273,16 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "reference", type: "bytes", form: "bytes" },
     ],
   },
+  IssueReferenced: {
+    code: [20],
+    fields: [
+      { name: "to", type: "address", form: "address" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "amount", type: "uint64", form: "u64" },
+      { name: "referenceKind", type: "string", form: "choice", texts: ["text", "uuid", "message", "number"] },
+      { name: "reference", type: "bytes", form: "bytes" },
+    ],
+  },
   VenueOpen: {
     code: [11, 0],
     fields: [
@@ -420,6 +432,7 @@ export type OperationBody =
   | { type: "approve"; rules: number; manifest: string; notice: string; at: string }
   | { type: "unapprove"; rules: number; at: string }
   | { type: "pay_referenced"; to: string; asset: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
+  | { type: "issue_referenced"; to: string; asset: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

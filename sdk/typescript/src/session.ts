@@ -150,10 +150,10 @@ export class Session {
   }
 
   /** A page of a history, newest first, and the cursor of the next one. */
-  async past<B, T>(address: string, what: "orders" | "fills" | "transfers", read: (body: B, assets: Assets) => T, cursor?: string, limit = 100, offer?: bigint): Promise<{ rows: T[]; next: string | null }> {
+  async past<B, T>(address: string, what: "orders" | "fills" | "transfers", read: (body: B, assets: Assets) => T, asked: Record<string, string | number | undefined>): Promise<{ rows: T[]; next: string | null }> {
     type Page = { next: string | null } & Record<string, B[]>;
     const page = (body: Page, assets: Assets) => ({ rows: (body[what] ?? []).map((one) => read(one, assets)), next: body.next });
-    return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, { cursor, limit, offer: offer?.toString() });
+    return this.ask(`/v1/accounts/${plainAddress(address)}/${what}`, page, asked);
   }
 
   async orderFate(address: string, order: { number: bigint } | { client: string }): Promise<models.OrderFate> {

@@ -40,6 +40,7 @@ import {
 import { sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { typedDataOf, type Body } from "../src/encoding.js";
+import { referenceOf } from "../src/references.js";
 import { signTyped } from "../src/ethereum.js";
 import type { Socket } from "../src/stream.js";
 import { fromHex, toHex, type TypedData } from "../src/typed.js";
@@ -65,6 +66,13 @@ const held = async (address: string, asset: string) => {
 };
 
 test("a payment and an offer live their lives", { skip }, async () => {
+  const said = { kind: "uuid", value: "8a562c67-ca16-48ba-b074-65581be6f001" } as const;
+  for (const remittance of ["INV-2026-1107", said, { kind: "number", value: "1107" } as const]) {
+    const { id } = await client.pay(OTHER, "EUR", "0.01", { remittance });
+    const { rows } = await client.transfers(undefined, 10, client.address, remittance);
+    assert.deepEqual(rows.map((row) => [row.id, row.reference]), [[id, referenceOf(remittance)]]);
+  }
+  await assert.rejects(client.pay(OTHER, "EUR", "0.01", { remittance: "Gebühr" }), RangeError);
   const paid = await client.pay(checkedAddress(OTHER), "EUR", "1.25");
   assert.equal(paid.state, "executed");
   assert.equal((await client.fate(paid.id)).state, "executed");

@@ -11,7 +11,7 @@ use std::hash::RandomState;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -29,7 +29,7 @@ use super::wire::{Answer, Body, Request, RpcError, envelope};
 use super::{Asked, BODY_BYTES_MAX, Caller, Rpc, Session, in_batch};
 use crate::client::AskedBy;
 use crate::door::{DISPLACED, Visitor};
-use crate::kit::{Failure, LINGER, ended_by};
+use crate::kit::{Failure, LINGER, Upgrade, ended_by};
 use crate::roles::Role;
 use readers::views::CommittedBlock;
 
@@ -81,7 +81,7 @@ pub(super) async fn open(
     Extension(visitor): Extension<Visitor>,
     AskedBy(client): AskedBy,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    Upgrade(upgrade): Upgrade,
 ) -> Response {
     let Some(share) = rpc.api.streams.take(visitor.address, 1) else {
         let message = "too many WebSocket connections, of all or of this address; try again shortly";

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use borsh::BorshDeserialize;
-use primitives::{Address, ClientId, Height, Sequence};
+use primitives::{Address, ClientId, Height, Reference, Sequence};
 use readers::history::{
     BalanceRow, FillRow, HistoryPart, HistoryPlace, HistoryRange, HistoryRow, HistorySpan, OfferChange, OrderRow,
     TransferRow, read_row,
@@ -41,6 +41,10 @@ pub(super) struct AskedPart {
     since: Option<String>,
     /// Of fills: those of one offer.
     offer: Option<String>,
+    /// Of transfers: those with one reference.
+    reference: Option<String>,
+    /// Its kind; a text if it is not said.
+    reference_kind: Option<String>,
 }
 
 /// A row and its place.
@@ -66,6 +70,20 @@ impl AskedPart {
         match lowest {
             Some(height) if height < span.known_from => Err(gone(height, span)),
             _ => Ok(HistoryPart { below, since: since.unwrap_or(0) }),
+        }
+    }
+}
+
+impl AskedPart {
+    /// The reference that transfers are asked for by.
+    fn reference(&self) -> Result<Option<Reference>, Failure> {
+        let kind = self.reference_kind.as_ref().map(|name| parse("reference_kind", name)).transpose()?;
+        match &self.reference {
+            None if kind.is_some() => Err(Failure::malformed("reference_kind: it says what `reference` is; pass both")),
+            None => Ok(None),
+            Some(value) => Reference::read(kind.unwrap_or_default(), value)
+                .map(Some)
+                .map_err(|error| Failure::malformed(format!("reference: {error}"))),
         }
     }
 }
@@ -168,8 +186,15 @@ impl Api {
 
     fn transfers_page(&self, account: &Address, asked: &AskedPart) -> Result<json::TransfersBody, Failure> {
         let span = self.backend.history()?;
-        let range = HistoryRange::transfers(account, asked.part(span)?);
-        let (rows, next) = self.page_of::<TransferRow>(&range, asked)?;
+        let part = asked.part(span)?;
+        let (rows, next) = match asked.reference()? {
+            None => self.page_of::<TransferRow>(&HistoryRange::transfers(account, part), asked)?,
+            Some(reference) => {
+                let places = HistoryRange::with_reference(account, &reference, part);
+                let (places, next) = self.page_of::<()>(&places, asked)?;
+                (self.at_places(&places, |place| HistoryRange::transfer_at(account, place))?, next)
+            }
+        };
         let transfers = rows.iter().map(|(place, row)| self.symbols.transfer(place.height, row)).collect();
         Ok(json::TransfersBody { height: span.height, known_from: span.known_from, transfers, next })
     }
@@ -185,8 +210,17 @@ impl Api {
     /// The orders at the places of a range, newest first.
     pub(super) fn orders_at(&self, account: &Address, places: &HistoryRange) -> Result<Vec<Placed<OrderRow>>, Failure> {
         let places: Vec<Placed<()>> = self.rows(places, OF_CLIENT)?;
-        let order = |(place, ()): &Placed<()>| self.rows(&HistoryRange::order_at(account, *place), 1);
-        Ok(places.iter().map(order).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+        self.at_places(&places, |place| HistoryRange::order_at(account, place))
+    }
+
+    /// The rows at places, in their order.
+    fn at_places<T: BorshDeserialize>(
+        &self,
+        places: &[Placed<()>],
+        at: impl Fn(HistoryPlace) -> HistoryRange,
+    ) -> Result<Vec<Placed<T>>, Failure> {
+        let rows = places.iter().map(|(place, ())| self.rows(&at(*place), 1));
+        Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// The definite answer about the order with a number.
@@ -372,7 +406,10 @@ pub(super) async fn fills(
 #[utoipa::path(get, path = "/v1/accounts/{address}/transfers",
     params(("address" = String, Path), ("limit" = Option<usize>, Query, description = "at most 1,000"),
         ("cursor" = Option<String>, Query, description = "`next` of the page before"),
-        ("since" = Option<String>, Query, description = "only rows of this height and above")),
+        ("since" = Option<String>, Query, description = "only rows of this height and above"),
+        ("reference" = Option<String>, Query, description = "only transfers with this reference"),
+        ("reference_kind" = Option<String>, Query,
+            description = "what `reference` is: `text` (if it is not said), `uuid`, `message` or `number`")),
     responses((status = 200, body = json::TransfersBody), (status = 400, body = ErrorBody),
         (status = 410, body = ErrorBody)))]
 pub(super) async fn transfers(

@@ -96,17 +96,17 @@ fn in_words(body: &Body, fee: Amount, symbols: &Symbols) -> String {
     )
 }
 
-/// What becomes of the part of an offer that is not sold at once.
 /// What a payment is for.
 fn what_for(reference: &Reference) -> String {
     match reference.kind {
-        ReferenceKind::Text => format!("for {:?}", String::from_utf8_lossy(&reference.bytes)),
-        ReferenceKind::Uuid => format!("with the UUID {}", to_hex(&reference.bytes)),
-        ReferenceKind::Message => format!("for the message with the hash {}", to_hex(&reference.bytes)),
-        ReferenceKind::Number => format!("with the number 0x{}", to_hex(&reference.bytes)),
+        ReferenceKind::Text => format!("for {:?}", reference.to_string()),
+        ReferenceKind::Uuid => format!("with the UUID {reference}"),
+        ReferenceKind::Message => format!("for the message with the hash {reference}"),
+        ReferenceKind::Number => format!("with the number {reference}"),
     }
 }
 
+/// What becomes of the part of an offer that is not sold at once.
 fn life_in_words(life: Life) -> String {
     match life {
         Life::Rests => "rests until it is, or until it is cancelled".into(),
@@ -170,6 +170,9 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         &Operation::Pay { to, asset, amount } => format!("pays {} to {}", symbols.money(asset, amount), to.checked()),
         &Operation::Issue { to, asset, amount } => {
             format!("creates {} for {}", symbols.money(asset, amount), to.checked())
+        }
+        &Operation::IssueReferenced { to, asset, amount, ref reference } => {
+            format!("creates {} for {} {}", symbols.money(asset, amount), to.checked(), what_for(reference))
         }
         &Operation::Burn { asset, amount } => format!("destroys {}", symbols.money(asset, amount)),
         Operation::Stake(stake) => {

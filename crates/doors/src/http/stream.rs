@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use axum::extract::{Extension, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
@@ -23,7 +23,7 @@ use super::channels::{Channel, name, parse};
 use super::disconnect::{LeftTransaction, SILENCE, hold, let_go, nothing, submit_left};
 use super::login::{Login, Logins};
 use crate::door::{DISPLACED, Visitor};
-use crate::kit::{Failure, LINGER, ended_by};
+use crate::kit::{Failure, LINGER, Upgrade, ended_by};
 use crate::roles::Role;
 use readers::views::CommittedBlock;
 
@@ -67,7 +67,7 @@ pub(crate) async fn open(
     State(api): State<Api>,
     Extension(visitor): Extension<Visitor>,
     headers: HeaderMap,
-    upgrade: WebSocketUpgrade,
+    Upgrade(upgrade): Upgrade,
 ) -> Response {
     let Some(share) = api.streams.take(visitor.address, 1) else {
         let message = "too many connections of the stream, of all or of this address; try again shortly";

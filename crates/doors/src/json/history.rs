@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api::{BalancesAtBody, ExactTermsBody, HeldBody, HistoryFillBody, PlacedOrderBody, TransferBody};
+use api::{BalancesAtBody, ExactTermsBody, HeldBody, HistoryFillBody, PlacedOrderBody, ReferenceBody, TransferBody};
 use ledger::{FillReason, Outcome, Traded};
 use primitives::{Amount, ClientId, Height};
 use readers::history::{BalanceRow, FillRow, HistoryPlace, OfferChange, OrderRow, TransferRow};
@@ -171,6 +171,10 @@ impl Symbols {
             direction: if row.received { "in" } else { "out" }.into(),
             kind: row.kind.name().into(),
             with: row.with.map(|account| account.to_string()),
+            reference: row
+                .reference
+                .as_ref()
+                .map(|reference| ReferenceBody { kind: reference.kind.name().into(), value: reference.to_string() }),
         }
     }
 

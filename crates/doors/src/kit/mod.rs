@@ -6,6 +6,7 @@ mod failure;
 pub(crate) mod guard;
 mod pages;
 mod rate_limits;
+mod upgrade;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) use ending::{LINGER, ended_by};
 pub(crate) use failure::{Answered, Failure};
 pub(crate) use pages::{Pages, check_pages};
 pub(crate) use rate_limits::{RateLimits, most_of_one};
+pub(crate) use upgrade::Upgrade;
 
 /// Maximum number of waiting requests of one address that execute contracts or scan.
 pub(crate) const HEAVY_WAITING_OF_ONE: usize = 256;

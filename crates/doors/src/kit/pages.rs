@@ -31,8 +31,11 @@ impl Pages {
     /// the origin with every request that could change something, and with WebSockets, for which they check nothing
     /// else. What no browser can send as an origin names no page.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        if !self.is_own_host(headers) {
-            let message = "the host name is not one of this node's; list it under [http] hosts";
+        if let Some(foreign) = self.foreign_host(headers) {
+            let message = format!(
+                "the host name {foreign:?} is none of this node's: list it under [http] hosts, or let the proxy in \
+                 front pass on the name that clients use (nginx: `proxy_set_header Host $host`)"
+            );
             return Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, "wrong_host", message));
         }
         let mut pages = headers.get_all(header::ORIGIN).iter().filter(|origin| is_page(origin.as_bytes()));
@@ -61,10 +64,13 @@ impl Pages {
         self.origins.iter().any(|known| known == origin) || (self.admits_loopback && is_loopback(origin))
     }
 
-    fn is_own_host(&self, headers: &HeaderMap) -> bool {
-        let Some(host) = headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return true };
-        let name = host_name(host);
-        name == "localhost" || name.parse::<IpAddr>().is_ok() || self.hosts.iter().any(|known| known == name)
+    /// The name under which a request came, if it is none of the node's.
+    fn foreign_host<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let name = host_name(headers.get(header::HOST)?.to_str().ok()?);
+        let is_own = |name: &str| {
+            name == "localhost" || name.parse::<IpAddr>().is_ok() || self.hosts.iter().any(|known| known == name)
+        };
+        Some(name).filter(|name| !is_own(name))
     }
 }
 

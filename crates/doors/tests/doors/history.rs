@@ -8,8 +8,8 @@ use crate::fake::Fake;
 use crate::open::{get, loopback, send, with_node};
 use doors::Answer;
 use primitives::{
-    Address, AssetId, Body, ClientId, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Sequence,
-    Signature, Transaction,
+    Address, AssetId, Body, ClientId, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PublicKey, Reference,
+    ReferenceKind, Sequence, Signature, Transaction,
 };
 use serde_json::{Value, json};
 
@@ -190,6 +190,64 @@ fn pages_follow_their_cursors_through_every_row_once() {
         let received = get(server, &format!("/v1/accounts/{}/transfers?limit=1", OTHER.address()));
         assert_eq!(received["transfers"][0]["direction"], "in");
         assert_eq!(received["transfers"][0]["with"], OWNER.address().to_string());
+    });
+}
+
+/// A payment that says what for.
+fn pay_for(sequence: Sequence, kind: ReferenceKind, value: &str) -> Transaction {
+    let reference = Reference::read(kind, value).expect("a reference");
+    signed(
+        OWNER,
+        sequence,
+        UNTIL,
+        Operation::PayReferenced { to: OTHER.address(), asset: AssetId(0), amount: 7, reference },
+    )
+}
+
+#[test]
+fn a_payment_is_found_by_its_reference_at_both_sides() {
+    let uetr = "8a562c67-ca16-48ba-b074-65581be6f001";
+    let node = node();
+    // The second begins as the first does, and 12 more characters are as long as what follows in a key.
+    let texts = ["INV 1", "INV 1 of 2 parts", "INV 1 of 2 parts", "A\"&#"];
+    node.commit(&[1, 2, 3, 4].map(|at| pay_for(at, ReferenceKind::Text, texts[at as usize - 1])));
+    node.commit(&[
+        pay_for(5, ReferenceKind::Uuid, uetr),
+        pay_for(6, ReferenceKind::Number, "1107"),
+        pay(7, OTHER.address(), 7),
+    ]);
+    with_node(loopback(), node, move |server| {
+        let found = |account: PublicKey, asked: &str| -> Vec<Value> {
+            let body = get(server, &format!("/v1/accounts/{}/transfers{asked}", account.address()));
+            body["transfers"].as_array().expect("transfers").iter().map(|row| row["reference"].clone()).collect()
+        };
+        let is = |kind: &str, value: &str| json!({"kind": kind, "value": value});
+        let twice = vec![is("text", texts[1]); 2];
+        for account in [OWNER, OTHER] {
+            assert_eq!(found(account, "?reference=INV%201"), [is("text", "INV 1")]);
+            assert_eq!(found(account, "?reference=INV%201%20of%202%20parts"), twice);
+            assert_eq!(found(account, "?reference=A%22%26%23&reference_kind=text"), [is("text", "A\"&#")]);
+            assert_eq!(found(account, &format!("?reference={uetr}&reference_kind=uuid")), [is("uuid", uetr)]);
+            let upper = uetr.to_uppercase();
+            assert_eq!(found(account, &format!("?reference={upper}&reference_kind=uuid")), [is("uuid", uetr)]);
+            assert_eq!(found(account, "?reference=1107&reference_kind=number"), [is("number", "1107")]);
+            assert_eq!(found(account, "?reference=1107"), [json!(null); 0]);
+            assert_eq!(found(account, "").iter().filter(|said| said.is_null()).count(), 1);
+        }
+        let paged = get(server, &path("transfers?limit=1&reference=INV%201%20of%202%20parts"));
+        let next = paged["next"].as_str().expect("one more");
+        let rest = get(server, &path(&format!("transfers?limit=1&reference=INV%201%20of%202%20parts&cursor={next}")));
+        assert_ne!(paged["transfers"][0]["id"], rest["transfers"][0]["id"]);
+        assert_eq!((&rest["transfers"].as_array().map(Vec::len), &rest["next"]), (&Some(1), &json!(null)));
+        for (asked, remedy) in [
+            ("?reference=x&reference_kind=iban", "text, uuid, message or number"),
+            ("?reference=x&reference_kind=uuid", "groups of 8, 4, 4, 4 and 12"),
+            ("?reference_kind=uuid", "pass both"),
+        ] {
+            let (status, code, message) = refused(server, &format!("transfers{asked}"));
+            assert_eq!((status, code.as_str()), (400, "malformed"), "{asked}");
+            assert!(message.contains(remedy), "{message}");
+        }
     });
 }
 

@@ -274,6 +274,12 @@ fn bodies() -> Vec<(u8, Body)> {
         referenced(ReferenceKind::Uuid, &[0xab; 16]),
         referenced(ReferenceKind::Message, &[0xff; 32]),
         referenced(ReferenceKind::Number, &[0, 0, 0, 0, 0, 0, 4, 2]),
+        Operation::IssueReferenced {
+            to: own(5),
+            asset: AssetId(3),
+            amount: 1_000_000,
+            reference: Reference { kind: ReferenceKind::Uuid, bytes: [0xcd; 16][..].into() },
+        },
     ]);
     while operations.len() < 64 {
         let at = operations.len() as u64;
@@ -341,7 +347,8 @@ fn operation(operation: &Operation) -> Value {
             "at": at.to_string(),
         }),
         Operation::Unapprove { rules, at } => json!({"rules": rules, "at": at.to_string()}),
-        Operation::PayReferenced { to, asset, amount, reference } => {
+        Operation::PayReferenced { to, asset, amount, reference }
+        | Operation::IssueReferenced { to, asset, amount, reference } => {
             let kind = ["text", "uuid", "message", "number"][reference.kind as usize];
             json!({
                 "to": to.to_string(), "asset": asset.0, "amount": amount.to_string(),
@@ -583,23 +590,19 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 72);
+    assert_eq!(vectors.len(), 73);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
-    for name in native
-        .into_iter()
-        .chain(later)
-        .chain(sessions)
-        .chain(["present", "approve", "unapprove", "pay_referenced"])
-        .chain(["set_keys", "recover_keys", "complete_keys"])
-    {
+    let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
+    let keys = ["set_keys", "recover_keys", "complete_keys"];
+    for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 41);
+    assert_eq!(typed.len(), 42);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

@@ -272,7 +272,7 @@ impl Footprint for Transaction {
                 visitor.sum(Sum::Spent(asset), amount);
                 visitor.credit(Credit { to, asset, amount });
             }
-            &Operation::Issue { to, asset, amount } => {
+            &Operation::Issue { to, asset, amount } | &Operation::IssueReferenced { to, asset, amount, .. } => {
                 visitor.require(Requirement::Listed(asset))?;
                 visitor.require(Requirement::Issuer(asset))?;
                 not_reserved(&to)?;

@@ -21,7 +21,8 @@ const MANIFEST_CONTEXT: &str = "walras 2026 manifest of rules v1";
 /// What each number means, from [`RULES_FLOOR`] on. A text never changes once its rules act anywhere.
 const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
     "11: the charter. The rules of a height stand in the state. Approve and Unapprove.",
-    "12: references. PayReferenced moves units as Pay does; its reference is signed and is in no state.",
+    "12: references. PayReferenced and IssueReferenced do what Pay and Issue do; their references are signed and are in \
+     no state.",
 ];
 
 /// The digest of what this program means by a number: of its text alone, so that a later release that replays less

@@ -390,7 +390,7 @@ pub fn draw(rng: &mut ChaCha8Rng, model: &Model) -> Transaction {
                     (model.validators.height + rng.random_range(1..6))
                         .saturating_sub(u64::from(rng.random_ratio(1, 6))),
                 ),
-                4 if rng.random_ratio(1, 20) => Life::Until(model.validators.height + 2 + LIFE_MAX),
+                4 if rng.random_ratio(1, 3) => Life::Until(model.validators.height + 2 + LIFE_MAX),
                 _ => Life::Rests,
             };
             let client = ClientId([rng.random(); 16]);

@@ -24,6 +24,15 @@ const AT: OperationField = field(
     FieldKind::Long,
     "A past height, above that of the account's last approval or withdrawal: an older one counts no more.",
 );
+const REFERENCE_KIND: OperationField =
+    field("reference_kind", FieldKind::Choice(&["text", "uuid", "message", "number"]), "What the reference is.")
+        .typed("referenceKind");
+const REFERENCE: OperationField = field(
+    "reference",
+    FieldKind::Bytes,
+    "The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or 8 of a \
+     number, big-endian.",
+);
 const POSSESSION: OperationField = field("possession", FieldKind::Signature, "The key's signature that it agrees.");
 
 static OFFER: FieldList = FieldList {
@@ -457,27 +466,20 @@ pub static NATIVE: &[OperationRow] = &[
         name: "pay_referenced",
         structure: "PayReferenced",
         about: "Moves units to another account, and says what for. Since rules 12.",
-        fields: &[
-            field("to", FieldKind::Address, "Receiving account."),
-            ASSET,
-            AMOUNT,
-            field(
-                "reference_kind",
-                FieldKind::Choice(&["text", "uuid", "message", "number"]),
-                "What the reference is.",
-            )
-            .typed("referenceKind"),
-            field(
-                "reference",
-                FieldKind::Bytes,
-                "The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a \
-                 message, or 8 of a number, big-endian.",
-            ),
-        ],
+        fields: &[field("to", FieldKind::Address, "Receiving account."), ASSET, AMOUNT, REFERENCE_KIND, REFERENCE],
         ..ROW
     },
     OperationRow {
         code: &[20],
+        name: "issue_referenced",
+        structure: "IssueReferenced",
+        about: "Creates units of an asset; only its issuer can. It says what for. Since rules 12.",
+        needs: Needs::Govern,
+        fields: &[field("to", FieldKind::Address, "Receiving account."), ASSET, AMOUNT, REFERENCE_KIND, REFERENCE],
+        ..ROW
+    },
+    OperationRow {
+        code: &[21],
         name: "set_keys",
         structure: "SetKeys",
         about: "Gives an account a policy of several keys, or another one. Any account sends it; those sign who govern the \
@@ -501,7 +503,7 @@ pub static NATIVE: &[OperationRow] = &[
         ..ROW
     },
     OperationRow {
-        code: &[21],
+        code: &[22],
         name: "recover_keys",
         structure: "RecoverKeys",
         about: "Gives an account whose keys are lost another policy. Any account sends it; its guardians sign, and those \
@@ -524,7 +526,7 @@ pub static NATIVE: &[OperationRow] = &[
         ..ROW
     },
     OperationRow {
-        code: &[22],
+        code: &[23],
         name: "complete_keys",
         structure: "CompleteKeys",
         about: "Makes a change of keys act whose wait is over. Any account sends it. Since rules 14.",

@@ -56,6 +56,12 @@ fn operations() -> Vec<Operation> {
         Operation::Approve { upgrade: Upgrade { rules: 12, manifest: Digest([7; 32]), notice: 604_800 }, at: 9 },
         Operation::Unapprove { rules: 12, at: 9 },
         referenced(ReferenceKind::Text, b"invoice 7"),
+        Operation::IssueReferenced {
+            to: Address([9; 20]),
+            asset: sell,
+            amount: 1_000,
+            reference: Reference { kind: ReferenceKind::Uuid, bytes: [7; 16][..].into() },
+        },
     ]
 }
 

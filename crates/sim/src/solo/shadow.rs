@@ -335,7 +335,7 @@ impl Shadow {
             Operation::Pay { to, asset, amount } | Operation::PayReferenced { to, asset, amount, .. } => {
                 self.add(to, asset, i128::from(amount))
             }
-            Operation::Issue { to, asset, amount } => {
+            Operation::Issue { to, asset, amount } | Operation::IssueReferenced { to, asset, amount, .. } => {
                 self.add(to, asset, i128::from(amount));
                 self.issued[asset.0 as usize] += i128::from(amount);
             }

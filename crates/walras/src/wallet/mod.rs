@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use primitives::{Address, Amount, AssetId, Evidence, Operation, PublicKey, Stake, TransactionId};
+use primitives::{Address, Amount, AssetId, Evidence, Operation, PublicKey, Reference, Stake, TransactionId};
 
 use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
@@ -76,13 +76,17 @@ pub enum WalletCommand {
         server: Server,
     },
     /// Pay an account.
-    #[command(after_help = "Example:\n  walras wallet pay --key alice.json --to 0x53e0… --asset EUR --amount 12.50")]
+    #[command(after_help = "Examples:
+  walras wallet pay --key alice.json --to 0x53e0… --asset EUR --amount 12.50
+  walras wallet pay --key alice.json --to 0x53e0… --asset EUR --amount 12.50 --reference INV-2026-1107")]
     Pay {
         /// Receiving account.
         #[arg(long)]
         to: Address,
         #[command(flatten)]
         quantity: Quantity,
+        #[command(flatten)]
+        purpose: Purpose,
         #[command(flatten)]
         sender: Sender,
     },
@@ -112,6 +116,8 @@ pub enum WalletCommand {
         to: Address,
         #[command(flatten)]
         quantity: Quantity,
+        #[command(flatten)]
+        purpose: Purpose,
         #[command(flatten)]
         sender: Sender,
     },
@@ -190,6 +196,27 @@ pub enum WalletCommand {
     },
 }
 
+/// What units are for.
+#[derive(clap::Args, Clone)]
+pub struct Purpose {
+    /// What for: the receiver's reference, such as the number of an invoice. It is public for ever: no personal data.
+    #[arg(long, value_name = "VALUE")]
+    reference: Option<String>,
+    /// What the reference is: a text of ASCII characters, a UUID such as a UETR, the SHA-256 of a message with a salt
+    /// inside, or a number.
+    #[arg(long, value_name = "KIND", default_value = "text", requires = "reference",
+        value_parser = ["text", "uuid", "message", "number"])]
+    reference_kind: String,
+}
+
+impl Purpose {
+    fn reference(&self) -> anyhow::Result<Option<Reference>> {
+        let kind = self.reference_kind.parse()?;
+        let reference = self.reference.as_ref().map(|value| Reference::read(kind, value)).transpose();
+        reference.context("--reference")
+    }
+}
+
 /// An amount of an asset.
 #[derive(clap::Args, Clone)]
 pub struct Quantity {
@@ -218,18 +245,24 @@ impl WalletCommand {
             WalletCommand::Address { key } => Ok(print_key(json, &key, &keystore::address(&key)?, None)),
             WalletCommand::Show { address, key, server } => show(json, account(address, key, &server)?, &server),
             WalletCommand::Watch { address, key, server } => watch(json, account(address, key, &server)?, &server),
-            WalletCommand::Pay { to, quantity, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Pay { to, quantity, purpose, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
-                Ok(Operation::Pay { to, asset, amount })
+                Ok(match purpose.reference()? {
+                    None => Operation::Pay { to, asset, amount },
+                    Some(reference) => Operation::PayReferenced { to, asset, amount, reference },
+                })
             }),
             WalletCommand::Offers(command) => command.run(json),
             WalletCommand::CreateAccount { new_key, rotate, sender } => sender.send(json, |_, own, _| {
                 let account = if rotate { *own } else { new_key.address() };
                 Ok(Operation::CreateAccount { account, key: new_key })
             }),
-            WalletCommand::Issue { to, quantity, sender } => sender.send(json, |_, _, assets| {
+            WalletCommand::Issue { to, quantity, purpose, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
-                Ok(Operation::Issue { to, asset, amount })
+                Ok(match purpose.reference()? {
+                    None => Operation::Issue { to, asset, amount },
+                    Some(reference) => Operation::IssueReferenced { to, asset, amount, reference },
+                })
             }),
             WalletCommand::Burn { quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;

@@ -173,7 +173,9 @@ impl Model {
                 let is_enough = *units >= self.assets[exact.0 as usize].least_units;
                 if is_enough { Ok(()) } else { Err(Refusal::EXACT_TOO_SMALL) }
             }
-            Operation::Issue { asset, .. } | Operation::Burn { asset, .. }
+            Operation::Issue { asset, .. }
+            | Operation::IssueReferenced { asset, .. }
+            | Operation::Burn { asset, .. }
                 if self.assets[asset.0 as usize].issuer != *account =>
             {
                 Err(Refusal::NOT_ISSUER)
@@ -523,7 +525,7 @@ impl Model {
                 self.move_units(account, *asset, -i128::from(*amount));
                 self.move_units(to, *asset, i128::from(*amount));
             }
-            Operation::Issue { to, asset, amount } => {
+            Operation::Issue { to, asset, amount } | Operation::IssueReferenced { to, asset, amount, .. } => {
                 self.move_units(to, *asset, i128::from(*amount));
                 self.assets[asset.0 as usize].issued += amount;
             }

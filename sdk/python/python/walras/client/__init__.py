@@ -74,6 +74,7 @@ try:
         Trade,
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
+    from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
 except ModuleNotFoundError as error:
@@ -136,6 +137,7 @@ __all__ = [
     "Outcome",
     "PastFill",
     "PastOrder",
+    "PaymentReference",
     "PendingOrder",
     "PricePoint",
     "RefusedError",

@@ -40,6 +40,7 @@ from walras.client.models import (
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
 
@@ -183,8 +184,11 @@ class AsyncClient:
         page = self._core.session.past_page(address or self.address, "fills", PastFill.of, cursor, offer)
         return await self.run(page)
 
-    async def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
-        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
+    async def transfers(
+        self, address: str | None = None, *, limit: int = 100, since: int | None = None, remittance: Said | None = None
+    ) -> list[Transfer]:
+        said = None if remittance is None else PaymentReference.of(remittance)
+        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since, said)
         return await self.run(past)
 
     async def order_fate(
@@ -226,9 +230,10 @@ class AsyncClient:
     # What is sent.
 
     async def pay(
-        self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True
+        self, to: str, asset: str, amount: Number, *,
+        remittance: Said | None = None, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        return await self.run(self._core.pay(to, asset, amount, reference, wait))
+        return await self.run(self._core.pay(to, asset, amount, remittance, reference, wait))
 
     async def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,

@@ -14,6 +14,7 @@ from walras.client.encoding import address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
+from walras.client.references import PaymentReference
 from walras.client.models import (
     Account,
     Batch,
@@ -123,7 +124,8 @@ class Session:
         return found
 
     def past(
-        self, address: str, what: str, read: Callable[[Any, Assets], T], limit: int, since: int | None
+        self, address: str, what: str, read: Callable[[Any, Assets], T], limit: int, since: int | None,
+        said: PaymentReference | None = None,
     ) -> Flow[list[T]]:
         """The newest rows of a history, page by page."""
         address_bytes(address)
@@ -136,7 +138,10 @@ class Session:
         cursor: str | None = None
         while len(found) < limit:
             path, count = f"/v1/accounts/{address}/{what}", min(limit - len(found), PAGE)
-            rows, cursor = yield from self.get(path, decode, limit=count, cursor=cursor, since=since)
+            asked = {"limit": count, "cursor": cursor, "since": since} | (
+                {"reference": said.value, "reference_kind": said.kind} if said else {}
+            )
+            rows, cursor = yield from self.get(path, decode, **asked)
             found += rows
             if cursor is None:
                 break

@@ -26,6 +26,7 @@ from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
 from walras.client.proof import ProofError, prove_account
+from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
 from walras.client.slots import Leaving, Slots
 
@@ -168,11 +169,17 @@ class Core:
             raise ForeignAnswerError(server, f"its proof of {id} fails: {error}") from error
         return told(self.session, body, self._store.get(id))
 
-    def pay(self, to: str, asset: str, amount: Number, reference: str | None, wait: bool) -> Flow[Fate]:
+    def pay(
+        self, to: str, asset: str, amount: Number, remittance: Said | None, reference: str | None, wait: bool
+    ) -> Flow[Fate]:
         address_bytes(to)
         assets = yield from self.session.assets()
         of = assets[asset]
-        operation = operations.Pay(to.lower(), of.number, of.units(amount))
+        operation: operations.Pay | operations.PayReferenced = operations.Pay(to.lower(), of.number, of.units(amount))
+        if remittance is not None:
+            said = PaymentReference.of(remittance)
+            paid = (to.lower(), of.number, of.units(amount))
+            operation = operations.PayReferenced(*paid, said.kind, said.encoded())
         return (yield from self.sender.send(operation, wait, reference))
 
     def offer(

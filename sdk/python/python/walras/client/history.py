@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from walras.client.amounts import Asset, Assets
+from walras.client.references import PaymentReference
 
 __all__ = ["OrderFate", "PastFill", "PastOrder", "Transfer"]
 
@@ -137,9 +138,12 @@ class Transfer:
     """``payment``, ``issue``, ``burn``, ``stake``, ``lane`` or ``venue``."""
     other: str | None
     """The other account."""
+    reference: PaymentReference | None = None
+    """What for, if its sender said so; nobody has checked it."""
 
     @staticmethod
     def of(body: Any, assets: Assets) -> Transfer:
+        said = body.get("reference")
         amount = assets[body["asset"]].amount(int(body["amount"]))
         return Transfer(
             height=int(body["height"]),
@@ -150,6 +154,7 @@ class Transfer:
             is_received=body["direction"] == "in",
             kind=body["kind"],
             other=body["with"],
+            reference=PaymentReference(said["kind"], said["value"]) if said else None,
         )
 
 

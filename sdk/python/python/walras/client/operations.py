@@ -21,6 +21,7 @@ __all__ = [
     "CreateOffer",
     "Exact",
     "Issue",
+    "IssueReferenced",
     "Lane",
     "Leave",
     "MandateLimit",
@@ -540,6 +541,31 @@ class PayReferenced(Operation):
     8 of a number, big-endian."""
     NAME: ClassVar[str] = "PayReferenced"
     CODE: ClassVar[bytes] = bytes([19])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("to", "to", "address", "address"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("amount", "amount", "uint64", "u64"),
+        Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
+        Field("reference", "reference", "bytes", "bytes"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IssueReferenced(Operation):
+    """Creates units of an asset; only its issuer can. It says what for. Since rules 12."""
+    to: str
+    """Receiving account."""
+    asset: int
+    """Symbol."""
+    amount: int
+    """Units."""
+    reference_kind: str
+    """What the reference is."""
+    reference: str
+    """The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or
+    8 of a number, big-endian."""
+    NAME: ClassVar[str] = "IssueReferenced"
+    CODE: ClassVar[bytes] = bytes([20])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("to", "to", "address", "address"),
         Field("asset", "asset", "uint32", "u32"),

@@ -39,6 +39,7 @@ from walras.client.models import (
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
 
@@ -190,9 +191,12 @@ class Client:
         """A thousand fills of an account or of one of its orders, the newest first, and the cursor of the next page."""
         return self.run(self._core.session.past_page(address or self.address, "fills", PastFill.of, cursor, offer))
 
-    def transfers(self, address: str | None = None, *, limit: int = 100, since: int | None = None) -> list[Transfer]:
-        """The newest transfers of an account by native operations."""
-        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since)
+    def transfers(
+        self, address: str | None = None, *, limit: int = 100, since: int | None = None, remittance: Said | None = None
+    ) -> list[Transfer]:
+        """The newest transfers of an account by native operations; of all, or those with one reference."""
+        said = None if remittance is None else PaymentReference.of(remittance)
+        past = self._core.session.past(address or self.address, "transfers", Transfer.of, limit, since, said)
         return self.run(past)
 
     def order_fate(
@@ -242,9 +246,16 @@ class Client:
 
     # What is sent.
 
-    def pay(self, to: str, asset: str, amount: Number, *, reference: str | None = None, wait: bool = True) -> Fate:
-        """Pays an account. With a `reference` of the caller's it is paid once, however often this is called."""
-        return self.run(self._core.pay(to, asset, amount, reference, wait))
+    def pay(
+        self, to: str, asset: str, amount: Number, *,
+        remittance: Said | None = None, reference: str | None = None, wait: bool = True,
+    ) -> Fate:
+        """Pays an account. With a `reference` of the caller's it is paid once, however often this is called.
+
+        `remittance` says what for: the receiver's own reference, such as the number of an invoice. It is signed and
+        public for ever. Chains have it since rules 12.
+        """
+        return self.run(self._core.pay(to, asset, amount, remittance, reference, wait))
 
     def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,
