@@ -74,6 +74,7 @@ try:
         Trade,
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
+    from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
     from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
@@ -119,6 +120,7 @@ __all__ = [
     "Heartbeat",
     "KeepAlive",
     "Key",
+    "KeyConsent",
     "KeyFileError",
     "Level",
     "Limits",
@@ -139,6 +141,7 @@ __all__ = [
     "PastOrder",
     "PaymentReference",
     "PendingOrder",
+    "PolicyRequest",
     "PricePoint",
     "RefusedError",
     "SentBeforeError",
@@ -157,6 +160,8 @@ __all__ = [
     "UnknownAssetError",
     "VoidError",
     "checked_address",
+    "missing_weight",
+    "policy_salt",
     "to_pandas",
     "to_polars",
 ]
