@@ -98,7 +98,7 @@ pub enum SessionsFate {
 
 /// A new policy for an account.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct KeyChange {
+pub struct KeysChange {
     /// The account.
     pub account: Address,
     /// The id of its last change of keys, waiting or done; zero for the first one.
@@ -149,10 +149,10 @@ pub struct PolicySigned {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct SetKeys {
     /// The change.
-    pub change: KeyChange,
+    pub change: KeysChange,
     /// The ed25519 key whose hash is the address of the account.
     pub first: PublicKey,
-    /// The signatures on [`KeyChange::signing_bytes`]; for the first policy also that of the account's present key.
+    /// The signatures on [`KeysChange::signing_bytes`]; for the first policy also that of the account's present key.
     pub signatures: KeySignatures,
 }
 
@@ -160,8 +160,8 @@ pub struct SetKeys {
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct RecoverKeys {
     /// The change.
-    pub change: KeyChange,
-    /// The signatures on [`KeyChange::signing_bytes`].
+    pub change: KeysChange,
+    /// The signatures on [`KeysChange::signing_bytes`].
     pub signatures: KeySignatures,
 }
 
@@ -301,7 +301,7 @@ fn encoded(value: &impl BorshSerialize) -> Vec<u8> {
     borsh::to_vec(value).expect("writing to memory cannot fail")
 }
 
-impl KeyChange {
+impl KeysChange {
     /// The bytes that ed25519 keys sign to agree to it.
     pub fn signing_bytes(&self, by: ChangedBy, network: &Digest) -> Vec<u8> {
         let tag = if by == ChangedBy::Signers { SET_TAG } else { RECOVER_TAG };
@@ -334,7 +334,7 @@ impl KeyChange {
 #[derive(Clone, Copy, Debug)]
 pub struct AskedChange<'a> {
     /// The change.
-    pub change: &'a KeyChange,
+    pub change: &'a KeysChange,
     /// Who asks for it.
     pub by: ChangedBy,
     /// The key whose hash is the account's address, if it is named.

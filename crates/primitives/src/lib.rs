@@ -26,6 +26,7 @@ mod reference;
 mod scientific;
 mod sequence;
 mod session;
+mod signed;
 mod signer;
 mod signing;
 mod statement;
@@ -44,8 +45,8 @@ pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use keys::{
-    AskedChange, CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyChange, KeyHolder,
-    KeyPolicy, KeySignature, KeySignatures, KeySigner, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX,
+    AskedChange, CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyHolder, KeyPolicy,
+    KeySignature, KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX,
     SessionsFate, SetKeys, SignedByWallet, WalletSigner, policy_salt,
 };
 pub use login::login_bytes;

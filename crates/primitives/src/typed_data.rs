@@ -11,7 +11,7 @@
 //! evidence has reports, orders and paths that no person reads. What they are about is shown.
 
 use crate::hash::keccak256;
-use crate::keys::{ChangedBy, KeyChange, KeySignatures, RecoverKeys};
+use crate::keys::{ChangedBy, KeySignatures, KeysChange, RecoverKeys};
 use crate::operations::{FieldKind, FieldList, FieldValue, OperationField};
 use crate::{Address, Body, Digest, Operation, to_hex};
 
@@ -212,7 +212,7 @@ impl TypedData {
 
     /// The typed data of a change of keys, for the wallets that agree to it: the fields of the operation without its
     /// signatures.
-    pub fn of_change(change: &KeyChange, by: ChangedBy) -> TypedData {
+    pub fn of_change(change: &KeysChange, by: ChangedBy) -> TypedData {
         let unsigned = RecoverKeys { change: change.clone(), signatures: KeySignatures::default() };
         let operation = Operation::RecoverKeys(Box::new(unsigned));
         let fields = typed_fields(operation.row().fields, operation.values(), &operation);

@@ -5,7 +5,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Digest, ExactSide, KeyChange, KeyHolder, KeySignatures, Life, OfferPlace, OfferReplacement,
+    Amount, AssetId, Body, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement,
     Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind, SessionOperation,
     SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature,
     policy_salt, slot_of, to_hex,
@@ -197,8 +197,8 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
 }
 
 /// A change of keys in words.
-fn keys_words(does: &str, change: &KeyChange, signatures: usize) -> String {
-    let KeyChange { account, policy, sessions, .. } = change;
+fn keys_words(does: &str, change: &KeysChange, signatures: usize) -> String {
+    let KeysChange { account, policy, sessions, .. } = change;
     let signers: Vec<String> =
         policy.signers().map(|(one, weight)| format!("{} of weight {weight}", named(one))).collect();
     let guardians: Vec<String> = policy.guards().map(named).collect();

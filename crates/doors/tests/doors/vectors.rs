@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, ChangedBy, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, KeyChange,
-    KeyPolicy, KeySignatures, KeySigner, Life, OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey,
+    Address, AssetId, Body, ChangedBy, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, KeyPolicy,
+    KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey,
     PoolOperation, Price, Proposed, PublicKey, RecoverKeys, Reference, ReferenceKind, RoundProposed, RoundValue,
     RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms,
     SessionsFate, SetKeys, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner,
@@ -139,9 +139,9 @@ fn treasury() -> KeyPolicy {
 }
 
 /// A change of keys of the account of key 9, with a signature of each kind.
-fn change_of_keys(chain: u64, by: ChangedBy, sessions: SessionsFate) -> (KeyChange, KeySignatures) {
+fn change_of_keys(chain: u64, by: ChangedBy, sessions: SessionsFate) -> (KeysChange, KeySignatures) {
     let (account, last) = (key(9).public().address(), Digest([0x1a; 32]));
-    let change = KeyChange { account, last, policy: treasury(), sessions };
+    let change = KeysChange { account, last, policy: treasury(), sessions };
     let of_wallet = change.sign_typed(by, chain, &NETWORK, &wallet(7));
     let signatures = change.sign(by, &NETWORK, &key(1)).with(&of_wallet);
     (change, signatures)
@@ -406,7 +406,7 @@ fn operation(operation: &Operation) -> Value {
     }
 }
 
-fn changed_keys(change: &KeyChange, signatures: &KeySignatures) -> Value {
+fn changed_keys(change: &KeysChange, signatures: &KeySignatures) -> Value {
     let KeyPolicy { keys, wallets, moves, governs, guardian_keys, guardian_wallets, guardians, delay } = &change.policy;
     let key = |one: &KeySigner| json!({"key": one.key.to_string(), "weight": one.weight});
     let wallet = |one: &WalletSigner| json!({"wallet": one.wallet.to_string(), "weight": one.weight});

@@ -1,7 +1,7 @@
 //! Policies of several keys: what their bounds are, and what their signatures are valid for.
 
 use primitives::{
-    Address, AssetId, Body, ChangedBy, Digest, KeyChange, KeyPolicy, KeySignatures, KeySigner, Malformed, Operation,
+    Address, AssetId, Body, ChangedBy, Digest, KeyPolicy, KeySignatures, KeySigner, KeysChange, Malformed, Operation,
     PublicKey, RecoverKeys, SecretKey, SessionsFate, SetKeys, SignedBy, Transaction, WalletKey, WalletSigner,
     verify_transactions,
 };
@@ -38,8 +38,8 @@ fn policy() -> KeyPolicy {
     }
 }
 
-fn change() -> KeyChange {
-    KeyChange { account: account(), last: LAST, policy: policy(), sessions: SessionsFate::Close }
+fn change() -> KeysChange {
+    KeysChange { account: account(), last: LAST, policy: policy(), sessions: SessionsFate::Close }
 }
 
 fn body() -> Body {
@@ -71,7 +71,7 @@ fn sent(operation: Operation) -> Transaction {
     Body { account: sender.public().address(), operation, ..body() }.sign(&NETWORK, &sender)
 }
 
-fn set_keys(change: KeyChange, signatures: KeySignatures) -> Operation {
+fn set_keys(change: KeysChange, signatures: KeySignatures) -> Operation {
     Operation::SetKeys(Box::new(SetKeys { change, first: key(1).public(), signatures }))
 }
 
@@ -136,10 +136,10 @@ fn a_consent_is_valid_for_one_change_and_as_one_kind_alone() {
         let recover = RecoverKeys { change: change(), signatures: consent.clone() };
         assert!(!sent(Operation::RecoverKeys(Box::new(recover))).is_signed(&NETWORK), "no recovery");
         let others = [
-            KeyChange { last: Digest([6; 32]), ..change() },
-            KeyChange { account: Address([3; 20]), ..change() },
-            KeyChange { sessions: SessionsFate::Keep, ..change() },
-            KeyChange { policy: KeyPolicy { moves: 1, ..policy() }, ..change() },
+            KeysChange { last: Digest([6; 32]), ..change() },
+            KeysChange { account: Address([3; 20]), ..change() },
+            KeysChange { sessions: SessionsFate::Keep, ..change() },
+            KeysChange { policy: KeyPolicy { moves: 1, ..policy() }, ..change() },
         ];
         for other in others {
             assert!(!sent(set_keys(other, consent.clone())).is_signed(&NETWORK));
@@ -155,8 +155,8 @@ fn changes_have_ids_of_their_own() {
     let ids = [
         change().id(ChangedBy::Signers),
         change().id(ChangedBy::Guardians),
-        KeyChange { last: Digest([6; 32]), ..change() }.id(ChangedBy::Signers),
-        KeyChange { sessions: SessionsFate::Keep, ..change() }.id(ChangedBy::Signers),
+        KeysChange { last: Digest([6; 32]), ..change() }.id(ChangedBy::Signers),
+        KeysChange { sessions: SessionsFate::Keep, ..change() }.id(ChangedBy::Signers),
     ];
     let distinct: std::collections::BTreeSet<_> = ids.iter().collect();
     assert_eq!(distinct.len(), ids.len());
@@ -166,7 +166,7 @@ fn changes_have_ids_of_their_own() {
 #[test]
 fn the_address_of_a_wallet_gets_no_policy() {
     let of = |account, first: PublicKey| {
-        let change = KeyChange { account, last: Digest::default(), ..change() };
+        let change = KeysChange { account, last: Digest::default(), ..change() };
         let signatures = change.sign(ChangedBy::Signers, &NETWORK, &key(1));
         sent(Operation::SetKeys(Box::new(SetKeys { change, first, signatures }))).check()
     };
@@ -178,7 +178,7 @@ fn the_address_of_a_wallet_gets_no_policy() {
 #[test]
 fn a_policy_out_of_bounds_is_malformed() {
     let signatures = || change().sign(ChangedBy::Signers, &NETWORK, &key(2));
-    let check = |policy: KeyPolicy| sent(set_keys(KeyChange { policy, ..change() }, signatures())).check();
+    let check = |policy: KeyPolicy| sent(set_keys(KeysChange { policy, ..change() }, signatures())).check();
     assert_eq!(check(policy()), Ok(()));
     let signer = |number: u8| KeySigner { key: PublicKey([number; 32]), weight: 255 };
     let guardians = |count: u8| (1..=count).map(|one| PublicKey([one; 32])).collect::<Box<[_]>>();

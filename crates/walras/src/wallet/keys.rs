@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use api::{AccountKeysBody, KeyPolicyBody};
-use primitives::{Address, Digest, KeyChange, KeySignatures, Operation, PublicKey, SessionsFate};
+use primitives::{Address, Digest, KeySignatures, KeysChange, Operation, PublicKey, SessionsFate};
 use serde_json::json;
 
 use super::account;
-use super::request::{Asked, RequestFile};
+use super::request_file::{Asked, RequestFile};
 use super::send::Sender;
 use super::server::Server;
 
@@ -39,7 +39,7 @@ END
   walras wallet keys send change.json --key anybody.json")]
     Set {
         #[command(flatten)]
-        change: Change,
+        change: ChangeFile,
         /// The public key whose hash is the account's address; only for its first policy.
         #[arg(long, value_name = "KEY")]
         first: Option<PublicKey>,
@@ -51,7 +51,7 @@ END
   walras wallet keys send recovery.json --key anybody.json")]
     Recover {
         #[command(flatten)]
-        change: Change,
+        change: ChangeFile,
     },
     /// Send a change of keys that enough have signed. Any account may, and pays for it.
     #[command(after_help = "Example:\n  walras wallet keys send change.json --key anybody.json")]
@@ -74,7 +74,7 @@ END
 
 /// A change to be signed.
 #[derive(clap::Args, Clone)]
-pub struct Change {
+pub struct ChangeFile {
     /// The account.
     #[arg(long)]
     account: Address,
@@ -128,14 +128,14 @@ impl KeysCommand {
     }
 }
 
-impl Change {
+impl ChangeFile {
     /// Writes the file of a change.
     fn write(
         self,
         as_json: bool,
-        asked: impl FnOnce(KeyChange, Option<&AccountKeysBody>) -> anyhow::Result<Asked>,
+        asked: impl FnOnce(KeysChange, Option<&AccountKeysBody>) -> anyhow::Result<Asked>,
     ) -> anyhow::Result<ExitCode> {
-        let Change { account, policy, keep_sessions, out, server } = self;
+        let ChangeFile { account, policy, keep_sessions, out, server } = self;
         let text = std::fs::read_to_string(&policy).with_context(|| format!("{} cannot be read", policy.display()))?;
         let body: KeyPolicyBody = serde_json::from_str(&text).with_context(|| policy.display().to_string())?;
         let policy = body.read().map_err(anyhow::Error::msg).with_context(|| policy.display().to_string())?;
@@ -145,7 +145,7 @@ impl Change {
             node.account(&account)?.context("the account does not exist: the first payment to it creates it")?;
         let last = found.keys.as_ref().map(|keys| keys.last.parse()).transpose().context("the node's answer")?;
         let sessions = if keep_sessions { SessionsFate::Keep } else { SessionsFate::Close };
-        let change = KeyChange { account, last: last.unwrap_or_else(Digest::default), policy, sessions };
+        let change = KeysChange { account, last: last.unwrap_or_else(Digest::default), policy, sessions };
         let terms = node.terms()?;
         let asked = asked(change, found.keys.as_ref())?;
         let signatures = KeySignatures::default();

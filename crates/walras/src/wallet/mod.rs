@@ -18,6 +18,7 @@ mod offers;
 mod pools;
 pub mod report;
 mod request;
+mod request_file;
 pub mod send;
 pub mod server;
 mod session;

@@ -24,7 +24,7 @@
 //!   do nothing.
 //!
 //! The id of a change is the digest of its account, its last change, its policy and of what becomes of session keys
-//! ([`KeyChange::id`](primitives::KeyChange::id)): each id follows from the one before, so none returns, and it depends
+//! ([`KeysChange::id`](primitives::KeysChange::id)): each id follows from the one before, so none returns, and it depends
 //! neither on who signed nor on who sent.
 //!
 //! # Properties

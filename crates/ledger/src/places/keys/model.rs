@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use primitives::{
-    Address, AssetId, Body, ChangedBy, Digest, Fraction, KeyChange, KeyPolicy, KeySignature, KeySignatures, KeySigner,
+    Address, AssetId, Body, ChangedBy, Digest, Fraction, KeyPolicy, KeySignature, KeySignatures, KeySigner, KeysChange,
     Operation, PublicKey, RULES_OF_KEYS, RecoverKeys, SecretKey, SessionsFate, SetKeys, Signature, SignedBy,
     Transaction,
 };
@@ -207,8 +207,8 @@ impl Machine {
         }
     }
 
-    fn change(&self, to: Named) -> KeyChange {
-        KeyChange { account: account(), last: self.last(), policy: policy(to), sessions: SessionsFate::Close }
+    fn change(&self, to: Named) -> KeysChange {
+        KeysChange { account: account(), last: self.last(), policy: policy(to), sessions: SessionsFate::Close }
     }
 
     fn body(&self) -> Body {

@@ -130,4 +130,5 @@ def missing_weight(policy: dict[str, Any], request: PolicyRequest, needed: str =
     signed = {*request.keys, *request.wallets}
     signers = [(one["key"], one["weight"]) for one in policy["keys"]]
     signers += [(one["wallet"].lower(), one["weight"]) for one in policy["wallets"]]
-    return max(0, int(policy[needed]) - sum(weight for who, weight in signers if who in signed))
+    has = sum(int(weight) for who, weight in signers if who in signed)
+    return max(0, int(policy[needed]) - has)
