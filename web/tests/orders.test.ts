@@ -1,11 +1,12 @@
 /** Orders and keys of the page, held against the published vectors and against a node that lies. */
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Asset } from "@walras/client/bodies";
+import type { Asset, Quote } from "@walras/client/bodies";
+import { toNumber } from "@walras/client/decimal";
 import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
-import { exactTermsOf, lockedBy, termsOf, type ExactOrder, type Order } from "@walras/client/terms";
-import { check, exactPreviewOf, previewOf } from "../src/trade/orders";
+import { exactTermsOf, lockedBy, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
+import { boundsOf, check, exactPreviewOf, filledOf } from "../src/trade/orders";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
@@ -99,13 +100,17 @@ describe("an order", () => {
     expect(termsOf(order({ quote: "JPY", amount: "0.5", price: "150" }), ASSETS)).toContain("asks for 75 JPY; the least is 100 JPY");
   });
 
-  it("is held against the book of the last batch", () => {
-    const level = (price: string, amount: string) => ({ price, price_units: price, amount, offers: 1 });
-    const book = { height: 7, time_ms: 0, market: "EUR/USD", price: "1.06", price_height: 7, sells: [level("1.055", "300000"), level("1.06", "200000"), level("1.2", "900000")], buys: [level("1.04", "1000")] };
+  it("says what it gives and gets at its limit, and what a batch would make of it", () => {
     const buy = order({ side: "buy", price: "1.06" });
-    const preview = previewOf(buy, termsOf(buy, ASSETS) as never, book, ASSETS);
-    expect(preview!.share).toBeCloseTo(0.5);
-    expect(previewOf(order(), termsOf(order(), ASSETS) as never, book, ASSETS)!.share).toBe(0);
+    const terms = termsOf(buy, ASSETS) as Terms;
+    const bounds = boundsOf(terms, ASSETS)!;
+    expect([toNumber(bounds.gives), toNumber(bounds.gets)]).toEqual([106, 100]);
+    // The batch was better: half of the money bought 50.25.
+    const quote = { ...terms, sold: "5300", bought: "502500", left: "5300" } as unknown as Quote;
+    const filled = filledOf(quote, buy, terms, ASSETS)!;
+    expect([filled.share, toNumber(filled.bought)]).toEqual([0.5, 50.25]);
+    expect(filled.price).toBeCloseTo(53 / 50.25);
+    expect(filledOf({ ...quote, sold: "0", bought: "0" }, buy, terms, ASSETS)!.share).toBe(0);
   });
 });
 

@@ -584,7 +584,8 @@ describe.runIf(given)("orders from the page", () => {
     await until("the balance is shown", async () => /[1-9]/.test((await page.locator("[data-balances]").innerText())));
     await page.fill("#order-amount", "2");
     await page.fill("#order-price", (2 * price).toFixed(4));
-    await page.locator(".preview", { hasText: `You sell ` }).waitFor();
+    await page.locator(".preview", { hasText: "You sell " }).waitFor();
+    await page.locator(".preview", { hasText: "the next batch would fill all of it" }).waitFor();
     await order("buy", "2", 2 * price);
     await says("Filled at");
     // One that nobody takes rests, also for who comes back later.

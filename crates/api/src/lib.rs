@@ -59,7 +59,8 @@ pub use lane::{
 pub use mandates::{MandateBody, MandateCapBody, MarketMandateBody};
 pub use markets::{
     BOOK_CHECKED_LEVELS, BookBody, BookChangeBody, BookSnapshotBody, CandleBody, CandlesBody, CurvePoint, Curves,
-    DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, TickerBody, TickersBody, book_checksum,
+    DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, QuoteBody, TickerBody, TickersBody,
+    book_checksum,
 };
 pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
 pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};

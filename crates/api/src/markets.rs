@@ -115,6 +115,39 @@ pub struct Curves {
     pub bought: String,
 }
 
+/// What the next batch would do with an offer if nothing else came.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QuoteBody {
+    /// Height of the state that was asked.
+    pub height: u64,
+    /// Symbol sold.
+    pub sell: String,
+    /// Symbol bought.
+    pub buy: String,
+    /// The most units to sell.
+    pub amount: String,
+    /// The fewest units bought for a unit sold.
+    pub limit: String,
+    /// Units that it would sell.
+    pub sold: String,
+    /// Units that it would get, net of commission.
+    pub bought: String,
+    /// Units that would rest in the book.
+    pub left: String,
+    /// Units that would return, since they are too few for an offer.
+    pub returned: String,
+    /// Why it would sell so much: a reason of an offer's outcome.
+    pub why: Cow<'static, str>,
+    /// Whole units bought for a whole unit sold in that batch, before commission; null if it would clear nothing.
+    pub price: Option<String>,
+    /// The same in units.
+    pub price_units: Option<String>,
+    /// The same in the valuations of the last batch; null if one of the assets has none.
+    pub last_price: Option<String>,
+    /// The same in units.
+    pub last_price_units: Option<String>,
+}
+
 /// A point of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct CurvePoint {

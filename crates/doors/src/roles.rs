@@ -63,6 +63,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/markets/{base}/{quote}/history", Role::Read),
     ("GET", "/v1/markets/{base}/{quote}/candles", Role::Read),
     ("GET", "/v1/markets/{base}/{quote}/offers", Role::Read),
+    ("GET", "/v1/quote", Role::Read),
     ("GET", "/v1/blocks", Role::Read),
     ("GET", "/v1/blocks/{height}", Role::Read),
     ("GET", "/v1/blocks/{height}/batch", Role::Read),

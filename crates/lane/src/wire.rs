@@ -196,7 +196,7 @@ pub fn write_refusal(to: &mut Vec<u8>, number: u32, refusal: &LaneRefusal) {
     // A payment into an epoch that has not begun here is early: the block that begins the epoch is not certified here
     // yet.
     let again = match refusal {
-        LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_) => true,
+        LaneRefusal::Busy | LaneRefusal::UnknownOutput(_) | LaneRefusal::Muted(_) | LaneRefusal::Halted => true,
         LaneRefusal::WrongEpoch { into, now } => into > now,
         _ => false,
     };
@@ -247,8 +247,13 @@ pub fn read_reply(number: u32, body: &[u8], asked: Option<&PositionOf>) -> Resul
         }
         2 => {
             let (again, text) = rest.split_first().ok_or("a refusal is empty")?;
+            let again = match again {
+                0 => false,
+                1 => true,
+                _ => return Err("a refusal is final (0) or not (1)"),
+            };
             let text = std::str::from_utf8(text).map_err(|_| "a refusal is no text")?;
-            Ok(Reply::Refusal { number, again: *again == 1, text: text.into() })
+            Ok(Reply::Refusal { number, again, text: text.into() })
         }
         3 => Ok(Reply::Position { number, signed: read_position(rest, asked)? }),
         4 => read_bls_answer(rest),
@@ -363,6 +368,16 @@ mod tests {
             assert_eq!(read_reply(number, body, Some(&asked())), Ok(Reply::Position { number: 5, signed }));
         }
         assert_eq!(PositionQuery::parse(&query.encode()), Some(query));
+    }
+
+    #[test]
+    fn a_halt_is_not_final_and_a_refusal_has_one_encoding() {
+        let mut frame = Vec::new();
+        write_refusal(&mut frame, 4, &LaneRefusal::Halted);
+        let (number, body) = body_of(&frame);
+        let told = read_reply(number, body, None);
+        assert!(matches!(told, Ok(Reply::Refusal { again: true, .. })), "the text says to send the same bytes again");
+        assert!(read_reply(4, &[2, 2, b'?'], None).is_err(), "another byte for yes or no");
     }
 
     #[test]

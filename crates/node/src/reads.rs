@@ -12,7 +12,7 @@ use doors::backend::{
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Ledger, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
+    AccountProof, Ledger, Market, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
     VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
@@ -129,6 +129,10 @@ impl PointReads for Reads {
         let of_pair = ledger.book().get(pair).into_iter();
         let offers = of_pair.flat_map(|offers| offers.range(first..=last)).take(count).collect();
         OffersRead { height: ledger.height(), offers }
+    }
+
+    fn market(&self) -> Market {
+        self.exchange.shared.read_ledger().market()
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

@@ -314,7 +314,7 @@ fn order_of(body: &Body, id: TransactionId, time_ms: u64, outcome: Outcome) -> O
 }
 
 /// The transfers of a transaction that took effect: each with the account whose history has it.
-fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, TransferRow)> {
+pub fn transfers_of(body: &Body, id: TransactionId, time_ms: u64) -> Vec<(Address, TransferRow)> {
     let own = body.account;
     let reference = body.operation.reference().cloned();
     let row = |asset, amount, kind| {

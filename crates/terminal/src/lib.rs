@@ -81,6 +81,17 @@ impl GlobalOptions {
     }
 }
 
+/// An error with its causes. One that its error has told already is not told again.
+pub fn in_words(error: &anyhow::Error) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !words.last().is_some_and(|last| last.ends_with(&cause)) {
+            words.push(cause);
+        }
+    }
+    words.join(": ")
+}
+
 /// Runs what was asked for, prints its error with the remedy that is known for it, and returns the exit code.
 pub fn run<Asked>(
     asked: Result<Asked, clap::Error>,
@@ -90,10 +101,23 @@ pub fn run<Asked>(
     let code = match asked {
         Err(error) => usage::told(&error),
         Ok(asked) => run(asked).unwrap_or_else(|error| {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", in_words(&error));
             remedy(&error).iter().for_each(|remedy| eprintln!("\n{remedy}"));
             ExitCode::FAILURE
         }),
     };
     output::finish(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let missing = std::io::Error::from_raw_os_error(2);
+        let said = format!("alice.json: {missing}");
+        let error = anyhow::Error::new(missing).context(said.clone()).context("cannot open the key");
+        assert_eq!(in_words(&error), format!("cannot open the key: {said}"));
+    }
 }

@@ -48,9 +48,18 @@ fn moved(words: &[OsString]) -> Option<&'static str> {
     MOVED.iter().find(|(old, _)| name == old).map(|(_, now)| *now)
 }
 
+/// A negative number is the value of its option, which says why it cannot be one, and no unknown option.
+fn taking_negatives(command: clap::Command) -> clap::Command {
+    let taking = |arg: clap::Arg| {
+        let takes_value = arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_value)
+    };
+    command.mut_args(taking).mut_subcommands(taking_negatives)
+}
+
 /// The command line with its help under headings: clap's own list has none.
 fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = taking_negatives(Cli::command());
     let list = listed(&command);
     let styles = command.get_styles();
     let (header, options) = (styles.get_header(), format!("{0}Options:{0:#}", styles.get_header()));

@@ -10,7 +10,7 @@ use ledger::contracts::{EthereumKey, EthereumRequest, OFFERS, contract_address, 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use primitives::{
     Address, AssetId, Body, ClientId, ExactSide, Fraction, Life, OfferPlace, OfferReplacement, Operation, PoolKey,
-    PoolOperation, Price, SecretKey, Transaction,
+    PoolOperation, Price, Reference, ReferenceKind, SecretKey, Transaction,
 };
 use process::{Process, agent, get, walras};
 use serde_json::Value;
@@ -308,12 +308,23 @@ fn orders_and_pools_are_exported() {
     let replacement = OfferReplacement { old, remains: 10_000, amount: 12_000, limit: price("4"), life, client };
     post(&node.server, &vec![signed(1, met + 1, Operation::Replace(Box::new(replacement)))]);
 
+    let uetr = Reference::read(ReferenceKind::Uuid, "8a562c67-ca16-48ba-b074-65581be6f001").expect("a UUID");
+    let paid = Operation::PayReferenced { to: address(2), asset: AssetId(1), amount: 7, reference: uetr };
+    post(&node.server, &vec![signed(1, met + 2, paid)]);
+
     let out = folder.path().join("history");
     let export = |more: &[&str]| {
         let mut command = walras();
         command.args(["export", "--json", "--home"]).arg(&home).arg("--out").arg(&out).args(more).output()
     };
     let told = ran(export(&[]));
+    let transfers = rows(&out, "transfers");
+    let (one, two) = (address(1).to_string(), address(2).to_string());
+    let said = |at: usize| transfers[at][3..].to_vec();
+    let uetr = ["uuid", "8a562c67-ca16-48ba-b074-65581be6f001", "2"];
+    assert_eq!(said(0), [&[&one, "payment", "false", "A1", "7", &two], &uetr[..]].concat());
+    assert_eq!(said(1), [&[&two, "payment", "true", "A1", "7", &one], &uetr[..]].concat());
+    assert_eq!((transfers.len(), &told["rows"]["transfers"]), (2, &2.into()));
     let asked = |id: &str| get(&agent(), &node.server, &format!("/v1/transactions/{id}")).1;
     let orders = rows(&out, "orders");
     assert_eq!(told["rows"]["orders"], orders.len());

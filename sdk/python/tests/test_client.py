@@ -567,6 +567,9 @@ def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(clien
     assert (ended.status, ended.why, ended.sold, ended.returned) == ("ended", "cancelled", 0, 3)
     assert [one.why for one in client.orders(limit=3) if one.client == named] == ["cancelled"]
     client.sell("EUR/USD", "20", "2.5")
+    quote = client.quote("USD", "EUR", "6", "0.33333333333333334")
+    assert quote.sold == 6 and quote.bought >= 2 and quote.price and quote.why in ("filled", "part")
+    assert client.quote("EUR", "USD", "1").sell == "EUR"
     bought = client.buy("EUR/USD", "2", "3")
     fill = next(one for one in client.fills(limit=10) if one.offer == bought.sequence)
     assert (fill.sell, fill.sold) == ("USD", 6) and fill.bought >= 2

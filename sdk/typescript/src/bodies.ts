@@ -152,6 +152,23 @@ export type Ticker = {
   /** Null if the market did not trade in them. */
   day: Day | null;
 };
+/** What the next batch would do with an offer if nothing else came; amounts are units. */
+export type Quote = {
+  height: number;
+  sell: string;
+  buy: string;
+  amount: Units;
+  limit: PriceText;
+  sold: Units;
+  bought: Units;
+  left: Units;
+  returned: Units;
+  why: string;
+  price: PriceText | null;
+  price_units: PriceText | null;
+  last_price: PriceText | null;
+  last_price_units: PriceText | null;
+};
 export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
 export type Curves = {
   height: number;

@@ -131,6 +131,13 @@ export class Client {
   markets(): Promise<models.Market[]> {
     return this.session.markets();
   }
+  /**
+   * What the next batch would do with an offer of `amount` of `sell` for at least `price` of `buy` each, or at any price, if
+   * nothing else came. All pairs of the book take part.
+   */
+  quote(sell: string, buy: string, amount: Amount, price?: Amount): Promise<models.Quote> {
+    return this.session.quote(sell, buy, amount, price);
+  }
   /** Last price, best limits, and the 24 hours up to the last block. */
   ticker(market: string): Promise<models.Ticker> {
     return this.session.ticker(market);

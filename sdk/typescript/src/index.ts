@@ -29,6 +29,7 @@ export type {
   PastTransfer,
   PendingOrder,
   PricePoint,
+  Quote,
   SessionBudget,
   SessionKey,
   Ticker,

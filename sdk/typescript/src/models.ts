@@ -239,6 +239,15 @@ export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => 
   return { status: orderStatus(status), why, id, known_from, height, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
 };
 
+/** No promise: others' orders may come first. `price` is that of the batch, before commission; null if it would clear nothing. */
+export type Quote = { height: number; sell: string; buy: string; sold: string; bought: string; left: string; returned: string; why: string; price: string | null; last_price: string | null };
+
+export const quote = ({ height, sell, buy, sold, bought, left, returned, why, price, last_price }: bodies.Quote, assets: Assets): Quote => {
+  const [sells, buys] = [assets.get(sell), assets.get(buy)];
+  const rest = { left: sells.amount(left), returned: sells.amount(returned) };
+  return { height, sell, buy, sold: sells.amount(sold), bought: buys.amount(bought), ...rest, why, price, last_price };
+};
+
 export type Ticker = bodies.Ticker;
 
 export const ticker = (body: bodies.Ticker, assets: Assets): Ticker => {

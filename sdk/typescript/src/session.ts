@@ -1,7 +1,8 @@
 /** What a client knows of a node: network, assets, height; and every question to it. */
-import { Assets } from "./assets.js";
+import { Assets, limitOf, type Amount } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
+import { plainText } from "./decimal.js";
 import { plainAddress } from "./encoding.js";
 import { NotFoundError, OtherNetworkError } from "./errors.js";
 import type { Http } from "./http.js";
@@ -179,6 +180,13 @@ export class Session {
 
   async book(name: string, levels?: number): Promise<models.Book> {
     return this.ask(await this.place(name, "book"), models.book, { levels });
+  }
+
+  async quote(sell: string, buy: string, amount: Amount, price?: Amount): Promise<models.Quote> {
+    const assets = await this.assets();
+    const [sold, bought] = [assets.get(sell), assets.get(buy)];
+    const limit = price === undefined ? undefined : plainText(limitOf(price, sold, bought));
+    return this.ask("/v1/quote", models.quote, { sell, buy, amount: sold.units(amount).toString(), limit });
   }
 
   async ticker(name: string): Promise<models.Ticker> {

@@ -2,7 +2,7 @@
  * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
-import type { Account, Asset, Book, Offer, TransactionStatus } from "@walras/client/bodies";
+import type { Account, Asset, Book, Offer, Quote, TransactionStatus } from "@walras/client/bodies";
 import { fromUnits, multiply, parseDecimal, round, roundSignificant, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
 import type { Life, Operation } from "@walras/client/encoding";
 import { lockedBy, type ExactOrder, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
@@ -38,27 +38,27 @@ const PREVIEW_DIGITS = 12;
 /** Heights for which a transaction may count after it is signed. */
 const LASTS = 64n;
 
-export type Preview = { share: number; gives: Decimal; gets: Decimal };
+/** What an order gives and gets at its limit, in whole assets. */
+export type Bounds = { gives: Decimal; gets: Decimal };
 
-/** What the book after the last batch would have filled at once: a guess, as the next batch has a price of its own. */
-export function previewOf(order: Order, terms: Terms, book: Book, assets: Map<string, Asset>): Preview | null {
-  const [base, price] = [assets.get(order.base), parseDecimal(order.price)];
-  const amount = parseDecimal(order.amount);
+export function boundsOf(terms: Terms, assets: Map<string, Asset>): Bounds | null {
+  const [sells, buys, limit] = [assets.get(terms.sell), assets.get(terms.buy), parseDecimal(terms.limit)];
+  const gives = sells && fromUnits(terms.amount, sells.decimals);
+  if (!gives || !buys || !limit) return null;
+  const least = multiply({ digits: BigInt(terms.amount), scale: 0 }, limit);
+  return { gives, gets: shift(round(least, 0), -buys.decimals) };
+}
+
+/** What the next batch would do with an order, as the node found it: the part that trades, what it brings, and its price. */
+export type Filled = { share: number; bought: Decimal; price: number };
+
+export function filledOf({ amount, sold, bought }: Quote, order: Order, terms: Terms, assets: Map<string, Asset>): Filled | null {
   const [sells, buys] = [assets.get(terms.sell), assets.get(terms.buy)];
-  if (!base || !price || !amount || !sells || !buys) return null;
-  const reaches = (level: string) => {
-    const other = parseDecimal(level);
-    if (!other) return false;
-    const difference = subtract(order.side === "buy" ? price : other, order.side === "buy" ? other : price);
-    return difference.digits >= 0n;
-  };
-  const levels = (order.side === "buy" ? book.sells : book.buys).filter((level) => reaches(level.price));
-  const there = levels.reduce((sum, level) => sum + BigInt(level.amount), 0n);
-  const wanted = toNumber(shift(amount, base.decimals));
-  const least = multiply({ digits: BigInt(terms.amount), scale: 0 }, parseDecimal(terms.limit) ?? { digits: 0n, scale: 0 });
-  const gives = fromUnits(terms.amount, sells.decimals);
-  if (!gives || wanted <= 0) return null;
-  return { share: Math.min(1, Number(there) / wanted), gives, gets: shift(round(least, 0), -buys.decimals) };
+  const [gives, gets] = [sells && fromUnits(sold, sells.decimals), buys && fromUnits(bought, buys.decimals)];
+  if (!gives || !gets) return null;
+  const [given, gotten] = [toNumber(gives), toNumber(gets)];
+  const price = order.side === "buy" ? given / gotten : gotten / given;
+  return { share: Number((BigInt(sold) * 10_000n) / BigInt(amount)) / 10_000, bought: gets, price };
 }
 
 export type ExactPreview = { other: Decimal; isWithin: boolean };

@@ -1,14 +1,14 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
 import { plainText, roundSignificant, parseDecimal, trimZeros } from "@walras/client/decimal";
-import { format } from "../amount";
-import type { Book, Offer } from "@walras/client/bodies";
+import { format, formatPrice } from "../amount";
+import type { Book, Offer, Quote } from "@walras/client/bodies";
 import { get, path } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { exactTermsOf, termsOf, type ExactOrder, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
-import { OrderBook, balances, exactPreviewOf, previewOf } from "../trade/orders";
+import { OrderBook, balances, boundsOf, exactPreviewOf, filledOf } from "../trade/orders";
 import { current, onChoice } from "../trade/session";
 import { explain, tells } from "../words";
 import { ordersTable, whole } from "./own-orders";
@@ -32,6 +32,9 @@ function termed(asked: Written, assets: Live["assets"]): Termed | string {
   const terms = exactTermsOf(asked.order, assets);
   return typeof terms === "string" ? terms : { ...asked, terms };
 }
+
+/** The question what the next batch would do with an order. */
+const questionOf = ({ sell, buy, amount, limit }: Terms) => `quote?${new URLSearchParams({ sell, buy, amount, limit })}`;
 
 export function ticketPanels(live: Live, base: string, quote: string) {
   const choice = traderChoice(live);
@@ -61,9 +64,14 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   let network: string | null = null;
   let available = new Map<string, string>();
   let busy = false;
+  /** The last question about the written order, and its answer: a quote, or why there is none. */
+  let asked: string | null = null;
+  let quoted: { asked: string; quote: Quote } | null = null;
+  let noQuote: string | null = null;
 
+  const quoting = refresh(loadQuote, tells({ say: (why) => ((noQuote = why), draw()) }), PAUSE_MS);
   const loading = refresh(load, tells(problem), PAUSE_MS);
-  const stops = [onChoice(changed), live.onBlock(() => loading.request())];
+  const stops = [onChoice(changed), live.onBlock(() => (loading.request(), asked && quoting.request()))];
   changed();
 
   function field(id: string, label: string) {
@@ -116,11 +124,20 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     draw();
   }
 
+  /** What the next batch would do with the order as it is written. */
+  async function loadQuote(signal: AbortSignal): Promise<void> {
+    const question = asked;
+    if (question === null) return;
+    const quote = await get<Quote>(question, signal);
+    quoted = { asked: question, quote };
+    draw();
+  }
+
   function draw(): void {
-    const asked = written();
-    const { order } = asked;
+    const says = written();
+    const { order } = says;
     const trader = current();
-    const isExact = asked.kind === "exact";
+    const isExact = says.kind === "exact";
     price.element.hidden = life.hidden = isExact;
     bound.element.hidden = !isExact;
     // What is hidden cannot be filled in, so it must not be asked for.
@@ -131,19 +148,33 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     button.disabled = trader === null || busy;
     const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
-    setText(preview, asked.kind === "exact" ? exactWords(asked.order) : limitWords(asked.order));
+    setText(preview, says.kind === "exact" ? exactWords(says.order) : limitWords(says.order));
   }
 
   function limitWords(order: Order): string {
     if (order.amount === "" || order.price === "") return `${once.checked ? "The order takes part in one batch." : "An order waits in the book until it is filled or cancelled."} All orders of a batch trade at one price.`;
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return terms;
-    const guess = book && previewOf(order, terms, book, live.assets);
-    if (!guess) return "";
-    const [gives, gets] = [`${format(trimZeros(guess.gives, 0))} ${terms.sell}`, `${format(trimZeros(guess.gets, 0))} ${terms.buy}`];
-    const share = Math.floor(100 * guess.share);
-    const filled = share >= 100 ? "the book after the last batch would have filled it at once" : `the book after the last batch would have filled ${share}\u202f% at once; the rest would ${once.checked ? "return" : "wait"}`;
-    return `You sell ${gives} and get at least ${gets}, or more at a better price. As a guess, ${filled}.`;
+    const bounds = boundsOf(terms, live.assets);
+    if (!bounds) return "";
+    const [gives, gets] = [`${format(trimZeros(bounds.gives, 0))} ${terms.sell}`, `${format(trimZeros(bounds.gets, 0))} ${terms.buy}`];
+    return `You sell ${gives} and get at least ${gets}, or more at a better price. ${quoteWords(order, terms)}`;
+  }
+
+  /** What the next batch would do with it; the node is asked when the order or the book changes. */
+  function quoteWords(order: Order, terms: Terms): string {
+    const question = questionOf(terms);
+    if (asked !== question) {
+      [asked, noQuote] = [question, null];
+      quoting.request();
+    }
+    const filled = quoted?.asked === question ? filledOf(quoted.quote, order, terms, live.assets) : null;
+    if (!filled) return noQuote ?? "The node works out what the next batch would do with it.";
+    const rest = once.checked ? "return" : "wait";
+    if (filled.share === 0) return `In the next batch nobody would take it at this price: it would ${rest}.`;
+    const percent = filled.share >= 1 ? "all of it" : `${(100 * filled.share).toPrecision(3)}\u202f% of it`;
+    const about = `${format(trimZeros(filled.bought, 0))} ${terms.buy}, ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${quote} each`;
+    return `If nothing else came, the next batch would fill ${percent}: you get ${about}.${filled.share < 1 ? ` The rest would ${rest}.` : ""}`;
   }
 
   /** What an exact order would do, and what it would have cost in the last batch. */
@@ -215,6 +246,7 @@ export function ticketPanels(live: Live, base: string, quote: string) {
       choice.close();
       stops.forEach((stop) => stop());
       loading.close();
+      quoting.close();
     },
   };
 }

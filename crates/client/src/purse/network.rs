@@ -150,11 +150,11 @@ impl LaneNetwork {
         Ok(self)
     }
 
-    /// Learns the group keys of the epochs that a node lists. The node cannot invent one: members have signed their
-    /// dealings.
+    /// Learns the group keys of the epochs that a node lists and that have begun: only their members' keys are known,
+    /// and a group key is made in the epoch before. The node cannot invent one: members have signed their dealings.
     fn learn_boards(&self, node: &NodeClient, lane: &LaneBody) -> Result<(), PurseError> {
         let mut is_new = false;
-        for &epoch in &lane.group_keys {
+        for &epoch in lane.group_keys.iter().filter(|epoch| **epoch <= lane.epoch) {
             if self.known().boards.contains_key(&epoch) {
                 continue;
             }

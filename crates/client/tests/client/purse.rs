@@ -226,6 +226,41 @@ fn a_silent_or_foreign_node_ends_a_session_before_anything_is_spent() {
     assert!(purse.contents().expect("contents").sent.is_empty());
 }
 
+/// Members make a group key in the epoch before. Its keys are proved when it begins, and its board is checked with them.
+#[test]
+fn the_group_key_of_an_epoch_that_has_not_begun_stops_no_purse() {
+    let registrars = (1..=4).map(|seed| SecretKey::from_seed([seed; 32]).public()).collect();
+    let mut network = network(7);
+    network.registrars = registrars;
+    let pinned = network.encode();
+    let lane = api::LaneBody {
+        height: 90,
+        network: pinned.network,
+        epoch: 0,
+        heights_left: 10,
+        epoch_heights: 100,
+        halted: false,
+        halt_round: 0,
+        case_deposit: "1".into(),
+        lapse_penalty_millionths: 0,
+        open_cases: 0,
+        waiting_claims: 0,
+        members: pinned.members,
+        registrars: pinned.registrars,
+        bls: "threshold".into(),
+        registrations: Vec::new(),
+        group_keys: vec![1],
+        accounts: Vec::new(),
+        convicted: Vec::new(),
+        addresses: Vec::new(),
+        tls: true,
+        home_ports: 8,
+        assets: Vec::new(),
+    };
+    let body = serde_json::to_string(&lane).expect("plain data").leak();
+    assert_eq!(network.learn(&server(200, body)).expect("a lane"), lane);
+}
+
 #[test]
 fn amounts_are_those_of_the_lane() {
     let network = network(7);

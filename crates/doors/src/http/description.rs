@@ -24,6 +24,8 @@ const ORDER: &str = "^[0-9]{1,4}-[0-9]{1,9}$";
 /// A row of a history: height and position.
 const HISTORY: &str = "^(0|[1-9][0-9]{0,14})-(0|[1-9][0-9]{0,8})$";
 const CLIENT: &str = "^0x[0-9a-f]{32}$";
+/// A reference of a payment as people write it: printable, and no longer than a hash with its prefix.
+const REFERENCE: &str = "^[ -~]{1,66}$";
 /// The histories of an account.
 const ACCOUNT: &str = "/v1/accounts/{address}";
 const HISTORIES: [&str; 4] = ["/orders", "/fills", "/transfers", "/balances"];
@@ -116,7 +118,9 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "cursor" if path.ends_with("/deposits") => DEPOSIT,
         "cursor" if path.ends_with("/orders") => ORDER,
         "id" => NUMBER,
-        "since" | "offer" => NUMBER,
+        "since" | "offer" | "amount" => NUMBER,
+        "reference" => REFERENCE,
+        "reference_kind" => return drop(schema.insert("enum".into(), json!(["text", "uuid", "message", "number"]))),
         "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
         "base" | "quote" | "sell" | "buy" | "asset" | "a" | "b" => SYMBOL,
         "limit" | "from" | "to" => PRICE,

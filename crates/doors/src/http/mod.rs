@@ -42,6 +42,7 @@ mod parameters;
 mod pools;
 mod prepare;
 mod probes;
+mod quote;
 mod record_proof;
 #[cfg(test)]
 mod reference;
@@ -172,6 +173,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(markets::market_history))
         .routes(routes!(markets::market_candles))
         .routes(routes!(markets::market_offers))
+        .routes(routes!(quote::quote))
         .routes(routes!(blocks::blocks))
         .routes(routes!(blocks::block))
         .routes(routes!(blocks::batch))

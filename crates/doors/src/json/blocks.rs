@@ -5,7 +5,8 @@ use ledger::{Cancelled, ExactOutcome, FillReason, Outcome, Pooled, Replaced};
 use api::{BlockBody, OutcomeBody};
 use readers::views::BlockSummary;
 
-fn why(reason: FillReason) -> &'static str {
+/// The reason of an offer's outcome.
+pub(super) fn why(reason: FillReason) -> &'static str {
     match reason {
         FillReason::Filled => "filled",
         FillReason::Part => "part",

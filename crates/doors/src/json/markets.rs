@@ -3,11 +3,13 @@
 //! A price has two fields: `price` counts whole assets, as people do, and `price_units` counts units, as the ledger
 //! and its limit prices do.
 
-use primitives::Price;
+use ledger::{Pair, Quote};
+use primitives::{Amount, Price};
 
-use api::CandleBody;
+use api::{CandleBody, QuoteBody};
 
 use super::Symbols;
+use super::blocks::why;
 use readers::Sides;
 use readers::candles::Candle;
 
@@ -30,6 +32,31 @@ pub fn candle(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) 
         base_volume: candle.base_volume.to_string(),
         quote_volume: candle.quote_volume.to_string(),
         batches: candle.batches,
+    }
+}
+
+impl Symbols {
+    /// What the next batch would do with an offer.
+    pub(crate) fn quote(&self, pair: Pair, amount: Amount, limit: Price, quote: &Quote) -> QuoteBody {
+        let units = |valuations: Option<[Price; 2]>| valuations.map(|[sell, buy]| price(sell, buy));
+        let whole = |units: &Option<String>| units.as_ref().map(|units| self.whole_price(units, pair.sell, pair.buy));
+        let (price_units, last_price_units) = (units(quote.valuations), units(quote.last));
+        QuoteBody {
+            height: quote.height,
+            sell: self.get(pair.sell).into(),
+            buy: self.get(pair.buy).into(),
+            amount: amount.to_string(),
+            limit: limit.to_string(),
+            sold: quote.met.sold.to_string(),
+            bought: quote.met.bought.to_string(),
+            left: quote.met.left.to_string(),
+            returned: quote.met.returned.to_string(),
+            why: why(quote.met.why).into(),
+            price: whole(&price_units),
+            price_units,
+            last_price: whole(&last_price_units),
+            last_price_units,
+        }
     }
 }
 

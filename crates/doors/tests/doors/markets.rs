@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::fake::Fake;
-use crate::open::{get, loopback, with_node};
+use crate::open::{get, loopback, send, with_node};
 use primitives::{AssetId, Body, Life, Operation, PublicKey, Sequence, Signature, Transaction};
 use serde_json::{Value, json};
 
@@ -206,5 +206,78 @@ fn a_market_without_offers_and_trades_is_empty() {
         }
         let curves = get(server, "/v1/markets/EUR/USD/curves");
         assert_eq!((&curves["sold"], &curves["price"]), (&"0".into(), &Value::Null));
+    });
+}
+
+/// A node with three assets: nobody sells JPY for USD, but somebody sells JPY for EUR, and EUR for USD.
+fn node_of_three() -> Arc<Fake> {
+    let mut genesis = Fake::genesis();
+    let account = SELLER.address();
+    genesis.assets.push(ledger::Listing::new("JPY", 4, account));
+    genesis.balances.extend([1, 2].map(|asset| (account, AssetId(asset), 500_000_000)));
+    genesis.balances.push((BUYER.address(), AssetId(0), 5_000_000));
+    Arc::new(Fake::of(genesis))
+}
+
+fn pair_offer(by: PublicKey, sequence: Sequence, [sell, buy]: [u32; 2], amount: u64, limit: &str) -> Transaction {
+    let (limit, life, client) = (limit.parse().expect("a price"), Life::Rests, primitives::ClientId::NONE);
+    let operation = Operation::CreateOffer { sell: AssetId(sell), buy: AssetId(buy), amount, limit, life, client };
+    let body = Body { chain: 1, account: by.address(), sequence, until: 50_000, operation };
+    Transaction::by_key(body, by, Signature([0; 64]))
+}
+
+/// The oracle is the ledger: the offer itself, placed alone in the next block.
+#[test]
+fn a_quote_is_what_the_next_batch_does_through_all_pairs() {
+    let node = node_of_three();
+    node.commit(&[
+        pair_offer(SELLER, 1, [1, 0], 30_000_000, "0.0098"),
+        pair_offer(SELLER, 2, [1, 0], 30_000_000, "0.0099"),
+        pair_offer(SELLER, 3, [2, 1], 40_000_000, "0.98"),
+        pair_offer(SELLER, 4, [2, 1], 40_000_000, "0.99"),
+        pair_offer(BUYER, 1, [0, 1], 60_000, "90"),
+    ]);
+    let placed = node.clone();
+    with_node(loopback(), node, move |server| {
+        let asked = |[sell, buy]: [&str; 2], amount: u64, limit: &str| {
+            get(server, &format!("/v1/quote?sell={sell}&buy={buy}&amount={amount}{limit}"))
+        };
+        let cases = [
+            (["USD", "EUR"], [0, 1], 100_000, "95"),
+            // Two assets in between would do, and nobody offers this pair.
+            (["USD", "JPY"], [0, 2], 150_000, "90"),
+            (["USD", "JPY"], [0, 2], 900_000, "95"),
+            // Worse than the market: it rests.
+            (["USD", "EUR"], [0, 1], 100_000, "140"),
+        ];
+        for (number, (symbols, pair, amount, limit)) in (2..).zip(cases) {
+            let quote = asked(symbols, amount, &format!("&limit={limit}"));
+            let id = pair_offer(BUYER, number, pair, amount, limit).id();
+            placed.commit(&[pair_offer(BUYER, number, pair, amount, limit)]);
+            let outcome = get(server, &format!("/v1/transactions/{id}"))["outcome"].clone();
+            for field in ["sold", "bought", "left", "returned", "why"] {
+                assert_eq!(quote[field], outcome[field], "{field} of {symbols:?}: {quote} {outcome}");
+            }
+        }
+        let any = asked(["JPY", "USD"], 1_000_000, "");
+        assert_eq!((units(&any["sold"]) + units(&any["left"]), &any["sell"]), (1_000_000, &json!("JPY")));
+        assert!(decimal(&any["price"]) > 0.0 && decimal(&any["limit"]) > 0.0, "{any}");
+    });
+}
+
+#[test]
+fn a_quote_that_no_ledger_would_take_says_why() {
+    with_market(&[crossing(1).to_vec()], |server| {
+        let refused = |asked: &str| {
+            let (status, body) = send(server, "GET", &format!("/v1/quote?{asked}"), "", &[]);
+            (status, body["error"]["code"].as_str().unwrap_or_default().to_string())
+        };
+        assert_eq!(refused("sell=EUR&buy=USD&amount=1"), (400, "sells_too_little".into()));
+        assert_eq!(refused("sell=EUR&buy=USD&amount=1000000&limit=0.00000001"), (400, "asks_too_little".into()));
+        assert_eq!(refused("sell=EUR&buy=EUR&amount=1000000"), (404, "not_found".into()));
+        assert_eq!(refused("sell=EUR&buy=XYZ&amount=1000000"), (404, "not_found".into()));
+        for bad in ["amount=-5", "amount=1e6", "amount=18446744073709551616", "amount=5&limit=0", "limit=5"] {
+            assert_eq!(refused(&format!("sell=EUR&buy=USD&{bad}")).0, 400, "{bad}");
+        }
     });
 }

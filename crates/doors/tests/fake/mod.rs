@@ -14,8 +14,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Genesis, Ledger, Listing, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, Signatures,
-    SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, Genesis, Ledger, Listing, Market, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots,
+    Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
@@ -295,6 +295,10 @@ impl PointReads for Fake {
         let ledger = self.ledger();
         let of_pair = ledger.book().get(pair).into_iter().flat_map(|offers| offers.range(first..=last));
         OffersRead { height: ledger.height(), offers: of_pair.take(count).collect() }
+    }
+
+    fn market(&self) -> Market {
+        self.ledger().market()
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

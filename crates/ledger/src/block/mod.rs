@@ -3,7 +3,7 @@
 //! `footprint` is the one definition of what each operation means. The flow of a block (`apply`) begins with `filter`:
 //! which transactions count, by `checks` of each alone and `claims` of those of an account. `orders` says what they ask
 //! for. `trade` is the books: `clear`, or the check of an `attached` clearing, then `settle`. The places, `effects`
-//! (the accounts) and `ethereum` (the contract phase) follow.
+//! (the accounts) and `ethereum` (the contract phase) follow. `quote` asks the books what they would do with one more offer.
 
 mod apply;
 mod attached;
@@ -19,6 +19,7 @@ mod footprint;
 mod orders;
 mod outcomes;
 mod quotas;
+mod quote;
 mod reservations;
 mod settle;
 mod spending;
@@ -33,6 +34,7 @@ pub use quotas::{
     POLICY_SIGNATURES_PER_SUB_BLOCK, Quota, QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
     TYPED_DATA_PER_SUB_BLOCK, quotas_of,
 };
+pub use quote::{Market, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};
 pub use spending::spending;
 pub use stage::Stage;

@@ -45,9 +45,9 @@ impl VerifyArgs {
             Ok(offers) => println!("valid: {offers} offers trade, full: {}", claim.full),
             Err(error) => {
                 if json {
-                    println!("{}", serde_json::json!({ "valid": false, "violation": format!("{error:#}") }));
+                    println!("{}", serde_json::json!({ "valid": false, "violation": terminal::in_words(error) }));
                 }
-                eprintln!("error: {error:#}");
+                eprintln!("error: {}", terminal::in_words(error));
                 return Ok(ExitCode::FAILURE);
             }
         }

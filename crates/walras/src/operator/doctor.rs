@@ -87,7 +87,7 @@ impl Doctor {
     fn findings(&self) -> Vec<Finding> {
         let settings = match Settings::of(&self.home) {
             Ok(settings) => settings,
-            Err(error) => return vec![Finding::bad("settings", format!("{error:#}"))],
+            Err(error) => return vec![Finding::bad("settings", terminal::in_words(&error))],
         };
         let mut findings: Vec<Finding> =
             settings.warnings().into_iter().map(|warning| Finding::warning("settings", warning)).collect();

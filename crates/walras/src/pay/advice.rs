@@ -7,7 +7,7 @@ use crate::light;
 /// The error with what to do about it.
 pub fn advised(error: anyhow::Error) -> anyhow::Error {
     let Some(advice) = error.downcast_ref::<PurseError>().and_then(advice) else { return error };
-    anyhow::anyhow!("{error:#}. {advice}")
+    anyhow::anyhow!("{}. {advice}", terminal::in_words(&error))
 }
 
 fn advice(error: &PurseError) -> Option<String> {

@@ -89,7 +89,7 @@ fn of_fault(purse: &Purse, file: &Path, fault: ReceiptFault) -> anyhow::Error {
 fn settle_received(purse: &Purse, lanes: Result<Lanes, PurseError>) -> Vec<String> {
     match lanes.and_then(|mut lanes| spend::settle_all(purse, &mut lanes)) {
         Ok((_, unsettled)) => unsettled.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![format!("{:#}", anyhow::Error::from(error))],
+        Err(error) => vec![terminal::in_words(&error.into())],
     }
 }
 
@@ -106,7 +106,7 @@ pub(super) fn settle(json: bool, place: &PursePlace, reach: &Reach) -> anyhow::R
             Ok(_) => finished += 1,
             // The ledger decides.
             Err(_) if is_contested => {}
-            Err(error) => failed.push(format!("{:#}", advised(error.into()))),
+            Err(error) => failed.push(terminal::in_words(&advised(error.into()))),
         }
     }
     let (settled, unsettled) = spend::settle_all(&purse, &mut lanes)?;

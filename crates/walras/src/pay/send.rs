@@ -130,7 +130,7 @@ pub(super) fn session<'a>(
 /// The payments; tells why some are not settled.
 pub(super) fn told(paid: Paid) -> Vec<Confirmed> {
     for error in paid.unsettled {
-        eprintln!("not settled yet: {:#}", anyhow::Error::from(error));
+        eprintln!("not settled yet: {}", terminal::in_words(&error.into()));
     }
     paid.confirmed
 }

@@ -7,6 +7,7 @@
 //! OUT/orders/day=2026-11-21/orders.parquet        a row per order to place or replace an offer: life, outcome
 //! OUT/exacts/day=2026-11-21/exacts.parquet        a row per order for an exact amount, and its outcome
 //! OUT/ended/day=2026-11-21/ended.parquet          a row per offer that left the book otherwise than by trading
+//! OUT/transfers/day=2026-11-21/transfers.parquet  a row per account whose units a native operation moved; reference
 //! OUT/offers/day=2026-11-21/offers.parquet        a row per offer that rests, after the day's last block
 //! OUT/balances/day=2026-11-21/balances.parquet    a row per account and asset, after the day's last block
 //! OUT/assets/assets.parquet                       a row per asset: symbol, decimals, issuer, least size of an offer
@@ -38,7 +39,7 @@
 
 pub mod cells;
 pub mod contracts;
-pub mod orders;
+pub mod operations;
 pub mod pools;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -58,7 +59,7 @@ use store::{Archive, RealDisk, View};
 use crate::files::parquet_files::{Cell, Table};
 use cells::{AssetCells, TIME};
 use contracts::{LOGS, RECEIPTS, write_contracts, write_receipts};
-use orders::{OrderTables, write_offers};
+use operations::{OperationTables, write_offers};
 use pools::{POOL_TRADES, write_pool_trades, write_pools};
 
 const DAY_MS: u64 = 86_400_000;
@@ -176,7 +177,7 @@ struct Day {
     blocks: Table,
     prices: Table,
     trades: Table,
-    orders: OrderTables,
+    operations: OperationTables,
     /// What pools traded, for a chain with pools.
     pools: Option<Table>,
     /// Receipts and logs, for a chain with contracts.
@@ -239,7 +240,8 @@ impl<'a> History<'a> {
         let has_pools = genesis.pools.is_some();
         let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
         let of_pools = ["pool_trades", "pools", "holdings"].iter().filter(|_| has_pools);
-        let tables = ["blocks", "prices", "trades", "orders", "exacts", "ended", "offers", "balances", "assets"];
+        let tables =
+            ["blocks", "prices", "trades", "orders", "exacts", "ended", "transfers", "offers", "balances", "assets"];
         let rows = tables.iter().chain(of_contracts).chain(of_pools).map(|table| (*table, 0)).collect();
         let (archive, day, files) = (view.archive, 0, None);
         Ok(History { has_contracts, has_pools, export, archive, symbols, assets, replay, day, files, rows })
@@ -275,7 +277,7 @@ impl<'a> History<'a> {
         };
         let pools = || Table::create(&self.file("pool_trades", day), &POOL_TRADES);
         Ok(Day {
-            orders: OrderTables::create(|table| self.file(table, day))?,
+            operations: OperationTables::create(|table| self.file(table, day))?,
             pools: self.has_pools.then(pools).transpose()?,
             contracts: self.has_contracts.then(contracts).transpose()?,
             blocks: Table::create(&self.file("blocks", day), &BLOCKS)?,
@@ -324,7 +326,7 @@ impl<'a> History<'a> {
             ])?;
         }
         write_trades((height, block.time_ms), batch, (&self.symbols, &self.assets), &mut files.trades)?;
-        files.orders.write(block, &receipts, &self.assets)?;
+        files.operations.write(block, &receipts, &self.assets)?;
         if let Some(pools) = &mut files.pools {
             write_pool_trades((height, block.time_ms), batch, &self.assets, pools)?;
         }
@@ -361,10 +363,12 @@ impl<'a> History<'a> {
     }
 
     fn finish_day(&mut self) -> anyhow::Result<()> {
-        let Some(Day { blocks, prices, trades, orders, pools, contracts }) = self.files.take() else { return Ok(()) };
+        let Some(Day { blocks, prices, trades, operations, pools, contracts }) = self.files.take() else {
+            return Ok(());
+        };
         let of_contracts = contracts.into_iter().flat_map(|(receipts, logs)| [("receipts", receipts), ("logs", logs)]);
         let of_pools = pools.into_iter().map(|table| ("pool_trades", table));
-        let of_all = [("blocks", blocks), ("prices", prices), ("trades", trades)].into_iter().chain(orders.named());
+        let of_all = [("blocks", blocks), ("prices", prices), ("trades", trades)].into_iter().chain(operations.named());
         for (name, table) in of_all.chain(of_pools).chain(of_contracts) {
             *self.rows.entry(name).or_default() += table.count;
             table.finish()?;

@@ -35,6 +35,7 @@ from walras.client.models import (
     Market,
     Offer,
     PricePoint,
+    Quote,
     SessionKey,
     Status,
     Ticker,
@@ -197,6 +198,9 @@ class AsyncClient:
         if (number is None) == (client is None):
             raise ValueError("give a number or a client")
         return await self.run(self._core.session.order_fate(address or self.address, number, client))
+
+    async def quote(self, sell: str, buy: str, amount: Number, price: Number | None = None) -> Quote:
+        return await self.run(self._core.session.quote(sell, buy, amount, price))
 
     async def ticker(self, market: str) -> Ticker:
         return await self.run(self._core.session.ticker(market))

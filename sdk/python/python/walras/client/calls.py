@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 from urllib.parse import quote as escaped
 
 from walras.client import operations
-from walras.client.amounts import Assets, assets_of
+from walras.client.amounts import Assets, Number, assets_of, limit_of, plain
 from walras.client.encoding import address_bytes
 from walras.client.errors import OtherNetworkError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
-from walras.client.references import PaymentReference
 from walras.client.models import (
     Account,
     Batch,
@@ -25,9 +24,11 @@ from walras.client.models import (
     Market,
     Offer,
     PricePoint,
+    Quote,
     Status,
     Ticker,
 )
+from walras.client.references import PaymentReference
 
 __all__ = ["Session", "place_of"]
 
@@ -183,6 +184,13 @@ class Session:
     def book(self, market: str, levels: int | None) -> Flow[Book]:
         assets, path = yield from self._market_path(market, "book")
         return (yield from self.get(path, lambda body: Book.of(body, assets), levels=levels))
+
+    def quote(self, sell: str, buy: str, amount: Number, price: Number | None) -> Flow[Quote]:
+        assets = yield from self.assets()
+        sold, bought = assets[sell], assets[buy]
+        limit = None if price is None else plain(limit_of(price, sold, bought))
+        asked: dict[str, str | int | None] = {"sell": sell, "buy": buy, "amount": sold.units(amount), "limit": limit}
+        return (yield from self.get("/v1/quote", lambda body: Quote.of(body, assets), **asked))
 
     def ticker(self, market: str) -> Flow[Ticker]:
         assets, path = yield from self._market_path(market, "ticker")

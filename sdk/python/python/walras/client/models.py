@@ -465,6 +465,42 @@ class Ticker:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """What the next batch would do with an offer if nothing else came: no promise, since others' orders may come first."""
+
+    height: int
+    """Of the state that was asked."""
+    sell: str
+    buy: str
+    sold: Decimal
+    bought: Decimal
+    """Net of commission."""
+    left: Decimal
+    """What would rest in the book."""
+    returned: Decimal
+    why: str
+    price: Decimal | None
+    """Of that batch, before commission; None if it would clear nothing."""
+    last_price: Decimal | None
+
+    @staticmethod
+    def of(body: Json, assets: Assets) -> Quote:
+        sell, buy = assets[body["sell"]], assets[body["buy"]]
+        return Quote(
+            height=int(body["height"]),
+            sell=sell.symbol,
+            buy=buy.symbol,
+            sold=sell.amount(int(body["sold"])),
+            bought=buy.amount(int(body["bought"])),
+            left=sell.amount(int(body["left"])),
+            returned=sell.amount(int(body["returned"])),
+            why=body["why"],
+            price=decimal(body["price"]),
+            last_price=decimal(body["last_price"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class BatchTrade:
     """What one ordered pair traded in a batch."""
 

@@ -34,6 +34,7 @@ from walras.client.models import (
     Market,
     Offer,
     PricePoint,
+    Quote,
     SessionKey,
     Status,
     Ticker,
@@ -206,6 +207,11 @@ class Client:
         if (number is None) == (client is None):
             raise ValueError("give a number or a client")
         return self.run(self._core.session.order_fate(address or self.address, number, client))
+
+    def quote(self, sell: str, buy: str, amount: Number, price: Number | None = None) -> Quote:
+        """What the next batch would do with an offer of `amount` of `sell` for at least `price` of `buy` each, or at any
+        price, if nothing else came. All pairs of the book take part."""
+        return self.run(self._core.session.quote(sell, buy, amount, price))
 
     def ticker(self, market: str) -> Ticker:
         """Last price, best limits, and the 24 hours up to the last block."""

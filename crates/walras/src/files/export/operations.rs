@@ -1,11 +1,13 @@
-//! The tables of `walras export` about orders: what they ask for, with their lives and names, what became of them, and
-//! which offers rest.
+//! The tables of `walras export` about native operations: orders with their lives and names, what became of them, which
+//! offers rest, and what accounts paid and received, with references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ledger::{BlockReceipts, ExactOutcome, FillReason, Ledger, NO_END, Outcome, Traded};
-use primitives::{Amount, AssetId, Body, ClientId, Life, Operation, Sequence, Superblock, TransactionId};
+use primitives::{Address, Amount, AssetId, Body, ClientId, Life, Operation, Sequence, Superblock, TransactionId};
+
+use readers::history::{TransferRow, transfers_of};
 
 use super::cells::{AssetCells, TIME};
 use crate::files::parquet_files::{Cell, Table};
@@ -63,6 +65,20 @@ pub const ENDED: [&str; 10] = [
     "required binary why (STRING)",
     "required int64 sell_decimals",
 ];
+const TRANSFERS: [&str; 12] = [
+    "required int64 height",
+    TIME,
+    "required binary transaction (STRING)",
+    "required binary account (STRING)",
+    "required binary kind (STRING)",
+    "required boolean received",
+    "required binary asset (STRING)",
+    "required int64 amount",
+    "optional binary counterparty (STRING)",
+    "optional binary reference_kind (STRING)",
+    "optional binary reference (STRING)",
+    "required int64 decimals",
+];
 const OFFERS: [&str; 9] = [
     "required int64 height",
     "required binary sell (STRING)",
@@ -75,29 +91,32 @@ const OFFERS: [&str; 9] = [
     "required int64 sell_decimals",
 ];
 
-/// The tables of a day about orders.
-pub struct OrderTables {
+/// The tables of a day about native operations.
+pub struct OperationTables {
     orders: Table,
     exacts: Table,
     ended: Table,
+    transfers: Table,
 }
 
-impl OrderTables {
+impl OperationTables {
     /// Begins the files; `file` has the path of a table's.
-    pub fn create(file: impl Fn(&str) -> std::path::PathBuf) -> anyhow::Result<OrderTables> {
-        Ok(OrderTables {
+    pub fn create(file: impl Fn(&str) -> std::path::PathBuf) -> anyhow::Result<OperationTables> {
+        Ok(OperationTables {
             orders: Table::create(&file("orders"), &ORDERS)?,
             exacts: Table::create(&file("exacts"), &EXACTS)?,
             ended: Table::create(&file("ended"), &ENDED)?,
+            transfers: Table::create(&file("transfers"), &TRANSFERS)?,
         })
     }
 
     /// The tables with their names.
-    pub fn named(self) -> [(&'static str, Table); 3] {
-        [("orders", self.orders), ("exacts", self.exacts), ("ended", self.ended)]
+    pub fn named(self) -> [(&'static str, Table); 4] {
+        [("orders", self.orders), ("exacts", self.exacts), ("ended", self.ended), ("transfers", self.transfers)]
     }
 
-    /// The orders of a block, each with the outcome that counts of its id, and the offers that left the book in it.
+    /// The orders of a block, each with the outcome that counts of its id, the transfers that took effect, and the
+    /// offers that left the book in it.
     pub fn write(&mut self, block: &Superblock, receipts: &BlockReceipts, assets: &AssetCells) -> anyhow::Result<()> {
         let counted: BTreeMap<TransactionId, Outcome> =
             ledger::outcomes_by_id(receipts.outcomes.iter().copied()).into_iter().collect();
@@ -106,6 +125,10 @@ impl OrderTables {
         for (body, (id, _)) in bodies.zip(&receipts.outcomes) {
             let Some(outcome) = counted.get(id).filter(|_| seen.insert(*id)) else { continue };
             let row = Row { block, body, id, outcome, assets };
+            if *outcome == Outcome::Applied {
+                let moved = transfers_of(body, *id, block.time_ms);
+                moved.iter().try_for_each(|(account, moved)| self.transfers.push(row.transfer(account, moved)))?;
+            }
             match &body.operation {
                 &Operation::CreateOffer { sell, buy, amount, ref limit, life, client } => {
                     let limit = limit.to_string();
@@ -204,6 +227,25 @@ impl Row<'_> {
             met.returned.into(),
             self.assets.decimals(asks.sell),
             self.assets.decimals(asks.buy),
+        ]
+    }
+
+    fn transfer(&self, account: &Address, moved: &TransferRow) -> [Cell; 12] {
+        let [height, time, transaction, ..] = self.begin();
+        let reference = moved.reference.as_ref();
+        [
+            height,
+            time,
+            transaction,
+            Cell::Text(account.to_string()),
+            Cell::Text(moved.kind.name().into()),
+            Cell::Flag(moved.received),
+            self.assets.symbol(moved.asset),
+            moved.amount.into(),
+            Cell::Maybe(moved.with.map(|other| other.to_string())),
+            Cell::Maybe(reference.map(|reference| reference.kind.name().into())),
+            Cell::Maybe(reference.map(|reference| reference.to_string())),
+            self.assets.decimals(moved.asset),
         ]
     }
 

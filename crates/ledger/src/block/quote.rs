@@ -1,0 +1,90 @@
+//! What the batch of the next block would do with one more offer, if nothing else came: a quote over all pairs.
+
+use primitives::{Address, Amount, Height, Price};
+use proofs::{NO_END, Offer, Pair, Place, Refusal, Traded};
+
+use super::orders::{NewOffer, Orders};
+use super::trade::trade;
+use crate::contracts::History;
+use crate::places::accounts::Accounts;
+use crate::places::offers::too_small;
+use crate::places::pools::PoolTurn;
+use crate::state::Ledger;
+
+/// What a batch needs of a ledger. It shares the memory of book and pools, and has no accounts: blocks that are
+/// applied meanwhile copy none of these.
+pub struct Market(Ledger);
+
+/// What the next batch would do with an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// The height whose state was asked.
+    pub height: Height,
+    /// What the offer would sell and get, what would rest, and why.
+    pub met: Traded,
+    /// The valuations of what it sells and buys in that batch; none if it clears nothing.
+    pub valuations: Option<[Price; 2]>,
+    /// The same after the last batch; none where an asset has no price yet.
+    pub last: Option<[Price; 2]>,
+}
+
+/// Why there is no quote.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuoteError {
+    /// The ledger would refuse the offer.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// The book cannot be cleared.
+    #[error("no prices are found for this book: {0}")]
+    Clearing(String),
+}
+
+impl Ledger {
+    /// What a batch needs of this state.
+    pub fn market(&self) -> Market {
+        let mut market = self.clone();
+        (market.places.accounts, market.history) = (Accounts::default(), History::default());
+        Market(market)
+    }
+}
+
+/// The offer stands behind all others of its limit, as the newest does.
+const LAST: (Address, u64) = (Address([0xff; 20]), u64::MAX);
+
+impl Market {
+    /// The lowest limit that the ledger takes for an offer of this size: whoever sells at any price asks for it.
+    pub fn lowest_limit(&self, pair: Pair, amount: Amount) -> Price {
+        let asked = self.0.minima(pair).buy.max(1);
+        Price::ratio_rounding_up(asked, amount.max(1)).unwrap_or(Price::MIN)
+    }
+
+    /// What the next batch would do with an offer; both assets are listed. The search for prices takes as long as that
+    /// of a block.
+    ///
+    /// # Errors
+    /// [`QuoteError`].
+    pub fn quote(self, pair: Pair, amount: Amount, limit: Price) -> Result<Quote, QuoteError> {
+        let Market(mut ledger) = self;
+        ledger.minima(pair).check(amount, limit).map_err(|small| QuoteError::Refused(too_small(small)))?;
+        if ledger.is_book_full {
+            return Err(QuoteError::Refused(Refusal::BOOK_FULL));
+        }
+        let (account, id) = LAST;
+        let offer = Offer { place: Place { limit, account, id }, amount, until: NO_END };
+        let orders = Orders { offers: vec![NewOffer { pair, offer, index: 0 }], ..Orders::default() };
+        let last = of_pair(pair, |asset| ledger.assets[asset].valuation);
+        let pools = ledger.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools));
+        let height = ledger.height;
+        let traded = trade(&mut ledger, height + 1, &orders, &pools, &mut |_| {});
+        let traded = traded.map_err(|fault| QuoteError::Clearing(fault.to_string()))?;
+        let met = traded.pairs.iter().flat_map(|pair| &pair.met).find(|(index, _)| *index == 0);
+        let met = met.map(|(_, met)| *met).expect("an offer that is placed is met");
+        let valuations = of_pair(pair, |asset| traded.batch.valuations.get(asset).copied());
+        Ok(Quote { height, met, valuations, last })
+    }
+}
+
+/// The valuations of both assets, if both have one.
+fn of_pair(pair: Pair, valuation: impl Fn(usize) -> Option<Price>) -> Option<[Price; 2]> {
+    Some([valuation(pair.sell.0 as usize)?, valuation(pair.buy.0 as usize)?])
+}
