@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ::venue::{CheckedOrder, MarketEvent, VenueEffect, VenueInput, VenueRootError};
-use primitives::venue::SettledOrder;
+use primitives::venue::{STEP_REPORTS_RULES, SettledOrder};
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
@@ -64,6 +64,8 @@ pub(crate) struct Turn {
     check: f64,
     /// Of the root alone, if nothing needs to be checked.
     pub step: f64,
+    /// The same where each report has a signature of its own.
+    singles: f64,
     /// From the first signature until the last step, while another thread checks ahead of the root.
     signed: f64,
     pub records: u64,
@@ -101,6 +103,10 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
         let folder = directory.join(format!("root-{run}"));
         let mut turn = trade(&flow, &orders, options.batch, owners, &folder)?;
         std::fs::remove_dir_all(&folder)?;
+        say(&format!("run {} of {}: the root, with a signature for each report", run + 1, options.runs));
+        let world = VenueWorld::under(STEP_REPORTS_RULES - 1, RealDisk::new(&folder)?, owners)?;
+        turn.singles = trade_in(world, &flow, &orders, options.batch, &folder)?.step;
+        std::fs::remove_dir_all(&folder)?;
         say(&format!("run {} of {}: the root, with signatures checked ahead of it", run + 1, options.runs));
         turn.signed = trade_signed(&flow, &orders, options.batch, owners, &folder)?;
         say(&format!("run {} of {}: disk, sockets, market data", run + 1, options.runs));
@@ -126,6 +132,8 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
         "flow": source, "arrivals": flow.len(), "signed_orders": signed, "batch": options.batch, "runs": options.runs,
         "fills": first.fills, "refused": first.refused, "records": first.records, "journal_bytes": first.bytes,
         "commands_per_second": arrivals / step,
+        "single_reports_commands_per_second": arrivals / of(|turn| turn.singles),
+        "steps_over_single_reports": of(|turn| turn.singles) / step,
         "checked_commands_per_second": arrivals / of(|turn| turn.signed),
         "signature_limit_per_second": signed as f64 / check,
         "engine_commands_per_second": 1e9 / engine, "feed_events_per_second": 1e9 / feed,
@@ -152,10 +160,20 @@ pub(crate) fn trade(
     owners: u32,
     folder: &Path,
 ) -> Result<Turn, VenueBenchError> {
-    let mut world = VenueWorld::new(RealDisk::new(folder)?, owners)?;
+    trade_in(VenueWorld::new(RealDisk::new(folder)?, owners)?, flow, orders, batch, folder)
+}
+
+fn trade_in(
+    mut world: VenueWorld<RealDisk>,
+    flow: &[FlowEvent],
+    orders: &[Option<SettledOrder>],
+    batch: usize,
+    folder: &Path,
+) -> Result<Turn, VenueBenchError> {
     let mut turn = Turn {
         check: 0.0,
         step: 0.0,
+        singles: 0.0,
         signed: 0.0,
         records: 0,
         bytes: 0,

@@ -6,8 +6,8 @@ use ::venue::{
     VenueStanding,
 };
 use primitives::venue::{
-    Delay, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, Settle,
-    SettledOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
+    Delay, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, STEP_REPORTS_RULES,
+    SelfTradeRule, Settle, SettledOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Operation, PublicKey, SecretKey, Transaction};
 use store::Disk;
@@ -36,6 +36,8 @@ fn seeded(kind: u8, number: u32) -> SecretKey {
 /// The root with what its chain would say.
 pub(crate) struct VenueWorld<D: Disk> {
     pub root: VenueRoot<D>,
+    /// The rules that blocks state.
+    rules: u32,
     height: u64,
     tree: FillTree,
     used: u64,
@@ -68,6 +70,11 @@ fn account(owner: u32) -> Address {
 impl<D: Disk> VenueWorld<D> {
     /// A root with a market, and so many traders with keys and deposits that nothing exhausts.
     pub fn new(disk: D, owners: u32) -> Result<VenueWorld<D>, VenueRootError> {
+        VenueWorld::under(STEP_REPORTS_RULES, disk, owners)
+    }
+
+    /// As [`VenueWorld::new`], on a chain with these rules.
+    pub fn under(rules: u32, disk: D, owners: u32) -> Result<VenueWorld<D>, VenueRootError> {
         let delay = Delay { heights: 32, ms: 10_000 };
         let terms = SettlingTerms {
             chain: 1,
@@ -84,7 +91,7 @@ impl<D: Disk> VenueWorld<D> {
         let root = VenueRoot::create(disk, settings, keys(), VenueOptions::default())?;
         let tree = FillTree::default();
         let mut world =
-            VenueWorld { root, height: 0, tree, used: 0, settles: Vec::new(), fills: 0, refused: 0, events: 0 };
+            VenueWorld { root, rules, height: 0, tree, used: 0, settles: Vec::new(), fills: 0, refused: 0, events: 0 };
         world.begin(owners)?;
         Ok(world)
     }
@@ -155,6 +162,7 @@ impl<D: Disk> VenueWorld<D> {
             bond: BOND,
             entries: 0,
         }));
+        facts.push(VenueFact::Rules(self.rules));
         let account = operator().account;
         facts.push(VenueFact::Operator(OperatorStanding {
             account,

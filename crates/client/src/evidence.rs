@@ -2,8 +2,8 @@
 
 use api::VenueBody;
 use primitives::venue::{
-    Contradicting, EndedIncarnation, FillReport, FillTree, ProvenEnd, SettledFill, SettledOrder, UnsettledFill,
-    VenueEvidence,
+    Contradicting, EndedIncarnation, FillTree, ProvenEnd, ReportedFill, SettledFill, SettledOrder, SignedReport,
+    UnsettledFill, VenueEvidence, VenueOperation, VenueReport,
 };
 use primitives::{Digest, PublicKey};
 
@@ -45,7 +45,10 @@ pub enum NoEvidence {
     #[error("fill {0} is settled by another fill than the reported one: accuse, there is nothing to claim")]
     Contradicted(u64),
     /// The reports do not contradict each other.
-    #[error("the reports are not of one index with two leaves: they do not contradict each other")]
+    #[error(
+        "the reports are neither of one index with two leaves nor of one step with two trees: they do not contradict \
+         each other"
+    )]
     NoContradiction,
     /// The report is of another fill.
     #[error("the report is not of this fill between these orders: its leaf is {reported}, and theirs {theirs}")]
@@ -64,28 +67,28 @@ struct Incarnation {
     ended: Option<ProvenEnd>,
 }
 
-/// The evidence that a report convicts its venue: by the tree of its fills, or by another report.
+/// The accusation by a report: by the tree of the venue's fills, or by another report.
 ///
 /// # Errors
 /// [`NoEvidence`] says why it does not.
 pub fn accusation(
     node: &NodeClient,
     network: &Digest,
-    report: FillReport,
-    other: Option<FillReport>,
-) -> Result<VenueEvidence, NoEvidence> {
+    report: VenueReport,
+    other: Option<VenueReport>,
+) -> Result<VenueOperation, NoEvidence> {
     let of = incarnation_of(node, network, &report)?;
     let Some(other) = other else {
-        let path = contradicted(&of, &report)?;
-        return Ok(VenueEvidence { report, contradicting: path, ended: of.ended });
+        let contradicting = contradicted(&of, &report.fill())?;
+        return Ok(VenueOperation::accuse(VenueEvidence { report, contradicting, ended: of.ended }));
     };
     check_signed(network, &other, &of.report_keys)?;
     if !report.contradicts(&other) {
         return Err(NoEvidence::NoContradiction);
     }
-    // One pair has one encoding: the lower leaf first.
-    let (report, other) = if report.leaf < other.leaf { (report, other) } else { (other, report) };
-    Ok(VenueEvidence { report, contradicting: Contradicting::Report(other), ended: of.ended })
+    // One pair has one encoding.
+    let (report, other) = if report.rank() < other.rank() { (report, other) } else { (other, report) };
+    Ok(VenueOperation::accuse(VenueEvidence { report, contradicting: Contradicting::Report(other), ended: of.ended }))
 }
 
 /// The claim that a reported fill was never settled.
@@ -95,21 +98,25 @@ pub fn accusation(
 pub fn claim(
     node: &NodeClient,
     network: &Digest,
-    report: FillReport,
+    report: VenueReport,
     [buy, sell]: [SettledOrder; 2],
     fill: SettledFill,
-) -> Result<UnsettledFill, NoEvidence> {
+) -> Result<VenueOperation, NoEvidence> {
     let of = incarnation_of(node, network, &report)?;
-    let Some(ended) = of.ended else { return Err(NoEvidence::Open(report.index)) };
-    match at(&of.leaves, report.index) {
-        Some(leaf) if *leaf == report.leaf => return Err(NoEvidence::Settled(report.index)),
-        Some(_) => return Err(NoEvidence::Contradicted(report.index)),
+    let ReportedFill { index, leaf: reported, .. } = report.fill();
+    let Some(ended) = of.ended else { return Err(NoEvidence::Open(index)) };
+    match at(&of.leaves, index) {
+        Some(leaf) if *leaf == reported => return Err(NoEvidence::Settled(index)),
+        Some(_) => return Err(NoEvidence::Contradicted(index)),
         None => {}
     }
     let fill = SettledFill { buy: 0, sell: 1, ..fill };
     let claim = UnsettledFill { report, ended, buy, sell, fill };
     let theirs = claim.leaf(network);
-    if theirs != report.leaf { Err(NoEvidence::OtherFill { reported: report.leaf, theirs }) } else { Ok(claim) }
+    match theirs == reported {
+        true => Ok(VenueOperation::claim(claim)),
+        false => Err(NoEvidence::OtherFill { reported, theirs }),
+    }
 }
 
 fn at(leaves: &[Digest], index: u64) -> Option<&Digest> {
@@ -117,7 +124,7 @@ fn at(leaves: &[Digest], index: u64) -> Option<&Digest> {
 }
 
 /// The leaf that the ledger has instead of the reported one, with its path.
-fn contradicted(of: &Incarnation, report: &FillReport) -> Result<Contradicting, NoEvidence> {
+fn contradicted(of: &Incarnation, report: &ReportedFill) -> Result<Contradicting<VenueReport>, NoEvidence> {
     match at(&of.leaves, report.index) {
         Some(leaf) if *leaf == report.leaf => Err(NoEvidence::Settled(report.index)),
         Some(leaf) => {
@@ -129,18 +136,18 @@ fn contradicted(of: &Incarnation, report: &FillReport) -> Result<Contradicting, 
     }
 }
 
-fn check_signed(network: &Digest, report: &FillReport, keys: &[PublicKey]) -> Result<(), NoEvidence> {
+fn check_signed(network: &Digest, report: &VenueReport, keys: &[PublicKey]) -> Result<(), NoEvidence> {
     match () {
         _ if !report.is_signed(network) => Err(NoEvidence::Unsigned(*network)),
-        _ if !keys.contains(&report.key) => Err(NoEvidence::NotReportKey(report.key, report.incarnation)),
+        _ if !keys.contains(&report.key()) => Err(NoEvidence::NotReportKey(report.key(), report.fill().incarnation)),
         _ => Ok(()),
     }
 }
 
 /// The incarnation that a report is of, once it is known that the report counts.
-fn incarnation_of(node: &NodeClient, network: &Digest, report: &FillReport) -> Result<Incarnation, NoEvidence> {
-    let venue = node.venue(report.venue)?;
-    let found = match report.incarnation {
+fn incarnation_of(node: &NodeClient, network: &Digest, report: &VenueReport) -> Result<Incarnation, NoEvidence> {
+    let venue = node.venue(report.fill().venue)?;
+    let found = match report.fill().incarnation {
         number if number < venue.judged => return Err(NoEvidence::Judged(number)),
         number if number > venue.incarnation => return Err(NoEvidence::NoIncarnation(number)),
         number if number == venue.incarnation => present(node, &venue)?,

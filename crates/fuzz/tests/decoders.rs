@@ -22,6 +22,7 @@ use payments::{
     LogOwner, Output, OutputId, OutputProof, Payment, PaymentCertificate, PaymentView, Recipient, SpentOutput, dealing,
     new_log, owner_message, spend_request, spender_request,
 };
+use primitives::venue::{SignedReport, VenueReport};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
     OfferReplacement, Operation, Price, Reference, ReferenceKind, Scope, SecretKey, Signature, Stake, SubBlock,
@@ -99,17 +100,37 @@ fn operations() -> Vec<Operation> {
     .collect()
 }
 
+fn venue_vectors() -> serde_json::Value {
+    serde_json::from_str(include_str!("../../../docs/venue-vectors.json")).expect("vectors")
+}
+
+fn from_digits(text: &serde_json::Value) -> Vec<u8> {
+    let hex = text.as_str().expect("bytes").trim_start_matches("0x").as_bytes();
+    let digit = |digit: u8| char::from(digit).to_digit(16).expect("a digit") as u8;
+    hex.chunks_exact(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect()
+}
+
 /// One of each operation at a venue, from the vectors.
 fn at_venues() -> Vec<Operation> {
-    let vectors: serde_json::Value =
-        serde_json::from_str(include_str!("../../../docs/venue-vectors.json")).expect("vectors");
     let of = |operation: &serde_json::Value| {
-        let hex = operation["bytes"].as_str().expect("bytes").trim_start_matches("0x").as_bytes();
-        let digit = |digit: u8| char::from(digit).to_digit(16).expect("a digit") as u8;
-        let bytes: Vec<u8> = hex.chunks_exact(2).map(|two| digit(two[0]) << 4 | digit(two[1])).collect();
-        Operation::Venue(borsh::from_slice(&bytes).expect("an operation"))
+        Operation::Venue(borsh::from_slice(&from_digits(&operation["bytes"])).expect("an operation"))
     };
-    vectors["operations"].as_array().expect("a list").iter().map(of).collect()
+    venue_vectors()["operations"].as_array().expect("a list").iter().map(of).collect()
+}
+
+/// Reports of fills in both forms: whatever the bytes are, a path is bounded, and one report has one encoding.
+#[test]
+fn reports_of_venues() {
+    let vectors = venue_vectors();
+    let of_step = vectors["step"]["reports"].as_array().expect("a list").iter().map(from_digits);
+    let seeds = of_step.chain([from_digits(&vectors["report"]["bytes"])]).collect();
+    Target::new("venue-report", seeds).run(|bytes| {
+        let report = VenueReport::of_bytes(bytes).map_err(|error| error.to_string())?;
+        assert_eq!(report.to_bytes(), bytes, "a second encoding");
+        assert!(bytes.len() <= 833 && report.is_plain());
+        assert_eq!(report.header().is_some(), matches!(report, VenueReport::Step(_)));
+        Ok(format!("{} of {} bytes", report.is_signed(&Digest([0x4e; 32])), bytes.len()))
+    });
 }
 
 fn transactions() -> Vec<Transaction> {

@@ -192,7 +192,7 @@ fn records_of_session_keys_in_a_state() {
         let mut restored = restore.finish().map_err(|error| error.to_string())?;
         assert_eq!(Snapshot::of(&restored).collect::<Vec<_>>(), given, "a second encoding");
         let open: Vec<u32> = (1..=2).map(|slot| restored.open_in_slot(owner(), slot)).collect();
-        // Parameters, fees and rules come with a digest that somebody trusts; of the keys no record stops the next block.
+        // Parameters, fees and rules come with a digest that somebody trusts. No record of keys stops the next block.
         let is_same = restored.charter().rules == ledger.charter().rules && restored.clearing_params() == params;
         if is_same && restored.height() == ledger.height() {
             apply(&mut restored, Vec::new());

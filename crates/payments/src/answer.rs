@@ -1,10 +1,23 @@
 //! A validator's answer: the signature of a root, and the path to it.
 
+use primitives::merkle::{self, Family, Tree};
 use primitives::{Digest, Signature};
 
 use crate::layout::Reader;
-use crate::merkle::{self, Family};
 use crate::{Claim, LaneCommittee, LaneRefusal, RootHeader};
+
+/// The most leaves of one tree.
+pub const LEAVES_MAX: usize = Family::LaneSigned.leaves_max();
+
+/// The root and the path of each leaf of a tree of digests, in the form that a validator signs.
+///
+/// # Panics
+/// If there are none.
+pub fn signing_tree(digests: &[Digest]) -> (Digest, Vec<Vec<Digest>>) {
+    let leaves = digests.iter().map(|digest| merkle::leaf(Family::LaneSigned, &digest.0)).collect();
+    let tree = Tree::new(Family::LaneSigned, leaves);
+    (tree.root(), (0..digests.len()).map(|index| tree.path(index)).collect())
+}
 
 /// One validator's signature on one digest: the signature of a root and the path to it. Under the naive scheme the
 /// tree has one leaf and the path is empty.
@@ -38,7 +51,8 @@ impl LaneAnswer {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<LaneAnswer, LaneRefusal> {
         let (validator, size, index) = (reader.u8()?, reader.u32()?, reader.u32()?);
         let (position, signature) = (reader.u64()?, reader.signature()?);
-        let length = merkle::path_length(size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
+        let length =
+            merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(LaneAnswer { validator, size, index, position, signature, path })
     }
@@ -60,9 +74,9 @@ impl LaneAnswer {
     /// # Errors
     /// [`LaneRefusal::WrongPath`] or [`LaneRefusal::WrongSigners`] if no such header exists.
     pub fn header(&self, committee: &LaneCommittee, claim: &Claim<'_>) -> Result<RootHeader, LaneRefusal> {
-        let leaf = merkle::leaf(Family::Signed, &claim.digest.0);
+        let leaf = merkle::leaf(Family::LaneSigned, &claim.digest.0);
         let (size, index) = (self.size as usize, self.index as usize);
-        let root = merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)?;
+        let root = merkle::root_of(Family::LaneSigned, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)?;
         Ok(RootHeader {
             network: committee.network(),
             epoch: committee.epoch(),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use primitives::merkle::{self, Family, Tree};
 use primitives::{Digest, PublicKey};
 
-use crate::merkle::{self, Family, LEAVES_MAX, Tree};
+use crate::answer::LEAVES_MAX;
 use crate::request::{RequestView, SpendRequest};
 use crate::shared::batch_header;
 use crate::{
@@ -49,8 +50,8 @@ impl LaneBroker {
             }
             digests.push(payment.digest());
         }
-        let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
-        let (tree, owner) = (Tree::new(Family::Signed, leaves), first.expect("there is a request"));
+        let leaves = digests.iter().map(|digest| merkle::leaf(Family::LaneSigned, &digest.0)).collect();
+        let (tree, owner) = (Tree::new(Family::LaneSigned, leaves), first.expect("there is a request"));
         Ok(LaneBroker { requests, digests, owner, tree, answers: BTreeMap::new() })
     }
 

@@ -227,7 +227,6 @@ mod committee;
 mod epochs;
 mod evidence;
 mod layout;
-mod merkle;
 mod message;
 mod outflow;
 mod output_id;
@@ -250,7 +249,7 @@ mod wallet;
 mod watch;
 
 pub use aggregate::{BlsAggregate, verify_aggregates};
-pub use answer::LaneAnswer;
+pub use answer::{LEAVES_MAX, LaneAnswer, signing_tree};
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsPublicKey, BlsSecretKey, BlsSignature};
 pub use bridge::{
@@ -265,7 +264,6 @@ pub use epochs::{
     HomePhase, LaneClock, LaneSchedule, REDEEM_EPOCHS, SPEND_EPOCHS, UNBONDING_EPOCHS_MIN, is_redeemable,
 };
 pub use evidence::{Convicted, EvidenceFinder, LaneEvidence};
-pub use merkle::{LEAVES_MAX, signing_tree};
 pub use message::{Claim, LaneHome, RootHeader, StatementKind, halt_digest, owner_message, view_digest};
 pub use outflow::{OutflowLimit, OutflowQueue};
 pub use output_id::OutputId;

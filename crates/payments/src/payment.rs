@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use primitives::merkle::{self, Family, Tree};
 use primitives::{Address, Amount, AssetId, Digest, PublicKey};
 
 use crate::layout::{Reader, read_amount};
-use crate::merkle::{self, Family, Tree};
 use crate::{HomeEpoch, LaneRefusal, OutputId};
 
 const PAYMENT_CONTEXT: &str = "walras 2026 lane payment v1";
@@ -89,7 +89,7 @@ impl Output {
     pub(crate) fn leaf(&self) -> Digest {
         let mut bytes = Vec::with_capacity(OUTPUT_BYTES);
         self.write(&mut bytes);
-        merkle::leaf(Family::Outputs, &bytes)
+        merkle::leaf(Family::LaneOutputs, &bytes)
     }
 }
 
@@ -354,7 +354,7 @@ impl<'a> PaymentView<'a> {
     }
 
     fn output_tree(&self) -> Tree {
-        Tree::new(Family::Outputs, self.outputs().map(|output| output.leaf()).collect())
+        Tree::new(Family::LaneOutputs, self.outputs().map(|output| output.leaf()).collect())
     }
 
     /// The tree path of an output; `None` if there is no such output.

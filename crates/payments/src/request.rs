@@ -1,9 +1,10 @@
 //! The requests of clients to a validator, and the proofs of inputs.
 
+use primitives::merkle::{self, Family};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
+use crate::answer::LEAVES_MAX;
 use crate::layout::Reader;
-use crate::merkle::{self, Family, LEAVES_MAX};
 use crate::message::query_message;
 use crate::payment::{INPUTS_MAX, OUTPUTS_MAX, PAYMENT_BYTES_MAX};
 use crate::{
@@ -135,7 +136,8 @@ impl PaidProof {
         if usize::from(summary.outputs) > OUTPUTS_MAX {
             return Err(LaneRefusal::Malformed("a payment has 1 to 16 outputs"));
         }
-        let length = merkle::path_length(summary.outputs.into(), index.into()).ok_or(LaneRefusal::WrongPath)?;
+        let length = merkle::path_length(Family::LaneOutputs, summary.outputs.into(), index.into())
+            .ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(PaidProof { summary, index, path, certificate: PaymentCertificate::read(reader)? })
     }
@@ -151,7 +153,7 @@ impl PaidProof {
     /// The same, under the payment's digest.
     pub(crate) fn id_under(&self, digest: &Digest, output: &Output) -> Result<OutputId, LaneRefusal> {
         let (size, index) = (self.summary.outputs.into(), self.index.into());
-        let root = merkle::root_of(Family::Outputs, output.leaf(), size, index, &self.path);
+        let root = merkle::root_of(Family::LaneOutputs, output.leaf(), size, index, &self.path);
         if root != Some(self.summary.outputs_root) {
             return Err(LaneRefusal::WrongPath);
         }

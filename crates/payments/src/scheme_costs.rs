@@ -1,6 +1,6 @@
 //! What a payment costs under the schemes of §3.3, and the best size of a tree.
 
-use crate::merkle::LEAVES_MAX;
+use crate::answer::LEAVES_MAX;
 
 /// Measured costs of one hash, one signature and one verification, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

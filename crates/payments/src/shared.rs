@@ -14,10 +14,10 @@
 //!                 0 · 3 · size 4 · index 4 · path 32 each · excluded · aggregate    the same list for all signers
 //! ```
 
+use primitives::merkle::{self, Family};
 use primitives::{Digest, PublicKey, Signature};
 
 use crate::layout::Reader;
-use crate::merkle::{self, Family};
 use crate::{
     BlsAggregate, BlsSignature, CheckBudget, Claim, LaneCommittee, LaneRefusal, RootCache, RootHeader, StatementKind,
 };
@@ -117,15 +117,16 @@ impl SharedPlace {
 
     fn read(reader: &mut Reader<'_>) -> Result<SharedPlace, LaneRefusal> {
         let (size, index) = (reader.u32()?, reader.u32()?);
-        let length = merkle::path_length(size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
+        let length =
+            merkle::path_length(Family::LaneSigned, size as usize, index as usize).ok_or(LaneRefusal::WrongPath)?;
         let path = (0..length).map(|_| reader.digest()).collect::<Result<_, _>>()?;
         Ok(SharedPlace { size, index, path })
     }
 
     fn root(&self, digest: &Digest) -> Result<Digest, LaneRefusal> {
-        let leaf = merkle::leaf(Family::Signed, &digest.0);
+        let leaf = merkle::leaf(Family::LaneSigned, &digest.0);
         let (size, index) = (self.size as usize, self.index as usize);
-        merkle::root_of(Family::Signed, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)
+        merkle::root_of(Family::LaneSigned, leaf, size, index, &self.path).ok_or(LaneRefusal::WrongPath)
     }
 
     /// The shared digest under this root, if this place is not excluded.

@@ -14,9 +14,10 @@ use budgets::CheckBudgets;
 pub use budgets::LaneAddress;
 
 pub use interface::{LaneEffect, LaneFact, LaneInput, LanePeer, LaneSettings, ViewParts};
+use primitives::merkle::{self, Family, Tree};
 use primitives::{Digest, PublicKey, SecretKey, Signature};
 
-use crate::merkle::{self, Family, LEAVES_MAX, Tree};
+use crate::answer::LEAVES_MAX;
 use crate::message::query_message;
 use crate::payment::INPUTS_MAX;
 use crate::record::{self, BarredPayment, LogKey, Record, RecordKind};

@@ -18,6 +18,7 @@ mod key;
 mod keys;
 mod login;
 mod malformed;
+pub mod merkle;
 mod offer;
 pub mod operations;
 mod pool;

@@ -440,6 +440,7 @@ impl Operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
                 _ => 0,
             },
+            Operation::Venue(operation) => operation.since_rules(),
             _ => 0,
         }
     }

@@ -177,14 +177,14 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::CommitteeKept, 0, "wrongly signed"),
     of_replica(Defect::ReceiptsUnsigned, 0, "a certificate of another outcome"),
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
-    of_replica(Defect::GenerationsMixed, 5, "without a slot"),
+    of_replica(Defect::GenerationsMixed, 3, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
     of_replica(Defect::QuotaHoldsAll, 1, "has waited for"),
     of_replica(Defect::KeysKeepOwnersOut, 0, "keeps its owner out"),
     of_replica(Defect::NeverPresent, 0, "the run does not end"),
-    of_replica(Defect::RulesNotAwaited, 0, "newest: 11"),
-    of_replica(Defect::OpensWithoutRules, 13, "newest: 11"),
+    of_replica(Defect::RulesNotAwaited, 0, "newest: "),
+    of_replica(Defect::OpensWithoutRules, 13, "newest: "),
     of_replica(Defect::ApprovesBlindly, 1, "cannot follow rules that were confirmed"),
     of_replica(Defect::NeverReady, 0, "has not said so"),
 ];
@@ -211,7 +211,7 @@ const LANE: [Row; 19] = [
     of_lane(LaneMistake::RestartIgnoresCertificates, 2, "is settled, and the list lacks its output"),
 ];
 
-const MARKET: [Row; 23] = [
+const MARKET: [Row; 24] = [
     of_venue(VenueMistake::ReportsBeforeSync, 4, "is not in the journal"),
     of_venue(VenueMistake::LeavingBuys, 1, "of an honest venue is bust: Deposit"),
     of_venue(VenueMistake::DrawdownForgetsFills, 7, "of an honest venue is bust: Drawdown"),
@@ -223,6 +223,7 @@ const MARKET: [Row; 23] = [
     of_venue(VenueMistake::TwoInFlight, 0, "a settle of an honest venue is void"),
     of_venue(VenueMistake::RetryIsNew, 5, "and after a crash it is"),
     of_venue(VenueMistake::SignatureLeftOut, 0, "a settle of an honest venue is void"),
+    of_venue(VenueMistake::StepsBeginAgain, 4, "is signed twice"),
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),

@@ -52,6 +52,8 @@ pub enum VenueFact {
     },
     /// A trading key.
     Key(PublicKey, KeyStanding),
+    /// The rules of the next block. A chain that is older than this fact does not state them.
+    Rules(u32),
 }
 
 /// The record of a venue, as far as its root needs it.

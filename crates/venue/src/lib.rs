@@ -18,7 +18,9 @@
 //! - Upon an *order*: a number that is known gets its first answer. Otherwise check everything that the ledger will
 //!   judge its fills by (F1 to F7), from certified facts, and then give it to the book (`matching`). Keep the answer.
 //! - Upon a *trade*: the fill takes the next index in the tree of the incarnation. Both traders get a report, signed
-//!   over network, venue, incarnation, index, leaf and account. *Executed is not settled.*
+//!   over network, venue, incarnation, index, leaf and account. *Executed is not settled.* Where the rules of the chain
+//!   judge reports of steps ([`STEP_REPORTS_RULES`](primitives::venue::STEP_REPORTS_RULES)), one signature holds for
+//!   all reports of a step, whose number is that of its record ([`SignedStep`](primitives::venue::SignedStep)).
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
 //!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. Then send the settle
 //!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
@@ -65,6 +67,7 @@
 //! - *Synced first*: nothing is told before the record that it follows from is durable; the record states the fills
 //!   and the settle.
 //! - *One index, one leaf*: an index is never reported with two leaves, and no id is issued twice, restarts included.
+//! - *One step, one header*: no two trees of a step are signed that anybody is told of, restarts included.
 //! - *One settle in flight* of an account, under one number, as the same bytes. A number is signed for another body
 //!   only when the first one can never count: its last height is certified, without it. Numbers stay within the window
 //!   that the ledger takes, however many settles end unused. An operator's account that is changed and comes back goes
@@ -86,7 +89,7 @@
 //!   when [`VenueRoot::wants_step_at_ms`] is over. The clock is the host's; if it is set back no time passes, if it
 //!   leaps ahead timers fire.
 //! - **Then** do the effects in their order. Reports go to their session if it is attached; what a session missed is
-//!   fetched by index ([`VenueRoot::fills`], [`VenueRoot::report`]) and by number ([`VenueRoot::standing`]). Submit a
+//!   fetched by index ([`VenueRoot::reported`]) and by number ([`VenueRoot::standing`]). Submit a
 //!   settle to the own pool and to enough others that 2f + 1 validators have it, each time that it is given. Events of
 //!   a market are numbered; a reader that begins or missed one gets an image that names the last event in it
 //!   ([`VenueRoot::image`]).
@@ -161,7 +164,7 @@ pub use error::VenueRootError;
 pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;
-pub use reader::FillReader;
+pub use reader::{FillReader, ReportedFills};
 pub use reading::{ChainState, facts_since, fate_of, settles_of};
 pub use refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 pub use report::{

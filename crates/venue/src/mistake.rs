@@ -58,6 +58,8 @@ pub enum VenueMistake {
     NumbersRunAway,
     /// A change of the operator forgets what its account has signed.
     SignerForgotten,
+    /// Steps are numbered from the opening of the root, and not by their records.
+    StepsBeginAgain,
 }
 
 impl VenueMistake {

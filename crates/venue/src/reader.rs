@@ -1,7 +1,10 @@
 //! Fills of the journal, read beside the root: nothing of it is done by the thread that matches.
 
-use primitives::SecretKey;
-use primitives::venue::{FillReport, VenueSide};
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use primitives::venue::{FillReport, SignedStep, VenueReport, VenueSide};
+use primitives::{Address, Digest, SecretKey};
 use store::{Archive, Disk};
 
 use crate::error::VenueRootError;
@@ -17,34 +20,77 @@ pub struct FillReader<D: Disk> {
     pub(crate) report_key: SecretKey,
 }
 
-impl<D: Disk> FillReader<D> {
-    /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
-    pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
-        report(fill, side, &self.settings, &self.report_key)
+/// Fills of one step, with their reports as they were told.
+pub struct ReportedFills {
+    /// All fills of the step, and which of them were asked for.
+    fills: Vec<VenueFill>,
+    asked: Range<usize>,
+    /// The number of the step and its clock, if one signature holds for all of its reports.
+    step: Option<(u64, u64)>,
+    settings: VenueSettings,
+    report_key: SecretKey,
+    /// Made for the first report that is asked for.
+    signed: OnceLock<SignedStep>,
+}
+
+impl ReportedFills {
+    /// The fills that were asked for.
+    pub fn fills(&self) -> &[VenueFill] {
+        &self.fills[self.asked.clone()]
     }
 
+    /// The signed report of one of these to the trader of a side: the same bytes as when it was executed, under the
+    /// present report key.
+    pub fn report(&self, at: usize, side: VenueSide) -> VenueReport {
+        let sign = |times| self.signed.get_or_init(|| sign_step(&self.fills, times, &self.settings, &self.report_key));
+        report(&self.fills, self.asked.start + at, side, self.step.map(sign), &self.settings, &self.report_key)
+    }
+}
+
+impl<D: Disk> FillReader<D> {
     /// Up to `most` fills from an index on, of the first `count`, which stand in records up to `last`.
     ///
     /// # Errors
     /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
     pub fn fills(&self, count: u64, last: u64, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
-        let mut fills: Vec<VenueFill> = Vec::new();
+        let steps = self.reported(count, last, from, most)?;
+        Ok(steps.iter().flat_map(ReportedFills::fills).copied().collect())
+    }
+
+    /// As [`FillReader::fills`], with the reports of each.
+    ///
+    /// # Errors
+    /// As for [`FillReader::fills`].
+    pub fn reported(
+        &self,
+        count: u64,
+        last: u64,
+        from: u64,
+        most: usize,
+    ) -> Result<Vec<ReportedFills>, VenueRootError> {
+        let (mut steps, mut left) = (Vec::new(), most);
         if most == 0 || from >= count {
-            return Ok(fills);
+            return Ok(steps);
         }
         for number in self.record_of(from, last)?..=last {
             let Some(bytes) = self.archive.receipts(number)? else { break };
-            let of_record = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
-            fills.extend(of_record.into_iter().filter(|fill| fill.index >= from));
-            if fills.len() >= most {
+            let (fills, clock_ms) = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            let first = fills.partition_point(|fill| fill.index < from);
+            let asked = first..fills.len().min(first.saturating_add(left));
+            left -= asked.len();
+            if !asked.is_empty() {
+                let step = clock_ms.map(|clock_ms| (number, clock_ms));
+                let (settings, report_key) = (self.settings, self.report_key.clone());
+                steps.push(ReportedFills { fills, asked, step, settings, report_key, signed: OnceLock::new() });
+            }
+            if left == 0 {
                 break;
             }
         }
-        fills.truncate(most);
-        if fills.first().is_none_or(|first| first.index != from) {
+        if steps.first().is_none_or(|first| first.fills()[0].index != from) {
             return Err(VenueRootError::Forgotten(from));
         }
-        Ok(fills)
+        Ok(steps)
     }
 
     /// The last record before which no more fills were made than so many.
@@ -63,9 +109,36 @@ impl<D: Disk> FillReader<D> {
     }
 }
 
-/// The report of a fill to a side.
-pub(crate) fn report(fill: &VenueFill, side: VenueSide, settings: &VenueSettings, key: &SecretKey) -> FillReport {
+/// What the trader of a side of a fill is told, as a leaf of its step.
+fn leaf_of(fill: &VenueFill, side: VenueSide) -> (u64, Digest, Address) {
+    (fill.index, fill.leaf, fill.party(side).account)
+}
+
+/// Signs the reports of all fills of a step at once: of each the buyer's and then the seller's.
+pub(crate) fn sign_step(
+    fills: &[VenueFill],
+    times: (u64, u64),
+    settings: &VenueSettings,
+    key: &SecretKey,
+) -> SignedStep {
+    let sides = |fill| [VenueSide::Buy, VenueSide::Sell].map(|side| leaf_of(fill, side));
+    let leaves: Vec<_> = fills.iter().flat_map(sides).collect();
+    SignedStep::new(&settings.network, (settings.venue, settings.incarnation), times, &leaves, key)
+}
+
+/// The report of the fill at a place of its step to a side.
+pub(crate) fn report(
+    fills: &[VenueFill],
+    at: usize,
+    side: VenueSide,
+    signed: Option<&SignedStep>,
+    settings: &VenueSettings,
+    key: &SecretKey,
+) -> VenueReport {
     let VenueSettings { network, venue, incarnation, .. } = settings;
-    let name = (*venue, *incarnation, fill.index);
-    FillReport::new(network, name, fill.leaf, fill.party(side).account, key)
+    let (index, leaf, account) = leaf_of(&fills[at], side);
+    match signed {
+        Some(step) => VenueReport::Step(step.report(2 * at + side as usize, (index, leaf, account))),
+        None => VenueReport::Single(FillReport::new(network, (*venue, *incarnation, index), leaf, account, key)),
+    }
 }

@@ -15,12 +15,15 @@ pub struct ChainState {
     pub venues: Arc<Venues>,
     /// The account of the operator, if it exists.
     pub operator: Option<OperatorStanding>,
+    /// The rules of the next block.
+    pub rules: u32,
 }
 
 impl ChainState {
     /// The state of a ledger, with the standing of an account; `None` on a chain without venues.
     pub fn of(ledger: &ledger::Ledger, operator: &Address) -> Option<ChainState> {
-        Some(ChainState { venues: ledger.shared_venues()?, operator: operator_of(ledger, operator) })
+        let (operator, rules) = (operator_of(ledger, operator), ledger.next_rules());
+        Some(ChainState { venues: ledger.shared_venues()?, operator, rules })
     }
 
     /// The height.
@@ -53,6 +56,8 @@ pub fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: Venue
     let mut facts: Vec<VenueFact> = ids.iter().filter_map(|id| fact(venues, id)).collect();
     let known = before.and_then(|before| before.operator);
     facts.extend(state.operator.filter(|operator| known != Some(*operator)).map(VenueFact::Operator));
+    // A root that an older program ran does not know them, whatever changed.
+    facts.push(VenueFact::Rules(state.rules));
     facts
 }
 

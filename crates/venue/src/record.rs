@@ -5,11 +5,12 @@
 //!
 //! | record | bytes |
 //! |---|---|
-//! | first | 0, version 2, [`VenueSettings`] |
+//! | first | 0, version 3, [`VenueSettings`] |
 //! | others | 1, the time of the step, its inputs, the digest of what it came to |
 //!
-//! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. A record
-//! is made after its step, so it states the result that was reported; a replay that comes to another one is refused.
+//! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. If one
+//! signature holds for the reports of all its fills, the time of the step follows. A record is made after its step, so
+//! it states the result that was reported; a replay that comes to another one is refused.
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Body, Digest};
@@ -67,11 +68,19 @@ pub(crate) fn outcome_digest(outcome: &[u8]) -> Digest {
     Digest::of(CONTEXT, outcome)
 }
 
-pub(crate) fn encode_outcome(before: u64, fills: &[VenueFill], cut: &Option<Body>, bytes: &mut Vec<u8>) {
+/// What a record came to, with the clock of [`crate::machine::VenueMachine::step_clock`].
+pub(crate) fn encode_outcome(
+    before: u64,
+    fills: &[VenueFill],
+    cut: &Option<Body>,
+    step_clock: Option<u64>,
+    bytes: &mut Vec<u8>,
+) {
     bytes.clear();
     write(&before, bytes);
     write(&fills, bytes);
     write(cut, bytes);
+    step_clock.iter().for_each(|clock_ms| write(clock_ms, bytes));
 }
 
 /// How many fills were made before a record, by what it came to.
@@ -79,10 +88,13 @@ pub(crate) fn fills_before(outcome: &[u8]) -> Option<u64> {
     outcome.first_chunk().map(|first| u64::from_le_bytes(*first))
 }
 
-/// The fills of a record.
-pub(crate) fn fills_of(outcome: &[u8]) -> Result<Vec<VenueFill>, String> {
-    let (_, fills): (u64, _) = BorshDeserialize::deserialize(&mut &outcome[..]).map_err(text)?;
-    Ok(fills)
+/// The fills of a record, and the clock under which one signature holds for all of their reports.
+pub(crate) fn fills_of(mut outcome: &[u8]) -> Result<(Vec<VenueFill>, Option<u64>), String> {
+    let (_, fills, _): (u64, Vec<VenueFill>, Option<Body>) =
+        BorshDeserialize::deserialize(&mut outcome).map_err(text)?;
+    let is_single = outcome.is_empty();
+    let clock_ms = (!is_single).then(|| borsh::from_slice(outcome)).transpose().map_err(text)?;
+    Ok((fills, clock_ms))
 }
 
 #[cfg(test)]

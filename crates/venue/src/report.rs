@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use matching::Phase;
-use primitives::venue::{FillReport, MarketId, OrderNumber, SettledFill, VenueSide};
+use primitives::venue::{MarketId, OrderNumber, SettledFill, VenueReport, VenueSide};
 use primitives::{Address, Amount, Digest, Height, PublicKey, Transaction};
 
 use crate::facts::FillFate;
@@ -49,7 +49,7 @@ pub enum ReportKind {
     /// It is refused; nothing changed.
     Refused(OrderRefusal),
     /// It traded. *Executed is not settled.*
-    Executed(Box<OrderExecution>, Box<FillReport>),
+    Executed(Box<OrderExecution>, Box<VenueReport>),
     /// Its total lots are lower; it kept its place.
     Reduced {
         /// Its open lots.

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use kernel::Planted;
-use primitives::venue::{FillReport, MarketId, OrderNumber, VenueOperator, VenueSide};
+use primitives::venue::{MarketId, OrderNumber, SignedStep, VenueOperator};
 use primitives::{Address, Digest, PublicKey, SecretKey, Transaction};
 use rayon::prelude::*;
 use store::{CheckpointWriter, Disk, Options, Repair, Store, StoreError};
@@ -12,7 +12,7 @@ use crate::error::VenueRootError;
 use crate::input::{SessionNumber, VenueInput};
 use crate::machine::{Made, VenueMachine, audit, digest, encode, restored};
 use crate::mistake::VenueMistake;
-use crate::reader::{FillReader, report};
+use crate::reader::{FillReader, ReportedFills, report, sign_step};
 use crate::record::{JournalRecord, decode, encode_founded, encode_outcome, encode_step, outcome_digest};
 use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
@@ -80,6 +80,8 @@ pub struct VenueRoot<D: Disk> {
     /// The record that the newest snapshot names.
     snapshot_at: u64,
     has_failed: bool,
+    /// The record with which it was opened.
+    opened_at: u64,
     record: Vec<u8>,
     outcome: Vec<u8>,
 }
@@ -108,7 +110,7 @@ impl<D: Disk> VenueRoot<D> {
         }
         let machine = VenueMachine::new(settings, seed, options.mistake);
         let mut outcome = Vec::new();
-        encode_outcome(0, &[], &None, &mut outcome);
+        encode_outcome(0, &[], &None, None, &mut outcome);
         store.append(1, &encode_founded(&settings))?;
         store.append_receipts(1, &outcome)?;
         store.sync()?;
@@ -123,7 +125,8 @@ impl<D: Disk> VenueRoot<D> {
         snapshot_at: u64,
     ) -> VenueRoot<D> {
         let (record, outcome, mistake) = (Vec::new(), Vec::new(), options.mistake);
-        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed: false, record, outcome }
+        let (has_failed, opened_at) = (false, store.last_height());
+        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed, opened_at, record, outcome }
     }
 
     /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
@@ -149,7 +152,7 @@ impl<D: Disk> VenueRoot<D> {
             let (number, bytes) = record?;
             let read = decode(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
             let machine = replay(&mut store, &mut machine, number, read, seed, options.mistake)?;
-            found.add(from, machine, &keys);
+            found.add(from, number, machine, &keys);
         }
         let machine = machine.ok_or(VenueRootError::JournalLost(place))?;
         let stated = keys.stated();
@@ -178,20 +181,22 @@ impl<D: Disk> VenueRoot<D> {
         let before = self.machine.core.tree.count();
         self.machine.step(clock_ms, inputs);
         debug_assert_eq!(audit(&self.machine), Ok(()), "sums follow from orders and fills");
-        encode_outcome(before, &self.machine.fills, &self.machine.cut, &mut self.outcome);
+        let step_clock = self.machine.step_clock();
+        encode_outcome(before, &self.machine.fills, &self.machine.cut, step_clock, &mut self.outcome);
         encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
         let made = std::mem::take(&mut self.machine.made);
-        let VenueRoot { store, machine, keys, record, outcome, mistake, .. } = self;
+        let VenueRoot { store, machine, keys, record, outcome, mistake, opened_at, .. } = self;
         let is_synced = !mistake.is(VenueMistake::ReportsBeforeSync);
+        let from = if mistake.is(VenueMistake::StepsBeginAgain) { *opened_at } else { 0 };
+        let signs = Signs { machine, keys, number: store.last_height() + 1 - from };
         // Many reports are signed while the disk works. They are told when both are done.
         let (written, effects) = match made.len() {
             0..SIGNED_ALONE => {
                 let written = write(store, record, outcome, is_synced);
-                (written, made.into_iter().map(|made| signed(made, machine, keys)).collect())
+                (written, signs.all(made))
             }
             _ => {
-                let made = made.into_par_iter().with_min_len(SIGNED_ALONE / 2);
-                let sign = || made.map(|made| signed(made, machine, keys)).collect::<Vec<VenueEffect>>();
+                let sign = || signs.all_in_parallel(made);
                 let mut written = Ok(());
                 let effects = std::thread::scope(|scope| {
                     scope.spawn(|| written = write(store, record, outcome, is_synced));
@@ -205,11 +210,6 @@ impl<D: Disk> VenueRoot<D> {
         Ok(effects)
     }
 
-    /// The signed report of a fill to the trader of a side: the same bytes as when it was executed.
-    pub fn report(&self, fill: &VenueFill, side: VenueSide) -> FillReport {
-        report(fill, side, self.settings(), &self.keys.report)
-    }
-
     /// Reads fills from the journal while the root goes on.
     pub fn fill_reader(&self) -> FillReader<D> {
         FillReader { archive: self.store.archive(), settings: *self.settings(), report_key: self.keys.report.clone() }
@@ -221,6 +221,14 @@ impl<D: Disk> VenueRoot<D> {
     /// [`VenueRootError::Forgotten`] if the journal begins later, or what reading it reports.
     pub fn fills(&self, from: u64, most: usize) -> Result<Vec<VenueFill>, VenueRootError> {
         self.fill_reader().fills(self.counts().0, self.last_record(), from, most)
+    }
+
+    /// As [`VenueRoot::fills`], with the reports of each: the same bytes as when they were executed.
+    ///
+    /// # Errors
+    /// As for [`VenueRoot::fills`].
+    pub fn reported(&self, from: u64, most: usize) -> Result<Vec<ReportedFills>, VenueRootError> {
+        self.fill_reader().reported(self.counts().0, self.last_record(), from, most)
     }
 
     /// Writes a snapshot of the present state, which names the last record of the journal. Opening begins with it.
@@ -372,18 +380,46 @@ fn write<D: Disk>(store: &mut Store<D>, record: &[u8], outcome: &[u8], is_synced
     Ok(())
 }
 
-/// Something that the machine's last step made, signed.
-fn signed(made: Made, machine: &VenueMachine, keys: &VenueKeys) -> VenueEffect {
-    let settings = &machine.core.settings;
-    match made {
-        Made::Effect(effect) => effect,
-        Made::Submit(body) => VenueEffect::Submit(Box::new(body.sign(&settings.network, &keys.operator))),
-        Made::Executed(at, side) => {
-            let (fill, party) = (&machine.fills[at], machine.fills[at].party(side));
-            let report = report(fill, side, settings, &keys.report);
-            let what = ReportKind::Executed(Box::new(fill.execution(side)), Box::new(report));
-            let (session, key, number) = (party.session, party.key, party.number);
-            VenueEffect::Report(TradeReport { session, key, number, what })
+/// Signs what the machine's last step made, which is this record.
+#[derive(Clone, Copy)]
+struct Signs<'a> {
+    machine: &'a VenueMachine,
+    keys: &'a VenueKeys,
+    number: u64,
+}
+
+impl Signs<'_> {
+    fn all(self, made: Vec<Made>) -> Vec<VenueEffect> {
+        let step = self.step(&made);
+        made.into_iter().map(|made| self.one(made, step.as_ref())).collect()
+    }
+
+    fn all_in_parallel(self, made: Vec<Made>) -> Vec<VenueEffect> {
+        let step = self.step(&made);
+        let made = made.into_par_iter().with_min_len(SIGNED_ALONE / 2);
+        made.map(|made| self.one(made, step.as_ref())).collect()
+    }
+
+    /// The signature for all reports of the step, if it is to tell one.
+    fn step(self, made: &[Made]) -> Option<SignedStep> {
+        let clock_ms = self.machine.step_clock()?;
+        let (fills, settings) = (&self.machine.fills, &self.machine.core.settings);
+        let tells = made.iter().any(|made| matches!(made, Made::Executed(..)));
+        tells.then(|| sign_step(fills, (self.number, clock_ms), settings, &self.keys.report))
+    }
+
+    fn one(self, made: Made, step: Option<&SignedStep>) -> VenueEffect {
+        let (settings, fills) = (&self.machine.core.settings, &self.machine.fills);
+        match made {
+            Made::Effect(effect) => effect,
+            Made::Submit(body) => VenueEffect::Submit(Box::new(body.sign(&settings.network, &self.keys.operator))),
+            Made::Executed(at, side) => {
+                let party = fills[at].party(side);
+                let report = report(fills, at, side, step, settings, &self.keys.report);
+                let what = ReportKind::Executed(Box::new(fills[at].execution(side)), Box::new(report));
+                let (session, key, number) = (party.session, party.key, party.number);
+                VenueEffect::Report(TradeReport { session, key, number, what })
+            }
         }
     }
 }
@@ -419,12 +455,12 @@ fn replay<'m, D: Disk>(
     match (record, machine.as_mut()) {
         (JournalRecord::Founded(settings), None) if number == 1 => {
             *machine = Some(VenueMachine::new(settings, seed, mistake));
-            encode_outcome(0, &[], &None, &mut bytes);
+            encode_outcome(0, &[], &None, None, &mut bytes);
         }
         (JournalRecord::Step { clock_ms, inputs, outcome }, Some(machine)) => {
             let before = machine.core.tree.count();
             machine.step(clock_ms, &inputs);
-            encode_outcome(before, &machine.fills, &machine.cut, &mut bytes);
+            encode_outcome(before, &machine.fills, &machine.cut, machine.step_clock(), &mut bytes);
             if outcome_digest(&bytes) != outcome {
                 return Err(VenueRootError::Diverged(number));
             }
@@ -437,11 +473,13 @@ fn replay<'m, D: Disk>(
 
 impl FoundRoot {
     /// Adds what a replayed step made, as far as it was asked for.
-    fn add(&mut self, from: u64, machine: &mut VenueMachine, keys: &VenueKeys) {
+    fn add(&mut self, from: u64, number: u64, machine: &mut VenueMachine, keys: &VenueKeys) {
         let made = std::mem::take(&mut machine.made);
         let first = machine.core.effects - made.len() as u64;
         let is_foreign = |made: &Made| matches!(made, Made::Submit(body) if body.account != keys.account);
-        let wanted = (first..).zip(made).filter(|(number, made)| *number >= from && !is_foreign(made));
-        self.again.extend(wanted.map(|(number, made)| (number, signed(made, machine, keys))));
+        let wanted = (first..).zip(made).filter(|(effect, made)| *effect >= from && !is_foreign(made));
+        let (effects, made): (Vec<u64>, Vec<Made>) = wanted.unzip();
+        let again = Signs { machine, keys, number }.all(made);
+        self.again.extend(effects.into_iter().zip(again));
     }
 }

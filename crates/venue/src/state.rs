@@ -240,6 +240,10 @@ pub(crate) struct Core {
     /// When the last certified block came; `None` if none came since the root was opened.
     pub heard_ms: Option<u64>,
     pub standing: Option<VenueStanding>,
+    /// The rules of the block after the last certified one; 0 before they are told. Snapshots have them behind the
+    /// rest.
+    #[borsh(skip)]
+    pub rules: u32,
     /// Whose keys the root has.
     pub acts_as: VenueOperator,
     pub operator: Option<OperatorStanding>,
@@ -291,6 +295,7 @@ impl Core {
             newest: 0,
             heard_ms: None,
             standing: None,
+            rules: 0,
             acts_as: settings.operator,
             operator: None,
             listed: BTreeMap::new(),

@@ -141,8 +141,7 @@ fn sink(path: Option<&PathBuf>) -> anyhow::Result<ReportSink> {
         .open(path)
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(Box::new(move |report| {
-        let bytes = borsh::to_vec(report)?;
-        writeln!(file, "0x{}", to_hex(&bytes))?;
+        writeln!(file, "0x{}", to_hex(&report.to_bytes()))?;
         file.sync_data()
     }))
 }

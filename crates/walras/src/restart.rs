@@ -82,6 +82,14 @@ pub struct RestartCommand {
     passphrase: Passphrase,
 }
 
+/// A restart that was begun.
+struct Begun {
+    number: u32,
+    identity: Digest,
+    snapshot: Digest,
+    snapshot_root: Digest,
+}
+
 impl RestartCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let (genesis, founding) = ::founding::genesis_file::read_with_founding(&self.from.join("genesis.json"))
@@ -126,19 +134,22 @@ impl RestartCommand {
         let founding = restarted(founding, &ledger, restart)?;
         let genesis = founding.found(genesis);
         self.write(&genesis, &founding, &ledger, &lane, list)?;
-        self.report(&ledger, number, &identity.to_string(), &snapshot.to_string(), described, json);
+        let begun = Begun { number, identity, snapshot, snapshot_root: root };
+        self.report(&ledger, &begun, described, json);
         Ok(ExitCode::SUCCESS)
     }
 
     /// Says what was begun.
-    fn report(&self, ledger: &Ledger, number: u32, identity: &str, snapshot: &str, lane: Option<Value>, json: bool) {
+    fn report(&self, ledger: &Ledger, begun: &Begun, lane: Option<Value>, json: bool) {
         let (height, root) = (ledger.height(), Roots::of(ledger).parts().root());
+        let Begun { number, identity, snapshot, snapshot_root } = begun;
         if json {
             println!(
                 "{}",
                 json!({
-                    "home": self.home, "network": identity, "restart": number, "height": height,
-                    "snapshot": snapshot, "state_root": root.to_string(), "lane": lane,
+                    "home": self.home, "network": identity.to_string(), "restart": number, "height": height,
+                    "snapshot": snapshot.to_string(), "snapshot_state_root": snapshot_root.to_string(),
+                    "state_root": root.to_string(), "lane": lane,
                 })
             );
         } else {
@@ -147,6 +158,7 @@ impl RestartCommand {
             println!("Restart    {number}");
             println!("Height     {height}");
             println!("State      {root}");
+            println!("Before     {snapshot_root}   (the snapshot's own: a restart ends what its identity names)");
             if let Some(lane) = lane {
                 println!("Lane       {} outputs and {} claims, list {}", lane["outputs"], lane["claims"], lane["list"]);
                 let aside = lane["aside"].as_array().map_or(0, Vec::len);

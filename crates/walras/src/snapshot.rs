@@ -130,15 +130,16 @@ pub fn restore(
         Some(_) if is_solo => restart_solo_lane(ledger, home, lane_from, passphrase)?,
         _ => (ledger, None),
     };
-    let found = if lane.is_some() { Roots::of(&ledger).parts().root() } else { found };
+    let begun = if lane.is_some() { Roots::of(&ledger).parts().root() } else { found };
     let writing = spinner("writing");
     install(&ledger, &data)?;
     writing.finish_and_clear();
-    report(&ledger, found, &data, "restored", json);
+    report(&ledger, begun, &data, "restored", json);
     if let Some(lane) = lane.filter(|_| !json) {
         let aside = lane["aside"].as_array().map_or(0, Vec::len);
         eprintln!(
-            "the lane is of network {} now: {} outputs and {} claims are carried over, {aside} outputs stay aside",
+            "the lane is of network {} now: {} outputs and {} claims are carried over, {aside} outputs stay aside; so the \
+             state root is no more that of the snapshot, {found}",
             lane["network"], lane["outputs"], lane["claims"]
         );
     }

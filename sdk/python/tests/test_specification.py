@@ -399,6 +399,31 @@ def test_a_report_of_a_venue_is_signed_as_the_specification_says() -> None:
     assert b"walras venue trading key v1\0" + possession == raw(VENUE["possession"])
 
 
+def test_reports_of_a_step_are_made_as_the_specification_says() -> None:
+    step, network = VENUE["step"], VENUE["network"]
+    leaves = [u64(leaf["index"]) + raw(leaf["leaf"]) + raw(leaf["account"]) for leaf in step["leaves"]]
+    keys = [derived("walras 2026 venue reports tree v1", bytes([tag])) for tag in (0, 1)]
+    levels = [[blake3(leaf, key=keys[0]).digest() for leaf in leaves]]
+    while len(levels[-1]) > 1:
+        row = levels[-1]
+        pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
+        levels.append([blake3(b"".join(pair), key=keys[1]).digest() if len(pair) == 2 else pair[0] for pair in pairs])
+    assert levels[-1] == [raw(step["root"])]
+    place = u32(VENUE["venue"]) + u32(VENUE["incarnation"])
+    times = u64(step["number"]) + u64(step["clock_ms"]) + u32(step["size"])
+    header = b"walras venue step v1\0" + raw(network) + place + times + raw(step["root"])
+    assert header == raw(step["signing_bytes"])
+    key = raw(VENUE["report"]["key"])
+    Ed25519PublicKey.from_public_bytes(key).verify(raw(step["signature"]), header)
+    for at, leaf in enumerate(leaves):
+        path, index = [], at
+        for row in levels[:-1]:
+            path += [row[index ^ 1]] if index ^ 1 < len(row) else []
+            index //= 2
+        made = u8(1) + place + leaf + key + raw(step["signature"]) + times + u32(at) + u32(len(path)) + b"".join(path)
+        assert made == raw(step["reports"][at])
+
+
 def operator(of: dict) -> bytes:
     return raw(of["account"]) + raw(of["report_key"])
 
@@ -460,6 +485,14 @@ def venue_operation(asked: dict) -> bytes:
             proof = u8(0) + raw(asked["leaf"]) + digests(asked["path"]) if by_tree else u8(1) + raw(asked["other"])
             end = option(ended(asked["ended"], asked["venue"]) if by_tree else None)
             return u8(12) + raw(asked["report"]) + proof + end
+        case "accuse_step":
+            by_tree = "leaf" in asked
+            proof = u8(0) + raw(asked["leaf"]) + digests(asked["path"]) if by_tree else u8(1) + raw(asked["other"])
+            end = option(ended(asked["ended"], asked["venue"]) if by_tree else None)
+            return u8(14) + raw(asked["report"]) + proof + end
+        case "claim_step":
+            end = ended(asked["ended"], asked["venue"])
+            return u8(15) + raw(asked["report"]) + end + raw(asked["buy"]) + raw(asked["sell"]) + raw(asked["fill"])
         case "claim":
             end = ended(asked["ended"], asked["venue"])
             return u8(13) + raw(asked["report"]) + end + raw(asked["buy"]) + raw(asked["sell"]) + raw(asked["fill"])
@@ -473,7 +506,7 @@ def venue_fees(asked: dict, until: int) -> int:
             paid += 256 * len(VENUE["fills"])
             for order in (order for order in VENUE["orders"] if order["signature"] is not None):
                 paid += 512 + 256 * (max(int(order["expiry"]) - until, 0) // 1024 + 1)
-        case "accuse" | "claim":
+        case "accuse" | "claim" | "accuse_step" | "claim_step":
             paid += 3 * 512
         case "authorize" | "list":
             paid += 16 * 1024

@@ -54,4 +54,5 @@ export {
 } from "./policy.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
-export { TradingKey, type SignedOrder, type VenueAsk, type VenueOrder, type VenueRequest, type VenueScope } from "./venue.js";
+export { TradingKey, isReportSigned, readReport } from "./venue.js";
+export type { SignedOrder, VenueAsk, VenueOrder, VenueReport, VenueRequest, VenueScope, VenueStep } from "./venue.js";

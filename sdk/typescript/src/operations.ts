@@ -538,4 +538,6 @@ export type OperationBody =
   | { type: "venue"; action: "revoke"; venue: number; key: string }
   | { type: "venue"; action: "raise_floor"; venue: number; key: string; floor: { incarnation: number; day: number; reference: number } }
   | { type: "venue"; action: "accuse"; venue: number; incarnation: number; index: string; account: string }
-  | { type: "venue"; action: "claim"; venue: number; incarnation: number; index: string; account: string };
+  | { type: "venue"; action: "claim"; venue: number; incarnation: number; index: string; account: string }
+  | { type: "venue"; action: "accuse_step"; venue: number; incarnation: number; index: string; account: string }
+  | { type: "venue"; action: "claim_step"; venue: number; incarnation: number; index: string; account: string };

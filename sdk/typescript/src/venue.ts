@@ -1,7 +1,9 @@
-/** Orders at a venue's continuous markets byte by byte, as docs/venue-api.md describes them. */
+/** Orders at a venue's continuous markets byte by byte, as docs/venue-api.md describes them, and reports of their fills. */
 import { ed25519 } from "@noble/curves/ed25519.js";
+import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes, utf8ToBytes } from "@noble/hashes/utils.js";
-import { little, plainAddress } from "./encoding.js";
+import { derived, little, plainAddress } from "./encoding.js";
+import { ProofError } from "./proof.js";
 import { fromHex, toHex } from "./typed.js";
 
 const ORDER_TAG = utf8ToBytes("walras venue order v1\0");
@@ -100,4 +102,81 @@ function askBytes(ask: VenueAsk): Uint8Array {
   if ("fills" in ask) return concatBytes(byte(5), little(ask.fills.from, 8));
   const { market, side } = ask.cancel_all;
   return concatBytes(byte(2), optional(market === null ? null : little(market, 4)), optional(side === null ? null : alternative(SIDES, side)));
+}
+
+const SINGLE_BYTES = 164;
+/** Of a report of a step, without its path. */
+const STEP_BYTES = 193;
+const LEAVES_MAX = 2 ** 20;
+const REPORT_TAG = utf8ToBytes("walras venue report v1\0");
+const STEP_TAG = utf8ToBytes("walras venue step v1\0");
+const [LEAF_KEY, NODE_KEY] = [0, 1].map((tag) => derived("walras 2026 venue reports tree v1", new Uint8Array([tag]))) as [Uint8Array, Uint8Array];
+
+/** Where a report stands in its step, of which the report key signs the root. */
+export type VenueStep = { number: bigint; clock_ms: bigint; size: number; place: number; path: Uint8Array[] };
+/** What a venue said of a fill: keep it, it convicts a venue that settles another one. A report without `step` has a
+ *  signature of its own. */
+export type VenueReport = {
+  venue: number;
+  incarnation: number;
+  index: bigint;
+  leaf: string;
+  account: string;
+  key: string;
+  signature: string;
+  step: VenueStep | null;
+};
+
+/** For each sibling on the path of a leaf, whether it is on the left. The last node of an odd level has none. */
+function sidesOf(size: number, place: number): boolean[] {
+  const sides: boolean[] = [];
+  for (; size > 1; size = Math.ceil(size / 2), place = Math.floor(place / 2)) {
+    if (place % 2 === 1 || place + 1 < size) sides.push(place % 2 === 1);
+  }
+  return sides;
+}
+
+/** The report of these hexadecimal digits, in either form. */
+export function readReport(text: string): VenueReport {
+  const bytes = fromHex(text);
+  if (bytes.length === SINGLE_BYTES) return reportOf(bytes, null);
+  if (bytes.length < STEP_BYTES || bytes[0] !== 1) throw new ProofError(`${bytes.length} bytes are no report of a fill`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset + 1 + SINGLE_BYTES);
+  const [size, place, count] = [view.getUint32(16, true), view.getUint32(20, true), view.getUint32(24, true)];
+  const fits = place < size && size <= LEAVES_MAX && count === sidesOf(size, place).length;
+  if (!fits || bytes.length !== STEP_BYTES + 32 * count) throw new ProofError("the path of the report does not fit the number of leaves and the place");
+  const path = Array.from({ length: count }, (_, at) => bytes.slice(STEP_BYTES + 32 * at, STEP_BYTES + 32 * (at + 1)));
+  const times = { number: view.getBigUint64(0, true), clock_ms: view.getBigUint64(8, true) };
+  return reportOf(bytes.slice(1, 1 + SINGLE_BYTES), { ...times, size, place, path });
+}
+
+function reportOf(bytes: Uint8Array, step: VenueStep | null): VenueReport {
+  const view = new DataView(bytes.buffer, bytes.byteOffset);
+  const [leaf, account, key, signature] = [bytes.slice(16, 48), bytes.slice(48, 68), bytes.slice(68, 100), bytes.slice(100, 164)].map(toHex) as [string, string, string, string];
+  const place = { venue: view.getUint32(0, true), incarnation: view.getUint32(4, true), index: view.getBigUint64(8, true) };
+  return { ...place, leaf, account, key, signature, step };
+}
+
+/** Whether the key that it names signed it for this network. Whether the venue has that key, the ledger says. */
+export function isReportSigned({ step, ...report }: VenueReport, network: string): boolean {
+  const place = concatBytes(fromHex(network), little(report.venue, 4), little(report.incarnation, 4));
+  const told = concatBytes(little(report.index, 8), fromHex(report.leaf), fromHex(report.account));
+  const message = step
+    ? concatBytes(STEP_TAG, place, little(step.number, 8), little(step.clock_ms, 8), little(step.size, 4), rootOf(step, told))
+    : concatBytes(REPORT_TAG, place, told);
+  try {
+    return ed25519.verify(fromHex(report.signature), message, fromHex(report.key));
+  } catch {
+    // A key or signature that cannot be one.
+    return false;
+  }
+}
+
+function rootOf({ size, place, path }: VenueStep, leaf: Uint8Array): Uint8Array {
+  let node = blake3(leaf, { key: LEAF_KEY });
+  for (const [at, isLeft] of sidesOf(size, place).entries()) {
+    const sibling = path[at]!;
+    node = blake3(isLeft ? concatBytes(sibling, node) : concatBytes(node, sibling), { key: NODE_KEY });
+  }
+  return node;
 }

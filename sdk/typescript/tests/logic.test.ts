@@ -14,7 +14,7 @@ import { addressOf, signTyped } from "../src/ethereum.js";
 import { fateOf, told } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
 import { Http, retryAfterMs, type Fetch } from "../src/http.js";
-import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey, KeyError, MemoryStore, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
+import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey, KeyError, MemoryStore, ProofError, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type KeyChange } from "../src/policy.js";
@@ -25,7 +25,7 @@ import { Session } from "../src/session.js";
 import { slotOf, slotSequence } from "../src/slot.js";
 import type { Message } from "../src/stream.js";
 import { fromHex, hashTypedData, toHex, type TypedData } from "../src/typed.js";
-import { TradingKey, orderBytes, type OrderNumber, type VenueOrder } from "../src/venue.js";
+import { TradingKey, isReportSigned, orderBytes, readReport, type OrderNumber, type VenueOrder } from "../src/venue.js";
 
 const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json", import.meta.url), "utf8")) as {
   vectors: Record<string, unknown>[];
@@ -418,6 +418,37 @@ test("orders at venues have the published bytes, and their keys sign them", () =
     const signed = key.order(order, { network: told.network, venue: told.venue, incarnation: 2 });
     assert.ok(ed25519.verify(fromHex(signed.signature), fromHex(signing_bytes), fromHex(key.public)));
   }
+});
+
+test("reports of fills of both forms are read and verified, and no spoiled one is", () => {
+  const told = JSON.parse(readFileSync(new URL("../../../../docs/venue-vectors.json", import.meta.url), "utf8")) as {
+    network: string;
+    report: { bytes: string };
+    step: { number: string; clock_ms: string; size: number; signature: string; leaves: { index: string; leaf: string; account: string }[]; reports: string[]; refused: { why: string; bytes: string }[] };
+  };
+  const { network, step } = told;
+  const single = readReport(told.report.bytes);
+  assert.ok(single.step === null && isReportSigned(single, network) && !isReportSigned(single, "0x" + "11".repeat(32)));
+  assert.ok(!isReportSigned({ ...single, index: single.index + 1n }, network));
+  assert.equal(step.reports.length, step.size);
+  for (const [place, bytes] of step.reports.entries()) {
+    const report = readReport(bytes);
+    const { index, leaf, account } = step.leaves[place]!;
+    assert.deepEqual([String(report.index), report.leaf, report.account, report.signature], [index, leaf, account, step.signature]);
+    assert.deepEqual([String(report.step!.number), String(report.step!.clock_ms), report.step!.place], [step.number, step.clock_ms, place]);
+    assert.ok(isReportSigned(report, network) && !isReportSigned(report, "0x" + "11".repeat(32)), String(place));
+  }
+  const isTaken = (bytes: string): boolean => {
+    try {
+      return isReportSigned(readReport(bytes), network);
+    } catch (error) {
+      assert.ok(error instanceof ProofError, String(error));
+      return false;
+    }
+  };
+  assert.ok(step.refused.length > 15);
+  for (const { why, bytes } of step.refused) assert.ok(!isTaken(bytes), why);
+  for (const bytes of ["0x", "0x01", step.reports[0]!.slice(0, -2), step.reports[0]! + "00", "0x00" + step.reports[0]!.slice(4)]) assert.ok(!isTaken(bytes));
 });
 
 test("a status that this client does not know is an error that names it", async () => {

@@ -1,5 +1,5 @@
-//! The vectors of `docs/lane-specification.md`. This test generates the file (`WALRAS_WRITE_VECTORS=1`) and compares with
-//! it. A program in another language compares it with the text.
+//! The vectors of `docs/lane-specification.md`. This test generates the file (`WALRAS_WRITE_VECTORS=1`) and compares
+//! with it. A program in another language compares it with the text.
 
 mod forged;
 mod forms;

@@ -226,7 +226,8 @@ fn a_silent_or_foreign_node_ends_a_session_before_anything_is_spent() {
     assert!(purse.contents().expect("contents").sent.is_empty());
 }
 
-/// Members make a group key in the epoch before. Its keys are proved when it begins, and its board is checked with them.
+/// Members make a group key in the epoch before. Its keys are proved when it begins, and the board is checked with
+/// them.
 #[test]
 fn the_group_key_of_an_epoch_that_has_not_begun_stops_no_purse() {
     let registrars = (1..=4).map(|seed| SecretKey::from_seed([seed; 32]).public()).collect();

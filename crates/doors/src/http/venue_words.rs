@@ -1,7 +1,7 @@
 //! What an operation at a venue does, for the person who signs it.
 
 use primitives::AssetId;
-use primitives::venue::{Mandate, MarketTerms, VenueOperation};
+use primitives::venue::{Contradicting, Mandate, MarketTerms, SignedReport, VenueOperation};
 
 use crate::json::Symbols;
 
@@ -59,6 +59,22 @@ pub(super) fn in_words(operation: &VenueOperation, symbols: &Symbols) -> String 
             "proves that venue {} reported fill {} and never settled it, which costs its bond a penalty",
             claim.report.venue, claim.report.index
         ),
+        VenueOperation::AccuseStep(evidence) => {
+            let fill = evidence.report.fill();
+            let what = match evidence.contradicting {
+                Contradicting::Tree(..) => "is not the one that it settled",
+                Contradicting::Report(_) => "contradicts another one",
+            };
+            let (venue, index) = (fill.venue, fill.index);
+            format!("proves that what venue {venue} reported of fill {index} {what}, which costs its bond")
+        }
+        VenueOperation::ClaimStep(claim) => {
+            let fill = claim.report.fill();
+            format!(
+                "proves that venue {} reported fill {} and never settled it, which costs its bond a penalty",
+                fill.venue, fill.index
+            )
+        }
     }
 }
 

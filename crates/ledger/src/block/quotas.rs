@@ -93,7 +93,7 @@ pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, 
         Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),
         Operation::Venue(operation) => match &**operation {
             VenueOperation::Settle(settle) => Some((QuotaKind::VenueSignatures, settle.signatures() as u32)),
-            VenueOperation::Accuse(_) | VenueOperation::Claim(_) => Some((QuotaKind::Accusations, 1)),
+            evidence if evidence.is_evidence() => Some((QuotaKind::Accusations, 1)),
             _ => None,
         },
         _ => None,

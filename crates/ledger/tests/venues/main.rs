@@ -6,4 +6,5 @@ mod liability;
 mod owners;
 mod records;
 mod settles;
+mod steps;
 mod world;

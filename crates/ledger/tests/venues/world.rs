@@ -8,8 +8,8 @@ use ledger::{
 };
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillReport, FillTree, Mandate, MarketMandate, MarketTerms, OrderLife,
-    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, UnsettledFill, VenueEvidence,
-    VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedStep, StepReport, UnsettledFill,
+    VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock,
@@ -354,6 +354,13 @@ impl World {
             contradicting: Contradicting::Tree(self.leaves[at], path),
             ended: None,
         }))
+    }
+
+    /// A report of a step with these leaves (index, leaf, person), for the one at a place.
+    pub fn step_report(&self, (step, clock_ms): (u64, u64), told: &[(u64, Digest, u8)], place: usize) -> StepReport {
+        let leaves: Vec<_> = told.iter().map(|(index, leaf, person)| (*index, *leaf, address(*person))).collect();
+        let name = (VENUE, self.venue().incarnation);
+        SignedStep::new(&self.network(), name, (step, clock_ms), &leaves, &reporting(0)).report(place, leaves[place])
     }
 
     /// Fences the venue in a block of its own.

@@ -44,8 +44,8 @@ impl LaneValidator {
             if closed.leaves.is_empty() {
                 continue;
             }
-            let leaf = |(_, digest): &(Asker, Digest)| merkle::leaf(Family::Signed, &digest.0);
-            let tree = Tree::new(Family::Signed, closed.leaves.iter().map(leaf).collect());
+            let leaf = |(_, digest): &(Asker, Digest)| merkle::leaf(Family::LaneSigned, &digest.0);
+            let tree = Tree::new(Family::LaneSigned, closed.leaves.iter().map(leaf).collect());
             let header = RootHeader {
                 network: self.settings.rules.network,
                 epoch: self.settings.committee.epoch(),
@@ -99,8 +99,8 @@ impl LaneValidator {
     fn sign_batch(&self, batch: Batch) -> LaneEffect {
         let Batch { peer, scheme, owner, digests, excluded, position } = batch;
         let size = digests.len() as u32;
-        let leaves = digests.iter().map(|digest| merkle::leaf(Family::Signed, &digest.0)).collect();
-        let digest = shared_digest(&Tree::new(Family::Signed, leaves).root(), size, &excluded);
+        let leaves = digests.iter().map(|digest| merkle::leaf(Family::LaneSigned, &digest.0)).collect();
+        let digest = shared_digest(&Tree::new(Family::LaneSigned, leaves).root(), size, &excluded);
         let (committee, validator) = (&self.settings.committee, self.settings.validator);
         let signature = match &self.bls {
             Some(key) if scheme == AnswerScheme::Bls => {

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use primitives::venue::FillReport;
+use primitives::venue::VenueReport;
 use protocols::ouch::{OuchInbound, OuchMessage};
 use protocols::soup::server::{SoupLog, SoupServer, SoupServerEffect, SoupServerInput};
 use protocols::soup::{SoupClose, SoupLimits, SoupSession};
@@ -18,7 +18,7 @@ const MESSAGES: u64 = 65_536;
 #[derive(Debug, Default)]
 pub struct OuchMachineTurn {
     /// Signed reports of fills that are about to be told.
-    pub reports: Vec<FillReport>,
+    pub reports: Vec<VenueReport>,
     /// Messages for the venue.
     pub to_venue: Vec<Vec<u8>>,
     /// Bytes for the participant's connection.

@@ -33,7 +33,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use primitives::SecretKey;
-use primitives::venue::FillReport;
+use primitives::venue::VenueReport;
 use protocols::soup::ANY_SESSION;
 use protocols::soup::server::SoupServerInput;
 use tokio::net::{TcpListener, TcpStream};
@@ -84,7 +84,7 @@ pub struct BridgeMoment {
 }
 
 /// Where signed reports of fills go.
-pub type ReportSink = Box<dyn FnMut(&FillReport) -> Result<()> + Send>;
+pub type ReportSink = Box<dyn FnMut(&VenueReport) -> Result<()> + Send>;
 
 struct Bridge {
     machine: OuchMachine,

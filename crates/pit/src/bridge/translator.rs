@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use primitives::SecretKey;
-use primitives::venue::{FillReport, MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+use primitives::venue::{MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
 use venue::RequestScope;
 
 use super::{BridgeNews, BridgeSettings};
 use crate::codes::{NO_MARKET, NOT_SIGNED, NOT_TAKEN};
 use crate::ouch::{
-    DAY_MS, FILL_REPORT, OuchRefusal, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, life_of, market_of,
+    DAY_MS, OuchRefusal, SETTLED, SIGNED_ORDER, SignedFault, WORDS, day_of, life_of, market_of, reports,
 };
 
 /// Orders of which market and side are remembered, for replacements.
@@ -147,17 +147,14 @@ const UNREADABLE: &str = "the venue's signed report of a fill cannot be read, so
     ask for the fill over HTTP";
 
 /// A message of the venue as the participant gets it, with the report that it contains.
-pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<FillReport>) {
+pub fn to_participant(bytes: &[u8]) -> (Option<Vec<u8>>, Option<VenueReport>) {
     // What this program does not know is passed on: the participant may.
     let Ok(mut message) = OuchMessage::<OuchOutbound>::decode(bytes) else { return (Some(bytes.to_vec()), None) };
     let (mut report, mut is_settled) = (None, false);
     if let Some(options) = &mut message.options {
+        let read = reports::take(options);
+        report = read.and_then(|read| read.inspect_err(|error| tracing::warn!(%error, "{UNREADABLE}")).ok());
         options.retain(|option| match option {
-            OuchOption::Unknown { tag: FILL_REPORT, value } => {
-                let read = borsh::from_slice(value);
-                report = read.inspect_err(|error| tracing::warn!(%error, "{UNREADABLE}")).ok();
-                false
-            }
             OuchOption::Unknown { tag: SETTLED, .. } => {
                 is_settled = true;
                 false
@@ -176,6 +173,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
+    use primitives::venue::FillReport;
     use protocols::ouch::{OuchCancel, OuchRejected};
     use venue::check_orders;
 
@@ -283,7 +281,7 @@ mod tests {
         assert_eq!(signed_in(&bytes), signed, "bridge and venue write the same option");
         let report =
             FillReport::new(&Digest([3; 32]), (1, 2, 9), Digest([4; 32]), signed.key.address(), &settings().trading);
-        let value = borsh::to_vec(&report).expect("in memory");
+        let report = VenueReport::Single(report);
         let executed = protocols::ouch::OuchExecuted {
             nanoseconds: 1,
             user_ref: 1,
@@ -292,10 +290,7 @@ mod tests {
             liquidity: b'R',
             matched: 9,
         };
-        let told = OuchMessage {
-            body: OuchOutbound::Executed(executed),
-            options: Some(vec![OuchOption::Unknown { tag: FILL_REPORT, value }]),
-        };
+        let told = OuchMessage { body: OuchOutbound::Executed(executed), options: Some(reports::options_of(&report)) };
         let (mut bytes, mut plain) = (Vec::new(), Vec::new());
         told.encode(&mut bytes).expect("a report fits into an option");
         OuchMessage::plain(OuchOutbound::Executed(executed)).encode(&mut plain).expect("plain");

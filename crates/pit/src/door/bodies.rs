@@ -5,7 +5,7 @@ use api::{
     OrderBody, OrderEndedBody, OrderNumberBody, OvertakenBody, OwnVenueFillBody, ReducedBody, ReportBody, RequestBody,
     SelfTradeBody, SideBody, StandingBody,
 };
-use primitives::venue::{FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide};
 use primitives::{PublicKey, Signature, to_hex};
 use venue::{
     MarketEvent, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest,
@@ -225,7 +225,7 @@ fn standing_body(standing: &OrderStanding) -> StandingBody {
     }
 }
 
-fn executed_body(of: &OrderExecution, report: &FillReport) -> ExecutedBody {
+fn executed_body(of: &OrderExecution, report: &VenueReport) -> ExecutedBody {
     ExecutedBody {
         index: of.index.to_string(),
         market: of.market,
@@ -235,12 +235,12 @@ fn executed_body(of: &OrderExecution, report: &FillReport) -> ExecutedBody {
         fee: of.fee.to_string(),
         is_taker: of.is_taker,
         left: None,
-        report: hex(&borsh::to_vec(report).expect("writing to memory cannot fail")),
+        report: hex(&report.to_bytes()),
     }
 }
 
 /// The side of a fill that belongs to a key, with its signed report.
-pub(super) fn fill_body(fill: &VenueFill, side: VenueSide, report: &FillReport) -> OwnVenueFillBody {
+pub(super) fn fill_body(fill: &VenueFill, side: VenueSide, report: &VenueReport) -> OwnVenueFillBody {
     OwnVenueFillBody {
         number: number(fill.party(side).number),
         executed: executed_body(&fill.execution(side), report),

@@ -81,7 +81,9 @@ mod tests {
         AnswerBody, BookImageBody, OperatorBody, OwnFillsBody, PlaceBody, PlacedBody, PlacedResult, PositionBody,
         ReportsBody, VenueBookBody, VenueMessage, VenueSaid, VenueTold,
     };
-    use primitives::venue::{FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+    use primitives::venue::{
+        FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide,
+    };
     use primitives::{Address, Digest, PublicKey, SecretKey};
     use venue::{
         Acceptance, FillFate, MarketEvent, OrderEnd, OrderExecution, OrderRefusal, OrderStanding, ReportKind,
@@ -223,7 +225,7 @@ mod tests {
             ReportKind::Accepted(accepted),
             ReportKind::Accepted(Acceptance { replaces: None, ..accepted }),
             ReportKind::Refused(OrderRefusal::UnknownKey),
-            ReportKind::Executed(Box::new(execution), Box::new(signed)),
+            ReportKind::Executed(Box::new(execution), Box::new(VenueReport::Single(signed))),
             ReportKind::Reduced { lots: 4 },
             ReportKind::Ended { lots: 3, why: OrderEnd::Expired },
             ReportKind::Overtaken,

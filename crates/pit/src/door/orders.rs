@@ -258,12 +258,14 @@ fn fills_page(
     let Fills { reader, counts: (count, settled), record } = there;
     let forgotten = |error: VenueRootError| Failure::new(StatusCode::NOT_FOUND, "forgotten", error.to_string());
     let (mut own, mut next) = (Vec::new(), from);
-    for fill in reader.fills(*count, *record, from, FILLS).map_err(forgotten)? {
+    let steps = reader.reported(*count, *record, from, FILLS).map_err(forgotten)?;
+    for (step, at) in steps.iter().flat_map(|step| (0..step.fills().len()).map(move |at| (step, at))) {
+        let fill = &step.fills()[at];
         if own.len() >= REPORTS {
             break;
         }
-        let sides = [VenueSide::Buy, VenueSide::Sell].into_iter().filter(|side| is_own(&fill, *side));
-        own.extend(sides.map(|side| fill_body(&fill, side, &reader.report(&fill, side))));
+        let sides = [VenueSide::Buy, VenueSide::Sell].into_iter().filter(|side| is_own(fill, *side));
+        own.extend(sides.map(|side| fill_body(fill, side, &step.report(at, side))));
         next = fill.index + 1;
     }
     Ok(OwnFillsBody { fills: own, next: next.to_string(), settled: settled.to_string() })

@@ -24,7 +24,7 @@
 //! | number of a match | the fill's index in the tree of the incarnation |
 //! | broken trade | the fill is bust |
 //! | restated, `S` | the fill is settled: option [`SETTLED`] has its index and height |
-//! | executed | option [`FILL_REPORT`] has the signed report: keep it |
+//! | executed | option [`FILL_REPORT`], or options [`STEP_REPORT`] in parts, have the signed report: keep it |
 //! | rejected, cancel rejected | option [`WORDS`] says why |
 //!
 //! Links and sessions are steps over an [`OuchHost`]: the doors of a pit drive them, and simulations.
@@ -45,6 +45,7 @@ mod journal;
 mod link;
 mod outbound;
 mod refusing;
+pub(crate) mod reports;
 mod session;
 mod sessions;
 
@@ -69,6 +70,8 @@ pub const HELLO: &[u8] = b"walras ";
 pub const SIGNED_ORDER: u8 = 200;
 /// The option with a signed report of a fill.
 pub const FILL_REPORT: u8 = 201;
+/// The options with the parts of a signed report of a step, in their order.
+pub const STEP_REPORT: u8 = 204;
 /// The option with index and height of a settled fill.
 pub const SETTLED: u8 = 202;
 /// The option with the words of a refusal.

@@ -1,6 +1,6 @@
 //! Messages from the venue: reports of the root in OUCH's words.
 
-use primitives::venue::FillReport;
+use primitives::venue::VenueReport;
 use protocols::ouch::{
     OuchAccepted, OuchBrokenTrade, OuchCanceled, OuchEnter, OuchExecuted, OuchInbound, OuchMessage, OuchOption,
     OuchOutbound, OuchReplace, OuchReplaced, OuchRestated,
@@ -9,7 +9,7 @@ use venue::{Acceptance, FillFate, OrderEnd, OrderExecution, OrderStanding, Repor
 
 use super::refusing::{OuchRefusal, not_cancelled};
 use super::session::{Entered, OuchSession};
-use super::{FILL_REPORT, SETTLED};
+use super::{SETTLED, reports};
 use crate::codes::{end_letter, refusal_name};
 
 /// What a report is in OUCH; nothing where OUCH is silent.
@@ -126,8 +126,7 @@ fn accepted(entered: &Entered, nanoseconds: u64, first: &Acceptance) -> Option<O
     }))
 }
 
-fn executed(nanoseconds: u64, user_ref: u32, what: &OrderExecution, report: &FillReport) -> OuchMessage<OuchOutbound> {
-    let value = borsh::to_vec(report).expect("writing to memory cannot fail");
+fn executed(nanoseconds: u64, user_ref: u32, what: &OrderExecution, report: &VenueReport) -> OuchMessage<OuchOutbound> {
     let body = OuchOutbound::Executed(OuchExecuted {
         nanoseconds,
         user_ref,
@@ -136,7 +135,7 @@ fn executed(nanoseconds: u64, user_ref: u32, what: &OrderExecution, report: &Fil
         liquidity: if what.is_taker { b'R' } else { b'A' },
         matched: what.index,
     });
-    OuchMessage { body, options: Some(vec![OuchOption::Unknown { tag: FILL_REPORT, value }]) }
+    OuchMessage { body, options: Some(reports::options_of(report)) }
 }
 
 fn settled(nanoseconds: u64, user_ref: u32, (index, height): (u64, u64), fate: &FillFate) -> OuchMessage<OuchOutbound> {

@@ -244,7 +244,8 @@ impl Operation {
 
     /// What is shown of an operation that is asked for as bytes.
     fn summary(&self) -> Option<Vec<FieldValue>> {
-        let reported = |report: &crate::venue::FillReport| {
+        let reported = |report: &dyn crate::venue::SignedReport| {
+            let report = report.fill();
             let place = [report.venue.into(), report.incarnation.into(), report.index].map(FieldValue::Number);
             place.into_iter().chain([FieldValue::Address(report.account)]).collect()
         };
@@ -260,6 +261,8 @@ impl Operation {
                 }
                 VenueOperation::Accuse(evidence) => Some(reported(&evidence.report)),
                 VenueOperation::Claim(claim) => Some(reported(&claim.report)),
+                VenueOperation::AccuseStep(evidence) => Some(reported(&evidence.report)),
+                VenueOperation::ClaimStep(claim) => Some(reported(&claim.report)),
                 _ => None,
             },
             _ => None,

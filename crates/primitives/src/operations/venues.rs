@@ -246,4 +246,31 @@ pub static VENUES: &[OperationRow] = &[
         fields: REPORTED,
         ..ROW
     },
+    OperationRow {
+        code: &[VENUE, 14],
+        action: Some("accuse_step"),
+        structure: "VenueAccuseStep",
+        about: "Proves by a report of a step that a venue reported something else than it settled, or signed a step \
+                twice. To ask for it, give it as `encoded`.",
+        asked: AskedAs::Bytes {
+            what: "an accusation by a report of a step",
+            layout: "report of either form · 0, leaf, number of siblings `u32`, siblings, or 1, report of either form \
+                     · option of an end",
+        },
+        fields: REPORTED,
+        ..ROW
+    },
+    OperationRow {
+        code: &[VENUE, 15],
+        action: Some("claim_step"),
+        structure: "VenueClaimStep",
+        about: "Claims by a report of a step a fill that an ended incarnation never settled. To ask for it, give it as \
+                `encoded`.",
+        asked: AskedAs::Bytes {
+            what: "a claim by a report of a step",
+            layout: "report of a step · end · order that buys · order that sells · fill, with positions 0 and 1",
+        },
+        fields: REPORTED,
+        ..ROW
+    },
 ];

@@ -3,8 +3,9 @@
 //! A venue matches orders by price and time outside the ledger and settles the fills on it. This module has what both
 //! sides must agree on byte by byte: signed orders ([`VenueOrder`]), fills in a settle ([`Settle`]) with the faults
 //! that its bytes alone show ([`Settle::check`]), the tree over all fills of an incarnation ([`FillTree`]), and signed
-//! reports of fills ([`FillReport`]). It also says when an action counts ([`Horizon`]), and what lots, ticks and fees
-//! are worth ([`MarketTerms`]). Whether a fill applies or busts depends on the state and is decided in the ledger.
+//! reports of fills ([`FillReport`], [`StepReport`]). It also says when an action counts ([`Horizon`]), and what lots,
+//! ticks and fees are worth ([`MarketTerms`]). Whether a fill applies or busts depends on the state and is decided in
+//! the ledger.
 //!
 //! # Properties
 //!
@@ -17,7 +18,8 @@
 //!    that a report can be given before the ledger applies or busts the fill.
 //! 4. *A report convicts.* It names network, venue, incarnation, index, leaf, and the account of the trader it was made
 //!    to. Another leaf at its index in the tree of that incarnation is a contradiction, and so is a second report of
-//!    the index with another leaf.
+//!    the index with another leaf. From some rules on one signature holds for all reports of a step; that is a protocol
+//!    of its own, in `step`.
 //! 5. *Domains are separate.* Orders, reports and possessions begin with tags of their own when signed; orders, leaves
 //!    and nodes of the tree are hashed in contexts of their own.
 //!
@@ -42,6 +44,7 @@ mod operation;
 mod order;
 mod report;
 mod settle;
+mod step;
 mod tree;
 mod weight;
 
@@ -53,8 +56,9 @@ pub use operation::{
     VenueEvidence, VenueOperation, VenueOperator,
 };
 pub use order::{OrderLife, OrderNumber, OrderNumberError, SelfTradeRule, VenueOrder, VenueSide};
-pub use report::{FillReport, possession_bytes};
+pub use report::{FillReport, ReportedFill, SignedReport, possession_bytes};
 pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill, SettledOrder};
+pub use step::{STEP_REPORTS_RULES, SignedStep, StepHeader, StepReport, VenueReport};
 pub use tree::{FillTree, PathFault, verify_leaf};
 
 /// The number of a venue.

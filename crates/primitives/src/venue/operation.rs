@@ -3,8 +3,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use super::{
-    FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, Settle, SettledFill, SettledOrder, TICK_MAX,
-    VenueId, possession_bytes,
+    FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, STEP_REPORTS_RULES, Settle, SettledFill,
+    SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport, possession_bytes,
 };
 use crate::key::Signed;
 use crate::{Address, Amount, AssetId, Digest, Height, PublicKey, Signature};
@@ -93,29 +93,29 @@ pub struct ProvenEnd {
 
 /// How a report is contradicted.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum Contradicting {
+pub enum Contradicting<R = FillReport> {
     /// The tree has this leaf at its index, by the siblings on its path, the lowest first.
     Tree(Digest, Vec<Digest>),
-    /// Another report of the index has another, higher leaf.
-    Report(FillReport),
+    /// Another report contradicts it, and stands behind it ([`SignedReport::rank`]).
+    Report(R),
 }
 
 /// Proof that a venue reported something else than it settled, or two things.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct VenueEvidence {
+pub struct VenueEvidence<R = FillReport> {
     /// The report.
-    pub report: FillReport,
+    pub report: R,
     /// What contradicts it.
-    pub contradicting: Contradicting,
+    pub contradicting: Contradicting<R>,
     /// The incarnation of the report, if it has ended.
     pub ended: Option<ProvenEnd>,
 }
 
 /// A fill that an ended incarnation reported and never settled.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct UnsettledFill {
+pub struct UnsettledFill<R = FillReport> {
     /// The report.
-    pub report: FillReport,
+    pub report: R,
     /// The incarnation.
     pub ended: ProvenEnd,
     /// The order that buys, with its signature.
@@ -230,6 +230,10 @@ pub enum VenueOperation {
     Accuse(Box<VenueEvidence>),
     /// Makes a fill that was reported and never settled cost the bond; anybody may.
     Claim(Box<UnsettledFill>),
+    /// Convicts a venue by a report of a step, or by two reports of which at least one is of a step; anybody may.
+    AccuseStep(Box<VenueEvidence<VenueReport>>),
+    /// As [`VenueOperation::Claim`], by a report of a step.
+    ClaimStep(Box<UnsettledFill<StepReport>>),
 }
 
 /// A signature that an operation carries beside that of its sender.
@@ -306,36 +310,43 @@ impl ProvenEnd {
     }
 }
 
-impl VenueEvidence {
-    fn is_plain(&self) -> bool {
-        let is_plain = match &self.contradicting {
-            Contradicting::Tree(leaf, path) => *leaf != self.report.leaf && path.len() <= PATH_MAX,
-            // One pair of reports has one encoding.
-            Contradicting::Report(other) => self.report.contradicts(other) && self.report.leaf < other.leaf,
-        };
-        is_plain && self.ended.as_ref().is_none_or(ProvenEnd::is_plain)
-    }
-
-    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+impl<R: SignedReport> VenueEvidence<R> {
+    /// The reports that it shows.
+    pub fn reports(&self) -> impl Iterator<Item = &R> {
         let other = match &self.contradicting {
             Contradicting::Tree(..) => None,
             Contradicting::Report(other) => Some(other),
         };
-        std::iter::once(&self.report).chain(other).map(|report| of_report(report, network)).collect()
+        std::iter::once(&self.report).chain(other)
+    }
+
+    fn is_plain(&self) -> bool {
+        let is_plain = match &self.contradicting {
+            Contradicting::Tree(leaf, path) => *leaf != self.report.fill().leaf && path.len() <= PATH_MAX,
+            // One pair of reports has one encoding.
+            Contradicting::Report(other) => self.report.contradicts(other) && self.report.rank() < other.rank(),
+        };
+        // The shape is looked at first: whatever is computed from a path costs no more than the longest one.
+        self.reports().all(R::is_plain) && is_plain && self.ended.as_ref().is_none_or(ProvenEnd::is_plain)
+    }
+
+    fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        self.reports().map(|report| report.carried(network)).collect()
     }
 }
 
-impl UnsettledFill {
+impl<R: SignedReport> UnsettledFill<R> {
     /// Whether the bytes show a fill of both signed orders that is the one reported, up to the network.
     fn is_plain(&self) -> bool {
-        let UnsettledFill { report, ended, buy, sell, fill } = self;
+        let (UnsettledFill { ended, buy, sell, fill, .. }, report) = (self, self.report.fill());
         let is_of = |order: &SettledOrder| {
             order.signature.is_some()
                 && order.order.is_plain()
                 && order.order.number.incarnation == report.incarnation
                 && order.order.lots >= fill.lots
         };
-        (fill.buy, fill.sell) == (0, 1)
+        self.report.is_plain()
+            && (fill.buy, fill.sell) == (0, 1)
             && fill.lots >= 1
             && (1..=TICK_MAX).contains(&fill.tick)
             && ended.is_plain()
@@ -346,20 +357,17 @@ impl UnsettledFill {
 
     /// The leaf of the fill.
     pub fn leaf(&self, network: &Digest) -> Digest {
-        let digest = |order: &SettledOrder| order.order.digest(network, self.report.venue, &order.key);
+        let venue = self.report.fill().venue;
+        let digest = |order: &SettledOrder| order.order.digest(network, venue, &order.key);
         self.fill.leaf(&digest(&self.buy), &digest(&self.sell))
     }
 
     fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
         let orders = [&self.buy, &self.sell];
-        let of_order = |order: &&SettledOrder| carried_by_order(order, network, self.report.venue);
+        let of_order = |order: &&SettledOrder| carried_by_order(order, network, self.report.fill().venue);
         let signed = orders.iter().filter_map(of_order);
-        std::iter::once(of_report(&self.report, network)).chain(signed).collect()
+        std::iter::once(self.report.carried(network)).chain(signed).collect()
     }
-}
-
-fn of_report(report: &FillReport, network: &Digest) -> CarriedSignature {
-    CarriedSignature { key: report.key, signature: report.signature, message: report.signing_bytes(network) }
 }
 
 fn carried_by_order(order: &SettledOrder, network: &Digest, venue: VenueId) -> Option<CarriedSignature> {
@@ -368,6 +376,38 @@ fn carried_by_order(order: &SettledOrder, network: &Digest, venue: VenueId) -> O
 }
 
 impl VenueOperation {
+    /// Convicts a venue by reports of any form. The older form is for single reports: every ledger has it.
+    pub fn accuse(evidence: VenueEvidence<VenueReport>) -> VenueOperation {
+        let single = match (&evidence.report, &evidence.contradicting) {
+            (VenueReport::Single(report), Contradicting::Tree(leaf, path)) => {
+                Some((*report, Contradicting::Tree(*leaf, path.clone())))
+            }
+            (VenueReport::Single(report), Contradicting::Report(VenueReport::Single(other))) => {
+                Some((*report, Contradicting::Report(*other)))
+            }
+            _ => None,
+        };
+        match single {
+            Some((report, contradicting)) => {
+                VenueOperation::Accuse(Box::new(VenueEvidence { report, contradicting, ended: evidence.ended }))
+            }
+            None => VenueOperation::AccuseStep(Box::new(evidence)),
+        }
+    }
+
+    /// Claims a fill by a report of any form.
+    pub fn claim(claim: UnsettledFill<VenueReport>) -> VenueOperation {
+        let UnsettledFill { report, ended, buy, sell, fill } = claim;
+        match report {
+            VenueReport::Single(report) => {
+                VenueOperation::Claim(Box::new(UnsettledFill { report, ended, buy, sell, fill }))
+            }
+            VenueReport::Step(report) => {
+                VenueOperation::ClaimStep(Box::new(UnsettledFill { report, ended, buy, sell, fill }))
+            }
+        }
+    }
+
     /// Units that it names, which are at least one and at most what can exist.
     pub fn units(&self) -> Option<Amount> {
         match *self {
@@ -410,6 +450,11 @@ impl VenueOperation {
             VenueOperation::Authorize { mandate, .. } => mandate.is_plain(),
             VenueOperation::Accuse(evidence) => evidence.is_plain(),
             VenueOperation::Claim(claim) => claim.is_plain(),
+            // Two single reports are an accusation of the older form.
+            VenueOperation::AccuseStep(evidence) => {
+                evidence.is_plain() && evidence.reports().any(|report| matches!(report, VenueReport::Step(_)))
+            }
+            VenueOperation::ClaimStep(claim) => claim.is_plain(),
             VenueOperation::Fence { .. }
             | VenueOperation::Bond { .. }
             | VenueOperation::Unbond { .. }
@@ -417,6 +462,20 @@ impl VenueOperation {
             | VenueOperation::Collect { .. }
             | VenueOperation::Revoke { .. }
             | VenueOperation::RaiseFloor { .. } => true,
+        }
+    }
+
+    /// Whether it shows reports against a venue, which are verified.
+    pub fn is_evidence(&self) -> bool {
+        use VenueOperation::{Accuse, AccuseStep, Claim, ClaimStep};
+        matches!(self, Accuse(_) | Claim(_) | AccuseStep(_) | ClaimStep(_))
+    }
+
+    /// The first rules that have it; 0 if all have it.
+    pub fn since_rules(&self) -> u32 {
+        match self {
+            VenueOperation::AccuseStep(_) | VenueOperation::ClaimStep(_) => STEP_REPORTS_RULES,
+            _ => 0,
         }
     }
 
@@ -441,6 +500,8 @@ impl VenueOperation {
             }
             VenueOperation::Accuse(evidence) => evidence.carried(network),
             VenueOperation::Claim(claim) => claim.carried(network),
+            VenueOperation::AccuseStep(evidence) => evidence.carried(network),
+            VenueOperation::ClaimStep(claim) => claim.carried(network),
             _ => Vec::new(),
         }
     }
@@ -450,8 +511,8 @@ impl VenueOperation {
         match self {
             VenueOperation::Settle(settle) => settle.orders.len(),
             VenueOperation::Authorize { .. } => 1,
-            VenueOperation::Accuse(_) => 2,
-            VenueOperation::Claim(_) => 3,
+            VenueOperation::Accuse(_) | VenueOperation::AccuseStep(_) => 2,
+            VenueOperation::Claim(_) | VenueOperation::ClaimStep(_) => 3,
             _ => 0,
         }
     }

@@ -2,13 +2,80 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use super::{FillTree, PathFault, VenueId};
+use super::{CarriedSignature, FillTree, PathFault, StepHeader, VenueId};
 use crate::{Address, Digest, PublicKey, SecretKey, Signature};
 
 const REPORT_TAG: &[u8] = b"walras venue report v1\0";
 const POSSESSION_TAG: &[u8] = b"walras venue trading key v1\0";
 
-/// What a venue says to a trader when an order is executed, signed by a report key of the incarnation.
+/// What a report says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ReportedFill {
+    /// The venue.
+    pub venue: VenueId,
+    /// Its incarnation.
+    pub incarnation: u32,
+    /// The index of the fill in the tree of the incarnation.
+    pub index: u64,
+    /// The leaf of the fill.
+    pub leaf: Digest,
+    /// The account of the trader to whom the report is made.
+    pub account: Address,
+}
+
+/// A report of a fill, however it is signed. Whatever judges reports asks for no more.
+pub trait SignedReport {
+    /// What it says.
+    fn fill(&self) -> ReportedFill;
+
+    /// The report key that it names.
+    fn key(&self) -> PublicKey;
+
+    /// The header of its step; `None` if it is not of a step, or its path does not fit.
+    fn header(&self) -> Option<StepHeader>;
+
+    /// Whether its bytes can be a report.
+    fn is_plain(&self) -> bool;
+
+    /// What its key has signed for this network if it is genuine.
+    fn carried(&self, network: &Digest) -> CarriedSignature;
+
+    /// Whether its key signed it for this network.
+    fn is_signed(&self, network: &Digest) -> bool {
+        let CarriedSignature { key, signature, message } = self.carried(network);
+        self.is_plain() && key.verify(&message, &signature)
+    }
+
+    /// Whether two signed reports convict together: of one index with two leaves, or of one step with two headers.
+    fn contradicts(&self, other: &dyn SignedReport) -> bool {
+        let (own, theirs) = (self.fill(), other.fill());
+        let differ_in_fill = own.index == theirs.index && own.leaf != theirs.leaf;
+        let differ_in_step = || match (self.header(), other.header()) {
+            (Some(own), Some(theirs)) => own.step == theirs.step && own != theirs,
+            _ => false,
+        };
+        (own.venue, own.incarnation) == (theirs.venue, theirs.incarnation) && (differ_in_fill || differ_in_step())
+    }
+
+    /// Which of two that convict together stands first, so that one pair has one encoding: the one with the lower leaf,
+    /// or else the one with the lower root, clock and number of leaves.
+    fn rank(&self) -> (Digest, Option<(Digest, u64, u32)>) {
+        (self.fill().leaf, self.header().map(|header| (header.root, header.clock_ms, header.size)))
+    }
+
+    /// Whether the tree of its incarnation has another leaf at its index, as this leaf and path prove.
+    ///
+    /// # Errors
+    /// [`PathFault`] if the path does not prove the leaf.
+    fn is_contradicted(&self, tree: &FillTree, leaf: &Digest, path: &[Digest]) -> Result<bool, PathFault> {
+        let fill = self.fill();
+        tree.verify(fill.index, leaf, path)?;
+        Ok(*leaf != fill.leaf)
+    }
+}
+
+/// What a venue says to a trader when an order is executed, signed by a report key of the incarnation: the
+/// form with a signature of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct FillReport {
     /// The venue.
@@ -50,25 +117,28 @@ impl FillReport {
             .expect("writing to memory cannot fail");
         bytes
     }
+}
 
-    /// Whether its key signed it for this network.
-    pub fn is_signed(&self, network: &Digest) -> bool {
-        self.key.verify(&self.signing_bytes(network), &self.signature)
+impl SignedReport for FillReport {
+    fn fill(&self) -> ReportedFill {
+        let FillReport { venue, incarnation, index, leaf, account, .. } = *self;
+        ReportedFill { venue, incarnation, index, leaf, account }
     }
 
-    /// Whether another signed report of the same index has another leaf: both together convict.
-    pub fn contradicts(&self, other: &FillReport) -> bool {
-        let name = |one: &FillReport| (one.venue, one.incarnation, one.index);
-        name(self) == name(other) && self.leaf != other.leaf
+    fn key(&self) -> PublicKey {
+        self.key
     }
 
-    /// Whether the tree of its incarnation has another leaf at its index, as this leaf and path prove.
-    ///
-    /// # Errors
-    /// [`PathFault`] if the path does not prove the leaf.
-    pub fn is_contradicted(&self, tree: &FillTree, leaf: &Digest, path: &[Digest]) -> Result<bool, PathFault> {
-        tree.verify(self.index, leaf, path)?;
-        Ok(*leaf != self.leaf)
+    fn header(&self) -> Option<StepHeader> {
+        None
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    fn carried(&self, network: &Digest) -> CarriedSignature {
+        CarriedSignature { key: self.key, signature: self.signature, message: self.signing_bytes(network) }
     }
 }
 

@@ -26,7 +26,7 @@ impl VenueOperation {
         };
         let work = match self {
             VenueOperation::Settle(settle) => work_of_settle(settle, until),
-            VenueOperation::Accuse(_) | VenueOperation::Claim(_) => 3 * SIGNATURE,
+            evidence if evidence.is_evidence() => 3 * SIGNATURE,
             VenueOperation::Authorize { .. } | VenueOperation::List { .. } => KEY_FEES * WEIGHT_BYTES,
             VenueOperation::Open { .. } => VENUE_FEES * WEIGHT_BYTES,
             _ => 0,

@@ -6,5 +6,6 @@ mod operations;
 mod signatures;
 mod typed_data;
 mod venue;
+mod venue_steps;
 mod venue_terms;
 mod venue_vectors;

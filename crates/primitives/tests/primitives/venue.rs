@@ -2,7 +2,7 @@
 
 use primitives::venue::{
     FillReport, FillTree, OrderLife, OrderNumber, PathFault, SelfTradeRule, Settle, SettleFault, SettledFill,
-    SettledOrder, TICK_MAX, VenueOrder, VenueSide, possession_bytes,
+    SettledOrder, SignedReport, SignedStep, TICK_MAX, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{Address, Digest, SecretKey};
 use proptest::prelude::*;
@@ -274,7 +274,10 @@ fn what_is_signed_for_one_purpose_of_a_venue_is_nothing_for_another() {
     let (key, account) = (key(1).public(), Address([7; 20]));
     let order = order(VenueSide::Buy, OrderLife::Rests, 1).signing_bytes(&NETWORK, VENUE);
     let report = FillReport::new(&NETWORK, (VENUE, 1, 2), leaf(2), account, &SecretKey::from_seed([1; 32]));
-    let all = [order, report.signing_bytes(&NETWORK), possession_bytes(&NETWORK, VENUE, &account, &key)];
+    let leaves = [(2, leaf(2), account)];
+    let step = SignedStep::new(&NETWORK, (VENUE, 1), (2, 3), &leaves, &SecretKey::from_seed([1; 32]));
+    let possession = possession_bytes(&NETWORK, VENUE, &account, &key);
+    let all = [order, report.signing_bytes(&NETWORK), possession, step.header().signing_bytes(&NETWORK)];
     for (at, one) in all.iter().enumerate() {
         let tag = one.iter().position(|byte| *byte == 0).expect("a tag ends with zero");
         assert!(all.iter().enumerate().all(|(other, bytes)| other == at || !bytes.starts_with(&one[..=tag])));

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use primitives::venue::{
     Contradicting, EndedIncarnation, FillReport, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife,
-    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, UnsettledFill, VenueEvidence,
-    VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedReport, SignedStep, StepReport,
+    UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueReport, VenueSide, possession_bytes,
 };
 use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, to_hex};
 use serde_json::{Value, json};
@@ -105,7 +105,69 @@ fn venue_vector() -> Value {
             "signing_bytes": hex(&report.signing_bytes(&NETWORK)), "signature": hex(&report.signature.0),
             "bytes": encoded(&report)},
         "possession": hex(&possession_bytes(&NETWORK, venue, &report.account, &report.key)),
+        "step": step_vector(&settle, report.account),
         "operations": operations(&settle, report),
+    })
+}
+
+/// Leaves of a step of three fills, 7 to 9, which are those of the settle.
+fn step_leaves(settle: &Settle, account: Address) -> Vec<(u64, Digest, Address)> {
+    let leaves = settle.leaves(&NETWORK);
+    let side = |at: u64, account| (7 + at, leaves[at as usize % 2], account);
+    (0..3).flat_map(|at| [side(at, account), side(at, Address([8; 20]))]).collect()
+}
+
+fn step_of(settle: &Settle, leaves: &[(u64, Digest, Address)], clock_ms: u64) -> SignedStep {
+    SignedStep::new(&NETWORK, (settle.venue, settle.incarnation), (41, clock_ms), leaves, &key(9))
+}
+
+/// A report of a step with its tree, and what must not be taken for one.
+fn step_vector(settle: &Settle, account: Address) -> Value {
+    let leaves = step_leaves(settle, account);
+    let step = step_of(settle, &leaves, 1_800_000_000_456);
+    let report = |place: usize| step.report(place, leaves[place]);
+    // Its node is promoted once: the tree has six leaves.
+    let told = report(4);
+    let spoiled = |why: &str, spoil: &dyn Fn(&mut StepReport)| {
+        let mut other = told.clone();
+        spoil(&mut other);
+        let bytes = VenueReport::Step(other).to_bytes();
+        let is_taken = VenueReport::of_bytes(&bytes).is_ok_and(|report| report.is_signed(&NETWORK));
+        assert!(!is_taken, "{why}");
+        json!({"why": why, "bytes": hex(&bytes)})
+    };
+    let refused = vec![
+        spoiled("another index", &|report| report.fill.index += 1),
+        spoiled("another leaf", &|report| report.fill.leaf = settle.leaves(&NETWORK)[1]),
+        spoiled("another account", &|report| report.fill.account = Address([8; 20])),
+        spoiled("another venue", &|report| report.fill.venue += 1),
+        spoiled("another incarnation", &|report| report.fill.incarnation += 1),
+        spoiled("another step", &|report| report.step += 1),
+        spoiled("another clock", &|report| report.clock_ms += 1),
+        spoiled("another place", &|report| report.place = 5),
+        spoiled("no place", &|report| report.place = 6),
+        spoiled("another size with paths as long", &|report| report.size = 5),
+        spoiled("another size", &|report| report.size = 8),
+        spoiled("no size", &|report| report.size = 0),
+        spoiled("a shorter path", &|report| report.path.truncate(1)),
+        spoiled("a longer path", &|report| report.path.push(report.path[0])),
+        spoiled("a path in another order", &|report| report.path.reverse()),
+        spoiled("a node as the leaf", &|report| {
+            report.fill.leaf = report.path[0];
+            report.path.remove(0);
+        }),
+        spoiled("another key", &|report| report.key = key(8).public()),
+        spoiled("another signature", &|report| report.signature.0[3] ^= 1),
+    ];
+    let header = told.header().expect("it fits");
+    json!({
+        "number": "41", "clock_ms": "1800000000456", "size": header.size, "root": header.root.to_string(),
+        "leaves": leaves.iter().map(|(index, leaf, account)| {
+            json!({"index": index.to_string(), "leaf": leaf.to_string(), "account": account.to_string()})
+        }).collect::<Vec<_>>(),
+        "signing_bytes": hex(&header.signing_bytes(&NETWORK)), "signature": hex(&told.signature.0),
+        "reports": (0..leaves.len()).map(|at| hex(&VenueReport::Step(report(at)).to_bytes())).collect::<Vec<_>>(),
+        "refused": refused,
     })
 }
 
@@ -204,6 +266,23 @@ fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
     let fill = SettledFill { buy: 0, sell: 1, ..settle.fills[0] };
     let [buy, sell] = [settle.fills[0].buy, settle.fills[0].sell].map(|at| signed(&settle.orders[usize::from(at)]));
     let claim = UnsettledFill { report, ended: end.clone(), buy, sell, fill };
+    let account = report.account;
+    let steps = [40, 41].map(|clock_ms| step_of(settle, &step_leaves(settle, account), clock_ms));
+    let lies = [(1, Digest([6; 32]), Address([8; 20])), (1, Digest([6; 32]), account)];
+    let lied = step_of(settle, &lies, 40).report(1, lies[1]);
+    let by_step = VenueEvidence {
+        report: VenueReport::Step(lied.clone()),
+        contradicting: Contradicting::Tree(leaves[1], path.clone()),
+        ended: Some(end.clone()),
+    };
+    let mut twice = steps.map(|step| VenueReport::Step(step.report(2, step_leaves(settle, account)[2])));
+    twice.sort_by_key(SignedReport::rank);
+    let [first, second] = twice;
+    let by_steps =
+        VenueEvidence { report: first.clone(), contradicting: Contradicting::Report(second.clone()), ended: None };
+    let told = [(9, leaves[0], account), (9, leaves[0], Address([8; 20]))];
+    let told = step_of(settle, &told, 40).report(0, told[0]);
+    let step_claim = UnsettledFill { report: told.clone(), ended: end.clone(), buy, sell, fill };
     let hexed = |report: &FillReport| encoded(report);
     let end_value = json!({"incarnation": 2, "tree": encoded(&end.ended.tree), "height": "77",
         "report_keys": end.ended.report_keys.iter().map(|key| key.to_string()).collect::<Vec<_>>(),
@@ -212,7 +291,12 @@ fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
     let tree_value = json!({"report": hexed(&lie), "leaf": leaves[1].to_string(), "path": [leaves[0].to_string()],
         "ended": end_value.clone(), "venue": venue});
     let reports_value = json!({"report": hexed(&lie), "other": hexed(&other), "venue": venue});
-    let claim_value = json!({"report": hexed(&report), "ended": end_value, "buy": encoded(&buy),
+    let claim_value = json!({"report": hexed(&report), "ended": end_value.clone(), "buy": encoded(&buy),
+        "sell": encoded(&sell), "fill": encoded(&fill), "venue": venue});
+    let step_value = json!({"report": encoded(&by_step.report), "leaf": leaves[1].to_string(),
+        "path": [leaves[0].to_string()], "ended": end_value.clone(), "venue": venue});
+    let steps_value = json!({"report": encoded(&first), "other": encoded(&second), "venue": venue});
+    let step_claim_value = json!({"report": encoded(&told), "ended": end_value.clone(), "buy": encoded(&buy),
         "sell": encoded(&sell), "fill": encoded(&fill), "venue": venue});
     let mut all = edits();
     all.extend([
@@ -220,6 +304,9 @@ fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
         operation(VenueOperation::Accuse(Box::new(by_tree)), tree_value),
         operation(VenueOperation::Accuse(Box::new(by_reports)), reports_value),
         operation(VenueOperation::Claim(Box::new(claim)), claim_value),
+        operation(VenueOperation::AccuseStep(Box::new(by_step)), step_value),
+        operation(VenueOperation::AccuseStep(Box::new(by_steps)), steps_value),
+        operation(VenueOperation::ClaimStep(Box::new(step_claim)), step_claim_value),
     ]);
     all
 }

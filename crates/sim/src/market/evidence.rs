@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ledger::Outcome;
 use primitives::Digest;
 use primitives::venue::{
-    Contradicting, FillReport, FillTree, ProvenEnd, SettledFill, UnsettledFill, VenueEvidence, VenueOperation,
+    Contradicting, FillReport, FillTree, ProvenEnd, SettledFill, SignedReport, UnsettledFill, VenueEvidence,
+    VenueOperation, VenueReport,
 };
 use venue::VenueFill;
 
@@ -13,66 +14,84 @@ use super::MarketWorld;
 use super::host::Host;
 use super::oracle::Oracle;
 use super::people::{BLOCK_MS, BOND, OWNER, VENUE, WITNESS, key};
-use super::villain::lie;
+use super::villain::{lie, other_tree};
 
 /// Claims that are tried after a fence.
 const CLAIMS: usize = 4;
 
-/// All reports that traders were ever given, by incarnation and index.
+/// All reports that traders were ever given.
 #[derive(Default)]
 pub(super) struct Evidence {
-    reports: BTreeMap<(u32, u64), Vec<FillReport>>,
+    /// By incarnation and index.
+    reports: BTreeMap<(u32, u64), Vec<VenueReport>>,
+    /// By incarnation and step, one for each header.
+    steps: BTreeMap<(u32, u64), Vec<VenueReport>>,
 }
 
 impl Evidence {
-    pub fn keep(&mut self, reports: &[FillReport]) {
+    pub fn keep(&mut self, reports: &[VenueReport]) {
         for report in reports {
-            let of = self.reports.entry((report.incarnation, report.index)).or_default();
+            let fill = report.fill();
+            let of = self.reports.entry((fill.incarnation, fill.index)).or_default();
             if !of.contains(report) {
-                of.push(*report);
+                of.push(report.clone());
+            }
+            let Some(header) = report.header() else { continue };
+            let of = self.steps.entry((fill.incarnation, header.step)).or_default();
+            if of.iter().all(|known| known.header() != Some(header)) {
+                of.push(report.clone());
             }
         }
     }
 
-    fn of(&self, incarnation: u32) -> impl Iterator<Item = (u64, &Vec<FillReport>)> {
+    fn of(&self, incarnation: u32) -> impl Iterator<Item = (u64, &Vec<VenueReport>)> {
         self.reports.range((incarnation, 0)..=(incarnation, u64::MAX)).map(|((_, index), reports)| (*index, reports))
     }
 
     /// A report of an honest-looking venue, to be lied about.
-    pub fn any(&self, incarnation: u32, at: usize) -> Option<&FillReport> {
+    pub fn any(&self, incarnation: u32, at: usize) -> Option<&VenueReport> {
         self.of(incarnation).nth(at).and_then(|(_, reports)| reports.first())
     }
 
     /// Proof against the present incarnation.
-    pub fn first(&self, oracle: &Oracle) -> Option<VenueEvidence> {
+    pub fn first(&self, oracle: &Oracle) -> Option<VenueEvidence<VenueReport>> {
         self.against(oracle.incarnation, &oracle.leaves, None)
     }
 
     /// Proof against the last incarnation that ended.
-    fn of_ended(&self, oracle: &Oracle) -> Option<VenueEvidence> {
+    fn of_ended(&self, oracle: &Oracle) -> Option<VenueEvidence<VenueReport>> {
         let (leaves, ended) = oracle.ended.last()?;
         self.against(ended.incarnation, leaves, Some(proven(oracle)?))
     }
 
-    fn against(&self, incarnation: u32, leaves: &[Digest], ended: Option<ProvenEnd>) -> Option<VenueEvidence> {
+    fn against(
+        &self,
+        incarnation: u32,
+        leaves: &[Digest],
+        ended: Option<ProvenEnd>,
+    ) -> Option<VenueEvidence<VenueReport>> {
         for (index, reports) in self.of(incarnation) {
-            let (lowest, highest) =
-                (reports.iter().min_by_key(|one| one.leaf)?, reports.iter().max_by_key(|one| one.leaf)?);
-            if lowest.leaf != highest.leaf {
-                return Some(VenueEvidence { report: *lowest, contradicting: Contradicting::Report(*highest), ended });
+            let lowest = reports.iter().min_by_key(|one| one.rank())?;
+            let highest = reports.iter().max_by_key(|one| one.rank())?;
+            if lowest.fill().leaf != highest.fill().leaf {
+                return Some(pair(lowest, highest, ended));
             }
-            let Some(leaf) = leaves.get(index as usize).filter(|leaf| **leaf != lowest.leaf) else { continue };
-            let path = FillTree::path(leaves, index)?;
-            return Some(VenueEvidence { report: *lowest, contradicting: Contradicting::Tree(*leaf, path), ended });
+            let Some(leaf) = leaves.get(index as usize).filter(|leaf| **leaf != lowest.fill().leaf) else { continue };
+            let (report, path) = (lowest.clone(), FillTree::path(leaves, index)?);
+            return Some(VenueEvidence { report, contradicting: Contradicting::Tree(*leaf, path), ended });
         }
-        None
+        let mut steps = self.steps.range((incarnation, 0)..=(incarnation, u64::MAX));
+        let (_, twice) = steps.find(|(_, reports)| reports.len() > 1)?;
+        let mut twice: Vec<&VenueReport> = twice.iter().collect();
+        twice.sort_by_key(|one| one.rank());
+        Some(pair(twice[0], twice[1], ended))
     }
 
     /// A fill of the last ended incarnation that it reported and never settled.
-    fn claim(&self, oracle: &Oracle, fill: &VenueFill) -> Option<UnsettledFill> {
+    fn claim(&self, oracle: &Oracle, fill: &VenueFill) -> Option<UnsettledFill<VenueReport>> {
         let ended = proven(oracle)?;
         let reports = self.reports.get(&(ended.ended.incarnation, fill.index))?;
-        let report = *reports.iter().find(|report| report.leaf == fill.leaf)?;
+        let report = reports.iter().find(|report| report.fill().leaf == fill.leaf)?.clone();
         let order = |of: &venue::FillParty| {
             let own = oracle.signed.values().map(|one| one.signed);
             let mut own = own.filter(|one| (one.key, one.order.number) == (of.key, of.number));
@@ -82,8 +101,13 @@ impl Evidence {
         let (buy, sell) = (order(&fill.buyer)?, order(&fill.seller)?);
         let claim = UnsettledFill { report, ended, buy, sell, fill: SettledFill { buy: 0, sell: 1, ..fill.terms } };
         // A trader who signed two orders under one number knows which of them was filled.
-        (claim.leaf(&oracle.network()) == report.leaf).then_some(claim)
+        (claim.leaf(&oracle.network()) == fill.leaf).then_some(claim)
     }
+}
+
+/// An accusation by two reports, the first of which is the lower one.
+fn pair(report: &VenueReport, other: &VenueReport, ended: Option<ProvenEnd>) -> VenueEvidence<VenueReport> {
+    VenueEvidence { report: report.clone(), contradicting: Contradicting::Report(other.clone()), ended }
 }
 
 /// The last ended incarnation with its path in the tree over all of them.
@@ -121,9 +145,8 @@ impl MarketWorld {
         }
     }
 
-    fn convict(&mut self, proof: VenueEvidence) -> Result<(), String> {
-        let operation = VenueOperation::Accuse(Box::new(proof));
-        if self.outcome(operation)? != Outcome::Applied {
+    fn convict(&mut self, proof: VenueEvidence<VenueReport>) -> Result<(), String> {
+        if self.outcome(VenueOperation::accuse(proof))? != Outcome::Applied {
             return Err("a venue that contradicts its report is not convicted".into());
         }
         self.report.convicted += 1;
@@ -150,12 +173,14 @@ impl MarketWorld {
         let oracle = &self.chain.oracle;
         let (incarnation, network) = (oracle.incarnation, self.chain.network());
         let at = self.dice.index(8);
-        let Some(report) = self.evidence.any(incarnation, at).copied() else { return Ok(()) };
+        let Some(report) = self.evidence.any(incarnation, at).cloned() else { return Ok(()) };
         let other = Digest([self.dice.below(250) as u8; 32]);
-        let tree = FillTree::path(&oracle.leaves, report.index).unwrap_or_default();
-        let stranger =
-            FillReport::new(&network, (VENUE, incarnation, report.index), other, report.account, &key(WITNESS));
-        let (low, high) = if report.leaf < other { (report, stranger) } else { (stranger, report) };
+        let fill = report.fill();
+        let tree = FillTree::path(&oracle.leaves, fill.index).unwrap_or_default();
+        let stranger = FillReport::new(&network, (VENUE, incarnation, fill.index), other, fill.account, &key(WITNESS));
+        let stranger = VenueReport::Single(stranger);
+        let (low, high) =
+            if report.rank() < stranger.rank() { (report.clone(), stranger) } else { (stranger, report.clone()) };
         let contradicting = match self.dice.below(2) {
             0 => Contradicting::Tree(other, tree),
             _ => Contradicting::Report(high),
@@ -163,7 +188,7 @@ impl MarketWorld {
         let report = if matches!(contradicting, Contradicting::Tree(..)) { report } else { low };
         let evidence = VenueEvidence { report, contradicting, ended: None };
         self.report.unproved += 1;
-        match self.outcome(VenueOperation::Accuse(Box::new(evidence)))?.refusal() {
+        match self.outcome(VenueOperation::accuse(evidence))?.refusal() {
             Some(_) => Ok(()),
             None => Err("a venue is convicted without proof".into()),
         }
@@ -192,7 +217,7 @@ impl MarketWorld {
         let unsettled = hosts[0].fills(settled)?;
         for fill in unsettled.iter().take(CLAIMS) {
             let Some(claim) = self.evidence.claim(&self.chain.oracle, fill) else { continue };
-            let operation = VenueOperation::Claim(Box::new(claim));
+            let operation = VenueOperation::claim(claim);
             let first = self.outcome(operation.clone())?;
             if first != Outcome::Applied {
                 return Err(format!("fill {} was reported and not settled, and its claim is {first:?}", fill.index));
@@ -205,17 +230,20 @@ impl MarketWorld {
         Ok(())
     }
 
-    /// A report of a fill as another one, to somebody else: whoever has a report key can sign it, a thief as well.
+    /// A report of a fill as another one, to somebody else, or another tree of its step: whoever has a report key can
+    /// sign it, a thief as well.
     pub(super) fn report_twice(&mut self) {
         let (incarnation, network) = (self.chain.oracle.incarnation, self.chain.network());
         let at = self.dice.index(8);
-        let Some(report) = self.evidence.any(incarnation, at).copied() else { return };
+        let Some(report) = self.evidence.any(incarnation, at).cloned() else { return };
         // A key that the incarnation had before convicts as well.
         let (oracle, dice) = (&self.chain.oracle, &mut self.dice);
         let changes =
             oracle.incarnation_from + dice.below(u64::from(oracle.changes - oracle.incarnation_from) + 1) as u8;
-        let lied = lie(&report, &network, changes, dice);
-        self.evidence.keep(&[lied]);
+        let lied = lie(&report.fill(), &network, changes, dice);
+        // The other tree says nothing of any fill that was told.
+        let other = report.header().filter(|_| dice.once_in(2)).map(|header| other_tree(&header, &network, changes));
+        self.evidence.keep(&[other.map_or(VenueReport::Single(lied), VenueReport::Step)]);
         self.has_cheated = true;
     }
 }

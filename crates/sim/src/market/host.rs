@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{Dice, FaultDisk, Surviving};
-use primitives::venue::{FillReport, OrderNumber};
+use primitives::venue::{OrderNumber, SignedReport, StepHeader, VenueReport};
 use primitives::{Digest, PublicKey, Transaction};
 use venue::{
     Acceptance, FillFate, MarketEvent, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill, VenueInput,
@@ -38,7 +38,9 @@ pub(super) struct Host {
     ids: BTreeSet<u64>,
     fates: BTreeMap<u64, FillFate>,
     /// Reports and settles that the world has not taken yet.
-    pub reports: Vec<FillReport>,
+    pub reports: Vec<VenueReport>,
+    /// What was signed of steps that were told.
+    steps: BTreeMap<u64, StepHeader>,
     pub settles: Vec<Transaction>,
     pub restarts: u64,
     pub refused: u64,
@@ -83,6 +85,7 @@ impl Host {
             ids: BTreeSet::new(),
             fates: BTreeMap::new(),
             reports: Vec::new(),
+            steps: BTreeMap::new(),
             settles: Vec::new(),
             restarts: 0,
             refused: 0,
@@ -180,13 +183,18 @@ impl Host {
         match effect {
             VenueEffect::Submit(settle) => self.settles.push((**settle).clone()),
             VenueEffect::Report(TradeReport { what: ReportKind::Executed(_, report), .. }) => {
+                let fill = report.fill();
                 if !report.is_signed(&self.root.settings().network) {
-                    return Err(format!("the report of fill {} is not signed", report.index));
+                    return Err(format!("the report of fill {} is not signed", fill.index));
                 }
-                if *self.told.entry(report.index).or_insert(report.leaf) != report.leaf {
-                    return Err(format!("fill {} is reported with two leaves", report.index));
+                if *self.told.entry(fill.index).or_insert(fill.leaf) != fill.leaf {
+                    return Err(format!("fill {} is reported with two leaves", fill.index));
                 }
-                self.reports.push(**report);
+                let signed = report.header().ok_or("a report is not of its step, where the rules have steps")?;
+                if *self.steps.entry(signed.step).or_insert(signed) != signed {
+                    return Err(format!("step {} is signed twice", signed.step));
+                }
+                self.reports.push((**report).clone());
             }
             VenueEffect::Report(TradeReport { key, number, what: ReportKind::Accepted(first), .. }) => {
                 let known = self.answers.insert((*key, *number), *first);

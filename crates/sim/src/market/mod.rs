@@ -8,7 +8,8 @@
 //! The owner names other operators, takes a part of the bond out and adds to it.
 //!
 //! In half of the runs the venue turns hostile. It settles fills that it never reported, or in another order, or none.
-//! It reports one number as two fills, or a thief of a report key does, also of one that an earlier operator had. Or
+//! It reports one number as two fills, or signs two trees of one step; or a thief of a report key does, also of one
+//! that an earlier operator had. Or
 //! two roots run with its keys. Its traders convict it, its owner fences it and bonds anew, and the next incarnation is
 //! an honest one. Owners of honest venues fence, too, whatever is unsettled; then traders claim. In some runs proposers
 //! hold settles for longer than D: then fills may bust, and only then.
@@ -20,7 +21,7 @@
 //! 2. No fill moves units beyond a signed order, its limit, lots, expiry, fee cap and floor, its key's mandate, cap and
 //!    revocation. Nothing is paid out before its request is past, and all of it is when it is.
 //! 3. What was reported, and every first answer, is in the journal that a crash leaves; an index is reported with one
-//!    leaf and told one fate, an id is issued once, and a restart is the same root.
+//!    leaf and told one fate, a step is signed once, an id is issued once, and a restart is the same root.
 //! 4. Fills of an honest venue never bust if proposers include settles in time. Each becomes settled or bust.
 //! 5. Whoever has a report that another one or the tree contradicts convicts the venue, and is paid a tenth of the
 //!    bond; nobody convicts an honest one. A fill that a fence left unsettled can be claimed, once.
@@ -44,7 +45,7 @@ mod villain;
 mod wire;
 
 use kernel::{Dice, DiskFault, FaultDisk, Surviving};
-use primitives::venue::{FillReport, VenueOperation};
+use primitives::venue::{SignedReport, VenueOperation, VenueReport};
 use primitives::{Height, Transaction};
 use venue::{CertifiedFacts, SettlingTerms, Steering, VenueInput, VenueOptions, VenueSettings, VenueStop};
 
@@ -340,13 +341,13 @@ impl MarketWorld {
     /// What a root passed on: reports to traders, settles to the pools.
     fn collect(&mut self, at: usize) -> Result<(), String> {
         let host = &mut self.hosts[at];
-        let reports: Vec<FillReport> = host.reports.drain(..).collect();
+        let reports: Vec<VenueReport> = host.reports.drain(..).collect();
         let settles = std::mem::take(&mut host.settles);
         self.report.refused += std::mem::take(&mut host.refused);
         self.report.reports += reports.len() as u64;
         for report in &reports {
-            self.trace.note("report", report.index);
-            self.trace.bytes(&report.leaf.0);
+            self.trace.note("report", report.fill().index);
+            self.trace.bytes(&report.fill().leaf.0);
         }
         self.evidence.keep(&reports);
         self.submit(settles);

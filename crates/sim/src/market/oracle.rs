@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ledger::{BustGuilt, FillVerdict, Ledger, SettledFills};
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SettledOrder,
-    VenueEvidence, VenueOperation, VenueOrder, VenueSide,
+    SignedReport, VenueEvidence, VenueOperation, VenueOrder, VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
@@ -145,8 +145,10 @@ impl Oracle {
         }
         let operations = || applied.iter().filter_map(|one| Some((one.body.account, venue_operation(one)?)));
         for (_, operation) in operations() {
-            if let VenueOperation::Accuse(evidence) = operation {
-                self.convict(evidence);
+            match operation {
+                VenueOperation::Accuse(evidence) => self.convict(evidence),
+                VenueOperation::AccuseStep(evidence) => self.convict(evidence),
+                _ => {}
             }
         }
         operations().for_each(|(_, operation)| self.change_bond(operation));
@@ -292,10 +294,10 @@ impl Oracle {
     }
 
     /// A conviction takes the bond; a tenth is for those to whom the reports were made.
-    fn convict(&mut self, evidence: &VenueEvidence) {
+    fn convict<R: SignedReport>(&mut self, evidence: &VenueEvidence<R>) {
         let accounts = match &evidence.contradicting {
-            Contradicting::Tree(..) => vec![evidence.report.account],
-            Contradicting::Report(other) => vec![evidence.report.account, other.account],
+            Contradicting::Tree(..) => vec![evidence.report.fill().account],
+            Contradicting::Report(other) => vec![evidence.report.fill().account, other.fill().account],
         };
         let leaving = self.bond_leaving.take().map_or(0, |(units, _)| units);
         let share = (std::mem::take(&mut self.bond) + leaving) / 10 / accounts.len() as Amount;
@@ -306,6 +308,7 @@ impl Oracle {
         match operation {
             VenueOperation::Open { bond: units, .. } | VenueOperation::Bond { units, .. } => self.bond += units,
             VenueOperation::Claim(claim) => self.take_bond(u64::from(claim.fill.lots) * PENALTY),
+            VenueOperation::ClaimStep(claim) => self.take_bond(u64::from(claim.fill.lots) * PENALTY),
             _ => {}
         }
     }

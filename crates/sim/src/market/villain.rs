@@ -3,7 +3,10 @@
 //! is proof against the bond.
 
 use kernel::Dice;
-use primitives::venue::{FillReport, Settle, SettledFill, SettledOrder, VenueOperation, VenueSide};
+use primitives::venue::{
+    FillReport, ReportedFill, Settle, SettledFill, SettledOrder, SignedStep, StepHeader, StepReport, VenueOperation,
+    VenueSide,
+};
 use primitives::{Digest, Signature};
 use strum::VariantArray;
 
@@ -87,10 +90,17 @@ pub(super) fn reordered(settle: &Settle, network: &Digest) -> Option<Settle> {
 }
 
 /// A report of a fill as another one, to another trader.
-pub(super) fn lie(report: &FillReport, network: &Digest, changes: u8, dice: &mut Dice) -> FillReport {
+pub(super) fn lie(report: &ReportedFill, network: &Digest, changes: u8, dice: &mut Dice) -> FillReport {
     let account = address(TRADERS[dice.index(TRADERS.len())]);
     let leaf = Digest([dice.below(250) as u8; 32]);
     FillReport::new(network, (VENUE, report.incarnation, report.index), leaf, account, &reporting(changes))
+}
+
+/// A report of another tree of a step, of a fill that is nowhere else.
+pub(super) fn other_tree(header: &StepHeader, network: &Digest, changes: u8) -> StepReport {
+    let leaf = (1 << 40, Digest([7; 32]), address(TRADERS[0]));
+    let place = (header.venue, header.incarnation);
+    SignedStep::new(network, place, (header.step, header.clock_ms), &[leaf], &reporting(changes)).report(0, leaf)
 }
 
 /// The settle in a transaction.

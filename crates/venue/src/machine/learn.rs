@@ -64,6 +64,7 @@ fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTree
             (holding.free, holding.leaving) = (*free, *leaving);
             accounts.insert(at);
         }
+        VenueFact::Rules(rules) => machine.core.rules = *rules,
         VenueFact::Key(public, standing) => drop(accounts.insert(learn_key(machine, public, standing))),
     }
 }

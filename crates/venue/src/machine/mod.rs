@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use kernel::Planted;
 use matching::{Book, BookEvent, Side};
-use primitives::venue::{MarketId, MarketTerms, OrderNumber, VenueSide};
+use primitives::venue::{MarketId, MarketTerms, OrderNumber, STEP_REPORTS_RULES, SignedStep, VenueSide};
 use primitives::{Body, PublicKey};
 
 use crate::input::{SessionNumber, TradeCommand, VenueInput};
@@ -207,6 +207,12 @@ impl VenueMachine {
         let Remembered::Taken(slot) = *self.core.key(at).numbers.get(number)? else { return None };
         let owner = self.core.owner_of(at).owner?;
         self.book(self.core.order(slot).terms().market)?.position(owner, slot)
+    }
+
+    /// The clock under which one signature holds for all reports of the last step; `None` if each has its own.
+    pub(crate) fn step_clock(&self) -> Option<u64> {
+        let is_signed = self.core.rules >= STEP_REPORTS_RULES && SignedStep::holds(2 * self.fills.len());
+        is_signed.then_some(self.core.clock_ms)
     }
 
     fn first_number(&self) -> OrderNumber {

@@ -13,5 +13,6 @@ mod reading;
 mod restarts;
 mod sessions;
 mod settles;
+mod steps;
 mod terms;
 mod world;

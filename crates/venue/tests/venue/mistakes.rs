@@ -2,7 +2,7 @@
 
 use venue::VenueMistake;
 
-use crate::{backlog, custody, orders, restarts, sessions, settles};
+use crate::{backlog, custody, orders, restarts, sessions, settles, steps};
 
 type Scenario = fn(Option<VenueMistake>) -> Result<(), String>;
 
@@ -33,6 +33,7 @@ fn scenario(mistake: VenueMistake) -> Scenario {
         VenueMistake::OpensOnOldBlocks => restarts::old_blocks,
         VenueMistake::NumbersRunAway => backlog::numbers,
         VenueMistake::SignerForgotten => restarts::comes_back,
+        VenueMistake::StepsBeginAgain => steps::restart,
     }
 }
 

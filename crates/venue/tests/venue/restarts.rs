@@ -1,6 +1,7 @@
 //! Restarts: kills at every write, snapshots, damage, lost journals, and copies that are too old.
 
 use kernel::{DiskFault, FaultDisk, Surviving};
+use primitives::venue::VenueSide;
 use venue::{
     MarketSettings, TradeCommand, VenueEffect, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
     VenuePause, VenueRoot, VenueRootError, VenueStop,
@@ -226,10 +227,11 @@ fn missed_fills_are_fetched_by_index_with_the_same_reports() {
     let told = world.told.clone();
     let fills = world.root().fills(1, 3).expect("they are in the journal");
     assert_eq!(fills.iter().map(|fill| (fill.index, fill.terms.lots)).collect::<Vec<_>>(), [(1, 2), (2, 3), (3, 4)]);
-    for fill in &fills {
-        let [seller, buyer] = [primitives::venue::VenueSide::Sell, primitives::venue::VenueSide::Buy]
-            .map(|side| world.root().report(fill, side));
-        assert_eq!(told[&fill.index], [seller, buyer], "byte for byte");
+    for step in world.root().reported(1, 3).expect("they are in the journal") {
+        for (at, fill) in step.fills().iter().enumerate() {
+            let [seller, buyer] = [VenueSide::Sell, VenueSide::Buy].map(|side| step.report(at, side));
+            assert_eq!(told[&fill.index], [seller, buyer], "byte for byte");
+        }
     }
     assert_eq!(world.root().fills(5, 3).expect("none"), []);
     assert_eq!(world.root().fills(1, 0).expect("none"), []);

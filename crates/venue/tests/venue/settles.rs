@@ -2,7 +2,9 @@
 
 use kernel::{FaultDisk, Surviving};
 use ledger::BustReason;
-use primitives::venue::{Contradicting, FillReport, FillTree, VenueEvidence, VenueOperation, VenueOperator};
+use primitives::venue::{
+    Contradicting, FillTree, SignedReport, VenueEvidence, VenueOperation, VenueOperator, VenueReport,
+};
 use venue::{
     CertifiedFacts, FillBust, FillFate, OrderEnd, OrderRefusal, ReportKind, TradeReport, VenueEffect, VenueInput,
     VenueKeys, VenueLimits, VenueMistake, VenueOptions, VenuePause, VenueRoot, VenueStop,
@@ -93,15 +95,15 @@ pub fn two_roots(mistake: Mistake) -> Result<(), String> {
     expect("the other root", other.stopped(), Some(VenueStop::Contradicted(0)))?;
     let path = FillTree::path(&world.leaves, 0).expect("it is settled");
     let evidence = VenueEvidence { report, contradicting: Contradicting::Tree(world.leaves[0], path), ended: None };
-    world.block(vec![(CLEO, VenueOperation::Accuse(Box::new(evidence)))]);
+    world.block(vec![(CLEO, VenueOperation::AccuseStep(Box::new(evidence)))]);
     world.certify();
     expect("the operator pays for running two", world.venue().map(|of| of.bond), Some(0))?;
     expect("the first root", world.root().stopped(), Some(VenueStop::Convicted))
 }
 
-fn reported(effect: &VenueEffect) -> Option<FillReport> {
+fn reported(effect: &VenueEffect) -> Option<VenueReport> {
     match effect {
-        VenueEffect::Report(TradeReport { what: ReportKind::Executed(_, report), .. }) => Some(**report),
+        VenueEffect::Report(TradeReport { what: ReportKind::Executed(_, report), .. }) => Some((**report).clone()),
         _ => None,
     }
 }
@@ -112,7 +114,7 @@ fn a_fill_is_matched_reported_settled_and_told() {
     let (sell, buy) = (world.sell(100, 5), world.buy(100, 5));
     world.place(ANN, sell);
     world.place(BEN, buy);
-    assert_eq!(world.told[&0].iter().map(|of| of.account).collect::<Vec<_>>(), [address(ANN), address(BEN)]);
+    assert_eq!(world.told[&0].iter().map(|of| of.fill().account).collect::<Vec<_>>(), [address(ANN), address(BEN)]);
     assert_eq!(world.root().counts(), (1, 0), "matched is not settled");
     world.pass(1);
     world.settling_block();
@@ -222,7 +224,7 @@ fn another_operator_goes_on_with_the_journal_of_its_incarnation() {
     }
     assert_eq!(world.root().counts(), (2, 2));
     assert_eq!(world.sent.last().map(|settle| settle.body.account), Some(address(7)));
-    let keys_of = |index: u64| world.told[&index][0].key;
+    let keys_of = |index: u64| world.told[&index][0].key();
     assert_eq!([keys_of(0), keys_of(1)], [reporting().public(), key(99).public()], "both keys convict");
 }
 

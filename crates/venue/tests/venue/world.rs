@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{FaultDisk, Surviving};
-use ledger::{BustReason, FillVerdict, Ledger, Outcome, Signatures, VenueTerms};
+use ledger::{BustReason, FillVerdict, Genesis, Ledger, Outcome, Signatures, VenueTerms};
 use primitives::venue::{
-    FillReport, FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOperation, VenueOrder,
-    VenueSide, possession_bytes,
+    FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, SignedReport, VenueOperation, VenueOrder,
+    VenueReport, VenueSide, possession_bytes,
 };
 use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use venue::{
@@ -38,7 +38,7 @@ pub struct World {
     pub busts: Vec<BustReason>,
     pub voids: usize,
     /// Reports that traders have, by index.
-    pub told: BTreeMap<u64, Vec<FillReport>>,
+    pub told: BTreeMap<u64, Vec<VenueReport>>,
     /// First answers that traders have.
     pub answers: BTreeMap<(PublicKey, OrderNumber), Acceptance>,
     pub ids: BTreeSet<u64>,
@@ -71,7 +71,18 @@ impl World {
         of_cleo: Mandate,
         (limits, market): (VenueLimits, MarketSettings),
     ) -> World {
-        let ledger = Ledger::new(&genesis()).expect("sound");
+        World::founded(&genesis(), disk, mistake, of_cleo, (limits, market))
+    }
+
+    /// One on a chain that begins otherwise.
+    pub fn founded(
+        genesis: &Genesis,
+        disk: FaultDisk,
+        mistake: Option<VenueMistake>,
+        of_cleo: Mandate,
+        (limits, market): (VenueLimits, MarketSettings),
+    ) -> World {
+        let ledger = Ledger::new(genesis).expect("sound");
         let options = VenueOptions { mistake: mistake.into(), ..VenueOptions::default() };
         let mut world = World {
             ledger,
@@ -163,9 +174,12 @@ impl World {
     }
 
     fn sign(&mut self, person: u8, operation: VenueOperation) -> Transaction {
+        self.sign_any(person, Operation::Venue(Box::new(operation)))
+    }
+
+    pub fn sign_any(&mut self, person: u8, operation: Operation) -> Transaction {
         let sequence = self.sequences.entry(person).or_default();
         *sequence += 1;
-        let operation = Operation::Venue(Box::new(operation));
         Body { chain: 1, account: address(person), sequence: *sequence, until: self.ledger.height() + 100, operation }
             .sign(&self.ledger.network(), &key(person))
     }
@@ -296,7 +310,7 @@ impl World {
             }
             VenueEffect::Report(TradeReport { what: ReportKind::Executed(_, report), .. }) => {
                 assert!(report.is_signed(&self.ledger.network()));
-                self.told.entry(report.index).or_default().push(**report);
+                self.told.entry(report.fill().index).or_default().push((**report).clone());
             }
             VenueEffect::Report(TradeReport { key, number, what: ReportKind::Accepted(first), .. }) => {
                 let known = self.answers.insert((*key, *number), *first);
@@ -368,11 +382,16 @@ impl World {
         holds(self.voids == 0, "a settle is void")?;
         holds(!self.signed_twice, "two bodies under one number")?;
         for (index, reports) in &self.told {
-            let leaf = reports[0].leaf;
-            holds(reports.iter().all(|report| report.leaf == leaf), "two reports contradict each other")?;
+            let leaf = reports[0].fill().leaf;
+            holds(reports.iter().all(|report| report.fill().leaf == leaf), "two reports contradict each other")?;
             if let Some(settled) = self.leaves.get(*index as usize) {
                 holds(*settled == leaf, &format!("the tree contradicts a report of fill {index} on {network:?}"))?;
             }
+        }
+        let mut steps = BTreeMap::new();
+        for header in self.told.values().flatten().filter_map(SignedReport::header) {
+            let first = *steps.entry(header.step).or_insert(header);
+            holds(first == header, &format!("step {} is signed twice", header.step))?;
         }
         let count = self.venue().map_or(0, |of| of.settled);
         let mut tree = FillTree::default();

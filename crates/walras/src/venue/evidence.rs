@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use borsh::BorshDeserialize;
 use client::evidence;
-use primitives::venue::{FillReport, SettledFill, SettledOrder, VenueOperation};
+use primitives::venue::{SettledFill, SettledOrder, VenueReport};
 
 use super::{at, hex_or_file};
 use crate::wallet::send::Sender;
@@ -16,7 +16,8 @@ pub struct AccuseVenue {
     /// The signed report, in hexadecimal or a file with it.
     #[arg(long, value_name = "HEX|FILE")]
     report: String,
-    /// Another report of the same index with another leaf; without it, the fills that the ledger has are the proof.
+    /// Another report of the same index with another leaf, or of the same step with another tree. Without it, the fills
+    /// that the ledger has are the proof.
     #[arg(long, value_name = "HEX|FILE")]
     other: Option<String>,
     #[command(flatten)]
@@ -47,27 +48,30 @@ fn read<T: BorshDeserialize>(name: &str, text: &str) -> anyhow::Result<T> {
         .with_context(|| format!("{name}: these bytes are not what docs/specification.md describes"))
 }
 
+fn report(name: &str, text: &str) -> anyhow::Result<VenueReport> {
+    VenueReport::of_bytes(&hex_or_file(name, text)?)
+        .with_context(|| format!("{name}: these bytes are no report that docs/specification.md describes"))
+}
+
 impl AccuseVenue {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let report: FillReport = read("--report", &self.report)?;
-        let other: Option<FillReport> = self.other.as_deref().map(|other| read("--other", other)).transpose()?;
+        let report = report("--report", &self.report)?;
+        let other = self.other.as_deref().map(|other| self::report("--other", other)).transpose()?;
         self.sender.send(json, |server, _, _| {
             let node = server.node();
-            let evidence = evidence::accusation(&node, &node.terms()?.network, report, other)?;
-            Ok(at(VenueOperation::Accuse(Box::new(evidence))))
+            Ok(at(evidence::accusation(&node, &node.terms()?.network, report, other)?))
         })
     }
 }
 
 impl ClaimFill {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
-        let report: FillReport = read("--report", &self.report)?;
+        let report = report("--report", &self.report)?;
         let (buy, sell): (SettledOrder, SettledOrder) = (read("--buy", &self.buy)?, read("--sell", &self.sell)?);
         let fill: SettledFill = read("--fill", &self.fill)?;
         self.sender.send(json, |server, _, _| {
             let node = server.node();
-            let claim = evidence::claim(&node, &node.terms()?.network, report, [buy, sell], fill)?;
-            Ok(at(VenueOperation::Claim(Box::new(claim))))
+            Ok(at(evidence::claim(&node, &node.terms()?.network, report, [buy, sell], fill)?))
         })
     }
 }

@@ -26,8 +26,8 @@ enum Stage {
 fn stage_of(operation: &VenueOperation) -> Stage {
     match operation {
         VenueOperation::Settle(_) => Stage::Settles,
-        VenueOperation::Accuse(_) => Stage::Accusations,
-        VenueOperation::Claim(_) => Stage::Claims,
+        VenueOperation::Accuse(_) | VenueOperation::AccuseStep(_) => Stage::Accusations,
+        VenueOperation::Claim(_) | VenueOperation::ClaimStep(_) => Stage::Claims,
         VenueOperation::Open { .. } | VenueOperation::Bond { .. } | VenueOperation::Unbond { .. } => Stage::Bonds,
         VenueOperation::Deposit { .. } => Stage::Deposits,
         VenueOperation::List { .. }
@@ -61,6 +61,8 @@ impl Venues {
             match operation {
                 VenueOperation::Accuse(evidence) => convict(self, evidence, step),
                 VenueOperation::Claim(claim) => charge(self, claim, step),
+                VenueOperation::AccuseStep(evidence) => convict(self, evidence, step),
+                VenueOperation::ClaimStep(claim) => charge(self, claim, step),
                 VenueOperation::Fence { .. } if self.makes(VenueMistake::TwoFences) => {
                     self.edit(*sender, operation, step);
                     self.edit(*sender, operation, step);

@@ -47,6 +47,8 @@ impl Venues {
             }
             VenueOperation::Accuse(evidence) => check_accusation(self, evidence),
             VenueOperation::Claim(claim) => check_claim(self, claim),
+            VenueOperation::AccuseStep(evidence) => check_accusation(self, evidence),
+            VenueOperation::ClaimStep(claim) => check_claim(self, claim),
         }
     }
 

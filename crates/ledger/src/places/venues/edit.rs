@@ -1,9 +1,10 @@
 //! Operations at venues as edits of the place, and the keys that may be claimed once in a block.
 
-use primitives::venue::{MarketId, VenueId, VenueOperation};
+use primitives::venue::{MarketId, SignedReport, VenueId, VenueOperation};
 use primitives::{AssetId, PublicKey, Sequence};
 use proofs::{ClaimedId, Refusal};
 
+use super::evidence::claimed_id;
 use crate::places::scope::Scope;
 
 /// What an operation does to venues; its transaction is known by sender and number.
@@ -54,10 +55,9 @@ impl VenueOnce {
             VenueOperation::Revoke { venue, key } => VenueOnce::Revoked(venue, key),
             VenueOperation::RaiseFloor { venue, key, .. } => VenueOnce::Raised(venue, key),
             VenueOperation::Accuse(ref evidence) => VenueOnce::Convicted(evidence.report.venue),
-            VenueOperation::Claim(ref claim) => {
-                let report = &claim.report;
-                VenueOnce::Claimed((report.venue, report.incarnation, report.index))
-            }
+            VenueOperation::AccuseStep(ref evidence) => VenueOnce::Convicted(evidence.report.fill().venue),
+            VenueOperation::Claim(ref claim) => VenueOnce::Claimed(claimed_id(&claim.report)),
+            VenueOperation::ClaimStep(ref claim) => VenueOnce::Claimed(claimed_id(&claim.report)),
             VenueOperation::Bond { .. } | VenueOperation::Settle(_) | VenueOperation::Deposit { .. } => return None,
         })
     }

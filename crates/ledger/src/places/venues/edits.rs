@@ -50,7 +50,11 @@ impl Venues {
                 step.accounts.push(sender);
             }
             VenueOperation::Fence { venue, .. } => self.fence(*venue),
-            VenueOperation::Settle(_) | VenueOperation::Accuse(_) | VenueOperation::Claim(_) => {}
+            VenueOperation::Settle(_)
+            | VenueOperation::Accuse(_)
+            | VenueOperation::Claim(_)
+            | VenueOperation::AccuseStep(_)
+            | VenueOperation::ClaimStep(_) => {}
         }
     }
 

@@ -72,6 +72,8 @@ pub(crate) enum VenueMistake {
     PenaltiesTakeTheWholeBond,
     /// A convicted venue settles on.
     SettlesAfterConviction,
+    /// Two headers of one step are no contradiction.
+    StepsSignedTwice,
     /// An incarnation may have any number of report keys.
     AnyNumberOfKeys,
 }

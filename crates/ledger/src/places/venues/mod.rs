@@ -3,7 +3,8 @@
 //! A *venue* matches orders outside the ledger. Its operator settles the fills here, in the venue's order. Each fill is
 //! applied or *bust* by the ledger, on the state before the block, and both are leaves of the tree of fills. What a
 //! trader does that could hurt a fill acts later, once it is *past*: D heights and τ milliseconds after it
-//! ([`primitives::venue::Horizon`]). A report that the tree contradicts costs the bond. Formats are in
+//! ([`primitives::venue::Horizon`]). A report that the tree contradicts costs the bond; so do two reports that
+//! contradict each other ([`primitives::venue::SignedReport`]), in whatever form they are signed. Formats are in
 //! [`primitives::venue`].
 //!
 //! **When a settle counts.** By bytes alone (B1) it is sound, or it is forged. If the sender is not the operator, or
@@ -35,7 +36,7 @@
 //! 2. *Claims reach what leaves.* An owner that withdraws the whole bond, stops settling and fences would owe nothing
 //!    for any fill. What leaves is liable for claims as for accusations; both delays are one.
 //! 3. *A seller's fee above its proceeds* (F6) is the venue's fault and not the seller's: nobody is guilty.
-//! 4. *Two reports of one index* may name two accounts. Each is paid half of the tenth.
+//! 4. *Two reports that convict together* may name two accounts. Each is paid half of the tenth.
 //! 5. *A thief of a report key can name himself* in a false report and be paid the tenth; nine tenths are burnt.
 //! 6. *Guilt is looked for on both sides by all of its rules* (revoked, floor, deposit, drawdown) once a fill breaks
 //!    F2, F6 or F7: else a side that is short would be paid because the other one is looked at first.

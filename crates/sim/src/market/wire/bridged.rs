@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use kernel::Dice;
 use pit::bridge::{BridgeMoment, OuchMachine, OuchMachineTurn};
-use primitives::venue::SettledOrder;
+use primitives::venue::{SettledOrder, SignedReport};
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::server::SoupServerInput;
 use protocols::soup::{ANY_SESSION, SoupClose, SoupLimits, SoupLogin, SoupReject, SoupSession};
@@ -180,7 +180,7 @@ impl BridgedParty {
 
     /// Keeps reports, and then does what a turn of the machine says.
     fn perform(&mut self, at: &WireMoment, turn: OuchMachineTurn) -> Result<(), String> {
-        self.reports.extend(turn.reports.iter().map(|report| (report.incarnation, report.index)));
+        self.reports.extend(turn.reports.iter().map(|report| (report.fill().incarnation, report.fill().index)));
         if let Some(pipe) = &mut self.pipe {
             pipe.down.extend(turn.to_participant);
             pipe.is_server_gone |= turn.close.is_some();

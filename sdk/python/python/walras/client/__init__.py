@@ -79,6 +79,7 @@ try:
     from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
+    from walras.client.venue import VenueReport, VenueStep
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"{error}; the client needs more: pip install 'walras[client]'", name=error.name
@@ -160,6 +161,8 @@ __all__ = [
     "Transfer",
     "UndecidedError",
     "UnknownAssetError",
+    "VenueReport",
+    "VenueStep",
     "VoidError",
     "checked_address",
     "missing_weight",

@@ -191,8 +191,8 @@ impl World {
             verdicts = plain.settle(settle);
         }
         let stages: [fn(&VenueOperation) -> bool; 7] = [
-            |one| matches!(one, VenueOperation::Accuse(_)),
-            |one| matches!(one, VenueOperation::Claim(_)),
+            |one| matches!(one, VenueOperation::Accuse(_) | VenueOperation::AccuseStep(_)),
+            |one| matches!(one, VenueOperation::Claim(_) | VenueOperation::ClaimStep(_)),
             |one| matches!(one, VenueOperation::Bond { .. }),
             |one| matches!(one, VenueOperation::Unbond { .. }),
             |one| matches!(one, VenueOperation::Deposit { .. }),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use primitives::venue::{
-    Contradicting, EndedIncarnation, FillReport, FillTree, Mandate, MarketTerms, OrderNumber, UnsettledFill,
-    VenueEvidence, VenueOperation, VenueOperator,
+    Contradicting, EndedIncarnation, FillTree, Mandate, MarketTerms, OrderNumber, ReportedFill, SignedReport,
+    UnsettledFill, VenueEvidence, VenueOperation, VenueOperator,
 };
 use primitives::{Address, Amount, AssetId, Digest, PublicKey};
 
@@ -107,9 +107,9 @@ impl Plain {
         self.bond + self.leaving.map_or(0, |(units, _)| units)
     }
 
-    fn is_convicting(&self, evidence: &VenueEvidence) -> bool {
-        let report = &evidence.report;
-        let Some((leaves, keys)) = self.incarnation(report, evidence.ended.as_ref().map(|one| &one.ended)) else {
+    fn is_convicting<R: SignedReport>(&self, evidence: &VenueEvidence<R>) -> bool {
+        let report = evidence.report.fill();
+        let Some((leaves, keys)) = self.incarnation(&report, evidence.ended.as_ref().map(|one| &one.ended)) else {
             return false;
         };
         let holds = match &evidence.contradicting {
@@ -117,12 +117,22 @@ impl Plain {
                 let at = leaves.get(report.index as usize);
                 at == Some(leaf) && FillTree::path(leaves, report.index).as_ref() == Some(path) && *leaf != report.leaf
             }
-            Contradicting::Report(other) => keys.contains(&other.key) && other.leaf != report.leaf,
+            Contradicting::Report(other) => {
+                let (own, theirs) = (evidence.report.header(), other.header());
+                let is_index_twice = other.fill().index == report.index && other.fill().leaf != report.leaf;
+                let is_step_twice =
+                    own.zip(theirs).is_some_and(|(own, theirs)| own.step == theirs.step && own != theirs);
+                keys.contains(&other.key()) && (is_index_twice || is_step_twice)
+            }
         };
-        holds && keys.contains(&report.key) && report.incarnation >= self.judged && self.liable() > 0
+        holds && keys.contains(&evidence.report.key()) && report.incarnation >= self.judged && self.liable() > 0
     }
 
-    fn incarnation(&self, report: &FillReport, ended: Option<&EndedIncarnation>) -> Option<(&[Digest], &[PublicKey])> {
+    fn incarnation(
+        &self,
+        report: &ReportedFill,
+        ended: Option<&EndedIncarnation>,
+    ) -> Option<(&[Digest], &[PublicKey])> {
         match ended {
             None => (report.incarnation == self.incarnation).then_some((&self.leaves[..], &self.report_keys[..])),
             Some(ended) => {
@@ -132,11 +142,11 @@ impl Plain {
         }
     }
 
-    fn is_claimable(&self, claim: &UnsettledFill) -> bool {
-        let report = &claim.report;
-        let Some((leaves, keys)) = self.incarnation(report, Some(&claim.ended.ended)) else { return false };
+    fn is_claimable<R: SignedReport>(&self, claim: &UnsettledFill<R>) -> bool {
+        let report = claim.report.fill();
+        let Some((leaves, keys)) = self.incarnation(&report, Some(&claim.ended.ended)) else { return false };
         let delay = self.terms.bond_delay;
-        keys.contains(&report.key)
+        keys.contains(&claim.report.key())
             && report.incarnation >= self.judged
             && report.index as usize >= leaves.len()
             && report.leaf == claim.leaf(&self.network)
@@ -178,6 +188,8 @@ impl Plain {
             }
             VenueOperation::Accuse(evidence) => self.is_convicting(evidence),
             VenueOperation::Claim(claim) => self.is_claimable(claim),
+            VenueOperation::AccuseStep(evidence) => self.is_convicting(evidence),
+            VenueOperation::ClaimStep(claim) => self.is_claimable(claim),
             VenueOperation::Open { .. } | VenueOperation::List { .. } => false,
         }
     }
@@ -191,12 +203,9 @@ impl Plain {
         let now = self.height();
         match operation {
             VenueOperation::Accuse(evidence) => self.convict(evidence),
-            VenueOperation::Claim(claim) => {
-                let cost = self.markets[claim.buy.order.market as usize].penalty * u64::from(claim.fill.lots);
-                let lost = self.take(cost);
-                self.burnt += lost;
-                self.claimed.insert((claim.report.incarnation, claim.report.index));
-            }
+            VenueOperation::AccuseStep(evidence) => self.convict(evidence),
+            VenueOperation::Claim(claim) => self.charge(claim),
+            VenueOperation::ClaimStep(claim) => self.charge(claim),
             VenueOperation::Bond { units, .. } => self.bond += units,
             VenueOperation::Unbond { units, .. } => {
                 let units = (*units).min(self.bond);
@@ -252,11 +261,19 @@ impl Plain {
         lost
     }
 
-    fn convict(&mut self, evidence: &VenueEvidence) {
+    fn charge<R: SignedReport>(&mut self, claim: &UnsettledFill<R>) {
+        let cost = self.markets[claim.buy.order.market as usize].penalty * u64::from(claim.fill.lots);
+        let lost = self.take(cost);
+        self.burnt += lost;
+        let fill = claim.report.fill();
+        self.claimed.insert((fill.incarnation, fill.index));
+    }
+
+    fn convict<R: SignedReport>(&mut self, evidence: &VenueEvidence<R>) {
         let lost = self.take(self.liable());
         let to = match &evidence.contradicting {
-            Contradicting::Tree(..) => vec![evidence.report.account],
-            Contradicting::Report(other) => vec![evidence.report.account, other.account],
+            Contradicting::Tree(..) => vec![evidence.report.fill().account],
+            Contradicting::Report(other) => vec![evidence.report.fill().account, other.fill().account],
         };
         let share = lost / 10 / to.len() as u64;
         self.burnt += lost - share * to.len() as u64;

@@ -2,7 +2,8 @@
 
 use primitives::venue::{
     Contradicting, FillReport, FillTree, OrderLife, OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill,
-    SettledOrder, UnsettledFill, VenueEvidence, VenueOperation, VenueOrder, VenueSide,
+    SettledOrder, SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation, VenueOrder,
+    VenueReport, VenueSide,
 };
 use primitives::{Address, AssetId, Digest, Signature};
 
@@ -131,9 +132,38 @@ fn other_than(dice: &mut RemainderDice, person: u8) -> u8 {
     dice.one_of(&others)
 }
 
-fn report(dice: &mut RemainderDice, incarnation: u32, index: u64, leaf: Digest) -> FillReport {
-    let (person, key) = (dice.one_of(&TRADERS), reporting(dice.below(3) as u8));
-    FillReport::new(&NETWORK, (VENUE, incarnation, index), leaf, account(person), &key)
+/// What a venue told: index, leaf, account and report key, in an incarnation.
+#[derive(Clone, Copy)]
+struct Told {
+    incarnation: u32,
+    index: u64,
+    leaf: Digest,
+    person: u8,
+    key: u8,
+}
+
+impl Told {
+    fn draw(dice: &mut RemainderDice, incarnation: u32, index: u64, leaf: Digest) -> Told {
+        Told { incarnation, index, leaf, person: dice.one_of(&TRADERS), key: dice.below(3) as u8 }
+    }
+
+    fn single(self) -> FillReport {
+        let Told { incarnation, index, leaf, person, key } = self;
+        FillReport::new(&NETWORK, (VENUE, incarnation, index), leaf, account(person), &reporting(key))
+    }
+
+    /// One of few steps, of which there are several trees.
+    fn of_step(self, dice: &mut RemainderDice) -> StepReport {
+        let other = (dice.below(2), Digest([4; 32]), account(3));
+        let leaves = [other, (self.index, self.leaf, account(self.person))];
+        let times = (dice.below(2), dice.below(2));
+        let step = SignedStep::new(&NETWORK, (VENUE, self.incarnation), times, &leaves, &reporting(self.key));
+        step.report(1, leaves[1])
+    }
+
+    fn of_either(self, dice: &mut RemainderDice) -> VenueReport {
+        if dice.once_in(3) { VenueReport::Single(self.single()) } else { VenueReport::Step(self.of_step(dice)) }
+    }
 }
 
 fn proven(plain: &Plain, incarnation: u32) -> Option<ProvenEnd> {
@@ -148,27 +178,41 @@ fn accusation(dice: &mut RemainderDice, plain: &Plain) -> Option<VenueOperation>
     let leaves = if ended.is_none() { &plain.leaves } else { &plain.ended[incarnation as usize].1 };
     let index = dice.below(6);
     let leaf = Digest([dice.below(3) as u8; 32]);
-    let mut report = report(dice, incarnation, index, leaf);
-    let contradicting = match FillTree::path(leaves, index) {
-        Some(path) if !dice.once_in(3) => Contradicting::Tree(leaves[index as usize], path),
-        _ => {
-            let mut other = report;
-            other.leaf = Digest([9; 32]);
-            Contradicting::Report(FillReport::new(
-                &NETWORK,
-                (VENUE, incarnation, index),
-                other.leaf,
-                account(4),
-                &reporting(0),
-            ))
-        }
-    };
+    let mut told = Told::draw(dice, incarnation, index, leaf);
+    let path = FillTree::path(leaves, index).filter(|_| !dice.once_in(3));
     if dice.once_in(8)
         && let Some(leaf) = leaves.get(index as usize)
     {
-        report = FillReport::new(&NETWORK, (VENUE, incarnation, index), *leaf, report.account, &reporting(0));
+        told = Told { leaf: *leaf, key: 0, ..told };
     }
-    let operation = VenueOperation::Accuse(Box::new(VenueEvidence { report, contradicting, ended }));
+    let operation = match path {
+        Some(path) if dice.once_in(2) => {
+            let contradicting = Contradicting::Tree(leaves[index as usize], path);
+            VenueOperation::Accuse(Box::new(VenueEvidence { report: told.single(), contradicting, ended }))
+        }
+        Some(path) => {
+            let (report, contradicting) = (told.of_either(dice), Contradicting::Tree(leaves[index as usize], path));
+            VenueOperation::AccuseStep(Box::new(VenueEvidence { report, contradicting, ended }))
+        }
+        None => {
+            let other = Told { leaf: Digest([9; 32]), person: 4, key: 0, ..told };
+            match dice.below(3) {
+                0 => {
+                    let contradicting = Contradicting::Report(other.single());
+                    VenueOperation::Accuse(Box::new(VenueEvidence { report: told.single(), contradicting, ended }))
+                }
+                which => {
+                    // Of another fill, too: then only the step convicts.
+                    let other = if which == 1 { other } else { Told { index: index + 1, ..other } };
+                    let mut both = [told.of_either(dice), other.of_either(dice)];
+                    both.sort_by_key(SignedReport::rank);
+                    let [report, other] = both;
+                    let contradicting = Contradicting::Report(other);
+                    VenueOperation::AccuseStep(Box::new(VenueEvidence { report, contradicting, ended }))
+                }
+            }
+        }
+    };
     operation.is_plain().then_some(operation)
 }
 
@@ -183,9 +227,14 @@ fn claim(dice: &mut RemainderDice, plain: &Plain) -> Option<VenueOperation> {
     let digest = |order: &SettledOrder| order.order.digest(&NETWORK, VENUE, &order.key);
     let leaf = fill.leaf(&digest(&buy), &digest(&sell));
     let index = dice.below(6);
-    let report = report(dice, incarnation, index, leaf);
+    let told = Told::draw(dice, incarnation, index, leaf);
     let sides = buy.order.side != sell.order.side && buy.order.side == VenueSide::Buy;
-    let operation = VenueOperation::Claim(Box::new(UnsettledFill { report, ended, buy, sell, fill }));
+    let operation = if dice.once_in(2) {
+        VenueOperation::Claim(Box::new(UnsettledFill { report: told.single(), ended, buy, sell, fill }))
+    } else {
+        let report = told.of_step(dice);
+        VenueOperation::ClaimStep(Box::new(UnsettledFill { report, ended, buy, sell, fill }))
+    };
     (operation.is_plain() && sides).then_some(operation)
 }
 
@@ -295,7 +344,7 @@ fn every_planted_mistake_at_venues_is_found_by_a_random_history() {
     let others = [PastByClockAlone, ForgetsBlindly, BustMovesMoney, BothGuiltyArePaid, GuiltyIsPaid];
     let liable = [ClaimsArePaid, ClaimsCountTwice, ClaimsNeverEnd, ClaimsOfJudged, EvidenceConvictsAgain, TwoFences];
     let keys = [FinalsForgetKeys, OperatorsForgetKeys, FencesForgetTheTree, WithdrawalsAreNotLiable];
-    let bonds = [PenaltiesTakeTheWholeBond, SettlesAfterConviction];
+    let bonds = [PenaltiesTakeTheWholeBond, SettlesAfterConviction, StepsSignedTwice];
     let of_trades = of_fills.into_iter().chain(running).chain(deposits).chain(others);
     let of_liability = liable.into_iter().chain(keys).chain(bonds);
     let all = of_trades.map(|one| (one, Habit::Trades)).chain(of_liability.map(|one| (one, Habit::Liable)));
