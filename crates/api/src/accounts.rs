@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::CertificateBody;
+use crate::{AccountKeysBody, CertificateBody};
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -16,8 +16,11 @@ pub struct AccountBody {
     pub checked_address: String,
     /// Height of the state that was read.
     pub height: u64,
-    /// The key it registered, if any.
+    /// The key it registered, if any. Where it has a policy, no key signs alone.
     pub key: Option<String>,
+    /// Its policy of several keys, if it has one. A proof of the account does not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<AccountKeysBody>,
     /// Its sequence numbers.
     pub sequence: SequenceBody,
     /// Its balances.
@@ -40,7 +43,7 @@ pub struct SessionBody {
     pub slot: u32,
     /// The key.
     pub key: String,
-    /// What it may do: `cancel` or `trade`.
+    /// What it may do: `cancel`, `trade` or `duty`.
     pub scope: Cow<'static, str>,
     /// How it stands: `live`; `lapsed`, if it may only cancel until its timer is raised; or `ended`.
     pub status: Cow<'static, str>,

@@ -105,6 +105,10 @@ pub struct PreparedBody {
     pub id: String,
     /// What it does, in words.
     pub says: String,
+    /// Of an account with a policy: the id of its last change of keys, which the signatures name. Then both what its
+    /// keys and what its wallets sign is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
     /// What an ed25519 key signs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signing_bytes: Option<String>,
@@ -114,7 +118,7 @@ pub struct PreparedBody {
     /// The input of `eth_signTypedData_v4`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed_data: Option<serde_json::Value>,
-    /// Its bytes up to the signature.
+    /// Its bytes up to the signature; of an account with a policy up to the signatures of keys.
     pub unsigned: String,
 }
 

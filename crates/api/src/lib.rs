@@ -10,6 +10,7 @@ mod committees;
 mod error;
 mod ethereum;
 mod history;
+mod keys;
 mod lane;
 mod mandates;
 mod markets;
@@ -46,6 +47,10 @@ pub use ethereum::{
 pub use history::{
     BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
     OwnOrdersBody, PendingOrderBody, PlacedOrderBody, ReferenceBody, TransferBody, TransfersBody,
+};
+pub use keys::{
+    AccountKeysBody, GuardianKeyEntryBody, GuardianWalletEntryBody, KeyPolicyBody, PolicyKeyBody, PolicyWalletBody,
+    WaitingKeysBody,
 };
 pub use lane::{
     HOME_PORTS, LaneAssetBody, LaneBoardBody, LaneBody, LaneCandidateBody, LaneCaseBody, LaneCasesBody, LaneOutputBody,

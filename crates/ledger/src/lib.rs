@@ -24,9 +24,9 @@ mod terms;
 
 pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, EXACTS_PER_SUB_BLOCK, Fault,
-    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Market, Quota, QuotaKind, Quote, QuoteError,
-    Reservations, ReserveError, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage,
-    TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
+    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Market, POLICY_SIGNATURES_PER_SUB_BLOCK, Quota,
+    QuotaKind, Quote, QuoteError, Reservations, ReserveError, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
+    Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
@@ -40,16 +40,16 @@ pub use places::unsound::AuditError;
 pub use places::venues::Venues;
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
-    AccountProof, AccountSessions, AccountState, Asset, AssetProof, AwaitedRules, Batch, BlockReceipts, BustGuilt,
-    BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId, ComingRules, DepositId, EndReason, EndedOffer,
-    EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
-    FillVerdict, FilledId, FilledOrder, HoldingId, LaneProof, LeavingBond, LeavingDeposit, Member, ModifiedProof,
-    NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
-    ProofFault, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
-    RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof,
-    SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit,
-    VenueMoment, VenueProof, VenueRecord, VenueRecordId, Window, WindowError, account_state_digest, asset_digest,
-    offer_value, outcome_root, outcomes_by_id, with_settles,
+    AccountKeys, AccountProof, AccountSessions, AccountState, Asset, AssetProof, AwaitedRules, Batch, BlockReceipts,
+    BustGuilt, BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId, ComingRules, DepositId, EndReason,
+    EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
+    FillVerdict, FilledId, FilledOrder, HoldingId, KeysProof, LaneProof, LeavingBond, LeavingDeposit, Member,
+    ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord,
+    PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced,
+    Rest, RootPart, RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget,
+    SessionRecord, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator,
+    Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys,
+    Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};

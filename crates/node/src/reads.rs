@@ -121,8 +121,7 @@ impl Intake for Reads {
 
 impl PointReads for Reads {
     fn account(&self, address: &Address) -> AccountRead {
-        let ledger = self.exchange.shared.read_ledger();
-        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
+        AccountRead::of(&self.exchange.shared.read_ledger(), address)
     }
 
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {

@@ -15,6 +15,7 @@ mod format;
 mod hash;
 mod height;
 mod key;
+mod keys;
 mod login;
 mod malformed;
 pub mod merkle;
@@ -26,6 +27,7 @@ mod reference;
 mod scientific;
 mod sequence;
 mod session;
+mod signed;
 mod signer;
 mod signing;
 mod statement;
@@ -43,6 +45,11 @@ pub use format::{read_format, write_format};
 pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
+pub use keys::{
+    AskedChange, CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyHolder, KeyPolicy,
+    KeySignature, KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX,
+    SessionsFate, SetKeys, SignedByWallet, WalletSigner, policy_salt,
+};
 pub use login::login_bytes;
 pub use malformed::Malformed;
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};

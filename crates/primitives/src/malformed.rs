@@ -29,6 +29,10 @@ pub enum Malformed {
     PresenceNumber,
     /// The reference of a payment is not of its kind.
     Reference,
+    /// A policy of keys is out of bounds.
+    KeyPolicy,
+    /// Signatures of several keys are too many, none, out of order, or several of one key.
+    KeySignatures,
 }
 
 impl Malformed {
@@ -58,6 +62,13 @@ impl Malformed {
             Malformed::Reference => {
                 "a reference is 1 to 35 printable ASCII characters of text, or 16 bytes of a UUID, 32 of a message's \
                  hash, 8 of a number"
+            }
+            Malformed::KeyPolicy => {
+                "a policy has 1 to 16 signers by rising key, each of a weight from 1 to 255, 1 <= move <= govern <= all \
+                 weights, at most 8 guardians by rising key with their number, and a delay of at most 1048576 heights"
+            }
+            Malformed::KeySignatures => {
+                "signatures stand by rising key, one of each signer: 1 to 16 on a request, to 32 on a change of keys"
             }
         }
     }

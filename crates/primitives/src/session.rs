@@ -35,6 +35,8 @@ pub enum SessionScope {
     Cancel,
     /// Place offers and exact orders and replace its own, too.
     Trade,
+    /// Cancel and stop, and do what one person or node owes: approve rules, accuse, post duties of the lane.
+    Duty,
 }
 
 /// The most units of an asset that a session key may use up: units locked and sold less units bought, fees included.
@@ -117,6 +119,7 @@ impl SessionScope {
         match self {
             SessionScope::Cancel => "cancel",
             SessionScope::Trade => "trade",
+            SessionScope::Duty => "duty",
         }
     }
 }

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use rayon::prelude::*;
 
 use crate::key::Signed;
+use crate::keys::{AskedChange, PolicySigned};
 use crate::session::{SessionOperation, session_possession_bytes};
 use crate::typed_data::TypedData;
 use crate::venue::CarriedSignature;
@@ -28,7 +29,9 @@ impl Transaction {
     /// Whether the signature is valid in the network of this identity; [`verify_transactions`] is faster for many.
     /// Typed data names its network, and the filter compares it with its own.
     pub fn is_signed(&self, network: &Digest) -> bool {
-        self.is_signed_by_sender(network) && verify_all(&self.carried(network)).iter().all(|valid| *valid)
+        self.is_signed_by_key(network)
+            && self.is_signed_by_wallets(network)
+            && verify_all(&self.carried(network)).iter().all(|valid| *valid)
     }
 
     /// How many signatures [`verify_transactions`] checks for it at most.
@@ -39,13 +42,31 @@ impl Transaction {
                 SessionOperation::Authorize { .. } => 1,
                 SessionOperation::Revoke { .. } | SessionOperation::Alive { .. } => 0,
             },
-            _ => 0,
+            operation => operation.key_change().map_or(0, |asked| asked.signatures.len()),
         };
-        1 + carried as u64
+        let own = if let SignedBy::Policy(signed) = &self.signed_by { signed.signatures.len() } else { 1 };
+        (own + carried) as u64
     }
 
-    /// The signatures that the operation carries.
+    /// Whether it has signatures of ed25519 keys other than that of a single sender.
+    fn carries(&self) -> bool {
+        let operation = &self.body.operation;
+        matches!(operation, Operation::Venue(_) | Operation::Session(_))
+            || matches!(self.signed_by, SignedBy::Policy(_))
+            || operation.key_change().is_some()
+    }
+
+    /// Those signatures.
     fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        let mut carried = self.carried_by_operation(network);
+        if let SignedBy::Policy(signed) = &self.signed_by {
+            let message = || PolicySigned::signing_bytes(&self.body, &signed.last, network);
+            carried.extend(signed.signatures.carried(message));
+        }
+        carried
+    }
+
+    fn carried_by_operation(&self, network: &Digest) -> Vec<CarriedSignature> {
         match &self.body.operation {
             Operation::Venue(operation) => operation.carried(network, &self.body.account),
             Operation::Session(operation) => match &**operation {
@@ -55,17 +76,56 @@ impl Transaction {
                 }
                 SessionOperation::Revoke { .. } | SessionOperation::Alive { .. } => Vec::new(),
             },
-            _ => Vec::new(),
+            operation => operation
+                .key_change()
+                .map_or(Vec::new(), |asked| asked.signatures.carried(|| asked.change.signing_bytes(asked.by, network))),
         }
     }
 
-    fn is_signed_by_sender(&self, network: &Digest) -> bool {
+    /// Whether it has a signature of a wallet.
+    fn has_wallets(&self) -> bool {
+        self.recoveries() > 0
+    }
+
+    /// How many signatures of wallets it has.
+    pub fn recoveries(&self) -> u32 {
+        let own = match &self.signed_by {
+            SignedBy::Key { .. } => 0,
+            SignedBy::TypedData { .. } => 1,
+            SignedBy::Policy(signed) => signed.signatures.wallets.len(),
+        };
+        let carried = self.body.operation.key_change().map_or(0, |asked| asked.signatures.wallets.len());
+        (own + carried) as u32
+    }
+
+    /// How many signatures of ed25519 keys it has for accounts with policies.
+    pub fn policy_signatures(&self) -> u32 {
+        let own = if let SignedBy::Policy(signed) = &self.signed_by { signed.signatures.keys.len() } else { 0 };
+        (own + self.body.operation.key_change().map_or(0, |asked| asked.signatures.keys.len())) as u32
+    }
+
+    /// Whether all its signatures of wallets are valid.
+    fn is_signed_by_wallets(&self, network: &Digest) -> bool {
+        let (body, chain) = (&self.body, self.body.chain);
+        let own = match &self.signed_by {
+            SignedBy::Key { .. } => true,
+            SignedBy::TypedData { network, signature } => {
+                signature.recover(&TypedData::of(body).hash(chain, network)) == Some(body.account)
+            }
+            SignedBy::Policy(signed) => {
+                signed.signatures.wallets_hold(|| PolicySigned::typed_hash(body, &signed.last, network))
+            }
+        };
+        let carried =
+            |asked: AskedChange| asked.signatures.wallets_hold(|| asked.change.typed_hash(asked.by, chain, network));
+        own && body.operation.key_change().is_none_or(carried)
+    }
+
+    /// Whether an ed25519 key that signs alone has signed.
+    fn is_signed_by_key(&self, network: &Digest) -> bool {
         match &self.signed_by {
             SignedBy::Key { signer, signature } => signer.verify(&self.body.signing_bytes(network), signature),
-            SignedBy::TypedData { network, signature } => {
-                let hash = TypedData::of(&self.body).hash(self.body.chain, network);
-                signature.recover(&hash) == Some(self.body.account)
-            }
+            SignedBy::TypedData { .. } | SignedBy::Policy(_) => true,
         }
     }
 }
@@ -88,31 +148,29 @@ impl Signed for ByKey<'_> {
     }
 }
 
-/// Verifies the signature of each transaction for a network, on all threads of the current rayon pool; `true` where
-/// it is valid. Ed25519 signatures are verified in batches, those on typed data one by one.
-pub fn verify_transactions<T: Borrow<Transaction> + Sync>(network: &Digest, transactions: &[T]) -> Vec<bool> {
-    let transactions = || transactions.iter().map(Borrow::borrow);
-    let by_key = |transaction: &'_ Transaction| match transaction.signed_by {
-        SignedBy::Key { signer, signature } => Some((signer, signature)),
-        SignedBy::TypedData { .. } => None,
+/// Verifies the signatures of each transaction for a network, on all threads of the current rayon pool; `true` where
+/// all are valid. Ed25519 signatures are verified in batches, those of wallets one by one.
+pub fn verify_transactions<'t, T: Borrow<Transaction> + Sync>(network: &'t Digest, transactions: &'t [T]) -> Vec<bool> {
+    let transactions = || transactions.iter().map(Borrow::borrow).enumerate();
+    let by_key = |(at, one): (usize, &'t Transaction)| match one.signed_by {
+        SignedBy::Key { signer, signature } => Some((at, ByKey { network, body: &one.body, signer, signature })),
+        SignedBy::TypedData { .. } | SignedBy::Policy(_) => None,
     };
-    let keyed: Vec<ByKey> = transactions()
-        .filter_map(|one| by_key(one).map(|(signer, signature)| ByKey { network, body: &one.body, signer, signature }))
-        .collect();
-    let typed: Vec<&Transaction> = transactions().filter(|one| by_key(one).is_none()).collect();
-    let check_typed = || typed.par_iter().map(|one| one.is_signed_by_sender(network)).collect::<Vec<bool>>();
-    let (keyed, typed) = rayon::join(|| verify_all(&keyed), check_typed);
-    let (mut keyed, mut typed) = (keyed.into_iter(), typed.into_iter());
-    let mut next = |one| if by_key(one).is_some() { keyed.next() } else { typed.next() };
-    let mut valid: Vec<bool> = transactions().map(|one| next(one).expect("one for each transaction")).collect();
-    verify_carried(network, transactions(), &mut valid);
+    let keyed = transactions().filter_map(by_key);
+    let (owners, keyed): (Vec<usize>, Vec<ByKey>) = keyed.unzip();
+    let typed: Vec<(usize, &Transaction)> = transactions().filter(|(_, one)| one.has_wallets()).collect();
+    let check_typed = || typed.par_iter().map(|(_, one)| one.is_signed_by_wallets(network)).collect::<Vec<bool>>();
+    let (by_keys, by_wallets) = rayon::join(|| verify_all(&keyed), check_typed);
+    let mut valid = vec![true; transactions().len()];
+    let by_wallets = typed.iter().map(|(at, _)| *at).zip(by_wallets);
+    owners.into_iter().zip(by_keys).chain(by_wallets).for_each(|(at, holds)| valid[at] &= holds);
+    verify_carried(network, transactions().map(|(_, one)| one), &mut valid);
     valid
 }
 
-/// Clears `valid` where a signature that an operation carries is invalid. All are verified together.
+/// Clears `valid` where a signature that a transaction carries is invalid. All are verified together.
 fn verify_carried<'t>(network: &Digest, all: impl Iterator<Item = &'t Transaction>, valid: &mut [bool]) {
-    let carries = |one: &Transaction| matches!(one.body.operation, Operation::Venue(_) | Operation::Session(_));
-    let carrying = all.enumerate().filter(|(_, one)| carries(one));
+    let carrying = all.enumerate().filter(|(_, one)| one.carries());
     let of = |(at, one): (usize, &Transaction)| one.carried(network).into_iter().map(move |carried| (at, carried));
     let (owners, carried): (Vec<usize>, Vec<CarriedSignature>) = carrying.flat_map(of).unzip();
     let holds = verify_all(&carried);

@@ -8,22 +8,20 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
 use crate::exact::ExactSide;
-use crate::malformed::Malformed;
-use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement, is_list};
+use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
+use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::reference::Reference;
 use crate::sequence::Sequence;
-use crate::session::{SessionOperation, slot_of};
-use crate::statement::{Evidence, Stake, is_network_address};
+use crate::session::{SessionOperation, SessionScope, slot_of};
+use crate::statement::{Evidence, Stake};
 use crate::upgrade::Upgrade;
 use crate::venue::VenueOperation;
 use crate::wallet::WalletSignature;
-use crate::{Address, Amount, AssetId, Digest, Height, MAX_ISSUED, Price, PublicKey, Signature};
+use crate::{Address, Amount, AssetId, Digest, Height, Price, PublicKey, Signature};
 
 /// The prefix of a signed transaction body: a signature on it is valid for nothing else.
 const SIGNING_TAG: &[u8] = b"walras native transaction v3\0";
-const ID_CONTEXT: &str = "walras 2026 native transaction id v4";
-const TYPED_ID_CONTEXT: &str = "walras 2026 typed data transaction id v3";
 
 /// Maximum size of a post about the payment lane, in bytes.
 pub const LANE_POST_BYTES_MAX: usize = 128 << 10;
@@ -186,6 +184,15 @@ pub enum Operation {
         /// What for.
         reference: Reference,
     },
+    /// Gives an account a policy, or another one; any account may send it. Since [`RULES_OF_KEYS`].
+    SetKeys(Box<SetKeys>),
+    /// Gives an account another policy by its guardians; any account may send it. Since [`RULES_OF_KEYS`].
+    RecoverKeys(Box<RecoverKeys>),
+    /// Makes a change of keys act whose wait is over; any account may send it. Since [`RULES_OF_KEYS`].
+    CompleteKeys {
+        /// The account.
+        account: Address,
+    },
 }
 
 /// A transaction before it is signed.
@@ -215,7 +222,7 @@ pub struct Transaction {
 
 /// How a transaction is signed. Signatures can be verified without the ledger; the ledger then compares the signer
 /// with the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize)]
 pub enum SignedBy {
     /// By an ed25519 key, on [`Body::signing_bytes`].
     Key {
@@ -231,9 +238,12 @@ pub enum SignedBy {
         /// Its signature.
         signature: WalletSignature,
     },
+    /// By several signers of the account's policy. Since [`RULES_OF_KEYS`].
+    Policy(Box<PolicySigned>),
 }
 
-/// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction.
+/// The digest of a transaction's body and its signer: a request that one key signs twice is the same transaction. Of an
+/// account with a policy the body alone: whoever signs, it is the same request.
 pub type TransactionId = Digest;
 
 impl Body {
@@ -332,6 +342,9 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -359,11 +372,14 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
 
-    fn amount(&self) -> Option<Amount> {
+    pub(crate) fn amount(&self) -> Option<Amount> {
         match *self {
             Operation::CreateOffer { amount, .. }
             | Operation::Pay { amount, .. }
@@ -385,13 +401,17 @@ impl Operation {
             | Operation::Present { .. }
             | Operation::Approve { .. }
             | Operation::Unapprove { .. }
+            | Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
             | Operation::Pool(_) => None,
         }
     }
 
     /// How many fees it costs. Each [`WEIGHT_BYTES`] begun of what it carries costs one, and it costs at least one.
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
-    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A duty
+    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A change
+    /// of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A duty
     /// ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
@@ -401,6 +421,10 @@ impl Operation {
             Operation::Cancel(places) => places.len() as u64 / 8,
             Operation::CreateOffer { life: Life::Until(_), .. } => 1,
             Operation::Replace(replace) => u64::from(matches!(replace.life, Life::Until(_))),
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
+                let asked = self.key_change().expect("it is one");
+                KEY_WEIGHT * asked.change.policy.key_count() + asked.signatures.len() as u64
+            }
             _ => 0,
         };
         self.row().fees + beyond
@@ -411,6 +435,11 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => RULES_OF_KEYS,
+            Operation::Session(operation) => match &**operation {
+                SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
+                _ => 0,
+            },
             Operation::Venue(operation) => operation.since_rules(),
             _ => 0,
         }
@@ -429,66 +458,5 @@ impl Operation {
     /// Its `type` in JSON.
     pub fn name(&self) -> &'static str {
         self.row().name
-    }
-}
-
-impl Transaction {
-    /// A transaction with the signature of an ed25519 key.
-    pub fn by_key(body: Body, signer: PublicKey, signature: Signature) -> Transaction {
-        Transaction { body, signed_by: SignedBy::Key { signer, signature } }
-    }
-
-    /// The id by which receipts and clients name this transaction. The signature is not part of it, since a signer can
-    /// make many for one body. So an id identifies a request only once the signature is known to be valid.
-    pub fn id(&self) -> TransactionId {
-        let mut bytes = Vec::with_capacity(192);
-        self.body.serialize(&mut bytes).expect("writing to memory cannot fail");
-        let (context, signer) = match &self.signed_by {
-            SignedBy::Key { signer, .. } => (ID_CONTEXT, &signer.0),
-            SignedBy::TypedData { network, .. } => (TYPED_ID_CONTEXT, &network.0),
-        };
-        bytes.extend_from_slice(signer);
-        Digest::of(context, &bytes)
-    }
-
-    /// Checks everything that needs no ledger and no signature.
-    ///
-    /// # Errors
-    /// [`Malformed`] names the broken rule.
-    pub fn check(&self) -> Result<(), Malformed> {
-        match self.body.operation.amount() {
-            Some(0) => return Err(Malformed::ZeroAmount),
-            Some(amount) if amount > MAX_ISSUED => return Err(Malformed::AmountTooLarge),
-            _ => {}
-        }
-        match &self.body.operation {
-            Operation::CreateOffer { sell, buy, .. } | Operation::Exact { sell, buy, .. } if sell == buy => {
-                Err(Malformed::SameAsset)
-            }
-            Operation::Exact { bound: 0, .. } => Err(Malformed::ZeroAmount),
-            Operation::Exact { bound, .. } if *bound > MAX_ISSUED => Err(Malformed::AmountTooLarge),
-            Operation::Replace(replace) if replace.old.sell == replace.old.buy => Err(Malformed::SameAsset),
-            Operation::Replace(replace) if replace.remains > MAX_ISSUED => Err(Malformed::AmountTooLarge),
-            Operation::Cancel(places) if !is_list(places) => Err(Malformed::CancelList),
-            Operation::Pool(operation) if operation.pool().a >= operation.pool().b => Err(Malformed::PoolAssets),
-            Operation::Pool(operation) if operation.is_nothing() => Err(Malformed::ZeroAmount),
-            Operation::Pool(operation) if operation.is_too_large() => Err(Malformed::AmountTooLarge),
-            Operation::Pay { to, .. } | Operation::PayReferenced { to, .. } if *to == self.body.account => {
-                Err(Malformed::SelfPayment)
-            }
-            operation if operation.reference().is_some_and(|reference| !reference.is_plain()) => {
-                Err(Malformed::Reference)
-            }
-            Operation::CreateAccount { account, key } if *account != self.body.account && key.address() != *account => {
-                Err(Malformed::AddressNotOfKey)
-            }
-            Operation::Stake(stake) if stake.units > MAX_ISSUED => Err(Malformed::AmountTooLarge),
-            Operation::Lane(bytes) if bytes.len() > LANE_POST_BYTES_MAX => Err(Malformed::LanePostTooLong),
-            Operation::Venue(operation) if !operation.is_plain() => Err(Malformed::VenueBounds),
-            Operation::Session(operation) if !operation.is_plain() => Err(Malformed::SessionTerms),
-            Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
-            Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
-            _ => Ok(()),
-        }
     }
 }

@@ -11,6 +11,7 @@
 //! evidence has reports, orders and paths that no person reads. What they are about is shown.
 
 use crate::hash::keccak256;
+use crate::keys::{ChangedBy, KeySignatures, KeysChange, RecoverKeys};
 use crate::operations::{FieldKind, FieldList, FieldValue, OperationField};
 use crate::{Address, Body, Digest, Operation, to_hex};
 
@@ -207,6 +208,17 @@ impl TypedData {
         ];
         fields.extend(typed_fields(row.fields, body.operation.values(), &body.operation));
         TypedData { primary: row.structure, fields }
+    }
+
+    /// The typed data of a change of keys, for the wallets that agree to it: the fields of the operation without its
+    /// signatures.
+    pub fn of_change(change: &KeysChange, by: ChangedBy) -> TypedData {
+        let unsigned = RecoverKeys { change: change.clone(), signatures: KeySignatures::default() };
+        let operation = Operation::RecoverKeys(Box::new(unsigned));
+        let fields = typed_fields(operation.row().fields, operation.values(), &operation);
+        let primary = if by == ChangedBy::Signers { "KeysConsent" } else { "RecoveryConsent" };
+        let agreed = |name: &str| !["keySignatures", "walletSignatures"].contains(&name);
+        TypedData { primary, fields: fields.into_iter().filter(|(name, _)| agreed(name)).collect() }
     }
 
     /// Its type as it is hashed: name, types and names of the fields, and the types of its lists by name.

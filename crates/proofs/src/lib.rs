@@ -14,7 +14,7 @@
 //!                             │             │
 //!    AccountProof, OfferProof, AssetProof,  ReceiptProof, EthereumReceiptProof,
 //!    SlotProof, LaneProof, VenueProof,      ModifiedProof, SettlesProof
-//!    ValidatorsProof, PoolProof
+//!    ValidatorsProof, PoolProof, KeysProof
 //! ```
 //!
 //! | about | value | proof | where |
@@ -26,6 +26,7 @@
 //! | entries of the bridge to the payment lane | digests by key | [`LaneProof`] | `bridge` |
 //! | stakes, committees, and the rules by height | [`Validators`], [`ChainRules`] | [`ValidatorsProof`] | `validators`, `charter` |
 //! | a record of venues | [`VenueRecord`], [`VenueDeposit`], [`TradingKey`] … | [`VenueProof`] | `venue`, `venue_records` |
+//! | the policy of an account | [`AccountKeys`] | [`KeysProof`] | `keys` |
 //! | a pool, a holding of its shares | [`PoolRecord`], shares | [`PoolProof`] | `pool` |
 //! | the outcome of a transaction | [`Outcome`], [`Refusal`] | [`ReceiptProof`] | `receipt`, `refusal` |
 //! | the receipt of an Ethereum transaction | [`EthereumReceipt`] | [`EthereumReceiptProof`] | `ethereum_receipt` |
@@ -95,6 +96,7 @@ mod ethereum_receipt;
 mod exact;
 mod fill;
 mod handover;
+mod keys;
 mod offer;
 mod pool;
 mod reasons;
@@ -125,6 +127,7 @@ pub use ethereum_receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt
 pub use exact::{ExactOutcome, ExactReason, ExactRequest, ExactTrade};
 pub use fill::{EndReason, EndedOffer, Fill};
 pub use handover::{Handover, HandoverError, Lineage};
+pub use keys::{AccountKeys, KeysProof, RECOVERY_WAIT_MIN, WaitingKeys, check_change};
 pub use offer::{NO_END, Offer, OfferProof, Pair, Place, Rest, offer_value, pair_key, pair_root_digest};
 pub use pool::{HoldingId, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, pool_record_value, pools_root};
 pub use receipt::{Batch, BlockReceipts, Cancelled, FillReason, Outcome, PairTrade, Replaced, Traded, outcomes_by_id};

@@ -129,6 +129,8 @@ impl From<Malformed> for Refusal {
             Malformed::PresenceNumber => Refusal::PRESENCE_NUMBER,
             Malformed::SessionTerms => Refusal::SESSION_TERMS,
             Malformed::Reference => Refusal::REFERENCE,
+            Malformed::KeyPolicy => Refusal::KEY_POLICY,
+            Malformed::KeySignatures => Refusal::KEY_SIGNATURES,
         }
     }
 }

@@ -49,6 +49,8 @@ impl RootPart {
     pub const POOLS: u8 = 7;
     /// The charter: rules by height, and approvals.
     pub const CHARTER: u8 = 8;
+    /// The policies of accounts; a state has it once an account has one.
+    pub const KEYS: u8 = 10;
 }
 
 impl RootParts {

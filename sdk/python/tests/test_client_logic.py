@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ from walras.client.encoding import (
 from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.operations import Burn
+from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
 from walras.client.proof import window_of
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
@@ -101,7 +102,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 22
+    assert len(checked) == 25
 
 
 def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
@@ -116,7 +117,40 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 33
+    assert checked == 36
+
+
+def test_requests_of_a_policy_are_signed_as_the_published_vectors_are() -> None:
+    for vector in PUBLISHED["requests"]:
+        asked = operation(vector["typed_data"]["primaryType"], vector["typed_data"]["message"])
+        assert asked is not None
+        chain = int(vector["typed_data"]["domain"]["chainId"])
+        body = Body(chain, vector["account"], int(vector["sequence"]), int(vector["until"]), asked)
+        request = PolicyRequest(body, vector["last"], vector["network"])
+        assert policy_salt(vector["network"], vector["account"], vector["last"]) == vector["salt"]
+        assert request.signing_bytes == raw(vector["signing_bytes"])
+        assert request.typed_hash == raw(vector["hash"])
+        for seed in reversed(vector["seeds"]):
+            request = request.signed(Ed25519Key(seed))
+        request = request.signed(EthereumKey(vector["wallet"]))
+        assert request.encode() == raw(vector["transaction"]) and request.id == vector["id"] and request.is_valid()
+        forged = replace(request, last="0x" + "00" * 32)
+        assert not forged.is_valid(), "signatures name the last change of keys"
+        policy = {"keys": [{"key": next(iter(request.keys)), "weight": 2}], "wallets": [], "move": 3, "govern": 5}
+        assert (missing_weight(policy, request), missing_weight(policy, request, "govern")) == (1, 3)
+    assert len(PUBLISHED["requests"]) == 4
+
+
+def test_consents_to_changes_of_keys_are_signed_as_the_published_vectors_are() -> None:
+    for vector in PUBLISHED["consents"]:
+        name = {"signers": "SetKeys", "guardians": "RecoverKeys"}[vector["by"]]
+        given = vector["typed_data"]["message"] | {"keySignatures": [], "walletSignatures": [], "first": "0x" + "11" * 32}
+        asked = operation(name, given)
+        consent = KeyConsent(asked, 31337, vector["network"])
+        assert consent.change == raw(vector["change"]) and consent.change_id == vector["change_id"]
+        assert consent.signing_bytes == raw(vector["signing_bytes"])
+        assert Ed25519Key(vector["seed"]).sign_bytes(consent.signing_bytes) == vector["key_signature"]
+        assert EthereumKey(vector["wallet"]).sign_hash(raw(vector["hash"])) == vector["wallet_signature"]
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

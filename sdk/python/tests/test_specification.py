@@ -79,7 +79,7 @@ def operation(asked: dict) -> bytes:
             return u8(14) + u32(asked["sell"]) + u32(asked["buy"]) + terms + raw(asked["client"])
         case "authorize_session":
             caps = b"".join(u32(one["asset"]) + u64(one["units"]) for one in asked["caps"])
-            scope = u8(["cancel", "trade"].index(asked["scope"]))
+            scope = u8(["cancel", "trade", "duty"].index(asked["scope"]))
             terms = u32(asked["slot"]) + raw(asked["key"]) + scope + u64(asked["ends"]) + u64(asked["alive"])
             return u8(15) + u8(0) + terms + u32(len(asked["caps"])) + caps + raw(asked["possession"])
         case "revoke_session":
@@ -113,6 +113,11 @@ def operation(asked: dict) -> bytes:
             kind = u8(["text", "uuid", "message", "number"].index(asked["referenceKind"]))
             code = {"pay_referenced": 19, "issue_referenced": 20}[named]
             return u8(code) + paid + kind + u32(len(reference)) + reference
+        case "set_keys" | "recover_keys" as kind:
+            first = raw(asked["first"]) if kind == "set_keys" else b""
+            return u8(21 + (kind == "recover_keys")) + key_change(asked) + first + key_signatures(asked)
+        case "complete_keys":
+            return u8(23) + raw(asked["changed"])
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:
@@ -128,6 +133,26 @@ def operation(asked: dict) -> bytes:
             return u8(10) + u32(len(post)) + post
         case other:
             raise AssertionError(other)
+
+
+def listed(entries: list[dict], *names: str) -> bytes:
+    """A count, and so many entries of these fields."""
+    one = [b"".join(u8(entry[n]) if n == "weight" else raw(entry[n]) for n in names) for entry in entries]
+    return u32(len(one)) + b"".join(one)
+
+
+def key_change(asked: dict) -> bytes:
+    signers = listed(asked["keys"], "key", "weight") + listed(asked["wallets"], "wallet", "weight")
+    weights = u16(int(asked["move"])) + u16(int(asked["govern"]))
+    guardians = listed(asked["guardianKeys"], "key") + listed(asked["guardianWallets"], "wallet")
+    waits = u8(int(asked["guardians"])) + u32(int(asked["delay"]))
+    fate = u8(["close", "keep"].index(asked["sessions"]))
+    return raw(asked["changed"]) + raw(asked["last"]) + signers + weights + guardians + waits + fate
+
+
+def key_signatures(asked: dict) -> bytes:
+    of_keys = listed(asked["keySignatures"], "key", "signature")
+    return of_keys + listed(asked["walletSignatures"], "wallet", "signature")
 
 
 def round_value(value: dict) -> bytes:
@@ -187,6 +212,41 @@ def test_typed_data_is_carried_as_the_specification_says(vector: dict) -> None:
     assert made[:44] == u64(31337) + raw(vector["account"]) + u64(vector["sequence"]) + u64(vector["until"])
     assert derived("walras 2026 typed data transaction id v3", made + network) == raw(vector["id"])
     assert made + u8(1) + network + raw(vector["signature"]) == raw(vector["transaction"])
+
+
+@pytest.mark.parametrize("vector", PUBLISHED["requests"], ids=lambda vector: vector["typed_data"]["primaryType"])
+def test_a_request_of_a_policy_is_made_as_the_specification_says(vector: dict) -> None:
+    last, network = raw(vector["last"]), raw(vector["network"])
+    tag = b"walras request of a policy v1\0" + network + last
+    signed = raw(vector["signing_bytes"])
+    assert signed.startswith(tag)
+    made = signed[len(tag) :]
+    assert derived("walras 2026 policy transaction id v1", made) == raw(vector["id"])
+    salt = derived("walras 2026 salt of a policy v1", network + raw(vector["account"]) + last)
+    assert salt == raw(vector["salt"]) == raw(vector["typed_data"]["domain"]["salt"])
+    secrets = [Ed25519PrivateKey.from_private_bytes(raw(seed)) for seed in vector["seeds"]]
+    pairs = sorted(public(secret) + secret.sign(signed) for secret in secrets)
+    head = made + u8(2) + last + u32(len(pairs)) + b"".join(pairs) + u32(1)
+    transaction = raw(vector["transaction"])
+    assert transaction.startswith(head) and len(transaction) == len(head) + 20 + 64
+
+
+@pytest.mark.parametrize("vector", PUBLISHED["consents"], ids=lambda vector: vector["by"])
+def test_a_consent_to_a_change_of_keys_is_made_as_the_specification_says(vector: dict) -> None:
+    kind = {"signers": "change", "guardians": "recovery"}[vector["by"]]
+    change = key_change(vector["typed_data"]["message"] | weights_of(vector))
+    assert change == raw(vector["change"])
+    assert derived(f"walras 2026 {kind} of keys v1", change) == raw(vector["change_id"])
+    signed = f"walras {kind} of keys v1\0".encode() + raw(vector["network"]) + change
+    assert signed == raw(vector["signing_bytes"])
+    secret = Ed25519PrivateKey.from_private_bytes(raw(vector["seed"]))
+    assert secret.sign(signed) == raw(vector["key_signature"])
+
+
+def weights_of(vector: dict) -> dict:
+    """Lists of signers whose weights are numbers: typed data has text."""
+    message = vector["typed_data"]["message"]
+    return {name: [one | {"weight": int(one["weight"])} for one in message[name]] for name in ("keys", "wallets")}
 
 
 def test_a_stake_proves_that_it_has_the_key() -> None:

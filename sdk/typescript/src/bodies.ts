@@ -1,3 +1,4 @@
+import type { AccountKeys } from "./policy.js";
 import type { OperationBody } from "./operations.js";
 import type { PaymentReference } from "./references.js";
 
@@ -292,6 +293,7 @@ export type Account = {
   key: string | null;
   sequence: { highest: string; next: string };
   balances: Balance[];
+  keys?: AccountKeys;
   session_slots?: number;
   sessions?: SessionBody[];
   /** Where the chain has contracts. */
@@ -301,7 +303,7 @@ export type Account = {
 export type SessionBody = {
   slot: number;
   key: string;
-  scope: "cancel" | "trade";
+  scope: "cancel" | "trade" | "duty";
   status: "live" | "lapsed" | "ended";
   ends: string;
   alive: string;

@@ -40,6 +40,18 @@ export type { OfferOptions, SendOptions } from "./sending.js";
 export type { Limits } from "./session.js";
 export { slotOf, slotSequence } from "./slot.js";
 export { KeepAlive, type SessionTerms } from "./slots.js";
+export {
+  PolicyRequest,
+  changeId,
+  consentBytes,
+  encodedChange,
+  policySalt,
+  type AccountKeys,
+  type ByteSigner,
+  type KeyChange,
+  type KeyPolicy,
+  type Signatures,
+} from "./policy.js";
 export { ProofError, proveAccount, proveOutcome, type ProvedAccount } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
 export { TradingKey, isReportSigned, readReport } from "./venue.js";

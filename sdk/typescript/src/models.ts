@@ -1,4 +1,5 @@
 /** What a node answers, with amounts and prices as decimal text in whole assets. */
+import type { AccountKeys } from "./policy.js";
 import type * as bodies from "./bodies.js";
 import type { Assets } from "./assets.js";
 import { divide, parseDecimal, plainText } from "./decimal.js";
@@ -10,6 +11,8 @@ export type Account = {
   address: string;
   height: number;
   key: string | null;
+  /** Its policy of several keys; null if one key signs alone. */
+  keys: AccountKeys | null;
   highest: bigint;
   next: bigint;
   balances: Balance[];
@@ -25,7 +28,7 @@ export type SessionBudget = { asset: string; cap: string; used: string };
 export type SessionKey = {
   slot: number;
   key: string;
-  scope: "cancel" | "trade";
+  scope: "cancel" | "trade" | "duty";
   status: "live" | "lapsed" | "ended";
   ends: number;
   alive: number;
@@ -109,6 +112,7 @@ export const account = (body: bodies.Account, assets: Assets): Account => ({
   highest: BigInt(body.sequence.highest),
   next: BigInt(body.sequence.next),
   balances: body.balances.map((one) => balance(one, assets)),
+  keys: body.keys ?? null,
   session_slots: body.session_slots ?? 0,
   sessions: (body.sessions ?? []).map((one) => sessionKey(one, assets)),
 });

@@ -12,6 +12,24 @@ export type OfferPlace = { sell: number; buy: number; limit: string; offer: bigi
 /** The most units of an asset that a session key may use. */
 export type SessionLimit = { asset: number; units: bigint };
 
+/** An ed25519 key that signs with a weight. */
+export type KeySigner = { key: string; weight: number };
+
+/** A wallet that signs with a weight. */
+export type WalletSigner = { wallet: string; weight: number };
+
+/** A guardian with an ed25519 key. */
+export type GuardianKey = { key: string };
+
+/** A guardian with a wallet. */
+export type GuardianWallet = { wallet: string };
+
+/** The signature of an ed25519 key. */
+export type KeySignature = { key: string; signature: string };
+
+/** The signature of a wallet: 64 bytes, in the form of EIP-2098. */
+export type WalletSigned = { wallet: string; signature: string };
+
 /** A market that a key may trade in, and at which prices. */
 export type MarketLimits = { market: number; lowest: number; highest: number };
 
@@ -51,7 +69,7 @@ export type Operation =
   /** In the batch of its block, buys or sells exactly so many units within its bound; otherwise nothing happens. */
   | { kind: "Exact"; sell: number; buy: number; side: "buy" | "sell"; units: bigint; bound: bigint; client?: string }
   /** Lets a key cancel or trade for the account. */
-  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade"; ends: bigint; alive: bigint; caps: SessionLimit[]; possession: string }
+  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade" | "duty"; ends: bigint; alive: bigint; caps: SessionLimit[]; possession: string }
   /** Ends a session key and its offers. */
   | { kind: "RevokeSession"; slot: number }
   /** Raises the height at whose end a session key's offers end; 0 ends them now. */
@@ -64,6 +82,12 @@ export type Operation =
   | { kind: "PayReferenced"; to: string; asset: number; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
   /** Creates units of an asset; only its issuer can. It says what for. Since rules 12. */
   | { kind: "IssueReferenced"; to: string; asset: number; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
+  /** Gives an account a policy of several keys, or another one. Any account sends it; those sign who govern the account, and those who will. Since rules 14. */
+  | { kind: "SetKeys"; changed: string; last: string; keys: KeySigner[]; wallets: WalletSigner[]; move: number; govern: number; guardianKeys: GuardianKey[]; guardianWallets: GuardianWallet[]; guardians: number; delay: number; sessions: "close" | "keep"; first: string; keySignatures: KeySignature[]; walletSignatures: WalletSigned[] }
+  /** Gives an account whose keys are lost another policy. Any account sends it; its guardians sign, and those who will govern it. Since rules 14. */
+  | { kind: "RecoverKeys"; changed: string; last: string; keys: KeySigner[]; wallets: WalletSigner[]; move: number; govern: number; guardianKeys: GuardianKey[]; guardianWallets: GuardianWallet[]; guardians: number; delay: number; sessions: "close" | "keep"; keySignatures: KeySignature[]; walletSignatures: WalletSigned[] }
+  /** Makes a change of keys act whose wait is over. Any account sends it. Since rules 14. */
+  | { kind: "CompleteKeys"; changed: string }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -227,7 +251,7 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
     fields: [
       { name: "slot", type: "uint32", form: "u32" },
       { name: "key", type: "bytes32", form: "raw" },
-      { name: "scope", type: "string", form: "choice", texts: ["cancel", "trade"] },
+      { name: "scope", type: "string", form: "choice", texts: ["cancel", "trade", "duty"] },
       { name: "ends", type: "uint64", form: "u64" },
       { name: "alive", type: "uint64", form: "u64" },
       { name: "caps", type: "SessionCap[]", form: "list", of: "SessionCap" },
@@ -281,6 +305,49 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "amount", type: "uint64", form: "u64" },
       { name: "referenceKind", type: "string", form: "choice", texts: ["text", "uuid", "message", "number"] },
       { name: "reference", type: "bytes", form: "bytes" },
+    ],
+  },
+  SetKeys: {
+    code: [21],
+    fields: [
+      { name: "changed", type: "address", form: "address" },
+      { name: "last", type: "bytes32", form: "raw" },
+      { name: "keys", type: "KeySigner[]", form: "list", of: "KeySigner" },
+      { name: "wallets", type: "WalletSigner[]", form: "list", of: "WalletSigner" },
+      { name: "move", type: "uint32", form: "u16" },
+      { name: "govern", type: "uint32", form: "u16" },
+      { name: "guardianKeys", type: "GuardianKey[]", form: "list", of: "GuardianKey" },
+      { name: "guardianWallets", type: "GuardianWallet[]", form: "list", of: "GuardianWallet" },
+      { name: "guardians", type: "uint8", form: "u8" },
+      { name: "delay", type: "uint32", form: "u32" },
+      { name: "sessions", type: "string", form: "choice", texts: ["close", "keep"] },
+      { name: "first", type: "bytes32", form: "raw" },
+      { name: "keySignatures", type: "KeySignature[]", form: "list", of: "KeySignature" },
+      { name: "walletSignatures", type: "WalletSigned[]", form: "list", of: "WalletSigned" },
+    ],
+  },
+  RecoverKeys: {
+    code: [22],
+    fields: [
+      { name: "changed", type: "address", form: "address" },
+      { name: "last", type: "bytes32", form: "raw" },
+      { name: "keys", type: "KeySigner[]", form: "list", of: "KeySigner" },
+      { name: "wallets", type: "WalletSigner[]", form: "list", of: "WalletSigner" },
+      { name: "move", type: "uint32", form: "u16" },
+      { name: "govern", type: "uint32", form: "u16" },
+      { name: "guardianKeys", type: "GuardianKey[]", form: "list", of: "GuardianKey" },
+      { name: "guardianWallets", type: "GuardianWallet[]", form: "list", of: "GuardianWallet" },
+      { name: "guardians", type: "uint8", form: "u8" },
+      { name: "delay", type: "uint32", form: "u32" },
+      { name: "sessions", type: "string", form: "choice", texts: ["close", "keep"] },
+      { name: "keySignatures", type: "KeySignature[]", form: "list", of: "KeySignature" },
+      { name: "walletSignatures", type: "WalletSigned[]", form: "list", of: "WalletSigned" },
+    ],
+  },
+  CompleteKeys: {
+    code: [23],
+    fields: [
+      { name: "changed", type: "address", form: "address" },
     ],
   },
   VenueOpen: {
@@ -396,6 +463,28 @@ export const LISTED: Record<string, readonly OperationField[]> = {
       { name: "asset", type: "uint32", form: "u32" },
       { name: "units", type: "uint64", form: "u64" },
     ],
+  KeySigner: [
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "weight", type: "uint8", form: "u8" },
+    ],
+  WalletSigner: [
+      { name: "wallet", type: "address", form: "address" },
+      { name: "weight", type: "uint8", form: "u8" },
+    ],
+  GuardianKey: [
+      { name: "key", type: "bytes32", form: "raw" },
+    ],
+  GuardianWallet: [
+      { name: "wallet", type: "address", form: "address" },
+    ],
+  KeySignature: [
+      { name: "key", type: "bytes32", form: "raw" },
+      { name: "signature", type: "bytes", form: "raw" },
+    ],
+  WalletSigned: [
+      { name: "wallet", type: "address", form: "address" },
+      { name: "signature", type: "bytes", form: "raw" },
+    ],
   VenueMarket: [
       { name: "market", type: "uint32", form: "u32" },
       { name: "lowest", type: "uint32", form: "u32" },
@@ -425,7 +514,7 @@ export type OperationBody =
   | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: string; most_b: string }
   | { type: "leave"; a: string; b: string; class: number; shares: string; least_a: string; least_b: string }
   | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: string; bound: string; client?: string }
-  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade"; ends: string; alive: string; caps: { asset: string; units: string }[]; possession: string }
+  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade" | "duty"; ends: string; alive: string; caps: { asset: string; units: string }[]; possession: string }
   | { type: "revoke_session"; slot: number }
   | { type: "session_alive"; slot: number; through: string }
   | { type: "present"; epoch: string }
@@ -433,6 +522,9 @@ export type OperationBody =
   | { type: "unapprove"; rules: number; at: string }
   | { type: "pay_referenced"; to: string; asset: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "issue_referenced"; to: string; asset: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
+  | { type: "set_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; first: string; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
+  | { type: "recover_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
+  | { type: "complete_keys"; account: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

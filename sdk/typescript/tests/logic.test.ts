@@ -10,12 +10,14 @@ import { crc32 } from "../src/book.js";
 import { multiply, plainText } from "../src/decimal.js";
 import { checkedAddress, encodeBody, plainAddress, poolKeeps, signingBytes, typedDataOf, type Body, type Operation } from "../src/encoding.js";
 import { LISTED, OPERATIONS, type OperationField } from "../src/operations.js";
+import { addressOf, signTyped } from "../src/ethereum.js";
 import { fateOf, told } from "../src/fate.js";
 import { Feed } from "../src/feed.js";
 import { Http, retryAfterMs, type Fetch } from "../src/http.js";
 import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey, KeyError, MemoryStore, ProofError, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
+import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type KeyChange } from "../src/policy.js";
 import { isFree, windowOf } from "../src/proof.js";
 import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
@@ -28,6 +30,8 @@ import { TradingKey, isReportSigned, orderBytes, readReport, type OrderNumber, t
 const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json", import.meta.url), "utf8")) as {
   vectors: Record<string, unknown>[];
   typed_data: { key: string; network: string; sequence: string; until: string; hash: string; transaction: string; id: string; typed_data: TypedData }[];
+  requests: { seeds: string[]; wallet: string; account: string; network: string; last: string; sequence: string; until: string; salt: string; typed_data: TypedData; hash: string; signing_bytes: string; transaction: string; id: string }[];
+  consents: { seed: string; network: string; by: string; change: string; change_id: string; signing_bytes: string; typed_data: TypedData; key_signature: string }[];
 };
 
 /** A value of a vector, which is text or a number, as a program gives it. */
@@ -64,7 +68,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 22);
+  assert.equal(checked.size, 25);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -81,7 +85,41 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 33);
+  assert.equal(checked, 36);
+});
+
+test("requests of a policy are signed as the published vectors are", () => {
+  for (const vector of published.requests) {
+    const { primaryType, message, domain } = vector.typed_data;
+    const operation = operationOf(primaryType, message);
+    assert.ok(operation);
+    const body: Body = { chain: BigInt(domain["chainId"] as number), account: vector.account, sequence: BigInt(vector.sequence), until: BigInt(vector.until), operation };
+    assert.equal(policySalt(vector.network, vector.account, vector.last), vector.salt);
+    let request = new PolicyRequest(body, vector.last, vector.network);
+    assert.equal(toHex(request.signingBytes), vector.signing_bytes);
+    assert.deepEqual(request.typedData, vector.typed_data);
+    assert.equal(toHex(hashTypedData(request.typedData)), vector.hash);
+    for (const seed of [...vector.seeds].reverse()) request = request.signedBy(new Ed25519Key(seed));
+    const wallet = fromHex(vector.wallet);
+    request = request.withWallet(addressOf(wallet), signTyped(wallet, request.typedData));
+    assert.deepEqual([toHex(request.encode()), request.id, request.isValid()], [vector.transaction, vector.id, true]);
+    const stale = new PolicyRequest(body, "0x" + "00".repeat(32), vector.network, request.keys);
+    assert.equal(stale.isValid(), false, "signatures name the last change of keys");
+    const key = Object.keys(request.keys)[0] ?? "";
+    const policy = { keys: [{ key, weight: 2 }], wallets: [], move: 3, govern: 5, guardian_keys: [], guardian_wallets: [], guardians: 0, delay: 0 };
+    assert.deepEqual([request.missing(policy), request.missing(policy, "govern")], [1, 3]);
+  }
+  assert.equal(published.requests.length, 4);
+});
+
+test("consents to changes of keys are signed as the published vectors are", () => {
+  for (const vector of published.consents) {
+    const kind = vector.by === "signers" ? "SetKeys" : "RecoverKeys";
+    const change = operationOf(kind, { ...vector.typed_data.message, first: "0x" + "11".repeat(32), keySignatures: [], walletSignatures: [] }) as KeyChange;
+    assert.deepEqual([toHex(encodedChange(change)), changeId(change)], [vector.change, vector.change_id]);
+    assert.equal(toHex(consentBytes(change, vector.network)), vector.signing_bytes);
+    assert.equal(toHex(new Ed25519Key(vector.seed).agree(consentBytes(change, vector.network))), vector.key_signature);
+  }
 });
 
 test("a checksum is in the capitals of an address", () => {

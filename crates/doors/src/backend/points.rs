@@ -1,6 +1,8 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
-use ledger::{AccountProof, AccountState, Market, Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof};
+use ledger::{
+    AccountKeys, AccountProof, AccountState, Ledger, Market, Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof,
+};
 use primitives::{Address, Digest, Height};
 
 /// Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
@@ -50,6 +52,16 @@ pub struct AccountRead {
     pub height: Height,
     /// The account; `None` if there is none.
     pub account: Option<AccountState>,
+    /// Its policy of several keys, if it has one.
+    pub keys: Option<AccountKeys>,
+}
+
+impl AccountRead {
+    /// An account in the state of a ledger.
+    pub fn of(ledger: &Ledger, address: &Address) -> AccountRead {
+        let account = ledger.accounts().get(address).map(|account| account.state());
+        AccountRead { height: ledger.height(), account, keys: ledger.account_keys(address).cloned() }
+    }
 }
 
 /// Offers of one pair at a height.

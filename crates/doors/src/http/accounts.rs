@@ -34,11 +34,12 @@ impl Api {
         look: impl Fn(&Views) -> T,
     ) -> Result<(Option<json::AccountBody>, T), Failure> {
         let read = || {
-            let AccountRead { height, account } = self.backend.account(address);
-            Ok((height, account, ()))
+            let AccountRead { height, account, keys } = self.backend.account(address);
+            Ok((height, account, keys))
         };
-        let ((), account, found) = self.at_one_height(read, look)?;
-        Ok((account, found))
+        let (keys, account, found) = self.at_one_height(read, look)?;
+        let keys = keys.as_ref().map(json::account_keys);
+        Ok((account.map(|account| json::AccountBody { keys, ..account }), found))
     }
 
     /// Joins a read of an account with the amounts that its offers lock. The published state follows the ledger
@@ -89,6 +90,7 @@ impl Api {
             checked_address: account.address.checked(),
             height: views.height(),
             key: account.key.map(|key| key.to_string()),
+            keys: None,
             sequence: json::SequenceBody {
                 highest: highest.to_string(),
                 next: highest.max(waiting).saturating_add(1).to_string(),

@@ -47,7 +47,7 @@ use sockets::Client;
 use super::Api;
 use super::login::{Logins, Refused, is_key_of};
 use super::unsigned::bytes_of_hex;
-use crate::backend::{Answer, Closed};
+use crate::backend::{AccountRead, Answer, Closed};
 use crate::json::{self as bodies, ErrorText};
 
 /// Signatures that are checked for a connection between two heartbeats.
@@ -192,7 +192,7 @@ fn may_count(api: &Api, transaction: &Transaction) -> Result<(), (Cow<'static, s
         (outline.chain, outline.validators.terms.network, outline.until_max, views.height())
     };
     let is_of_network = match signed_by {
-        SignedBy::Key { .. } => true,
+        SignedBy::Key { .. } | SignedBy::Policy(_) => true,
         SignedBy::TypedData { network: named, .. } => *named == network,
     };
     if body.chain != chain || !is_of_network {
@@ -204,12 +204,17 @@ fn may_count(api: &Api, transaction: &Transaction) -> Result<(), (Cow<'static, s
     if body.until > height.saturating_add(until_max) {
         return Err(refused(Refusal::ENDS_TOO_LATE));
     }
-    let account = api.backend.account(&body.account).account;
+    let AccountRead { account, keys, .. } = api.backend.account(&body.account);
     let account = account.ok_or_else(|| refused(Refusal::UNKNOWN_ACCOUNT))?;
     match (slot_of(body.sequence), signed_by) {
         (0, SignedBy::TypedData { .. }) => {}
+        (0, SignedBy::Policy(signed)) => {
+            let keys = keys.ok_or_else(|| refused(Refusal::NO_POLICY))?;
+            keys.check_request(signed, body.operation.row().needs).map_err(refused)?;
+        }
         (0, SignedBy::Key { signer, .. }) => {
-            is_key_of(&account.address, account.key.as_ref(), signer).map_err(|why| ("wrong_key".into(), why))?;
+            is_key_of(&account.address, Some(&account), keys.as_ref(), signer)
+                .map_err(|why| ("wrong_key".into(), why))?;
         }
         (slot, signed_by) => {
             let record = account.sessions.as_ref().and_then(|sessions| sessions.get(slot));

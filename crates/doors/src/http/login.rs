@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, header};
-use ledger::SessionRecord;
+use ledger::{AccountKeys, AccountState, SessionRecord};
 use primitives::{
     Address, Digest, PublicKey, SessionSlot, Signature, TypedData, TypedValue, WalletSignature, login_bytes, to_hex,
 };
@@ -146,10 +146,10 @@ impl Logins {
         if signers.peek().is_none() {
             return false;
         }
-        let AccountRead { height, account: state } = api.backend.account(account);
+        let AccountRead { height, account: state, keys } = api.backend.account(account);
         signers.any(|((_, slot), key)| match (slot, key) {
             (0, None) => true,
-            (0, Some(key)) => is_key_of(account, state.as_ref().and_then(|state| state.key.as_ref()), key).is_ok(),
+            (0, Some(key)) => is_key_of(account, state.as_ref(), keys.as_ref(), key).is_ok(),
             (slot, key) => {
                 let record = state.as_ref().and_then(|state| state.sessions.as_ref()?.get(*slot));
                 record.is_some_and(|record| Some(record.key) == *key && !record.is_over(height))
@@ -173,18 +173,27 @@ impl Logins {
 
 /// The slot of a key that signs for an account: 0 of its own, or that of a session key that has not ended.
 fn slot_of_key(api: &Api, account: &Address, key: &PublicKey) -> Result<SessionSlot, String> {
-    let AccountRead { height, account: state } = api.backend.account(account);
+    let AccountRead { height, account: state, keys } = api.backend.account(account);
     let mut records = state.iter().flat_map(|state| &state.sessions).flat_map(|sessions| &sessions.records);
     let is_its = |record: &&SessionRecord| record.key == *key && !record.is_closed && record.until > height;
     if let Some(record) = records.rfind(is_its) {
         return Ok(record.slot);
     }
-    is_key_of(account, state.as_ref().and_then(|state| state.key.as_ref()), key).map(|()| 0)
+    is_key_of(account, state.as_ref(), keys.as_ref(), key).map(|()| 0)
 }
 
-/// The key that an account registered signs for it; without one that of its address.
-pub(super) fn is_key_of(account: &Address, registered: Option<&PublicKey>, key: &PublicKey) -> Result<(), String> {
-    match registered {
+/// The key that an account registered signs for it; without one that of its address. No key signs alone for an account
+/// with a policy.
+pub(super) fn is_key_of(
+    account: &Address,
+    state: Option<&AccountState>,
+    keys: Option<&AccountKeys>,
+    key: &PublicKey,
+) -> Result<(), String> {
+    if keys.is_some() {
+        return Err(format!("key: {account} has a policy of several keys; a session key of it speaks alone"));
+    }
+    match state.and_then(|state| state.key.as_ref()) {
         Some(registered) if registered == key => Ok(()),
         None if key.address() == *account => Ok(()),
         Some(_) => Err(format!("key: {account} has registered another one")),

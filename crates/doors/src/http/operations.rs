@@ -166,8 +166,10 @@ impl Api {
         let mut entries = entries.into_iter().enumerate().map(entry).collect::<Result<Vec<_>, Failure>>()?;
         if list.is_sorted {
             entries.sort_by_key(|entry| match entry[..] {
-                [FieldValue::Asset(asset), ..] => asset.0,
-                _ => 0,
+                [FieldValue::Asset(asset), ..] => asset.0.to_be_bytes().to_vec(),
+                [FieldValue::Key(key), ..] => key.0.to_vec(),
+                [FieldValue::Address(address), ..] => address.0.to_vec(),
+                _ => Vec::new(),
             });
         }
         Ok(FieldValue::List(entries))

@@ -5,16 +5,17 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation, PublicKey,
-    Reference, ReferenceKind, SessionOperation, SessionScope, SessionTerms, Signature, SignedBy, Transaction,
-    WalletSignature, to_hex,
+    Amount, AssetId, Body, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement,
+    Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind, SessionOperation,
+    SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature,
+    policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
 use super::typed_data::{Wanted, described, wanted_body};
 use super::unsigned::{SIGNATURE, unsigned, whole};
 use super::{Api, parse, venue_words};
-use crate::json::{ErrorBody, PreparedBody, Symbols};
+use crate::json::{self, ErrorBody, PreparedBody, Symbols};
 use crate::kit::{Answered, Failure};
 
 /// The form of a body.
@@ -34,9 +35,14 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         let key: Option<PublicKey> = asked.key.as_deref().map(|key| parse("key", key)).transpose()?;
         let (body, network) = wanted_body(api, asked, key.as_ref())?;
         let sleeps = sleep_in_words(api, &body.operation);
+        let keys = api.backend.account(&body.account).keys.filter(|_| slot_of(body.sequence) == 0);
         let views = api.published().views();
         let mut says = in_words(&body, views.outline().fee, &api.symbols);
         says.extend(sleeps.map(|sleeps| format!(" {sleeps}")));
+        if let Some(keys) = keys {
+            says.push_str(" Each signature costs a fee.");
+            return Ok(Json(for_policy(&body, &keys.last, &network, says)));
+        }
         let typed = key.is_none().then(|| described(&body, network));
         let signing_bytes = key.map(|_| format!("0x{}", to_hex(&body.signing_bytes(&network))));
         let signed_by = match key {
@@ -50,6 +56,7 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
             until: transaction.body.until.to_string(),
             id: transaction.id().to_string(),
             says,
+            last: None,
             signing_bytes,
             hash,
             typed_data,
@@ -57,6 +64,26 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         }))
     })
     .await?
+}
+
+/// What the signers of an account with a policy sign.
+fn for_policy(body: &Body, last: &Digest, network: &Digest, says: String) -> PreparedBody {
+    let transaction = Transaction::by_policy(body.clone(), *last, KeySignatures::default());
+    let bytes = borsh::to_vec(&transaction).expect("writing to memory cannot fail");
+    let salt = policy_salt(network, &body.account, last);
+    let hex = |bytes: &[u8]| format!("0x{}", to_hex(bytes));
+    PreparedBody {
+        sequence: body.sequence.to_string(),
+        until: body.until.to_string(),
+        id: transaction.id().to_string(),
+        says,
+        last: Some(last.to_string()),
+        signing_bytes: Some(hex(&PolicySigned::signing_bytes(body, last, network))),
+        hash: Some(hex(&PolicySigned::typed_hash(body, last, network))),
+        typed_data: Some(json::typed_data(&TypedData::of(body), body.chain, &salt)),
+        // The counts of both lists of signatures follow.
+        unsigned: hex(&bytes[..bytes.len() - 8]),
+    }
 }
 
 /// What a transaction does and costs, for the person who signs it.
@@ -163,6 +190,38 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::Venue(operation) => venue_words::in_words(operation, symbols),
         Operation::Session(operation) => session_words(operation, symbols),
         Operation::Lane(_) => "posts about the payment lane".into(),
+        Operation::SetKeys(set) => keys_words("gives", &set.change, set.signatures.len()),
+        Operation::RecoverKeys(recover) => keys_words("recovers with", &recover.change, recover.signatures.len()),
+        Operation::CompleteKeys { account } => format!("completes the change of keys of {}", account.checked()),
+    }
+}
+
+/// A change of keys in words.
+fn keys_words(does: &str, change: &KeysChange, signatures: usize) -> String {
+    let KeysChange { account, policy, sessions, .. } = change;
+    let signers: Vec<String> =
+        policy.signers().map(|(one, weight)| format!("{} of weight {weight}", named(one))).collect();
+    let guardians: Vec<String> = policy.guards().map(named).collect();
+    let guarded = match &guardians[..] {
+        [] => "nobody recovers it".into(),
+        some => format!("{} of the guardians {} recover it", policy.guardians, some.join(", ")),
+    };
+    let fate = if *sessions == SessionsFate::Keep { "stay" } else { "close" };
+    format!(
+        "{does} {} a policy with the signers {}; weight {} spends, weight {} governs; {guarded}; later changes wait {} \
+         heights; its session keys {fate}. {signatures} have signed it",
+        account.checked(),
+        signers.join(", "),
+        policy.moves,
+        policy.governs,
+        policy.delay,
+    )
+}
+
+fn named(holder: KeyHolder) -> String {
+    match holder {
+        KeyHolder::Key(key) => format!("key {key}"),
+        KeyHolder::Wallet(wallet) => format!("wallet {}", wallet.checked()),
     }
 }
 
@@ -173,6 +232,7 @@ fn session_words(operation: &SessionOperation, symbols: &Symbols) -> String {
             let may = match scope {
                 SessionScope::Cancel => "cancel its offers",
                 SessionScope::Trade => "cancel its offers and trade",
+                SessionScope::Duty => "cancel its offers, approve rules, accuse, and post duties of the lane",
             };
             let caps: Vec<String> = caps.iter().map(|cap| symbols.money(cap.asset, cap.units)).collect();
             let caps = if caps.is_empty() { "nothing".into() } else { format!("at most {}", caps.join(", ")) };

@@ -254,12 +254,12 @@ impl Api {
     fn refusal(&self, transaction: &Transaction, refusal: Refusal) -> Failure {
         let mut text = json::refused(refusal);
         match refusal {
-            Refusal::OVERDRAFT => text.message = self.overdraft(&transaction.body),
+            Refusal::OVERDRAFT => text.message = self.overdraft(transaction),
             Refusal::RULES_TO_COME => {
-                let since = transaction.body.operation.since_rules();
+                let since = transaction.since_rules();
                 text.message = json::rules_to_come(&self.published().views().outline().charter.rules, since);
             }
-            Refusal::SESSION_CAP => text.message = self.beyond_caps(&transaction.body),
+            Refusal::SESSION_CAP => text.message = self.beyond_caps(transaction),
             _ => {}
         }
         text.message.extend(self.session_named(&transaction.body, refusal));
@@ -283,13 +283,14 @@ impl Api {
     }
 
     /// What a session key's transaction would use of each asset, and what its caps leave.
-    fn beyond_caps(&self, body: &Body) -> String {
+    fn beyond_caps(&self, transaction: &Transaction) -> String {
+        let body = &transaction.body;
         let account = self.backend.account(&body.account).account;
         let sessions = account.as_ref().and_then(|account| account.sessions.as_ref());
         let session = sessions.and_then(|sessions| sessions.get(slot_of(body.sequence)));
         let room = |asset: AssetId| session.map_or(0, |session| session.room(asset));
         let money = |asset, units| self.symbols.money(asset, units);
-        let needs = ledger::spending(body, self.published().views().outline().fee);
+        let needs = ledger::spending(transaction, self.published().views().outline().fee);
         let beyond = needs.iter().filter(|(asset, units)| room(**asset) < **units);
         let beyond = beyond.map(|(asset, units)| {
             format!("needs {} and its cap leaves {}", money(*asset, *units), money(*asset, room(*asset)))
@@ -308,10 +309,10 @@ impl Api {
     }
 
     /// What an overdrawing transaction needs of each asset, and what its account has.
-    fn overdraft(&self, body: &Body) -> String {
+    fn overdraft(&self, transaction: &Transaction) -> String {
         let rate = self.published().views().outline().fee;
-        let fee = body.cost(rate);
-        let account = self.backend.account(&body.account).account;
+        let fee = transaction.cost(rate);
+        let account = self.backend.account(&transaction.body.account).account;
         let has = |asset: AssetId| {
             let balances = account.iter().flat_map(|account| &account.balances);
             balances.filter(|(held, _)| *held == asset).map(|(_, units)| *units).sum::<Amount>()
@@ -325,7 +326,7 @@ impl Api {
             };
             format!("needs {}{fee} and has {}", money(asset, needed), money(asset, has(asset)))
         };
-        let needs = ledger::spending(body, rate);
+        let needs = ledger::spending(transaction, rate);
         let missing: Vec<_> = needs.iter().map(|(asset, units)| (*asset, *units)).collect();
         let short: Vec<_> = missing.iter().copied().filter(|(asset, units)| has(*asset) < *units).collect();
         let (named, remedy) = match short.is_empty() {

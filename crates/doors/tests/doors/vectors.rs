@@ -5,11 +5,12 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
 use primitives::{
-    Address, AssetId, Body, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, PoolKey, PoolOperation, Price, Proposed, PublicKey, Reference, ReferenceKind,
-    RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation,
-    SessionScope, SessionTerms, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind, WalletKey,
-    session_possession_bytes, to_hex,
+    Address, AssetId, Body, ChangedBy, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, KeyPolicy,
+    KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey,
+    PoolOperation, Price, Proposed, PublicKey, RecoverKeys, Reference, ReferenceKind, RoundProposed, RoundValue,
+    RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms,
+    SessionsFate, SetKeys, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner,
+    policy_salt, session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -115,6 +116,44 @@ fn authorize(account: &Address, slot: u32, number: u8, scope: SessionScope, caps
 fn referenced(kind: ReferenceKind, bytes: &[u8]) -> Operation {
     let reference = Reference { kind, bytes: bytes.into() };
     Operation::PayReferenced { to: Address([0x33; 20]), asset: AssetId(1), amount: 1_250, reference }
+}
+
+fn wallet(number: u8) -> WalletKey {
+    WalletKey::from_bytes([number; 32]).expect("in range")
+}
+
+/// The policy of a treasury of five with a threshold of three, one of them a wallet, and two guardians.
+fn treasury() -> KeyPolicy {
+    let mut keys: Vec<KeySigner> = (1..=4).map(|one| KeySigner { key: key(one).public(), weight: one }).collect();
+    keys.sort_by_key(|one| one.key);
+    KeyPolicy {
+        keys: keys.into(),
+        wallets: [WalletSigner { wallet: wallet(7).address(), weight: 255 }].into(),
+        moves: 3,
+        governs: 260,
+        guardian_keys: [key(8).public()].into(),
+        guardian_wallets: [wallet(8).address()].into(),
+        guardians: 2,
+        delay: 1 << 20,
+    }
+}
+
+/// A change of keys of the account of key 9, with a signature of each kind.
+fn change_of_keys(chain: u64, by: ChangedBy, sessions: SessionsFate) -> (KeysChange, KeySignatures) {
+    let (account, last) = (key(9).public().address(), Digest([0x1a; 32]));
+    let change = KeysChange { account, last, policy: treasury(), sessions };
+    let of_wallet = change.sign_typed(by, chain, &NETWORK, &wallet(7));
+    let signatures = change.sign(by, &NETWORK, &key(1)).with(&of_wallet);
+    (change, signatures)
+}
+
+fn keys_operations(chain: u64) -> [Operation; 3] {
+    let (change, signatures) = change_of_keys(chain, ChangedBy::Signers, SessionsFate::Keep);
+    let set = SetKeys { change, first: key(9).public(), signatures };
+    let (change, signatures) = change_of_keys(chain + 1, ChangedBy::Guardians, SessionsFate::Close);
+    let recover = RecoverKeys { change, signatures };
+    let account = key(9).public().address();
+    [Operation::SetKeys(Box::new(set)), Operation::RecoverKeys(Box::new(recover)), Operation::CompleteKeys { account }]
 }
 
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
@@ -246,6 +285,7 @@ fn bodies() -> Vec<(u8, Body)> {
         let at = operations.len() as u64;
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
     }
+    operations.extend(keys_operations(7 + operations.len() as u64));
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
@@ -315,6 +355,13 @@ fn operation(operation: &Operation) -> Value {
                 "referenceKind": kind, "reference": hex(&reference.bytes),
             })
         }
+        Operation::SetKeys(set) => {
+            let mut asked = changed_keys(&set.change, &set.signatures);
+            asked["first"] = set.first.to_string().into();
+            asked
+        }
+        Operation::RecoverKeys(recover) => changed_keys(&recover.change, &recover.signatures),
+        Operation::CompleteKeys { account } => json!({"changed": account.to_string()}),
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
@@ -357,6 +404,78 @@ fn operation(operation: &Operation) -> Value {
             "contradiction": contradiction(&evidence.contradiction),
         }),
     }
+}
+
+fn changed_keys(change: &KeysChange, signatures: &KeySignatures) -> Value {
+    let KeyPolicy { keys, wallets, moves, governs, guardian_keys, guardian_wallets, guardians, delay } = &change.policy;
+    let key = |one: &KeySigner| json!({"key": one.key.to_string(), "weight": one.weight});
+    let wallet = |one: &WalletSigner| json!({"wallet": one.wallet.to_string(), "weight": one.weight});
+    let signed =
+        |one: &primitives::KeySignature| json!({"key": one.key.to_string(), "signature": hex(&one.signature.0)});
+    let signed_by_wallet = |one: &primitives::SignedByWallet| json!({"wallet": one.wallet.to_string(), "signature": hex(&one.signature.0)});
+    json!({
+        "changed": change.account.to_string(),
+        "last": change.last.to_string(),
+        "keys": keys.iter().map(key).collect::<Vec<_>>(),
+        "wallets": wallets.iter().map(wallet).collect::<Vec<_>>(),
+        "move": moves,
+        "govern": governs,
+        "guardianKeys": guardian_keys.iter().map(|key| json!({"key": key.to_string()})).collect::<Vec<_>>(),
+        "guardianWallets":
+            guardian_wallets.iter().map(|wallet| json!({"wallet": wallet.to_string()})).collect::<Vec<_>>(),
+        "guardians": guardians,
+        "delay": delay,
+        "sessions": if change.sessions == SessionsFate::Keep { "keep" } else { "close" },
+        "keySignatures": signatures.keys.iter().map(signed).collect::<Vec<_>>(),
+        "walletSignatures": signatures.wallets.iter().map(signed_by_wallet).collect::<Vec<_>>(),
+    })
+}
+
+/// A request of an account with a policy: what its keys and its wallets sign, and the transaction with signatures of
+/// both kinds.
+fn request_vector(body: Body) -> Value {
+    let (last, chain) = (Digest([0x2b; 32]), body.chain);
+    let wallets = body.sign_typed_for_policy(&last, &NETWORK, &wallet(7));
+    let keys = body.sign_for_policy(&last, &NETWORK, &key(2)).with(&body.sign_for_policy(&last, &NETWORK, &key(1)));
+    let signatures = wallets.with(&keys);
+    let (salt, seeds) = (policy_salt(&NETWORK, &body.account, &last), [1, 2].map(|one| hex(&key(one).to_seed())));
+    let transaction = Transaction::by_policy(body.clone(), last, signatures);
+    assert!(transaction.is_signed(&NETWORK) && transaction.check().is_ok());
+    json!({
+        "seeds": seeds,
+        "wallet": hex(&[7; 32]),
+        "account": body.account.to_string(),
+        "network": NETWORK.to_string(),
+        "last": last.to_string(),
+        "sequence": body.sequence.to_string(),
+        "until": body.until.to_string(),
+        "salt": salt.to_string(),
+        "typed_data": doors::json::typed_data(&TypedData::of(&body), chain, &salt),
+        "hash": hex(&PolicySigned::typed_hash(&body, &last, &NETWORK)),
+        "signing_bytes": hex(&PolicySigned::signing_bytes(&body, &last, &NETWORK)),
+        "transaction": encoded(&transaction),
+        "id": transaction.id().to_string(),
+    })
+}
+
+/// What those sign who agree to a change of keys.
+fn consent_vector(by: ChangedBy) -> Value {
+    const CHAIN: u64 = 31_337;
+    let (change, signatures) = change_of_keys(CHAIN, by, SessionsFate::Close);
+    let salt = policy_salt(&NETWORK, &change.account, &change.last);
+    json!({
+        "seed": hex(&key(1).to_seed()),
+        "wallet": hex(&[7; 32]),
+        "network": NETWORK.to_string(),
+        "by": if by == ChangedBy::Signers { "signers" } else { "guardians" },
+        "change": encoded(&change),
+        "change_id": change.id(by).to_string(),
+        "signing_bytes": hex(&change.signing_bytes(by, &NETWORK)),
+        "typed_data": doors::json::typed_data(&TypedData::of_change(&change, by), CHAIN, &salt),
+        "hash": hex(&change.typed_hash(by, CHAIN, &NETWORK)),
+        "key_signature": hex(&signatures.keys[0].signature.0),
+        "wallet_signature": hex(&signatures.wallets[0].signature.0),
+    })
 }
 
 fn value(value: &RoundValue) -> Value {
@@ -471,26 +590,30 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 70);
+    assert_eq!(vectors.len(), 73);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
-    for name in native.into_iter().chain(later).chain(sessions).chain([
-        "present",
-        "approve",
-        "unapprove",
-        "pay_referenced",
-        "issue_referenced",
-    ]) {
+    let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
+    let keys = ["set_keys", "recover_keys", "complete_keys"];
+    for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 42);
+    assert_eq!(typed.len(), 45);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
-    let all = json!({"vectors": vectors, "typed_data": typed, "state_roots": roots});
+    let mut kinds = std::collections::BTreeSet::new();
+    let asked = ["pay", "issue", "cancel", "set_keys"];
+    let is_asked = |body: &Body| asked.contains(&body.operation.name()) && kinds.insert(body.operation.name());
+    let requests: Vec<Value> =
+        bodies().into_iter().map(|(_, body)| body).filter(is_asked).map(request_vector).collect();
+    let consents = [ChangedBy::Signers, ChangedBy::Guardians].map(consent_vector);
+    let all = json!({
+        "vectors": vectors, "typed_data": typed, "state_roots": roots, "requests": requests, "consents": consents,
+    });
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");
     if std::env::var_os("WALRAS_WRITE_VECTORS").is_some() {

@@ -288,8 +288,7 @@ impl Intake for Fake {
 
 impl PointReads for Fake {
     fn account(&self, address: &Address) -> AccountRead {
-        let ledger = self.ledger();
-        AccountRead { height: ledger.height(), account: ledger.accounts().get(address).map(|account| account.state()) }
+        AccountRead::of(&self.ledger(), address)
     }
 
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead {

@@ -38,6 +38,7 @@ use crate::contracts::{SeenBefore, Undo};
 use crate::places::accounts::{AccountDigests, account_digest};
 use crate::places::charter;
 use crate::places::contracts::ContractsChange;
+use crate::places::keys::Rekeyed;
 use crate::places::offers::PairChange;
 use crate::places::pools::PoolTurn;
 use crate::places::sums::{Credit, Sums};
@@ -101,6 +102,8 @@ struct AtPlaces {
     venues: Vec<SettledFills>,
     /// Operations that pay and do nothing.
     void: BTreeSet<(Address, Sequence)>,
+    /// Changes of accounts' keys that act.
+    rekeyed: Vec<Rekeyed>,
     /// Accounts that are concerned though their balances may not change, some of them twice.
     concerned: Vec<Address>,
 }
@@ -188,14 +191,14 @@ impl Ledger {
         mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
         stage(Stage::Settlement);
-        let AtPlaces { kept, lane, venues, void, concerned } =
+        let AtPlaces { kept, lane, venues, void, rekeyed, concerned } =
             apply_places(self, block, &orders, &transactions, &filtered.refusals);
         mark_void(&mut outcomes, &filtered, &transactions, &void);
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
         let pooled = commit_pools(self, pools, &mut held, &mut places);
         let exacts = exact_credits(&orders.exacts, &traded.exacts);
         orders.released.extend(released(&traded.batch, exacts.iter().copied()));
-        let sessions = sessions.changes(block.height, &orders.sessions, &orders.rekeyed, &orders.released);
+        let sessions = sessions.changes(block.height, &orders.sessions, &orders.rekeyed, &rekeyed, &orders.released);
         let own = orders.credits.iter().copied().chain(exacts.into_iter().map(|(_, credit)| credit));
         let credits: Vec<Credit> = own.chain(moved(&traded.batch)).chain(payouts).chain(pooled).collect();
         let mut effects = apply_effects(self, &transactions, &filtered, &credits, &sessions);
@@ -355,12 +358,13 @@ fn apply_places(
         answering_heights: 0,
         lane: Vec::new(),
         void: Vec::new(),
+        rekeyed: Vec::new(),
         settled: Vec::new(),
         concerned: Vec::new(),
     };
     let kept = ledger.places.apply(&mut turn, &orders.edits);
-    let Turn { lane, void, settled: venues, concerned, .. } = turn;
-    AtPlaces { kept, lane, venues, void: void.into_iter().collect(), concerned }
+    let Turn { lane, void, rekeyed, settled: venues, concerned, .. } = turn;
+    AtPlaces { kept, lane, venues, void: void.into_iter().collect(), rekeyed, concerned }
 }
 
 /// Who cannot follow the confirmed rules: asked at a boundary only.

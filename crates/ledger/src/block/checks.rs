@@ -1,6 +1,6 @@
 //! Whether a transaction is valid alone, by the state before its block.
 
-use primitives::{Address, Height, Life, OfferPlace, Operation, SignedBy, Transaction, slot_of};
+use primitives::{Address, Body, Height, Life, OfferPlace, Operation, SignedBy, Transaction, slot_of};
 use proofs::{Pair, Refusal};
 
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
@@ -59,6 +59,10 @@ impl<'a> Visitor<'a> for Check<'_> {
                 ledger.session_rules().check_operation(account, operation)
             }
             Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
+            Requirement::Keys(edit) => {
+                let account = ledger.places.accounts.get(&edit.account());
+                ledger.places.keys.check(account, edit, ledger.height.saturating_add(1))
+            }
             Requirement::Place(edit) => ledger.places.check(&ledger.rules(), *sender, edit),
         }
     }
@@ -76,7 +80,7 @@ pub(super) fn check_in(
     transaction.check()?;
     let body = &transaction.body;
     let is_for_this = match &transaction.signed_by {
-        SignedBy::Key { .. } => true,
+        SignedBy::Key { .. } | SignedBy::Policy(_) => true,
         SignedBy::TypedData { network, .. } => *network == ledger.network(),
     };
     if body.chain != ledger.chain || !is_for_this {
@@ -92,17 +96,33 @@ pub(super) fn check_in(
     let account = shard.at(position);
     match slot_of(body.sequence) {
         _ if body.is_of_validator() => check_validators_key(ledger, transaction)?,
-        0 if !account.is_signed_for_by(&transaction.signed_by) => return Err(Refusal::WRONG_SIGNER),
-        0 => account.window().check(body.sequence)?,
+        0 => {
+            check_owner(ledger, account, transaction)?;
+            account.window().check(body.sequence)?;
+        }
         _ => ledger.session_rules().check(account, transaction)?,
     }
-    if body.operation.since_rules() > ledger.next_rules() {
+    if transaction.since_rules() > ledger.next_rules() {
         return Err(Refusal::RULES_TO_COME);
     }
     check_until(ledger, body.until)?;
     let mut check = Check { ledger, sender: body.account, found: 0 };
-    body.emit(ledger.fee, &mut check)?;
+    transaction.emit(ledger.fee, &mut check)?;
     Ok((position, check.found))
+}
+
+/// Whether those signed who sign for the account: the signers of its policy, if it has one, else its own key.
+fn check_owner(ledger: &Ledger, account: &Account, transaction: &Transaction) -> Result<(), Refusal> {
+    let Body { account: address, operation, .. } = &transaction.body;
+    match &transaction.signed_by {
+        SignedBy::Policy(_) if matches!(operation, Operation::CreateAccount { account, .. } if account == address) => {
+            Err(Refusal::POLICY_SIGNS)
+        }
+        SignedBy::Policy(signed) => ledger.places.keys.permit(address, signed, operation.row().needs),
+        _ if account.has_policy() => Err(Refusal::POLICY_SIGNS),
+        by if account.is_signed_for_by(by) => Ok(()),
+        _ => Err(Refusal::WRONG_SIGNER),
+    }
 }
 
 /// Whether the validator's key signed: it speaks for the account in what is said of the validator alone.

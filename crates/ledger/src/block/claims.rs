@@ -1,6 +1,6 @@
 //! What transactions spend and claim together, and whether it fits.
 
-use primitives::{Amount, Body, MAX_ISSUED};
+use primitives::{Amount, MAX_ISSUED, Transaction};
 use proofs::{Pair, Place, Refusal};
 use smallvec::SmallVec;
 
@@ -62,9 +62,9 @@ impl<'s> AccountClaims<'s> {
         AccountClaims { shared: Some(shared), ..AccountClaims::default() }
     }
 
-    pub(super) fn read(&mut self, index: u32, body: &Body, fee: Amount) {
+    pub(super) fn read(&mut self, index: u32, transaction: &Transaction, fee: Amount) {
         self.index = index;
-        visit(body, fee, self);
+        visit(transaction, fee, self);
     }
 
     /// Why the account's transactions conflict with each other, if they do.

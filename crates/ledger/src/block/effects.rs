@@ -152,11 +152,11 @@ impl<'a> ShardEffects<'a> {
             return;
         }
         self.touch(admitted.position);
-        let (body, account) = (&transaction.body, self.shard.at_mut(admitted.position));
+        let account = self.shard.at_mut(admitted.position);
         let mut sender = Sender { account, effects: &mut self.effects };
         match admitted.is_idle {
-            true => footprint::pay_for(body, fee, &mut sender),
-            false => visit(body, fee, &mut sender),
+            true => footprint::pay_for(transaction, fee, &mut sender),
+            false => visit(transaction, fee, &mut sender),
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> ShardEffects<'a> {
     }
 
     fn change_session(&mut self, change: &SessionChange) {
-        let position = self.shard.find(&change.account).expect("an account with session keys exists");
+        let position = self.shard.find(&change.account).expect("an account with session keys or a policy exists");
         self.touch(position);
         change.apply(self.shard.at_mut(position));
     }

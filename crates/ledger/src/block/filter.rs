@@ -29,7 +29,7 @@
 //! transaction that is in the block more than once (clients retry at several validators) counts once and is no
 //! conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Amount, SessionSlot, Transaction, TransactionId, slot_of};
+use primitives::{Amount, Sequence, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
 use proofs::{Offer, Pair, Refusal};
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -68,7 +68,7 @@ pub(crate) struct Filtered {
 impl Filtered {
     /// Fees that the applied transactions cost together.
     pub(crate) fn weight(&self, transactions: &[&Transaction]) -> u64 {
-        let of = |admitted: &Admitted| transactions[admitted.index as usize].body.weight();
+        let of = |admitted: &Admitted| transactions[admitted.index as usize].weight();
         self.admitted.iter().flatten().map(of).sum()
     }
 }
@@ -83,6 +83,11 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
+    /// Orders the candidates of a shard.
+    fn place(&self) -> (u32, Sequence, &SignedBy, u32) {
+        (self.position, self.transaction.body.sequence, &self.transaction.signed_by, self.index)
+    }
+
     fn is_relief(&self) -> bool {
         is_relief(&self.transaction.body.operation)
     }
@@ -192,7 +197,7 @@ fn filter_shard<'a>(
         }
     }
     let Judged { candidates, refused, idle, shared: claims } = &mut judged;
-    candidates.sort_unstable_by_key(|c| (c.position, c.transaction.body.sequence, c.transaction.signed_by, c.index));
+    candidates.sort_unstable_by(|a, b| a.place().cmp(&b.place()));
     for account in candidates.chunk_by(|a, b| a.position == b.position) {
         let claims = AccountClaims::and_shared(claims);
         filter_account(ledger, shard.at(account[0].position), account, claims, refused, idle);
@@ -223,7 +228,7 @@ fn filter_account(
         // The owner's come last: of replacements of one offer the last one counts.
         counting.rotate_left(owners);
     }
-    counting.iter().for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+    counting.iter().for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
     let Some(conflict) = claims.conflict(ledger, account) else { return idle.extend(claims.repeated()) };
     let is_own = |one: &Candidate| one.precedence() == Precedence::Owner;
     let sets: [&dyn Fn(&Candidate) -> bool; 4] =
@@ -233,10 +238,7 @@ fn filter_account(
     let sets = if has_sessions { &sets[..] } else { &sets[2..3] };
     for stands in sets {
         let mut claims = AccountClaims::default();
-        counting
-            .iter()
-            .filter(|one| stands(one))
-            .for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+        counting.iter().filter(|one| stands(one)).for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
         if claims.conflict(ledger, account).is_none() {
             let removed = counting.iter().filter(|one| !stands(one));
             refused.extend(removed.map(|one| (one.index, conflict)));
@@ -258,7 +260,7 @@ fn refuse_beyond_caps<'c, 'a>(
     for of_slot in counting.chunk_by(|a, b| a.slot() == b.slot()).filter(|of_slot| of_slot[0].slot() > 0) {
         let beyond = |ones: &mut dyn Iterator<Item = &&Candidate>| {
             let mut claims = AccountClaims::default();
-            ones.for_each(|one| claims.read(one.index, &one.transaction.body, ledger.fee));
+            ones.for_each(|one| claims.read(one.index, one.transaction, ledger.fee));
             claims.sums.retain(|(sum, _)| !matches!(sum, Sum::Spent(_)));
             claims.conflict(ledger, account)
         };
@@ -316,7 +318,7 @@ fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refus
     let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
         |Candidate { index, transaction, .. }| {
             let mut opens = Opens { book: &ledger.places.book, pair: None };
-            visit(&transaction.body, 0, &mut opens);
+            visit(*transaction, 0, &mut opens);
             opens.pair.map(|pair| (pair, *index))
         },
     );
@@ -332,7 +334,7 @@ fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refus
 pub(crate) fn admit(ledger: &Ledger, transaction: &Transaction) -> Result<(), Refusal> {
     let account = admit_but_for_balance(ledger, transaction)?;
     let mut claims = AccountClaims::default();
-    visit(&transaction.body, ledger.fee, &mut claims);
+    visit(transaction, ledger.fee, &mut claims);
     claims.conflict(ledger, account).map_or(Ok(()), Err)
 }
 

@@ -12,7 +12,7 @@
 use payments::{BridgeKey, Output, Recipient};
 use primitives::{
     Address, Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation,
-    Price, PublicKey, Sequence, SessionOperation, SessionSlot, slot_of,
+    Price, PublicKey, Sequence, SessionOperation, SessionSlot, Transaction, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -20,6 +20,7 @@ use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::charter::CharterEdit;
+use crate::places::keys::KeysEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
 use crate::places::scope::Scope;
@@ -54,6 +55,8 @@ pub(crate) enum Requirement<'a> {
     Session(&'a SessionOperation),
     /// The charter permits what the sender says about the rules.
     Charter(CharterEdit),
+    /// The account that it names has keys, and the change of them signatures, that permit the edit.
+    Keys(KeysEdit<'a>),
     /// The place of custody permits the edit.
     Place(PlaceEdit<'a>),
 }
@@ -102,6 +105,8 @@ pub(crate) enum Once {
     ValidatorKey(PublicKey),
     /// An account is created.
     Created(Address),
+    /// The keys of an account change, or a change of them acts.
+    Keys(Address),
     /// A pool is opened.
     Pool(PoolKey),
     /// Something happens at the bridge to the payment lane.
@@ -123,7 +128,7 @@ impl Once {
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
             Once::Approval => Scope::Sender(Refusal::APPROVED_ALREADY),
             Once::ValidatorKey(_) => Scope::Sides(Refusal::VALIDATOR_KEY_CONFLICT),
-            Once::Created(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
+            Once::Created(_) | Once::Keys(_) | Once::Pool(_) | Once::Bridge(_) => Scope::KeepOne,
             Once::Venue(once) => once.scope(),
             #[cfg(test)]
             Once::Redeemed(_) => Scope::KeepOne,
@@ -210,12 +215,12 @@ pub(crate) trait Footprint {
     fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal>;
 }
 
-impl Footprint for Body {
+impl Footprint for Transaction {
     #[inline]
     fn emit<'a>(&'a self, fee: Amount, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
-        let sender = self.account;
+        let &Body { account: sender, sequence, ref operation, .. } = &self.body;
         pay_for(self, fee, visitor);
-        match &self.operation {
+        match operation {
             &Operation::CreateAccount { account, key } if account == sender => {
                 visitor.once(Once::Key);
                 visitor.register(key);
@@ -230,17 +235,17 @@ impl Footprint for Body {
                 visitor.require(Requirement::Size(pair, amount, limit))?;
                 visitor.require(Requirement::Room(pair))?;
                 visitor.require(Requirement::Alive(life))?;
-                spend(self.sequence, sell, amount, visitor);
-                open(self.sequence, life, visitor);
-                let place = Place { limit, account: sender, id: self.sequence };
+                spend(sequence, sell, amount, visitor);
+                open(sequence, life, visitor);
+                let place = Place { limit, account: sender, id: sequence };
                 visitor.place(pair, Offer { place, amount, until: last_height(life) });
             }
             &Operation::Exact { sell, buy, side, units, bound, client: _ } => {
                 let pair = listed(sell, buy, visitor)?;
-                let request = ExactRequest { pair, side, units, bound, account: sender, id: self.sequence };
+                let request = ExactRequest { pair, side, units, bound, account: sender, id: sequence };
                 let exact = if side == ExactSide::Buy { buy } else { sell };
                 visitor.require(Requirement::ExactSize(exact, units))?;
-                spend(self.sequence, sell, request.locks(), visitor);
+                spend(sequence, sell, request.locks(), visitor);
                 visitor.exact(request);
             }
             Operation::Cancel(places) => {
@@ -257,9 +262,9 @@ impl Footprint for Body {
                 visitor.require(Requirement::Alive(replace.life))?;
                 visitor.once(Once::Replace(pair, place_of(sender, &replace.old).1));
                 if replace.debit() > 0 {
-                    spend(self.sequence, pair.sell, replace.debit(), visitor);
+                    spend(sequence, pair.sell, replace.debit(), visitor);
                 }
-                visitor.replace(replace, self.sequence);
+                visitor.replace(replace, sequence);
             }
             &Operation::Pay { to, asset, amount } | &Operation::PayReferenced { to, asset, amount, .. } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -298,19 +303,19 @@ impl Footprint for Body {
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
                 let output = Output { to: Recipient::Key(to), asset, amount };
-                edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(self.sequence, output)), visitor)?;
+                edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(sequence, output)), visitor)?;
                 visitor.sum(Sum::Spent(asset), amount);
             }
             Operation::Lane(bytes) => {
                 edit(PlaceEdit::Bridge(BridgeEdit::Post(bytes)), visitor)?;
                 let (key, deposit) = claims(bytes)?;
                 visitor.once(Once::Bridge(key));
-                visitor.sum(Sum::Spent(AssetId(0)), deposit);
+                spend(sequence, AssetId(0), deposit, visitor);
             }
             Operation::Pool(operation) => {
                 let pool = operation.pool();
                 listed(pool.a, pool.b, visitor)?;
-                edit(PlaceEdit::Pools(PoolEdit { sequence: self.sequence, operation }), visitor)?;
+                edit(PlaceEdit::Pools(PoolEdit { sequence, operation }), visitor)?;
                 match **operation {
                     PoolOperation::Open { x, y, .. } => {
                         visitor.require(Requirement::Reserve(pool.a, x))?;
@@ -320,7 +325,7 @@ impl Footprint for Body {
                     PoolOperation::Provide { shares, .. } => visitor.sum(Sum::Minted(pool), shares),
                     PoolOperation::Leave { shares, .. } => visitor.sum(Sum::Shares(pool), shares),
                 }
-                let debits = self.operation.debits().into_iter().flatten();
+                let debits = self.body.operation.debits().into_iter().flatten();
                 debits.for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
             }
             Operation::Session(operation) => {
@@ -333,11 +338,15 @@ impl Footprint for Body {
                 }
                 visitor.session(operation);
             }
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
+                rekey(KeysEdit::Change(operation.key_change().expect("it is one")), visitor)?;
+            }
+            &Operation::CompleteKeys { account } => rekey(KeysEdit::Complete(account), visitor)?,
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
                     visitor.require(Requirement::Listed(asset))?;
                 }
-                edit(PlaceEdit::Venues(VenueEdit { sequence: self.sequence, operation }), visitor)?;
+                edit(PlaceEdit::Venues(VenueEdit { sequence, operation }), visitor)?;
                 VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));
                 operation.debit().into_iter().for_each(|(asset, units)| visitor.sum(Sum::Spent(asset), units));
             }
@@ -353,13 +362,14 @@ fn not_reserved(to: &Address) -> Result<(), Refusal> {
 
 /// What every transaction uses up, whatever its operation: fee and sequence number. What a validator says of itself has
 /// no number: the validator's key must not use up those of the account.
-pub(crate) fn pay_for<'a>(body: &Body, fee: Amount, visitor: &mut impl Visitor<'a>) {
+pub(crate) fn pay_for<'a>(transaction: &Transaction, fee: Amount, visitor: &mut impl Visitor<'a>) {
+    let body = &transaction.body;
     match body.operation {
         Operation::Present { .. } => visitor.once(Once::Present),
         _ if body.is_of_validator() => {}
         _ => visitor.once(Once::Sequence(body.sequence)),
     }
-    spend(body.sequence, AssetId(0), body.cost(fee), visitor);
+    spend(body.sequence, AssetId(0), transaction.cost(fee), visitor);
 }
 
 /// Units leave the sender's balance, and the room of its session key if one signs.
@@ -397,6 +407,14 @@ fn say<'a>(says: CharterEdit, visitor: &mut impl Visitor<'a>) -> Result<(), Refu
     visitor.require(Requirement::Charter(says))?;
     visitor.once(Once::Approval);
     visitor.edit(PlaceEdit::Charter(says));
+    Ok(())
+}
+
+/// The keys of an account change, whoever sends it.
+fn rekey<'a>(edit: KeysEdit<'a>, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+    visitor.require(Requirement::Keys(edit))?;
+    visitor.once(Once::Keys(edit.account()));
+    visitor.edit(PlaceEdit::Keys(edit));
     Ok(())
 }
 

@@ -30,8 +30,9 @@ pub use apply::{Applied, Signatures};
 pub use attached::{Attached, AttachedTrade};
 pub use fault::{AttachedViolation, Fault};
 pub use quotas::{
-    ACCUSATIONS_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Quota,
-    QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, quotas_of,
+    ACCUSATIONS_PER_SUB_BLOCK, EXACTS_PER_SUB_BLOCK, LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK,
+    POLICY_SIGNATURES_PER_SUB_BLOCK, Quota, QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
+    TYPED_DATA_PER_SUB_BLOCK, quotas_of,
 };
 pub use quote::{Market, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};

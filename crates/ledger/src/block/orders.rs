@@ -147,9 +147,9 @@ impl<'a> Orders<'a> {
     fn of_shard(transactions: &[&'a Transaction], admitted: &[Admitted], ledger: &Ledger) -> Orders<'a> {
         let mut orders = Orders::default();
         for &Admitted { index, .. } in admitted.iter().filter(|admitted| !admitted.is_idle) {
-            let body = &transactions[index as usize].body;
-            let (sender, number) = (body.account, body.sequence);
-            visit(body, 0, &mut Reader { ledger, orders: &mut orders, index, sender, number });
+            let transaction = transactions[index as usize];
+            let (sender, number) = (transaction.body.account, transaction.body.sequence);
+            visit(transaction, 0, &mut Reader { ledger, orders: &mut orders, index, sender, number });
         }
         orders
     }

@@ -25,7 +25,7 @@ pub(super) fn mark_pooled(
     }
 }
 
-/// Marks the operations at venues, on pools, on session keys and about rules, and the replacements that pay and do
+/// Marks the operations at venues, on pools, on keys and about rules, and the replacements that pay and do
 /// nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
@@ -44,10 +44,9 @@ pub(super) fn mark_void(
 
 fn is_voidable(operation: &Operation) -> bool {
     let says = matches!(operation, Operation::Approve { .. } | Operation::Unapprove { .. });
-    says || matches!(
-        operation,
-        Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_)
-    )
+    let changes_keys = operation.keys_of().is_some();
+    says || changes_keys
+        || matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
 }
 
 /// The outcomes before pools, exact orders, and operations that do nothing are marked.

@@ -3,7 +3,7 @@
 
 use payments::POST_CHECKS_MAX;
 use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
-use primitives::{Operation, SignedBy, SubBlock, Superblock, Transaction, is_lane_duty};
+use primitives::{Operation, SubBlock, Superblock, Transaction, is_lane_duty};
 
 use crate::places::bridge;
 
@@ -19,9 +19,13 @@ pub const LANE_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
 /// views and registrations out.
 pub const LANE_DUTY_CHECKS_PER_SUB_BLOCK: u32 = POST_CHECKS_MAX;
 
-/// Transactions of a sub-block that may be signed as typed data: each costs a recovery of some 45 µs, which no batch
+/// Signatures of wallets of a sub-block: each costs a recovery of some 45 µs, which no batch
 /// equation makes cheaper. A sub-block with more is invalid by its bytes alone.
 pub const TYPED_DATA_PER_SUB_BLOCK: u32 = 4_096;
+
+/// Signatures of ed25519 keys of a sub-block on requests of accounts with policies and on changes of keys. A sub-block
+/// with more is invalid by its bytes alone; those of wallets are recoveries.
+pub const POLICY_SIGNATURES_PER_SUB_BLOCK: u32 = 8_192;
 
 /// Exact orders of a sub-block: amounts are sought for them beside those of all offers.
 pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
@@ -33,8 +37,10 @@ pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
 /// What a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaKind {
-    /// Recoveries of typed data.
+    /// Recoveries of signatures of wallets.
     Recoveries,
+    /// Signatures of keys of policies.
+    PolicySignatures,
     /// Accusations of validators and of venues.
     Accusations,
     /// Stakes.
@@ -52,8 +58,9 @@ pub enum QuotaKind {
 }
 
 /// What a sub-block has of each quota, by [`QuotaKind`].
-const QUOTAS: [u32; 8] = [
+const QUOTAS: [u32; 9] = [
     TYPED_DATA_PER_SUB_BLOCK,
+    POLICY_SIGNATURES_PER_SUB_BLOCK,
     ACCUSATIONS_PER_SUB_BLOCK,
     STAKES_PER_SUB_BLOCK,
     EXACTS_PER_SUB_BLOCK,
@@ -70,10 +77,13 @@ impl QuotaKind {
     }
 }
 
-/// The quotas that a transaction counts against, and by how much: most against none, few against two.
+/// The quotas that a transaction counts against, and by how much: most against none, few against several.
 pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
-    let is_typed = matches!(transaction.signed_by, SignedBy::TypedData { .. });
-    let recovery = is_typed.then_some((QuotaKind::Recoveries, 1));
+    let signatures = [
+        (QuotaKind::Recoveries, transaction.recoveries()),
+        (QuotaKind::PolicySignatures, transaction.policy_signatures()),
+    ];
+    let signatures = signatures.into_iter().filter(|(_, count)| *count > 0);
     let other = match &transaction.body.operation {
         Operation::Accuse(_) => Some((QuotaKind::Accusations, 1)),
         Operation::Stake(_) => Some((QuotaKind::Stakes, 1)),
@@ -88,7 +98,7 @@ pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, 
         },
         _ => None,
     };
-    recovery.into_iter().chain(other)
+    signatures.chain(other)
 }
 
 /// The rest of a sub-block's quotas. A proposer leaves out transactions that [`Quota::admits`] does not admit,

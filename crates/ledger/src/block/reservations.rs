@@ -118,7 +118,7 @@ impl Reservations {
     /// operation spends.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = admit_but_for_balance(ledger, transaction).map_err(ReserveError::Refused)?;
-        self.reserve(&transaction.body, ledger.fee(), ledger, account)
+        self.reserve(transaction, ledger.fee(), ledger, account)
     }
 
     /// Reserves all of a footprint or nothing.
@@ -144,7 +144,7 @@ impl Reservations {
     /// # Panics
     /// If nothing was reserved for it.
     pub fn release(&self, transaction: &Transaction, fee: Amount) {
-        parts(&transaction.body, transaction.body.account, fee, None).iter().for_each(|part| self.give_back(part));
+        parts(transaction, transaction.body.account, fee, None).iter().for_each(|part| self.give_back(part));
     }
 
     /// Whether nothing is reserved.
@@ -187,7 +187,7 @@ impl Reservations {
             Part::Units(Thing::Sum(_, Sum::Spent(asset)), ..) | Part::KeyUnits(_, asset, ..) => Some(*asset),
             _ => None,
         };
-        parts(body, body.account, ledger.fee(), None).iter().filter_map(spent).any(exceeds)
+        parts(transaction, body.account, ledger.fee(), None).iter().filter_map(spent).any(exceeds)
     }
 
     /// The units that are reserved of a sum.

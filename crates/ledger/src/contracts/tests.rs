@@ -95,6 +95,10 @@ fn control_of_an_address_is_never_shared() {
     let mut registered = account.clone();
     registered.register(key);
     assert_eq!(super::state::shown_nonce(&registered), 1);
+    let mut governed = account.clone();
+    governed.mark_policy();
+    assert_eq!(super::state::shown_nonce(&governed), 1, "nor at that of an account with a policy");
+    assert!(!governed.is_controlled_by(&key), "whose key signs nothing alone");
     account.set_evm(crate::EvmRecord { is_contract: true, ..Default::default() });
     assert!(!account.is_controlled_by(&key), "also the key whose hash is its address");
     registered.set_evm(account.evm());

@@ -8,6 +8,7 @@ use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock,
 use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators};
 
 use super::accounts::Accounts;
+use super::keys::Rekeyed;
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
 use crate::terms::Limits;
@@ -172,6 +173,8 @@ pub(crate) struct Turn<'a> {
     pub lane: Vec<BridgeEvent>,
     /// Operations of these senders and numbers that pay and do nothing.
     pub void: Vec<(Address, Sequence)>,
+    /// Changes of accounts' keys that act with the block.
+    pub rekeyed: Vec<Rekeyed>,
     /// Settles of venues that counted.
     pub settled: Vec<SettledFills>,
     /// Accounts that are concerned though their balances may not change, some of them twice.

@@ -4,7 +4,8 @@
 //! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis,
 //! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
-//! what is issued. The *charter* holds no units: it is a place because it has everything else that a place has.
+//! what is issued. The *charter* and the *keys* hold no units: they are places because they have everything else that a
+//! place has.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
@@ -18,6 +19,7 @@ pub(crate) mod bridge;
 pub(crate) mod charter;
 pub(crate) mod contracts;
 mod custody;
+pub(crate) mod keys;
 mod list;
 pub(crate) mod offers;
 pub(crate) mod pools;
@@ -46,6 +48,7 @@ use custody::bytes_of;
 pub(crate) use custody::{
     Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Readiness, Restored, Rules, Turn, in_place, tagged,
 };
+use keys::Keys;
 use offers::OrderBook;
 use pools::Pools;
 use stakes::Stakes;
@@ -77,6 +80,7 @@ list::places! {
     venues Venues: Option<Arc<Venues>>,
     pools Pools: Option<Arc<Pools>>,
     charter Charter: Arc<Charter>,
+    keys Keys: Keys,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

@@ -45,6 +45,9 @@ pub enum AuditError {
     /// The charter violates an invariant.
     #[error("the charter violates an invariant: {0}")]
     Charter(&'static str),
+    /// The policies of accounts violate an invariant.
+    #[error("the keys of accounts violate an invariant: {0}")]
+    Keys(&'static str),
     /// The venues violate an invariant.
     #[error("the venues violate an invariant: {0}")]
     Venues(&'static str),

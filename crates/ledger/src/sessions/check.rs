@@ -3,7 +3,7 @@
 use primitives::operations::Signers;
 use primitives::{
     Body, Height, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy, Transaction,
-    number_in_slot, slot_of,
+    is_lane_duty, number_in_slot, slot_of,
 };
 use proofs::{Refusal, SESSIONS_MAX, SessionRecord};
 
@@ -44,6 +44,11 @@ pub(crate) fn is_relief(operation: &Operation) -> bool {
     }
 }
 
+/// Whether a key of scope *duty* may do it: of posts about the lane only what a member owes.
+fn is_owed(operation: &Operation) -> bool {
+    !matches!(operation, Operation::Lane(post) if !is_lane_duty(post))
+}
+
 /// The state before a block, as far as session keys are judged by it.
 pub(crate) struct SessionRules<'l> {
     /// The height of the last block.
@@ -66,7 +71,8 @@ impl SessionRules<'_> {
         }
         session.window.check(number_in_slot(body.sequence))?;
         match body.operation.row().signer {
-            Signers::Owner | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
+            Signers::Duty | Signers::Validator if session.scope == SessionScope::Duty && is_owed(&body.operation) => {}
+            Signers::Owner | Signers::Duty | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
             Signers::Trading => self.check_trader(session)?,
             Signers::Cancelling => {}
         }

@@ -9,6 +9,7 @@ use proofs::{Batch, EndReason, SessionBudget, SessionRecord, Window};
 
 use super::slots::{SlotId, SlotOffers};
 use crate::places::accounts::Account;
+use crate::places::keys::Rekeyed;
 use crate::places::sums::Credit;
 
 /// An accepted operation on session keys.
@@ -47,7 +48,7 @@ pub(crate) struct SessionTurn {
     slots: BTreeMap<SlotId, SlotTurn>,
 }
 
-/// A change of an account's session keys.
+/// A change of an account's session keys, or of what they are judged by.
 pub(crate) struct SessionChange {
     pub account: Address,
     slot: SessionSlot,
@@ -62,6 +63,8 @@ enum SessionEdit {
     Revoke,
     Open(Box<SessionRecord>, Height),
     Close,
+    /// The account has a policy of keys from now on: what it had before is judged by it.
+    Policy,
 }
 
 impl SlotTurn {
@@ -113,6 +116,7 @@ impl SessionTurn {
         height: Height,
         acts: &[SessionAct],
         rekeyed: &[Address],
+        policies: &[Rekeyed],
         released: &[Released],
     ) -> Vec<SessionChange> {
         let release = |Released { slot: (account, slot), asset, units }: &Released| SessionChange {
@@ -141,9 +145,12 @@ impl SessionTurn {
             }
             _ => None,
         };
-        let close = |account: &Address| SessionChange { account: *account, slot: 0, edit: SessionEdit::Close };
+        let whole = |account: &Address, edit| SessionChange { account: *account, slot: 0, edit };
+        let closing = policies.iter().filter(|one| one.closes).map(|one| &one.account);
+        let close = rekeyed.iter().chain(closing).map(|account| whole(account, SessionEdit::Close));
+        let marked = policies.iter().map(|one| whole(&one.account, SessionEdit::Policy));
         let changes = released.iter().map(release).chain(self.slots.iter().flat_map(of_slot));
-        changes.chain(acts.iter().filter_map(open)).chain(rekeyed.iter().map(close)).collect()
+        changes.chain(acts.iter().filter_map(open)).chain(close).chain(marked).collect()
     }
 }
 
@@ -167,6 +174,7 @@ impl SessionChange {
                 account.sessions_mut().records.iter_mut().for_each(|one| one.is_closed = true);
             }
             SessionEdit::Close => {}
+            SessionEdit::Policy => account.mark_policy(),
             SessionEdit::Revoke => account.sessions_mut().records.retain(|one| one.slot != self.slot),
             edit => {
                 if let Some(session) = account.session_mut(self.slot) {
@@ -186,7 +194,7 @@ impl SessionEdit {
             SessionEdit::VoidThrough(number) => session.window.void_through(number),
             SessionEdit::VoidAll => session.window.void_all(),
             SessionEdit::Alive(height) => session.alive = height,
-            SessionEdit::Revoke | SessionEdit::Open(..) | SessionEdit::Close => {}
+            SessionEdit::Revoke | SessionEdit::Open(..) | SessionEdit::Close | SessionEdit::Policy => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clearing::{Minima, Params};
 use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, SessionSlot};
-use proofs::{Asset, Charter, Member, Pair, Refusal, Schedule, Validators, asset_digest};
+use proofs::{AccountKeys, Asset, Charter, Member, Pair, Refusal, Schedule, Validators, asset_digest};
 
 use super::audit::{Audit, audit};
 use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
@@ -208,6 +208,11 @@ impl Ledger {
     /// The accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.places.accounts
+    }
+
+    /// The keys of an account by its policy, if it has one.
+    pub fn account_keys(&self, account: &Address) -> Option<&AccountKeys> {
+        self.places.keys.get(account)
     }
 
     /// The resting offers.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use payments::LaneCarryOver;
-use primitives::Digest;
+use primitives::{Digest, RULES_OF_KEYS};
 use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
@@ -52,6 +52,9 @@ impl Ledger {
         let of_state = (self.rules_at(next), Some(self.charter().rules.manifest_at(next)));
         let (rules, meant) = restart.rules.map_or(of_state, |rules| (rules, manifest(rules)));
         let meant = meant.filter(|meant| self.follows(rules, meant)).ok_or(RestartError::Rules(rules))?;
+        if rules < RULES_OF_KEYS && self.places.keys.len() > 0 {
+            return Err(RestartError::Policies(rules));
+        }
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();
         let seats = Arc::make_mut(&mut validators).begin_again(identity, self.height, &restart.committee);

@@ -12,6 +12,7 @@
 //!   6 venues       H(trie of records by the digest of their ids, digest of network, terms and horizon)
 //!   7 pools        H(trie of pools and holdings by the digest of their ids, digest of the terms)
 //!   8 charter      H(rules by height, digest of terms and approvals)
+//!  10 keys         trie by account, once an account has a policy
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -20,8 +21,8 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId, RootPart, RootParts,
-    SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
+    AccountProof, AssetProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId, RootPart,
+    RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
 };
 use trie::Trie;
 
@@ -114,6 +115,13 @@ impl Roots {
         let terms = tries.terms?;
         let records = Digest(tries.records.root().0);
         Some(PoolProof { parts, terms, records, record: pools.record(id), path: prove(&tries.records, &id.key()) })
+    }
+
+    /// Proves the policy of an account, or that it has none, in `ledger`, which must be the state of these tries.
+    pub fn prove_keys(&mut self, ledger: &Ledger, account: &Address) -> KeysProof {
+        let parts = self.parts();
+        let path = self.places.keys.as_ref().map_or(Vec::new(), |trie| prove(trie, &account.0));
+        KeysProof { parts, keys: ledger.account_keys(account).cloned(), path }
     }
 
     /// Proves which entries the bridge has under these keys; `None` on a chain without a payment lane.

@@ -167,6 +167,10 @@ impl Restore {
         if places.charter.rules.at(height) != rules {
             return Err(AuditError::Charter("the head names other rules").into());
         }
+        for account in places.keys.accounts() {
+            let absent = AuditError::Keys("an account with a policy does not exist");
+            places.accounts.get_mut(account).ok_or(absent)?.mark_policy();
+        }
         if !places.contracts.count_codes(&places.accounts) {
             return Err(AuditError::Code.into());
         }

@@ -18,6 +18,8 @@
 //! | approvals of rules, and withdrawals | once a block for each account with a stake or a seat | follows; free under the validator's key |
 //! | entries of the charter | accounts that have staked within [`Limits::until_max`] heights | follows: one each |
 //! | notice and patience of rules | `CHARTER_HEIGHTS_MAX`: 400 days | rules |
+//! | signatures of keys of a sub-block's requests by policies and changes of keys | [`crate::POLICY_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |
+//! | signatures of a request by a policy, of a change of keys | 16, 32 | rules |
 //! | recoveries of a sub-block's native transactions | [`crate::TYPED_DATA_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | signatures of a sub-block's settles of venues | [`primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK`] | rules; checked before a vote |
 //! | bytes of a settle, entries and number of venues | `VenueTerms` | genesis, `venues` |

@@ -17,7 +17,7 @@
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
 
 use payments::{CarryRefusal, LaneRefusal};
-use primitives::{Address, Digest, PublicKey};
+use primitives::{Address, Digest, PublicKey, RULES_OF_KEYS};
 
 use super::rules::{RULES_LEAST, RULES_NEWEST};
 
@@ -70,6 +70,12 @@ pub enum RestartError {
          something else by {0}: install a version of walras for them, or agree on others (--rules)"
     )]
     Rules(u32),
+    /// Accounts have policies of keys, which these rules do not have: nobody could sign for them.
+    #[error(
+        "the restart begins with rules {0}, under which nobody can sign for the accounts that have policies of keys: \
+         agree on rules {RULES_OF_KEYS} or later (--rules)"
+    )]
+    Policies(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
     Seat(Address, &'static str),

@@ -10,6 +10,7 @@ mod developer;
 mod evm;
 mod exacts;
 mod ids;
+mod keys;
 mod lane;
 mod lane_bids;
 mod lane_evidence;

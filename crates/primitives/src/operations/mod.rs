@@ -37,6 +37,8 @@ pub struct OperationRow {
     pub fees: u64,
     /// Who signs it.
     pub signer: Signers,
+    /// Which weight of an account with a policy signs it.
+    pub needs: Needs,
     /// In which form it is asked for.
     pub asked: AskedAs,
     /// Its fields.
@@ -52,8 +54,20 @@ pub enum Signers {
     Cancelling,
     /// The account's own key, and its session keys of scope `trade`.
     Trading,
-    /// The key of the account's validator; but for a presence the account's own key, too.
+    /// The account's own key, and its session keys of scope `duty`.
+    Duty,
+    /// The key of the account's validator; but for a presence the account's own key and its session keys of scope
+    /// `duty`, too.
     Validator,
+}
+
+/// Which weight of a policy an operation needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// That which spends.
+    Move,
+    /// That which decides who may spend, and what exists.
+    Govern,
 }
 
 /// In which form an operation is asked for.

@@ -1,6 +1,6 @@
 //! The rows of native operations, by code.
 
-use super::{AskedAs, FieldKind, FieldList, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
+use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
 use crate::{EXACT_WEIGHT, POOL_WEIGHT};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
@@ -53,6 +53,98 @@ static SESSION_CAP: FieldList = FieldList {
     fields: &[ASSET, field("units", FieldKind::Units, "Units.")],
 };
 
+const ACCOUNT: OperationField = field("account", FieldKind::Address, "The account.").typed("changed");
+const LAST: OperationField =
+    field("last", FieldKind::Key, "The id of its last change of keys, waiting or done; zero for the first one.");
+const KEYS: OperationField =
+    field("keys", FieldKind::List(&KEY_SIGNER), "Signers with ed25519 keys, by key; 1 to 16 with those with wallets.");
+const WALLETS: OperationField = field("wallets", FieldKind::List(&WALLET_SIGNER), "Signers with wallets, by address.");
+const MOVE: OperationField = field("move", FieldKind::Short(2), "The weight that spends.");
+const GOVERN: OperationField = field(
+    "govern",
+    FieldKind::Short(2),
+    "The weight that changes who may spend; at least `move`, at most all weights.",
+);
+const GUARDIAN_KEYS: OperationField =
+    field("guardian_keys", FieldKind::List(&GUARDIAN_KEY), "Guardians with ed25519 keys, by key; at most 8 in all.")
+        .typed("guardianKeys");
+const GUARDIAN_WALLETS: OperationField =
+    field("guardian_wallets", FieldKind::List(&GUARDIAN_WALLET), "Guardians with wallets, by address.")
+        .typed("guardianWallets");
+const GUARDIANS: OperationField =
+    field("guardians", FieldKind::Short(1), "How many guardians recover the account; 0 if it has none.");
+const DELAY: OperationField =
+    field("delay", FieldKind::Short(4), "Heights that a later change waits; at most 1048576.");
+const SESSIONS: OperationField = field(
+    "sessions",
+    FieldKind::Choice(&["close", "keep"]),
+    "Whether the account's session keys `close` when the change acts, or it `keep`s them.",
+);
+const KEY_SIGNATURES: OperationField =
+    field("key_signatures", FieldKind::List(&KEY_SIGNATURE), "Signatures of ed25519 keys, by key.")
+        .typed("keySignatures");
+const WALLET_SIGNATURES: OperationField =
+    field("wallet_signatures", FieldKind::List(&WALLET_SIGNATURE), "Signatures of wallets, by address.")
+        .typed("walletSignatures");
+const SIGNER_KEY: OperationField = field("key", FieldKind::Key, "The key.");
+const SIGNER_WALLET: OperationField = field("wallet", FieldKind::Address, "The wallet's address.");
+const WEIGHT: OperationField = field("weight", FieldKind::Short(1), "Its weight, 1 to 255.");
+const SIGNATURE: OperationField = field("signature", FieldKind::Signature, "Its signature.");
+
+static KEY_SIGNER: FieldList = FieldList {
+    name: "KeySigner",
+    structure: "KeySigner",
+    kind: "KeySigner[]",
+    about: "An ed25519 key that signs with a weight.",
+    is_sorted: true,
+    fields: &[SIGNER_KEY, WEIGHT],
+};
+
+static WALLET_SIGNER: FieldList = FieldList {
+    name: "WalletSigner",
+    structure: "WalletSigner",
+    kind: "WalletSigner[]",
+    about: "A wallet that signs with a weight.",
+    is_sorted: true,
+    fields: &[SIGNER_WALLET, WEIGHT],
+};
+
+static GUARDIAN_KEY: FieldList = FieldList {
+    name: "GuardianKey",
+    structure: "GuardianKey",
+    kind: "GuardianKey[]",
+    about: "A guardian with an ed25519 key.",
+    is_sorted: true,
+    fields: &[SIGNER_KEY],
+};
+
+static GUARDIAN_WALLET: FieldList = FieldList {
+    name: "GuardianWallet",
+    structure: "GuardianWallet",
+    kind: "GuardianWallet[]",
+    about: "A guardian with a wallet.",
+    is_sorted: true,
+    fields: &[SIGNER_WALLET],
+};
+
+static KEY_SIGNATURE: FieldList = FieldList {
+    name: "KeySignature",
+    structure: "KeySignature",
+    kind: "KeySignature[]",
+    about: "The signature of an ed25519 key.",
+    is_sorted: true,
+    fields: &[SIGNER_KEY, SIGNATURE],
+};
+
+static WALLET_SIGNATURE: FieldList = FieldList {
+    name: "WalletSigned",
+    structure: "WalletSigned",
+    kind: "WalletSigned[]",
+    about: "The signature of a wallet: 64 bytes, in the form of EIP-2098.",
+    is_sorted: true,
+    fields: &[SIGNER_WALLET, SIGNATURE],
+};
+
 /// The statements of a contradiction, as [`crate::Contradiction::name`] names them.
 const STATEMENTS: &[&str] = &["proposals", "commits", "round_votes", "round_proposals"];
 
@@ -64,6 +156,7 @@ const ROW: OperationRow = OperationRow {
     about: "",
     fees: 1,
     signer: Signers::Owner,
+    needs: Needs::Move,
     asked: AskedAs::Fields,
     fields: &[],
 };
@@ -123,6 +216,7 @@ pub static NATIVE: &[OperationRow] = &[
         name: "issue",
         structure: "Issue",
         about: "Creates units, for their issuer.",
+        needs: Needs::Govern,
         fields: &[field("to", FieldKind::Address, "Receiving account."), ASSET, AMOUNT],
         ..ROW
     },
@@ -139,6 +233,7 @@ pub static NATIVE: &[OperationRow] = &[
         name: "stake",
         structure: "Stake",
         about: "Registers a validator, adds to its stake, or changes its key or address.",
+        needs: Needs::Govern,
         fields: &[
             field("units", FieldKind::Units, "Units of the first asset to add."),
             field("key", FieldKind::Key, "The validator's key."),
@@ -152,6 +247,7 @@ pub static NATIVE: &[OperationRow] = &[
         name: "unstake",
         structure: "Unstake",
         about: "Withdraws units from the account's own stake.",
+        needs: Needs::Govern,
         fields: &[field("units", FieldKind::Units, "Units of the first asset.")],
         ..ROW
     },
@@ -160,6 +256,7 @@ pub static NATIVE: &[OperationRow] = &[
         name: "accuse",
         structure: "Accuse",
         about: "Proves that a validator contradicted itself. To ask for it, give it as `encoded`.",
+        signer: Signers::Duty,
         asked: AskedAs::Bytes {
             what: "an accusation",
             layout: "epoch: `u64` · member: `u8` · height: `u64` · contradiction",
@@ -186,6 +283,7 @@ pub static NATIVE: &[OperationRow] = &[
         name: "lane",
         structure: "Lane",
         about: "Posts something about the payment lane.",
+        signer: Signers::Duty,
         fields: &[field("post", FieldKind::Bytes, "The bytes posted, in hexadecimal; at most 131,072.")],
         ..ROW
     },
@@ -291,10 +389,15 @@ pub static NATIVE: &[OperationRow] = &[
         structure: "AuthorizeSession",
         about: "Lets a key cancel or trade for the account.",
         fees: SESSION_WEIGHT,
+        needs: Needs::Govern,
         fields: &[
             field("slot", FieldKind::Short(4), "The slot: one above the last one that the account has given."),
             field("key", FieldKind::Key, "The key."),
-            field("scope", FieldKind::Choice(&["cancel", "trade"]), "`cancel` or `trade`."),
+            field(
+                "scope",
+                FieldKind::Choice(&["cancel", "trade", "duty"]),
+                "`cancel`, `trade`, or `duty` since rules 14.",
+            ),
             field("ends", FieldKind::Long, "The last height at which its transactions count."),
             field("alive", FieldKind::Long, "Its offers end with this block, unless the height is raised before."),
             field(
@@ -371,7 +474,63 @@ pub static NATIVE: &[OperationRow] = &[
         name: "issue_referenced",
         structure: "IssueReferenced",
         about: "Creates units of an asset; only its issuer can. It says what for. Since rules 12.",
+        needs: Needs::Govern,
         fields: &[field("to", FieldKind::Address, "Receiving account."), ASSET, AMOUNT, REFERENCE_KIND, REFERENCE],
+        ..ROW
+    },
+    OperationRow {
+        code: &[21],
+        name: "set_keys",
+        structure: "SetKeys",
+        about: "Gives an account a policy of several keys, or another one. Any account sends it; those sign who govern the \
+                account, and those who will. Since rules 14.",
+        fields: &[
+            ACCOUNT,
+            LAST,
+            KEYS,
+            WALLETS,
+            MOVE,
+            GOVERN,
+            GUARDIAN_KEYS,
+            GUARDIAN_WALLETS,
+            GUARDIANS,
+            DELAY,
+            SESSIONS,
+            field("first", FieldKind::Key, "The ed25519 key whose hash is the account's address."),
+            KEY_SIGNATURES,
+            WALLET_SIGNATURES,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[22],
+        name: "recover_keys",
+        structure: "RecoverKeys",
+        about: "Gives an account whose keys are lost another policy. Any account sends it; its guardians sign, and those \
+                who will govern it. Since rules 14.",
+        fields: &[
+            ACCOUNT,
+            LAST,
+            KEYS,
+            WALLETS,
+            MOVE,
+            GOVERN,
+            GUARDIAN_KEYS,
+            GUARDIAN_WALLETS,
+            GUARDIANS,
+            DELAY,
+            SESSIONS,
+            KEY_SIGNATURES,
+            WALLET_SIGNATURES,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[23],
+        name: "complete_keys",
+        structure: "CompleteKeys",
+        about: "Makes a change of keys act whose wait is over. Any account sends it. Since rules 14.",
+        fields: &[ACCOUNT],
         ..ROW
     },
 ];

@@ -1,6 +1,6 @@
 //! The rows of what is done at a venue of continuous markets, by code.
 
-use super::{AskedAs, FieldKind, FieldList, OperationField, OperationRow, Signers, VENUE, field};
+use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, Signers, VENUE, field};
 
 const NUMBER: OperationField = field("venue", FieldKind::Short(4), "The venue.");
 const ASSET: OperationField = field("asset", FieldKind::Asset, "Symbol.");
@@ -81,6 +81,7 @@ const ROW: OperationRow = OperationRow {
     about: "",
     fees: 1,
     signer: Signers::Owner,
+    needs: Needs::Move,
     asked: AskedAs::Fields,
     fields: &[],
 };
@@ -92,6 +93,7 @@ pub static VENUES: &[OperationRow] = &[
         action: Some("open"),
         structure: "VenueOpen",
         about: "Opens a venue, which the sender owns.",
+        needs: Needs::Govern,
         fields: &[
             field("venue", FieldKind::Short(4), "Its number: the next free one."),
             field(
@@ -109,6 +111,7 @@ pub static VENUES: &[OperationRow] = &[
         action: Some("list"),
         structure: "VenueList",
         about: "Lists a market.",
+        needs: Needs::Govern,
         fields: &[
             NUMBER,
             field("market", FieldKind::Short(4), "The market's number: the next free one of the venue."),
@@ -129,6 +132,7 @@ pub static VENUES: &[OperationRow] = &[
         action: Some("change_operator"),
         structure: "VenueChangeOperator",
         about: "Replaces the operator.",
+        needs: Needs::Govern,
         fields: &[
             NUMBER,
             field(
@@ -192,6 +196,7 @@ pub static VENUES: &[OperationRow] = &[
         action: Some("authorize"),
         structure: "VenueAuthorize",
         about: "Lets a key trade for the sender.",
+        needs: Needs::Govern,
         fields: &[
             NUMBER,
             KEY,
@@ -221,6 +226,7 @@ pub static VENUES: &[OperationRow] = &[
         action: Some("accuse"),
         structure: "VenueAccuse",
         about: "Proves that a venue reported something else than it settled. To ask for it, give it as `encoded`.",
+        signer: Signers::Duty,
         asked: AskedAs::Bytes {
             what: "an accusation",
             layout: "report · 0, leaf, number of siblings `u32`, siblings, or 1, report · option of an end",

@@ -1,6 +1,7 @@
 //! Tests of `primitives` in one program: its parts are linked once.
 
 mod codec;
+mod keys;
 mod operations;
 mod signatures;
 mod typed_data;

@@ -3,6 +3,7 @@
 mod accounts;
 mod bridge;
 mod charter;
+mod keys;
 mod offers;
 mod pools;
 mod stakes;
@@ -24,6 +25,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::VENUES => venues::REASONS,
         RootPart::POOLS => pools::REASONS,
         RootPart::CHARTER => charter::REASONS,
+        RootPart::KEYS => keys::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

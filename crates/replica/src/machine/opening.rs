@@ -7,9 +7,9 @@ use std::time::Duration;
 use consensus::{Committee, Contents, Engine, Finality, LogEntry, Members, PayloadCheck, Start};
 use kernel::Planted;
 use ledger::contracts::check_in_section;
-use ledger::{Ledger, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
+use ledger::{Ledger, POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK, outcome_root};
 use primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
-use primitives::{Digest, Height, Operation, SignedBy, SubBlock, Transaction};
+use primitives::{Digest, Height, Operation, SubBlock, Transaction};
 use proofs::Lineage;
 use store::{Disk, Options, Store, StoreError, VoteLog, VoteOptions};
 
@@ -18,14 +18,17 @@ use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, Repl
 
 /// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
 /// later rules, which older programs cannot decode, it is early. Its Ethereum transactions can be valid in some state
-/// and are within the quotas of gas, of signature recoveries and of orders' signatures. Returns what consensus must
+/// and are within the quotas of gas, of signature recoveries, and of the signatures of policies and of orders. Returns what consensus must
 /// know of it.
 pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;
-        let is_early = sub_block.native.iter().any(|one| one.body.operation.since_rules() > rules);
-        let is_typed = |one: &&Transaction| matches!(one.signed_by, SignedBy::TypedData { .. });
-        if sub_block.native.iter().filter(is_typed).count() > TYPED_DATA_PER_SUB_BLOCK as usize {
+        let is_early = sub_block.native.iter().any(|one| one.since_rules() > rules);
+        let sum =
+            |count: fn(&Transaction) -> u32| sub_block.native.iter().map(|one| u64::from(count(one))).sum::<u64>();
+        if sum(Transaction::recoveries) > TYPED_DATA_PER_SUB_BLOCK.into()
+            || sum(Transaction::policy_signatures) > POLICY_SIGNATURES_PER_SUB_BLOCK.into()
+        {
             return None;
         }
         let signatures: usize = sub_block.native.iter().map(venue_signatures).sum();
@@ -228,11 +231,11 @@ fn start<D: Disk>(
 #[cfg(test)]
 mod tests {
     use consensus::Contents;
-    use ledger::TYPED_DATA_PER_SUB_BLOCK;
     use ledger::contracts::{EthereumKey, EthereumRequest};
+    use ledger::{POLICY_SIGNATURES_PER_SUB_BLOCK, TYPED_DATA_PER_SUB_BLOCK};
     use primitives::{
-        Address, AssetId, Body, Digest, Operation, Reference, ReferenceKind, SecretKey, SignedBy, SubBlock,
-        Transaction, WalletSignature,
+        Address, AssetId, Body, Digest, KeySignature, KeySignatures, Operation, PublicKey, Reference, ReferenceKind,
+        SecretKey, Signature, SignedBy, SignedByWallet, SubBlock, Transaction, WalletSignature,
     };
 
     use super::check_payload;
@@ -256,6 +259,36 @@ mod tests {
         let transactions = |count| checked(vec![typed.clone(); count], Vec::new()).map(|found| found.transactions);
         assert_eq!(transactions(quota), Some(quota));
         assert_eq!(transactions(quota + 1), None);
+    }
+
+    /// The attack: a proposer packs requests of accounts with policies, each with as many signatures as it can have.
+    #[test]
+    fn a_sub_block_of_too_many_signatures_of_policies_gets_no_vote() {
+        let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };
+        let body = Body { chain: 7, account: Address([1; 20]), sequence: 1, until: 50_000, operation };
+        let keys = |count: u8| {
+            (0..count).map(|at| KeySignature { key: PublicKey([at; 32]), signature: Signature([1; 64]) }).collect()
+        };
+        let wallets = |count: u8| {
+            let signature = WalletSignature([1; 64]);
+            (0..count).map(|at| SignedByWallet { wallet: Address([at; 20]), signature }).collect()
+        };
+        let of = |of_keys, of_wallets| {
+            let signatures = KeySignatures { keys: keys(of_keys), wallets: wallets(of_wallets) };
+            Transaction::by_policy(body.clone(), Digest::default(), signatures)
+        };
+        let check = |count: usize, one: &Transaction, more: &[Transaction]| {
+            check_payload(SECTION, 99)(
+                &SubBlock { native: [&vec![one.clone(); count][..], more].concat(), ..SubBlock::default() }
+                    .to_payload(),
+            )
+            .is_some()
+        };
+        let most = POLICY_SIGNATURES_PER_SUB_BLOCK as usize / 16;
+        assert!(check(most, &of(16, 0), &[]) && !check(most, &of(16, 0), &[of(1, 0)]));
+        let most = TYPED_DATA_PER_SUB_BLOCK as usize / 16;
+        assert!(check(most, &of(0, 16), &[]) && !check(most, &of(0, 16), &[of(0, 1)]));
+        assert!(check(most, &of(0, 16), &[of(16, 0)]), "each kind has its own quota");
     }
 
     #[test]

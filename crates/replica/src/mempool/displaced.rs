@@ -137,17 +137,26 @@ impl Mempool {
     /// it.
     pub fn drop_void<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, ledger: &Ledger) {
         for (id, Body { account, sequence, operation, .. }) in block.map(|(id, one)| (id, &one.body)) {
+            if let Some(rekeyed) = operation.keys_of() {
+                self.drop_void_of(&rekeyed, id, ledger);
+            }
             let Some(pending) = self.sequences.get(account) else { continue };
             let changes_keys = matches!(operation, Operation::Session(_))
                 || matches!(operation, Operation::CreateAccount { account: of, .. } if of == account);
-            let is_concerned = changes_keys || pending.iter().any(|(number, _)| number == sequence);
-            if !is_concerned || self.defect.is(Defect::QuotaHoldsAll) {
-                continue;
+            if changes_keys || pending.iter().any(|(number, _)| number == sequence) {
+                self.drop_void_of(account, id, ledger);
             }
-            let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();
-            let void: Vec<Spot> = self.pending_of(account).filter(is_void).map(|(spot, _)| spot).collect();
-            void.into_iter().for_each(|spot| self.drop_for(spot, id, ledger.fee()));
         }
+    }
+
+    /// Removes what is pending of an account and void since a transaction of a block.
+    fn drop_void_of(&mut self, account: &Address, by: TransactionId, ledger: &Ledger) {
+        if self.defect.is(Defect::QuotaHoldsAll) {
+            return;
+        }
+        let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();
+        let void: Vec<Spot> = self.pending_of(account).filter(is_void).map(|(spot, _)| spot).collect();
+        void.into_iter().for_each(|spot| self.drop_for(spot, by, ledger.fee()));
     }
 
     /// Removes a transaction of a block from the queue of its quota, where another validator has proposed it.

@@ -342,6 +342,7 @@ impl Shadow {
             Operation::Burn { asset, amount } => self.issued[asset.0 as usize] -= i128::from(amount),
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

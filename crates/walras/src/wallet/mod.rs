@@ -13,9 +13,12 @@ use client::hexadecimal::hex_bytes;
 
 mod at_venues;
 mod exact;
+mod keys;
 mod offers;
 mod pools;
 pub mod report;
+mod request;
+mod request_file;
 pub mod send;
 pub mod server;
 mod session;
@@ -24,8 +27,10 @@ mod show;
 use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
+use keys::KeysCommand;
 use offers::OfferCommand;
 use pools::PoolCommand;
+use request::RequestCommand;
 use send::{Delivery, Sender};
 use server::Server;
 use session::SessionCommand;
@@ -185,6 +190,12 @@ pub enum WalletCommand {
     /// Session keys: let a program's key cancel or trade for this account, within caps.
     #[command(subcommand)]
     Session(SessionCommand),
+    /// Keys of an institution: several signers with weights, guardians, changes that wait.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Requests of an account with several keys: make one, sign it, send it.
+    #[command(subcommand)]
+    Request(RequestCommand),
     /// Show that a validator contradicted itself: it loses a part of its stake and is never drawn again.
     #[command(after_help = "Example:\n  walras wallet accuse --key alice.json --evidence 0x0300…")]
     Accuse {
@@ -284,6 +295,8 @@ impl WalletCommand {
             WalletCommand::AtVenues(command) => command.run(json),
             WalletCommand::Pool(command) => command.run(json),
             WalletCommand::Session(command) => command.run(json),
+            WalletCommand::Keys(command) => command.run(json),
+            WalletCommand::Request(command) => command.run(json),
             WalletCommand::Accuse { evidence, sender } => sender.send(json, |_, _, _| accusation(&evidence)),
         }
     }

@@ -40,6 +40,9 @@ pub enum SessionCommand {
         /// Let it only cancel offers, and stop other session keys.
         #[arg(long)]
         cancel_only: bool,
+        /// Let it only do what one person or node owes: approve rules, accuse, post duties of the lane; and cancel.
+        #[arg(long, conflicts_with = "cancel_only")]
+        duty: bool,
         /// How many heights it lasts.
         #[arg(long, value_name = "HEIGHTS", default_value_t = HEIGHTS)]
         lasts: Height,
@@ -122,6 +125,7 @@ impl SessionCommand {
                 session_key,
                 session_passphrase_file,
                 cancel_only,
+                duty,
                 lasts,
                 alive,
                 caps: texts,
@@ -136,7 +140,11 @@ impl SessionCommand {
                     let height = node.height()?;
                     let until = height.saturating_add(lasts);
                     let alive = alive.map_or(until, |heights| height.saturating_add(heights).min(until));
-                    let scope = if cancel_only { SessionScope::Cancel } else { SessionScope::Trade };
+                    let scope = match (cancel_only, duty) {
+                        (true, _) => SessionScope::Cancel,
+                        (false, true) => SessionScope::Duty,
+                        (false, false) => SessionScope::Trade,
+                    };
                     let slot = found.session_slots + 1;
                     let bytes = session_possession_bytes(&node.terms()?.network, own, slot, &key);
                     let terms = SessionTerms { slot, key, scope, until, alive, caps };

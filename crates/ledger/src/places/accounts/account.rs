@@ -31,6 +31,8 @@ struct Rare {
     evm: EvmRecord,
     /// The session keys; `None` if there never were any.
     sessions: Option<Box<AccountSessions>>,
+    /// Whether the account has a policy of keys; derived from the place of policies, and in no encoding.
+    has_policy: bool,
 }
 
 /// An account in the hot state: 80 bytes with up to two assets.
@@ -89,10 +91,20 @@ impl Account {
         self.rare.get_or_insert_default().sessions.get_or_insert_default()
     }
 
-    /// Whether `key` controls the account. No key controls a contract.
+    /// Whether several keys sign for it by a policy.
+    pub fn has_policy(&self) -> bool {
+        self.rare.as_deref().is_some_and(|rare| rare.has_policy)
+    }
+
+    /// The account has a policy from now on.
+    pub(crate) fn mark_policy(&mut self) {
+        self.rare.get_or_insert_default().has_policy = true;
+    }
+
+    /// Whether `key` alone controls the account. No key controls a contract, or an account with a policy.
     pub fn is_controlled_by(&self, key: &PublicKey) -> bool {
         match self.rare.as_deref() {
-            Some(rare) if rare.evm.is_contract => false,
+            Some(rare) if rare.evm.is_contract || rare.has_policy => false,
             Some(Rare { key: Some(registered), .. }) => registered == key,
             _ => key.address() == self.address,
         }
@@ -104,6 +116,7 @@ impl Account {
         match signed_by {
             SignedBy::Key { signer, .. } => self.is_controlled_by(signer),
             SignedBy::TypedData { .. } => !self.evm().is_contract,
+            SignedBy::Policy(_) => false,
         }
     }
 
@@ -125,9 +138,9 @@ impl Account {
         self.rare = (rare != Rare::default()).then(|| Box::new(rare));
     }
 
-    /// Whether it has sent native transactions or registered a key.
+    /// Whether it has sent native transactions, registered a key or taken a policy.
     pub(crate) fn has_acted(&self) -> bool {
-        self.window != Window::default() || self.key().is_some()
+        self.window != Window::default() || self.key().is_some() || self.has_policy()
     }
 
     /// Sets the spendable units of an asset.
@@ -211,7 +224,7 @@ impl Account {
     pub fn from_state(state: AccountState) -> Account {
         let balances = state.balances.iter().map(|&(asset, amount)| Balance::new(asset, amount)).collect();
         let sessions = state.sessions.map(Box::new);
-        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default(), sessions };
+        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default(), sessions, has_policy: false };
         let rare = (rare != Rare::default()).then(|| Box::new(rare));
         Account { address: state.address, window: state.window, rare, balances }
     }

@@ -161,6 +161,12 @@ impl Accounts {
         shard.at_mut(position)
     }
 
+    /// The account at an address, if it exists.
+    pub(crate) fn get_mut(&mut self, address: &Address) -> Option<&mut Account> {
+        let shard = Arc::make_mut(&mut self.shards[shard_of(address)]);
+        shard.find(address).map(|position| shard.at_mut(position))
+    }
+
     /// Adds an account that does not exist yet.
     pub(crate) fn insert(&mut self, account: Account) {
         Arc::make_mut(&mut self.shards[shard_of(&account.address())]).insert(account);

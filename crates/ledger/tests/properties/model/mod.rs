@@ -187,8 +187,8 @@ impl Model {
     /// Whether the account's own key signs, with a free number.
     fn signed_by_owner(&self, t: &Transaction, held: &ModelAccount) -> Result<(), Refusal> {
         let Body { account, sequence, .. } = &t.body;
-        match (t.signed_by, held.key) {
-            (SignedBy::Key { signer, .. }, Some(key)) if key != signer => return Err(Refusal::WRONG_SIGNER),
+        match (&t.signed_by, held.key) {
+            (SignedBy::Key { signer, .. }, Some(key)) if key != *signer => return Err(Refusal::WRONG_SIGNER),
             (SignedBy::Key { signer, .. }, None) if signer.address() != *account => return Err(Refusal::WRONG_SIGNER),
             _ => {}
         }
@@ -212,10 +212,10 @@ impl Model {
         let mut distinct = Vec::new();
         for &i in &standing {
             let (account, number) = (block[i].body.account, block[i].body.sequence);
-            let mut rivals: Vec<((u64, Digest), SignedBy, usize)> = standing
+            let mut rivals: Vec<((u64, Digest), &SignedBy, usize)> = standing
                 .iter()
                 .filter(|j| (block[**j].body.account, block[**j].body.sequence) == (account, number))
-                .map(|j| ((block[*j].body.until, block[*j].id()), block[*j].signed_by, *j))
+                .map(|j| ((block[*j].body.until, block[*j].id()), &block[*j].signed_by, *j))
                 .collect();
             rivals.sort_unstable_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
             let counts = rivals[0].2;
@@ -467,6 +467,9 @@ impl Model {
             Operation::Stake(stake) => self.move_units(account, AssetId(0), -i128::from(stake.units)),
             Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Present { .. } => {}
             Operation::Approve { .. } | Operation::Unapprove { .. } => {}
+            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {
+                unreachable!("the rules of this chain have no policies")
+            }
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             // They acted before, and act in the batch.

@@ -75,6 +75,7 @@ try:
         Trade,
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
+    from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
     from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
@@ -121,6 +122,7 @@ __all__ = [
     "Heartbeat",
     "KeepAlive",
     "Key",
+    "KeyConsent",
     "KeyFileError",
     "Level",
     "Limits",
@@ -141,6 +143,7 @@ __all__ = [
     "PastOrder",
     "PaymentReference",
     "PendingOrder",
+    "PolicyRequest",
     "PricePoint",
     "Quote",
     "RefusedError",
@@ -162,6 +165,8 @@ __all__ = [
     "VenueStep",
     "VoidError",
     "checked_address",
+    "missing_weight",
+    "policy_salt",
     "to_pandas",
     "to_polars",
 ]

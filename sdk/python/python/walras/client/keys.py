@@ -161,6 +161,10 @@ class Ed25519Key:
         signature = self._key.sign(SIGNED_TAG + raw(network) + made).signature
         return Signed(made + b"\0" + raw(self.public) + signature)
 
+    def sign_bytes(self, message: bytes) -> str:
+        """The signature on bytes, such as those of a `PolicyRequest` or a `KeyConsent`."""
+        return "0x" + self._key.sign(message).signature.hex()
+
     def agree(self, network: str, account: str, slot: int) -> str:
         """The signature by which it agrees to act for an account in a slot, as its session key."""
         message = session_possession_bytes(network, account, slot, self.public)
@@ -198,6 +202,10 @@ class EthereumKey:
 
     def sign(self, body: Body, network: str) -> Signed:
         return Signed(body.encode() + b"\1" + raw(network) + self._compact(body.typed_hash(network)))
+
+    def sign_hash(self, digest: bytes) -> str:
+        """The compact signature on the hash of typed data, such as that of a `PolicyRequest`."""
+        return "0x" + self._compact(digest).hex()
 
     def login(self, terms: LoginTerms) -> dict[str, str]:
         return {"signature": "0x" + self._compact(terms.typed_hash).hex()}

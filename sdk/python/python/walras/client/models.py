@@ -197,6 +197,8 @@ class Account:
     session_slots: int = 0
     """The slots that it has given to session keys; the next one is one above."""
     sessions: tuple[SessionKey, ...] = ()
+    keys: Json | None = None
+    """Its policy of several keys, as ``/v1/accounts/…`` shows it; none if one key signs alone."""
 
     def balance(self, symbol: str) -> Balance:
         """The holding of an asset; zero if it holds none."""
@@ -214,6 +216,7 @@ class Account:
             balances=tuple(Balance.of(one, assets) for one in body["balances"]),
             session_slots=int(body.get("session_slots", 0)),
             sessions=tuple(SessionKey.of(one, assets) for one in body.get("sessions", ())),
+            keys=body.get("keys"),
         )
 
 

@@ -17,11 +17,16 @@ __all__ = [
     "AuthorizeSession",
     "Burn",
     "Cancel",
+    "CompleteKeys",
     "CreateAccount",
     "CreateOffer",
     "Exact",
+    "GuardianKey",
+    "GuardianWallet",
     "Issue",
     "IssueReferenced",
+    "KeySignature",
+    "KeySigner",
     "Lane",
     "Leave",
     "MandateLimit",
@@ -31,10 +36,12 @@ __all__ = [
     "Pay",
     "PayReferenced",
     "Provide",
+    "RecoverKeys",
     "Replace",
     "RevokeSession",
     "SessionAlive",
     "SessionLimit",
+    "SetKeys",
     "Stake",
     "Unapprove",
     "Unstake",
@@ -49,6 +56,8 @@ __all__ = [
     "VenueRaiseFloor",
     "VenueRevoke",
     "VenueUnbond",
+    "WalletSigned",
+    "WalletSigner",
     "Withdraw",
 ]
 
@@ -84,6 +93,84 @@ class SessionLimit(Structure):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("asset", "asset", "uint32", "u32"),
         Field("units", "units", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeySigner(Structure):
+    """An ed25519 key that signs with a weight."""
+    key: str
+    """The key."""
+    weight: int
+    """Its weight, 1 to 255."""
+    NAME: ClassVar[str] = "KeySigner"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("key", "key", "bytes32", "raw"),
+        Field("weight", "weight", "uint8", "u8"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WalletSigner(Structure):
+    """A wallet that signs with a weight."""
+    wallet: str
+    """The wallet's address."""
+    weight: int
+    """Its weight, 1 to 255."""
+    NAME: ClassVar[str] = "WalletSigner"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("wallet", "wallet", "address", "address"),
+        Field("weight", "weight", "uint8", "u8"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardianKey(Structure):
+    """A guardian with an ed25519 key."""
+    key: str
+    """The key."""
+    NAME: ClassVar[str] = "GuardianKey"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("key", "key", "bytes32", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GuardianWallet(Structure):
+    """A guardian with a wallet."""
+    wallet: str
+    """The wallet's address."""
+    NAME: ClassVar[str] = "GuardianWallet"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("wallet", "wallet", "address", "address"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeySignature(Structure):
+    """The signature of an ed25519 key."""
+    key: str
+    """The key."""
+    signature: str
+    """Its signature."""
+    NAME: ClassVar[str] = "KeySignature"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("key", "key", "bytes32", "raw"),
+        Field("signature", "signature", "bytes", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WalletSigned(Structure):
+    """The signature of a wallet: 64 bytes, in the form of EIP-2098."""
+    wallet: str
+    """The wallet's address."""
+    signature: str
+    """Its signature."""
+    NAME: ClassVar[str] = "WalletSigned"
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("wallet", "wallet", "address", "address"),
+        Field("signature", "signature", "bytes", "raw"),
     )
 
 
@@ -439,7 +526,7 @@ class AuthorizeSession(Operation):
     key: str
     """The key."""
     scope: str
-    """``cancel`` or ``trade``."""
+    """``cancel``, ``trade``, or ``duty`` since rules 14."""
     ends: int
     """The last height at which its transactions count."""
     alive: int
@@ -453,7 +540,7 @@ class AuthorizeSession(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("slot", "slot", "uint32", "u32"),
         Field("key", "key", "bytes32", "raw"),
-        Field("scope", "scope", "string", "choice", ("cancel", "trade")),
+        Field("scope", "scope", "string", "choice", ("cancel", "trade", "duty")),
         Field("ends", "ends", "uint64", "u64"),
         Field("alive", "alive", "uint64", "u64"),
         Field("caps", "caps", "SessionCap[]", "list", (SessionLimit,)),
@@ -572,6 +659,119 @@ class IssueReferenced(Operation):
         Field("amount", "amount", "uint64", "u64"),
         Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
         Field("reference", "reference", "bytes", "bytes"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SetKeys(Operation):
+    """Gives an account a policy of several keys, or another one. Any account sends it; those sign who govern the
+    account, and those who will. Since rules 14."""
+    changed: str
+    """The account."""
+    last: str
+    """The id of its last change of keys, waiting or done; zero for the first one."""
+    keys: tuple[KeySigner, ...]
+    """Signers with ed25519 keys, by key; 1 to 16 with those with wallets."""
+    wallets: tuple[WalletSigner, ...]
+    """Signers with wallets, by address."""
+    move: int
+    """The weight that spends."""
+    govern: int
+    """The weight that changes who may spend; at least ``move``, at most all weights."""
+    guardian_keys: tuple[GuardianKey, ...]
+    """Guardians with ed25519 keys, by key; at most 8 in all."""
+    guardian_wallets: tuple[GuardianWallet, ...]
+    """Guardians with wallets, by address."""
+    guardians: int
+    """How many guardians recover the account; 0 if it has none."""
+    delay: int
+    """Heights that a later change waits; at most 1048576."""
+    sessions: str
+    """Whether the account's session keys ``close`` when the change acts, or it ``keep``s them."""
+    first: str
+    """The ed25519 key whose hash is the account's address."""
+    key_signatures: tuple[KeySignature, ...]
+    """Signatures of ed25519 keys, by key."""
+    wallet_signatures: tuple[WalletSigned, ...]
+    """Signatures of wallets, by address."""
+    NAME: ClassVar[str] = "SetKeys"
+    CODE: ClassVar[bytes] = bytes([21])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("changed", "changed", "address", "address"),
+        Field("last", "last", "bytes32", "raw"),
+        Field("keys", "keys", "KeySigner[]", "list", (KeySigner,)),
+        Field("wallets", "wallets", "WalletSigner[]", "list", (WalletSigner,)),
+        Field("move", "move", "uint32", "u16"),
+        Field("govern", "govern", "uint32", "u16"),
+        Field("guardian_keys", "guardianKeys", "GuardianKey[]", "list", (GuardianKey,)),
+        Field("guardian_wallets", "guardianWallets", "GuardianWallet[]", "list", (GuardianWallet,)),
+        Field("guardians", "guardians", "uint8", "u8"),
+        Field("delay", "delay", "uint32", "u32"),
+        Field("sessions", "sessions", "string", "choice", ("close", "keep")),
+        Field("first", "first", "bytes32", "raw"),
+        Field("key_signatures", "keySignatures", "KeySignature[]", "list", (KeySignature,)),
+        Field("wallet_signatures", "walletSignatures", "WalletSigned[]", "list", (WalletSigned,)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverKeys(Operation):
+    """Gives an account whose keys are lost another policy. Any account sends it; its guardians sign, and those
+    who will govern it. Since rules 14."""
+    changed: str
+    """The account."""
+    last: str
+    """The id of its last change of keys, waiting or done; zero for the first one."""
+    keys: tuple[KeySigner, ...]
+    """Signers with ed25519 keys, by key; 1 to 16 with those with wallets."""
+    wallets: tuple[WalletSigner, ...]
+    """Signers with wallets, by address."""
+    move: int
+    """The weight that spends."""
+    govern: int
+    """The weight that changes who may spend; at least ``move``, at most all weights."""
+    guardian_keys: tuple[GuardianKey, ...]
+    """Guardians with ed25519 keys, by key; at most 8 in all."""
+    guardian_wallets: tuple[GuardianWallet, ...]
+    """Guardians with wallets, by address."""
+    guardians: int
+    """How many guardians recover the account; 0 if it has none."""
+    delay: int
+    """Heights that a later change waits; at most 1048576."""
+    sessions: str
+    """Whether the account's session keys ``close`` when the change acts, or it ``keep``s them."""
+    key_signatures: tuple[KeySignature, ...]
+    """Signatures of ed25519 keys, by key."""
+    wallet_signatures: tuple[WalletSigned, ...]
+    """Signatures of wallets, by address."""
+    NAME: ClassVar[str] = "RecoverKeys"
+    CODE: ClassVar[bytes] = bytes([22])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("changed", "changed", "address", "address"),
+        Field("last", "last", "bytes32", "raw"),
+        Field("keys", "keys", "KeySigner[]", "list", (KeySigner,)),
+        Field("wallets", "wallets", "WalletSigner[]", "list", (WalletSigner,)),
+        Field("move", "move", "uint32", "u16"),
+        Field("govern", "govern", "uint32", "u16"),
+        Field("guardian_keys", "guardianKeys", "GuardianKey[]", "list", (GuardianKey,)),
+        Field("guardian_wallets", "guardianWallets", "GuardianWallet[]", "list", (GuardianWallet,)),
+        Field("guardians", "guardians", "uint8", "u8"),
+        Field("delay", "delay", "uint32", "u32"),
+        Field("sessions", "sessions", "string", "choice", ("close", "keep")),
+        Field("key_signatures", "keySignatures", "KeySignature[]", "list", (KeySignature,)),
+        Field("wallet_signatures", "walletSignatures", "WalletSigned[]", "list", (WalletSigned,)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteKeys(Operation):
+    """Makes a change of keys act whose wait is over. Any account sends it. Since rules 14."""
+    changed: str
+    """The account."""
+    NAME: ClassVar[str] = "CompleteKeys"
+    CODE: ClassVar[bytes] = bytes([23])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("changed", "changed", "address", "address"),
     )
 
 
