@@ -33,10 +33,11 @@ impl From<QuoteError> for Failure {
     }
 }
 
-/// What the next batch would do with an offer if nothing else came: what it would sell and get, at which price, and what
-/// would rest. The whole book takes part, through all assets. It is no promise: others' orders may come first.
+/// What the next batch would do with an offer if nothing else came: what it would sell and get, at which price, and
+/// what would rest. The whole book takes part, through all assets. It is no promise: others' orders may come first.
 #[utoipa::path(get, path = "/v1/quote",
-    params(("sell" = String, Query, description = "symbol sold"), ("buy" = String, Query, description = "symbol bought"),
+    params(("sell" = String, Query, description = "symbol sold"),
+        ("buy" = String, Query, description = "symbol bought"),
         ("amount" = String, Query, description = "the most units to sell"),
         ("limit" = Option<String>, Query,
             description = "the fewest units bought for a unit sold; without it the offer sells at any price")),

@@ -3,7 +3,8 @@
 //! `footprint` is the one definition of what each operation means. The flow of a block (`apply`) begins with `filter`:
 //! which transactions count, by `checks` of each alone and `claims` of those of an account. `orders` says what they ask
 //! for. `trade` is the books: `clear`, or the check of an `attached` clearing, then `settle`. The places, `effects`
-//! (the accounts) and `ethereum` (the contract phase) follow. `quote` asks the books what they would do with one more offer.
+//! (the accounts) and `ethereum` (the contract phase) follow. `quote` asks the books what they would do with one more
+//! offer.
 
 mod apply;
 mod attached;
