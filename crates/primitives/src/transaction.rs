@@ -410,8 +410,8 @@ impl Operation {
 
     /// How many fees it costs. Each [`WEIGHT_BYTES`] begun of what it carries costs one, and it costs at least one.
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
-    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A change
-    /// of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A duty
+    /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A
+    /// change of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A duty
     /// ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {

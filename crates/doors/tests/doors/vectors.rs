@@ -412,7 +412,10 @@ fn changed_keys(change: &KeysChange, signatures: &KeySignatures) -> Value {
     let wallet = |one: &WalletSigner| json!({"wallet": one.wallet.to_string(), "weight": one.weight});
     let signed =
         |one: &primitives::KeySignature| json!({"key": one.key.to_string(), "signature": hex(&one.signature.0)});
-    let signed_by_wallet = |one: &primitives::SignedByWallet| json!({"wallet": one.wallet.to_string(), "signature": hex(&one.signature.0)});
+    let signed_by_wallet = |one: &primitives::SignedByWallet| {
+        let (wallet, signature) = (one.wallet.to_string(), hex(&one.signature.0));
+        json!({"wallet": wallet, "signature": signature})
+    };
     json!({
         "changed": change.account.to_string(),
         "last": change.last.to_string(),

@@ -172,7 +172,10 @@ impl Standing {
     }
 
     fn json(&self) -> Value {
-        let signer = |(holder, weight, has): &(KeyHolder, u8, bool)| json!({"signer": named(*holder), "weight": weight, "signed": has});
+        let signer = |one: &(KeyHolder, u8, bool)| {
+            let (holder, weight, has) = *one;
+            json!({"signer": named(holder), "weight": weight, "signed": has})
+        };
         let needed = |one: &Needed| {
             json!({
                 "for": one.named, "weight": one.weight, "signed": one.has,
@@ -180,7 +183,8 @@ impl Standing {
             })
         };
         let is_whole = !self.is_stale && self.needed.iter().all(|one| one.has >= one.weight);
-        json!({"stale": self.is_stale, "complete": is_whole, "needed": self.needed.iter().map(needed).collect::<Vec<_>>()})
+        let needed: Vec<Value> = self.needed.iter().map(needed).collect();
+        json!({"stale": self.is_stale, "complete": is_whole, "needed": needed})
     }
 }
 

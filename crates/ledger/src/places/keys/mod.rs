@@ -24,8 +24,8 @@
 //!   do nothing.
 //!
 //! The id of a change is the digest of its account, its last change, its policy and of what becomes of session keys
-//! ([`KeysChange::id`](primitives::KeysChange::id)): each id follows from the one before, so none returns, and it depends
-//! neither on who signed nor on who sent.
+//! (`KeysChange::id`). Each id follows from the one before, so none returns. It depends neither on who signed nor on
+//! who sent.
 //!
 //! # Properties
 //!
@@ -72,10 +72,10 @@
 //!   before it is sent, and two senders of one change do not compete.
 //! - *A signature of somebody who is no signer is refused*, though valid: each costs the account a fee.
 //! - *Every SetKeys shows the first key*, not the first one alone: so its bytes alone refuse the address of a wallet.
-//! - *Revoking a session key needs the weight of move*: it takes rights away, and is urgent. Unstaking needs *govern*, as
-//!   staking does. What owns a venue, and keys that trade there, need *govern*.
-//! - *Keys that trade at venues stay*: as after a change of a single key, the account revokes them there. They spend its
-//!   deposits within their mandates only.
+//! - *Revoking a session key needs the weight of move*: it takes rights away, and is urgent. Unstaking needs *govern*,
+//!   as staking does. What owns a venue, and keys that trade there, need *govern*.
+//! - *Keys that trade at venues stay*: as after a change of a single key, the account revokes them there. They spend
+//!   its deposits within their mandates only.
 //! - *The scope control of session keys* comes with the freezes that it is for.
 //! - *A duty key posts free duties of the lane, accuses, approves and withdraws approvals*, and cancels and stops as
 //!   every session key does. Redemptions and cases of the lane, which are no duties, need *move*.
