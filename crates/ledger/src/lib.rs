@@ -24,7 +24,7 @@ mod terms;
 
 pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, EXACTS_PER_SUB_BLOCK, Fault,
-    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, Market, POLICY_SIGNATURES_PER_SUB_BLOCK, Quota,
+    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, NextBatch, POLICY_SIGNATURES_PER_SUB_BLOCK, Quota,
     QuotaKind, Quote, QuoteError, Reservations, ReserveError, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
     Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
 };

@@ -12,8 +12,8 @@ use doors::backend::{
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Ledger, Market, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof,
-    VenueProof, VenueRecordId,
+    AccountProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof,
+    ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -131,8 +131,8 @@ impl PointReads for Reads {
         OffersRead { height: ledger.height(), offers }
     }
 
-    fn market(&self) -> Market {
-        self.exchange.shared.read_ledger().market()
+    fn next_batch(&self) -> NextBatch {
+        NextBatch::after(&self.exchange.shared.read_ledger())
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

@@ -9,6 +9,7 @@
 
 mod amount;
 mod block;
+mod consents;
 mod duty;
 mod exact;
 mod format;
@@ -39,6 +40,7 @@ mod wallet;
 
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
+pub use consents::{AskedChange, policy_salt};
 pub use duty::{LANE_DUTY, is_lane_duty};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};
@@ -46,9 +48,9 @@ pub use hash::{Digest, HexError, from_hex, keccak256, to_hex};
 pub use height::Height;
 pub use key::{Address, AddressError, PublicKey, SecretKey, Signature, Signed, verify_all};
 pub use keys::{
-    AskedChange, CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyHolder, KeyPolicy,
-    KeySignature, KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX,
-    SessionsFate, SetKeys, SignedByWallet, WalletSigner, policy_salt,
+    CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyHolder, KeyPolicy, KeySignature,
+    KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX, SessionsFate, SetKeys,
+    SignedByWallet, WalletSigner,
 };
 pub use login::login_bytes;
 pub use malformed::Malformed;

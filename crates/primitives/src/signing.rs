@@ -4,8 +4,9 @@ use std::borrow::Borrow;
 
 use rayon::prelude::*;
 
+use crate::consents::AskedChange;
 use crate::key::Signed;
-use crate::keys::{AskedChange, PolicySigned};
+use crate::keys::PolicySigned;
 use crate::session::{SessionOperation, session_possession_bytes};
 use crate::typed_data::TypedData;
 use crate::venue::CarriedSignature;

@@ -1,7 +1,8 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
 use ledger::{
-    AccountKeys, AccountProof, AccountState, Ledger, Market, Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof,
+    AccountKeys, AccountProof, AccountState, Ledger, NextBatch, Offer, OfferProof, Pair, Place, SlotProof,
+    ValidatorsProof,
 };
 use primitives::{Address, Digest, Height};
 
@@ -13,8 +14,8 @@ pub trait PointReads {
     /// At most `count` offers of a pair from `first` to `last`, in order of execution.
     fn offers(&self, pair: Pair, first: Place, last: Place, count: usize) -> OffersRead;
 
-    /// What a batch needs of the present state.
-    fn market(&self) -> Market;
+    /// What the next batch needs of the present state.
+    fn next_batch(&self) -> NextBatch;
 
     /// An account, or its absence, with its path to the state root.
     ///

@@ -54,9 +54,9 @@ pub(super) async fn quote(
     let limit: Option<Price> = asked.limit.as_ref().map(|text| parse("limit", text)).transpose()?;
     let turn = api.heavy.take(client).await?;
     let quoted = api.blocking(move |api| {
-        let market = api.backend.market();
-        let limit = limit.unwrap_or_else(|| market.lowest_limit(pair, amount));
-        let quoted = market.quote(pair, amount, limit);
+        let batch = api.backend.next_batch();
+        let limit = limit.unwrap_or_else(|| batch.lowest_limit(pair, amount));
+        let quoted = batch.quote(pair, amount, limit);
         drop(turn);
         quoted.map(|quote| api.symbols.quote(pair, amount, limit, &quote))
     });

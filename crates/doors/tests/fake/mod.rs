@@ -14,7 +14,7 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Genesis, Ledger, Listing, Market, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots,
+    AccountProof, Genesis, Ledger, Listing, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots,
     Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
@@ -297,8 +297,8 @@ impl PointReads for Fake {
         OffersRead { height: ledger.height(), offers: of_pair.take(count).collect() }
     }
 
-    fn market(&self) -> Market {
-        self.ledger().market()
+    fn next_batch(&self) -> NextBatch {
+        NextBatch::after(&self.ledger())
     }
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {

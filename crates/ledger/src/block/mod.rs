@@ -35,7 +35,7 @@ pub use quotas::{
     POLICY_SIGNATURES_PER_SUB_BLOCK, Quota, QuotaKind, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
     TYPED_DATA_PER_SUB_BLOCK, quotas_of,
 };
-pub use quote::{Market, Quote, QuoteError};
+pub use quote::{NextBatch, Quote, QuoteError};
 pub use reservations::{Reservations, ReserveError};
 pub use spending::spending;
 pub use stage::Stage;

@@ -11,9 +11,9 @@ use crate::places::offers::too_small;
 use crate::places::pools::PoolTurn;
 use crate::state::Ledger;
 
-/// What a batch needs of a ledger. It shares the memory of book and pools, and has no accounts: blocks that are
+/// What the next batch needs of a ledger. It shares the memory of book and pools, and has no accounts: blocks that are
 /// applied meanwhile copy none of these.
-pub struct Market(Ledger);
+pub struct NextBatch(Ledger);
 
 /// What the next batch would do with an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,19 +39,17 @@ pub enum QuoteError {
     Clearing(String),
 }
 
-impl Ledger {
-    /// What a batch needs of this state.
-    pub fn market(&self) -> Market {
-        let mut market = self.clone();
-        (market.places.accounts, market.history) = (Accounts::default(), History::default());
-        Market(market)
-    }
-}
-
 /// The offer stands behind all others of its limit, as the newest does.
 const LAST: (Address, u64) = (Address([0xff; 20]), u64::MAX);
 
-impl Market {
+impl NextBatch {
+    /// The one after this state.
+    pub fn after(ledger: &Ledger) -> NextBatch {
+        let mut needed = ledger.clone();
+        (needed.places.accounts, needed.history) = (Accounts::default(), History::default());
+        NextBatch(needed)
+    }
+
     /// The lowest limit that the ledger takes for an offer of this size: whoever sells at any price asks for it.
     pub fn lowest_limit(&self, pair: Pair, amount: Amount) -> Price {
         let asked = self.0.minima(pair).buy.max(1);
@@ -64,7 +62,7 @@ impl Market {
     /// # Errors
     /// [`QuoteError`].
     pub fn quote(self, pair: Pair, amount: Amount, limit: Price) -> Result<Quote, QuoteError> {
-        let Market(mut ledger) = self;
+        let NextBatch(mut ledger) = self;
         ledger.minima(pair).check(amount, limit).map_err(|small| QuoteError::Refused(too_small(small)))?;
         if ledger.is_book_full {
             return Err(QuoteError::Refused(Refusal::BOOK_FULL));

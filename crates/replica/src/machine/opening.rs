@@ -18,8 +18,9 @@ use crate::{Defect, EthereumSection, HandoverLog, Home, Network, Now, Past, Repl
 
 /// The check of a sub-block's payload at heights of these rules. It decodes as a sub-block. If it has an operation of
 /// later rules, which older programs cannot decode, it is early. Its Ethereum transactions can be valid in some state
-/// and are within the quotas of gas, of signature recoveries, and of the signatures of policies and of orders. Returns
-/// what consensus must know of it.
+/// and are within the quotas of gas, of signature recoveries, and of the signatures of policies and of orders.
+/// Returns what consensus must
+/// know of it.
 pub fn check_payload(section: EthereumSection, rules: u32) -> PayloadCheck {
     Arc::new(move |bytes| {
         let sub_block = SubBlock::from_payload(0, bytes).ok()?;

@@ -32,7 +32,8 @@ pub enum KeysCommand {
   cat > policy.json <<END
   {\"keys\":[{\"key\":\"0x8a88…\",\"weight\":1},{\"key\":\"0x17c0…\",\"weight\":1},{\"key\":\"0x93d2…\",\"weight\":1},
            {\"key\":\"0x4e5f…\",\"weight\":1}],\"wallets\":[{\"wallet\":\"0xAb58…\",\"weight\":1}],
-   \"move\":3,\"govern\":3,\"guardian_keys\":[{\"key\":\"0x6b1a…\"},{\"key\":\"0x2c44…\"}],\"guardians\":2,\"delay\":86400}
+   \"move\":3,\"govern\":3,
+   \"guardian_keys\":[{\"key\":\"0x6b1a…\"},{\"key\":\"0x2c44…\"}],\"guardians\":2,\"delay\":86400}
 END
   walras wallet keys set --account 0x53e0… --policy policy.json --first 0x0d71… --out change.json
   walras wallet request sign change.json --key alice.json      # and so on, the account's present key first of all

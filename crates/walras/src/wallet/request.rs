@@ -172,9 +172,9 @@ impl Standing {
     }
 
     fn json(&self) -> Value {
-        let signer = |(holder, weight, has): &(KeyHolder, u8, bool)| {
-            let holder = named(*holder);
-            json!({"signer": holder, "weight": weight, "signed": has})
+        let signer = |one: &(KeyHolder, u8, bool)| {
+            let (holder, weight, has) = *one;
+            json!({"signer": named(holder), "weight": weight, "signed": has})
         };
         let needed = |one: &Needed| {
             json!({

@@ -95,6 +95,14 @@ pub enum SessionCommand {
     },
 }
 
+fn scope(cancel_only: bool, duty: bool) -> SessionScope {
+    match (cancel_only, duty) {
+        (true, _) => SessionScope::Cancel,
+        (false, true) => SessionScope::Duty,
+        (false, false) => SessionScope::Trade,
+    }
+}
+
 fn operation(operation: SessionOperation) -> Operation {
     Operation::Session(Box::new(operation))
 }
@@ -140,11 +148,7 @@ impl SessionCommand {
                     let height = node.height()?;
                     let until = height.saturating_add(lasts);
                     let alive = alive.map_or(until, |heights| height.saturating_add(heights).min(until));
-                    let scope = match (cancel_only, duty) {
-                        (true, _) => SessionScope::Cancel,
-                        (false, true) => SessionScope::Duty,
-                        (false, false) => SessionScope::Trade,
-                    };
+                    let scope = scope(cancel_only, duty);
                     let slot = found.session_slots + 1;
                     let bytes = session_possession_bytes(&node.terms()?.network, own, slot, &key);
                     let terms = SessionTerms { slot, key, scope, until, alive, caps };

@@ -24,8 +24,8 @@
 //!   do nothing.
 //!
 //! The id of a change is the digest of its account, its last change, its policy and of what becomes of session keys
-//! ([`KeysChange::id`](primitives::KeysChange::id)): each id follows from the one before, so none returns, and it
-//! depends neither on who signed nor on who sent.
+//! (`KeysChange::id`). Each id follows from the one before, so none returns. It depends neither on who signed nor on
+//! who sent.
 //!
 //! # Properties
 //!
