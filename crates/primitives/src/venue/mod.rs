@@ -51,14 +51,14 @@ mod weight;
 pub use horizon::{Delay, Horizon};
 pub use market::{FillUnits, MarketTerms, is_within_cap};
 pub use operation::{
-    CarriedSignature, Contradicting, EndedIncarnation, KeyScope, MANDATE_CAPS_MAX, MANDATE_MARKETS_MAX, Mandate,
-    MarketMandate, ProvenEnd, REPORT_KEYS_MAX, SETTLE_BYTES_MAX, UnsettledFill, VENUE_SIGNATURES_PER_SUB_BLOCK,
-    VenueEvidence, VenueOperation, VenueOperator,
+    Contradicting, EndedIncarnation, KeyScope, MANDATE_CAPS_MAX, MANDATE_MARKETS_MAX, Mandate, MarketMandate,
+    ProvenEnd, REPORT_KEYS_MAX, SETTLE_BYTES_MAX, UnsettledFill, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueEvidence,
+    VenueOperation, VenueOperator,
 };
 pub use order::{OrderLife, OrderNumber, OrderNumberError, SelfTradeRule, VenueOrder, VenueSide};
-pub use report::{FillReport, ReportedFill, SignedReport, possession_bytes};
+pub use report::{CarriedSignature, FillReport, ReportedFill, SignedReport, StepHeader, possession_bytes};
 pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill, SettledOrder};
-pub use step::{STEP_REPORTS_RULES, SignedStep, StepHeader, StepReport, VenueReport};
+pub use step::{STEP_REPORTS_RULES, SignedStep, StepReport, VenueReport};
 pub use tree::{FillTree, PathFault, verify_leaf};
 
 /// The number of a venue.

@@ -3,8 +3,8 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use super::{
-    FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, STEP_REPORTS_RULES, Settle, SettledFill,
-    SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport, possession_bytes,
+    CarriedSignature, FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, STEP_REPORTS_RULES, Settle,
+    SettledFill, SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport, possession_bytes,
 };
 use crate::key::Signed;
 use crate::{Address, Amount, AssetId, Digest, Height, PublicKey, Signature};
@@ -234,13 +234,6 @@ pub enum VenueOperation {
     AccuseStep(Box<VenueEvidence<VenueReport>>),
     /// As [`VenueOperation::Claim`], by a report of a step.
     ClaimStep(Box<UnsettledFill<StepReport>>),
-}
-
-/// A signature that an operation carries beside that of its sender.
-pub struct CarriedSignature {
-    pub(crate) key: PublicKey,
-    pub(crate) signature: Signature,
-    pub(crate) message: Vec<u8>,
 }
 
 impl Signed for CarriedSignature {

@@ -2,9 +2,10 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use super::{CarriedSignature, FillTree, PathFault, StepHeader, VenueId};
+use super::{FillTree, PathFault, VenueId};
 use crate::{Address, Digest, PublicKey, SecretKey, Signature};
 
+const HEADER_TAG: &[u8] = b"walras venue step v1\0";
 const REPORT_TAG: &[u8] = b"walras venue report v1\0";
 const POSSESSION_TAG: &[u8] = b"walras venue trading key v1\0";
 
@@ -21,6 +22,39 @@ pub struct ReportedFill {
     pub leaf: Digest,
     /// The account of the trader to whom the report is made.
     pub account: Address,
+}
+
+/// A signature that an operation carries beside that of its sender.
+pub struct CarriedSignature {
+    pub(crate) key: PublicKey,
+    pub(crate) signature: Signature,
+    pub(crate) message: Vec<u8>,
+}
+
+/// What a report key signs of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
+pub struct StepHeader {
+    /// The venue.
+    pub venue: VenueId,
+    /// Its incarnation.
+    pub incarnation: u32,
+    /// The number of the step's record in the journal of the incarnation.
+    pub step: u64,
+    /// The host's clock at the step, in milliseconds since 1970.
+    pub clock_ms: u64,
+    /// Number of leaves.
+    pub size: u32,
+    /// The root of the tree over them.
+    pub root: Digest,
+}
+
+impl StepHeader {
+    /// The signed bytes.
+    pub fn signing_bytes(&self, network: &Digest) -> Vec<u8> {
+        let mut bytes = HEADER_TAG.to_vec();
+        (network, self).serialize(&mut bytes).expect("writing to memory cannot fail");
+        bytes
+    }
 }
 
 /// A report of a fill, however it is signed. Whatever judges reports asks for no more.

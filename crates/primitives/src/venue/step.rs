@@ -57,46 +57,19 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use super::report::{ReportedFill, SignedReport};
-use super::{CarriedSignature, FillReport, VenueId};
+use super::VenueId;
+use super::report::{CarriedSignature, FillReport, ReportedFill, SignedReport, StepHeader};
 use crate::merkle::{self, Family, Tree};
 use crate::{Address, Digest, PublicKey, SecretKey, Signature};
 
 /// The first rules whose ledger judges reports of steps: venues sign steps from then on.
 pub const STEP_REPORTS_RULES: u32 = 13;
 
-const HEADER_TAG: &[u8] = b"walras venue step v1\0";
 const FAMILY: Family = Family::VenueReports;
 /// What the bytes of a report of a step begin with.
 const STEP: u8 = 1;
 /// The bytes of a single report; those of a step are never as many.
 const SINGLE_BYTES: usize = 164;
-
-/// What a report key signs of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize)]
-pub struct StepHeader {
-    /// The venue.
-    pub venue: VenueId,
-    /// Its incarnation.
-    pub incarnation: u32,
-    /// The number of the step's record in the journal of the incarnation.
-    pub step: u64,
-    /// The host's clock at the step, in milliseconds since 1970.
-    pub clock_ms: u64,
-    /// Number of leaves.
-    pub size: u32,
-    /// The root of the tree over them.
-    pub root: Digest,
-}
-
-impl StepHeader {
-    /// The signed bytes.
-    pub fn signing_bytes(&self, network: &Digest) -> Vec<u8> {
-        let mut bytes = HEADER_TAG.to_vec();
-        (network, self).serialize(&mut bytes).expect("writing to memory cannot fail");
-        bytes
-    }
-}
 
 /// What a venue says to a trader when an order is executed, with its path to the root that a report key has signed.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
