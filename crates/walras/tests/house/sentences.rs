@@ -112,7 +112,7 @@ fn no_sentence_is_longer_than_a_breath() {
     for path in documents() {
         let name = path.strip_prefix(root()).expect("below the root").display().to_string();
         // Rows of tables list clauses.
-        look(&name, paragraphs(read(path).lines().map(prose)), &['.', '?', '!', ';', '|']);
+        look(&name, paragraphs(read(path).lines().map(prose)), &['.', '?', '!', ';', '|', '·']);
     }
     assert!(long.is_empty(), "{} sentences of {WORDS_OF_SENTENCE} words or more: {long:#?}", long.len());
 }
