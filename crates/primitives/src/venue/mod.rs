@@ -1,11 +1,11 @@
 //! Continuous markets: orders that traders sign for a venue, fills that it settles, and reports that convict it.
 //!
 //! A venue matches orders by price and time outside the ledger and settles the fills on it. This module has what both
-//! sides must agree on byte by byte: signed orders ([`VenueOrder`]), fills in a settle ([`Settle`]) with the faults
-//! that its bytes alone show ([`Settle::check`]), the tree over all fills of an incarnation ([`FillTree`]), and signed
-//! reports of fills ([`FillReport`], [`StepReport`]). It also says when an action counts ([`Horizon`]), and what lots,
-//! ticks and fees are worth ([`MarketTerms`]). Whether a fill applies or busts depends on the state and is decided in
-//! the ledger.
+//! sides must agree on byte by byte. Signed orders ([`VenueOrder`]) come first, and fills in a settle ([`Settle`]) with
+//! the faults that its bytes alone show ([`Settle::check`]). The tree over all fills of an incarnation ([`FillTree`])
+//! and signed reports of fills ([`FillReport`], [`StepReport`]) follow. It also says when an action counts
+//! ([`Horizon`]), and what lots, ticks and fees are worth ([`MarketTerms`]). Whether a fill applies or busts depends on
+//! the state and is decided in the ledger.
 //!
 //! # Properties
 //!
