@@ -139,7 +139,8 @@ impl Market {
         let operation = Operation::Venue(Box::new(VenueOperation::Settle(settle)));
         let signed = Body { chain, account, sequence, until, operation }.sign(&network, &owner);
         let bytes = borsh::to_vec(&signed).expect("in memory");
-        let body: api::TransactionBody = node.post("/v1/transactions?wait=committed", &bytes).expect("taken");
+        let taken = node.post("/v1/transactions?wait=committed", &bytes);
+        let body: api::TransactionBody = taken.unwrap_or_else(|error| panic!("{error}: {}", self.node.log()));
         assert_eq!(body.outcome, Some(api::OutcomeBody::Applied), "{body:?}");
         leaf
     }

@@ -52,12 +52,11 @@ pub(super) async fn quote(
     let pair = Pair { sell: sides.base, buy: sides.quote };
     let amount: Amount = parse("amount", &asked.amount)?;
     let limit: Option<Price> = asked.limit.as_ref().map(|text| parse("limit", text)).transpose()?;
-    let turn = api.heavy.take(client).await?;
+    let turn = api.quotes.turn(client).await?;
     let quoted = api.blocking(move |api| {
         let batch = api.backend.next_batch();
         let limit = limit.unwrap_or_else(|| batch.lowest_limit(pair, amount));
-        let quoted = batch.quote(pair, amount, limit);
-        drop(turn);
+        let quoted = api.quotes.search(turn, || batch.quote(pair, amount, limit));
         quoted.map(|quote| api.symbols.quote(pair, amount, limit, &quote))
     });
     Ok(Json(quoted.await??))

@@ -5,6 +5,7 @@ mod ending;
 mod failure;
 pub(crate) mod guard;
 mod pages;
+mod quotes;
 mod rate_limits;
 mod upgrade;
 
@@ -24,6 +25,7 @@ use crate::settings::Http;
 pub(crate) use ending::{LINGER, ended_by};
 pub(crate) use failure::{Answered, Failure};
 pub(crate) use pages::{Pages, check_pages};
+use quotes::Quotes;
 pub(crate) use rate_limits::{RateLimits, most_of_one};
 pub(crate) use upgrade::Upgrade;
 
@@ -41,6 +43,8 @@ pub(crate) struct Kit {
     pub(crate) streams: Shares,
     /// Turns of requests that execute contracts or scan, as many as the machine has cores; both doors share them.
     pub(crate) heavy: Arc<Gate>,
+    /// Turns of quotes.
+    pub(crate) quotes: Arc<Quotes>,
     access: Arc<Access>,
     /// Which pages may use the doors.
     pub(crate) pages: Arc<Pages>,
@@ -57,6 +61,7 @@ impl Kit {
             rates: RateLimits::new(&settings),
             streams: Shares::new(settings.stream_connections as u64),
             heavy: Gate::new(cores, HEAVY_WAITING_OF_ONE, None),
+            quotes: Arc::default(),
             settings: Arc::new(settings),
             access: Arc::new(access),
             drains: Arc::default(),

@@ -57,8 +57,11 @@ pub enum QuotaKind {
     VenueSignatures,
 }
 
+/// How many kinds there are.
+pub const QUOTA_KINDS: usize = QuotaKind::VenueSignatures as usize + 1;
+
 /// What a sub-block has of each quota, by [`QuotaKind`].
-const QUOTAS: [u32; 9] = [
+const QUOTAS: [u32; QUOTA_KINDS] = [
     TYPED_DATA_PER_SUB_BLOCK,
     POLICY_SIGNATURES_PER_SUB_BLOCK,
     ACCUSATIONS_PER_SUB_BLOCK,

@@ -10,14 +10,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ledger::{QuotaKind, quotas_of};
+use ledger::{QUOTA_KINDS, QuotaKind, quotas_of};
 use primitives::{Address, Height, Transaction, UNTIL_USUAL};
 
 use super::PoolEntry;
 
 /// The quotas that a transaction counts against, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct QuotaSet(u8);
+pub(super) struct QuotaSet(u16);
+
+const _: () = assert!(QUOTA_KINDS <= u16::BITS as usize, "a set has a bit for each kind");
 
 /// A place in a queue: turn, and order of arrival.
 type Turn = (u64, u64);
@@ -43,7 +45,7 @@ pub(super) struct Bounded {
     queues: BTreeMap<QuotaSet, Queue>,
     arrivals: u64,
     /// What waits of each quota, by [`QuotaKind`].
-    waiting: [u64; 8],
+    waiting: [u64; QUOTA_KINDS],
 }
 
 impl QuotaSet {
