@@ -89,9 +89,10 @@ class VenueReport:
 
     @classmethod
     def _of(cls, told: bytes, step: VenueStep | None) -> VenueReport:
-        numbers = (int.from_bytes(told[at:to], "little") for at, to in ((0, 4), (4, 8), (8, 16)))
-        digits = ("0x" + told[at:to].hex() for at, to in ((16, 48), (48, 68), (68, 100), (100, 164)))
-        return cls(*numbers, *digits, step)
+        venue, incarnation, index = (int.from_bytes(told[at:to], "little") for at, to in ((0, 4), (4, 8), (8, 16)))
+        spans = ((16, 48), (48, 68), (68, 100), (100, 164))
+        leaf, account, key, signature = ("0x" + told[at:to].hex() for at, to in spans)
+        return cls(venue, incarnation, index, leaf, account, key, signature, step)
 
     def is_signed(self, network: str) -> bool:
         """Whether the key that it names signed it for this network. Whether the venue has that key, the ledger says."""
