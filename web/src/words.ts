@@ -129,6 +129,10 @@ export function checkStatus(status: string): void {
 /** The decimals of an asset by its symbol. */
 export type Decimals = (symbol: string) => number;
 
+/** What a session key may do, in a table and in a sentence. */
+export const SCOPES = { trade: "trade, cancel", cancel: "cancel only", duty: "a node's duties" };
+const LETS = { trade: "trade", cancel: "cancel offers", duty: "post a node's duties" };
+
 /** What a transaction asks for, in a few words, with amounts as people count them. */
 export function operationText(operation: Operation, decimals: Decimals): string {
   switch (operation.type) {
@@ -169,8 +173,14 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Accuse validator ${operation.validator}`;
     case "withdraw":
       return `Withdraw ${money(operation.amount, operation.asset, decimals(operation.asset))} into the payment lane`;
+    case "set_keys":
+      return `Give ${operation.account} a policy of ${operation.keys.length + operation.wallets.length} signers`;
+    case "recover_keys":
+      return `Recover ${operation.account} by its guardians`;
+    case "complete_keys":
+      return `Let the waiting policy of ${operation.account} act`;
     case "authorize_session":
-      return `Let a key ${operation.scope === "trade" ? "trade" : "cancel offers"} in slot ${operation.slot}`;
+      return `Let a key ${LETS[operation.scope]} in slot ${operation.slot}`;
     case "revoke_session":
       return `End the session key in slot ${operation.slot}`;
     case "session_alive":

@@ -12,7 +12,7 @@ import {
 } from "../trade/session-keys";
 import { current, onChoice } from "../trade/session";
 import { Told } from "../trade/told";
-import { brief, count, duration, explain } from "../words";
+import { SCOPES, brief, count, duration, explain } from "../words";
 import { whole } from "./own-orders";
 import { traderChoice } from "./trader";
 
@@ -115,7 +115,7 @@ function keysTable(live: Live, address: string, does: { revoke: (one: SessionBod
     columns: [
       { name: "Slot", class: "number first", cell: ({ on }) => (on ? String(on.slot) : "–") },
       { name: "Key", class: "hex", cell: ({ key }) => code(key) },
-      { name: "May", class: "wide", cell: ({ on }) => (on ? { trade: "trade, cancel", cancel: "cancel only" }[on.scope] : "–") },
+      { name: "May", class: "wide", cell: ({ on }) => (on ? SCOPES[on.scope] : "–") },
       { name: "Left of its caps", class: "prose caps", cell: ({ on }) => (on ? capsText(on) : "–") },
       { name: "Timer", cell: ({ on }) => (on ? timer(on) : "–") },
       { name: "Ends", class: "wide", cell: ({ on }) => (on ? until(on.ends) : "–") },
