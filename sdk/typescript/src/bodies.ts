@@ -107,7 +107,7 @@ export type PastTransfer = {
   kind: string;
   with: string | null;
   /** What for, if its sender said so; nobody has checked it. */
-  reference: PaymentReference | null;
+  reference?: PaymentReference | null;
 };
 /** An account's own orders on the stream: the newest, or those that changed; `pending` are all that are in no block yet. */
 export type OwnOrders = { height: number; account: string; orders: PastOrder[]; fills: PastFill[]; pending: PendingOrder[] };

@@ -236,7 +236,7 @@ function transfersTable(live: Live) {
       ...placeColumns<PastTransfer>(),
       { name: "Kind", cell: (t) => ({ text: `${t.kind}, ${t.direction}`, href: href.transaction(t.id) }) },
       { name: "Amount", class: "number", cell: (t) => `${t.direction === "in" ? "+" : "−"}${money(live, t.amount, t.asset)}` },
-      { name: "For", class: "wide", cell: (t) => (t.reference === null ? "–" : { text: t.reference.value, title: `${t.reference.kind}; as its sender says` }) },
+      { name: "For", class: "wide", cell: (t) => (t.reference ? { text: t.reference.value, title: `${t.reference.kind}; as its sender says` } : "–") },
       { name: "With", class: "hex", cell: (t) => (t.with === null ? "–" : { text: brief(t.with, 4), title: t.with, href: href.account(t.with) }) },
     ],
   });
