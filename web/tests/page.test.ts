@@ -336,7 +336,9 @@ describe("the page", () => {
     const { base: one, quote: other } = await trading();
     await open(`#/market/${one}/${other}`);
     await page.waitForSelector("[data-chart=history]");
-    await page.getByLabel("1m", { exact: true }).check();
+    const minute = page.getByLabel("1m", { exact: true });
+    // On a busy machine the browser may say only later that it is chosen.
+    await until("candles of a minute are chosen", async () => (await minute.click(), minute.isChecked()));
     // A single candle of a single batch is a line of fourteen pixels.
     await until("candles are drawn", async () => (await inked("candles", "demand")) + (await inked("candles", "supply")) > 5);
     expect(await page.locator("[data-chart=history]").isVisible()).toBe(false);

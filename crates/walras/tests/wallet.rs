@@ -291,7 +291,7 @@ fn payments_of_one_key_that_are_sent_at_once_are_all_made() {
     let sent: Vec<_> = (1..=AT_ONCE).map(pay).collect();
     for one in sent {
         let output = one.join().expect("it ends");
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
     }
     let (_, account) = get(&agent(), &node.server, &format!("/v1/accounts/{RECEIVER}"));
     assert_eq!(account["balances"][0]["available"], (1..=AT_ONCE).sum::<usize>().to_string());
@@ -316,7 +316,7 @@ fn a_number_that_another_wallet_used_is_replaced() {
     let sent: Vec<_> = (1..).zip(&copies).map(|(n, copy)| pay(n, copy)).collect();
     for one in sent {
         let output = one.join().expect("it ends");
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
     }
 }
 
