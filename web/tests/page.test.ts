@@ -3,30 +3,17 @@
  * look at a certain account); without, it is `dist/` before the fixture exchange, which can also be made to fail.
  * `CHROMIUM` names another browser, `SCREENSHOTS` a folder to keep pictures of every view in.
  */
-import axe from "axe-core";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Browser, type Page, type Route as PlaywrightRoute } from "playwright-core";
+import type { Browser, Page, Route as PlaywrightRoute } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
 import { fromHex, toHex } from "@walras/client/typed";
 import type { Route } from "../src/router";
+import { someAccount } from "./account";
 import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, QUIET_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
+import { axeFindings, inkedOn, launched, paleTexts } from "./looks";
 
-/** What is used of axe inside the page. */
-type Axe = { run: (options: { runOnly: string[] }) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-
-const EXECUTABLE = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const FLAGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 /** The key of the second public account of a demo. */
 const DEMO_KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 /** Patience for anything that must come; what must not come is never waited for. */
@@ -40,11 +27,10 @@ let base: string;
 let complaints: string[];
 
 beforeAll(async () => {
-  if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is missing: install Chromium, or name one in CHROMIUM`);
   if (!given && !existsSync(new URL("../dist/index.html", import.meta.url))) throw new Error("web/dist is missing: npm run build");
   fixture = given ? null : await startFixture({ interval_ms: 400 });
   base = given ? given.replace(/\/*$/, "/") : fixture!.url;
-  browser = await chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
+  browser = await launched();
 });
 afterAll(async () => {
   await browser?.close();
@@ -70,18 +56,11 @@ function watched(made: Page): Page {
   return made;
 }
 
-/** What axe finds on a page as it is. */
-async function axeFindings(of: Page): Promise<string[]> {
-  await of.evaluate(axe.source);
-  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-  const { violations } = await of.evaluate((tags) => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: tags }), tags);
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-}
-
 const open = (hash: string) => page.goto(base + hash);
 const get = async <T>(path: string): Promise<T> => (await (await fetch(new URL(`v1/${path}`, base))).json()) as T;
 const height = async () => Number(await page.getAttribute("[data-height]", "data-height"));
 const state = (name: string) => page.waitForSelector(`.state[data-state=${name}]`);
+const inked = (chart: string, variable: string) => inkedOn(page, chart, variable);
 const texts = (selector: string) => page.locator(selector).allInnerTexts();
 
 async function picture(name: string, of = page): Promise<void> {
@@ -98,84 +77,7 @@ async function until(what: string, check: () => Promise<boolean>): Promise<void>
   }
 }
 
-/** How many pixels of a chart's canvas are drawn in about this colour of the page. */
-function inked(chart: string, variable: string): Promise<number> {
-  return page.locator(`[data-chart=${chart}] canvas`).first().evaluate((element, name) => {
-    const canvas = element as HTMLCanvasElement;
-    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
-    const probe = copy.getContext("2d", { willReadFrequently: true })!;
-    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
-    probe.fillRect(0, 0, 1, 1);
-    const wanted = probe.getImageData(0, 0, 1, 1).data;
-    probe.clearRect(0, 0, 1, 1);
-    probe.drawImage(canvas, 0, 0);
-    const { data } = probe.getImageData(0, 0, copy.width, copy.height);
-    let count = 0;
-    for (let i = 0; i < data.length; i += 4) {
-      const near = [0, 1, 2].every((c) => Math.abs(data[i + c]! - wanted[c]!) < 12);
-      if (near && data[i + 3]! > 200) count += 1;
-    }
-    return count;
-  }, variable);
-}
-
-/**
- * An account that exists. The interface lists none, but the transactions of an encoded block carry theirs, each after
- * the chain's number; the node itself says whether what stands there is one.
- */
-async function someAccount(): Promise<string> {
-  const { chain, height } = await get<{ chain: number; height: number }>("status");
-  const mark = Buffer.alloc(8);
-  mark.writeBigUInt64LE(BigInt(chain));
-  for (let at = height; at > Math.max(0, height - 50); at -= 1) {
-    const block = Buffer.from(await (await fetch(new URL(`v1/blocks/${at}/raw`, base))).arrayBuffer());
-    for (let i = block.indexOf(mark); i >= 0; i = block.indexOf(mark, i + 1)) {
-      const address = `0x${block.subarray(i + 8, i + 28).toString("hex")}`;
-      if ((await fetch(new URL(`v1/accounts/${address}`, base))).ok) return address;
-    }
-  }
-  throw new Error("no account in the latest blocks; name one in WALRAS_ACCOUNT");
-}
-
 type Validator = { me: number; validators: number; peers: { validator: number; connected: boolean }[] };
-/** In the page: texts whose contrast with what is painted behind them is below 4.5, or 3 if they are large. */
-function paleTexts(): string[] {
-  type Paint = [number, number, number, number];
-  const paint = (colour: string): Paint => {
-    const numbers = (colour.match(/[\d.]+/g) ?? []).map(Number);
-    return [numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 0, numbers[3] ?? 1];
-  };
-  const over = (top: Paint, under: Paint): Paint =>
-    [0, 1, 2].map((at) => top[at]! * top[3] + under[at]! * (1 - top[3])).concat(1) as Paint;
-  const luminance = (colour: Paint) => {
-    const linear = colour.slice(0, 3).map((value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * linear[0]! + 0.7152 * linear[1]! + 0.0722 * linear[2]!;
-  };
-  const ground = (element: Element | null): Paint => {
-    if (!element) return [255, 255, 255, 1];
-    const { backgroundColor, backgroundImage } = getComputedStyle(element);
-    const own = paint(backgroundColor);
-    const under = own[3] === 1 ? own : over(own, ground(element.parentElement));
-    // The bar of a book's level.
-    const wash = backgroundImage.match(/rgba?\([^)]*\)/)?.[0];
-    return wash ? over(paint(wash), under) : under;
-  };
-  const pale: string[] = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const hint = element instanceof HTMLInputElement && element.value === "" ? element.placeholder : "";
-    const own = [...element.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE).map((node) => node.textContent).join("").trim();
-    const text = hint || own;
-    const { color, fontSize, fontWeight } = getComputedStyle(element, hint ? "::placeholder" : null);
-    if (!text || element.getClientRects().length === 0 || element.closest(".unseen, option, [disabled]")) continue;
-    const under = ground(element);
-    const [bright, dim] = [luminance(over(paint(color), under)), luminance(under)].sort((a, b) => b - a);
-    const large = parseFloat(fontSize) >= 24 || (parseFloat(fontSize) >= 18.66 && Number(fontWeight) >= 700);
-    const contrast = (bright! + 0.05) / (dim! + 0.05);
-    if (contrast < (large ? 3 : 4.5)) pale.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)} ${text.slice(0, 20)}`);
-  }
-  return pale;
-}
-
 type Markets = { markets: { market: string; base: string; quote: string; offers: number; price_height?: number | null }[] };
 
 /** The market with most offers: it has curves. */
@@ -315,7 +217,7 @@ describe("the page", () => {
   });
 
   it("shows what an account holds, as the node says it", async () => {
-    const address = process.env["WALRAS_ACCOUNT"] ?? (given ? await someAccount() : ACCOUNT);
+    const address = process.env["WALRAS_ACCOUNT"] ?? (given ? await someAccount(base) : ACCOUNT);
     await open("#/account");
     await page.fill("#address", address);
     await page.getByRole("button", { name: "Show" }).click();
@@ -477,7 +379,7 @@ const VIEWS: Record<Exclude<Route["view"], "unknown">, () => Promise<Shown[]>> =
     return [{ hash: "#/fairness", has: [hasEdge ? rowsOf("Deliveries") : "text=runs no market edge"] }];
   },
   account: async () => {
-    const address = given ? await someAccount() : ACCOUNT;
+    const address = given ? await someAccount(base) : ACCOUNT;
     const own = given ? [] : [`${rowsOf("Resting")} a`, `${rowsOf("History")} a`];
     return [{ hash: "#/account", has: [".places a"] }, { hash: `#/account/${address}`, has: [...told("height"), ".balances tbody tr a", ...own] }];
   },
@@ -1069,9 +971,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
     expect(await page.locator(".order-detail").isVisible()).toBe(false);
     // What the sticky bar covers in part would count as too small a target.
     await page.evaluate(() => scrollTo(0, 0));
-    await page.evaluate(axe.source);
-    const findings = await page.evaluate(() => (globalThis as unknown as { axe: Axe }).axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag22aa", "best-practice"] }));
-    expect(findings.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`)).toEqual([]);
+    expect(await axeFindings(page)).toEqual([]);
     expect(await page.evaluate(paleTexts)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);

@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::to_hex;
+use crate::{from_hex, to_hex};
 
 /// The most characters of a text: as many as an end-to-end identification of ISO 20022 has.
 pub const REFERENCE_TEXT_MAX: usize = 35;
+
+/// The names of [`ReferenceKind`]s in interfaces, in their order.
+pub const REFERENCE_KINDS: [&str; 4] = ["text", "uuid", "message", "number"];
 
 /// A reference of a payment: for the receiver's books, in no state, and public for ever.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -24,8 +27,8 @@ pub struct Reference {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, BorshSerialize, BorshDeserialize, strum::VariantArray,
 )]
 pub enum ReferenceKind {
-    #[default]
     /// Printable ASCII, 1 to [`REFERENCE_TEXT_MAX`] characters. Writers count characters, so bytes must be as many.
+    #[default]
     Text,
     /// A UETR or another UUID, as its 16 bytes.
     Uuid,
@@ -54,12 +57,7 @@ pub enum ReferenceError {
 impl ReferenceKind {
     /// Its name in interfaces.
     pub const fn name(self) -> &'static str {
-        match self {
-            ReferenceKind::Text => "text",
-            ReferenceKind::Uuid => "uuid",
-            ReferenceKind::Message => "message",
-            ReferenceKind::Number => "number",
-        }
+        REFERENCE_KINDS[self as usize]
     }
 
     /// How people write one.
@@ -110,7 +108,7 @@ impl Reference {
         let bytes = match kind {
             ReferenceKind::Text => Some(value.as_bytes().to_vec()),
             ReferenceKind::Uuid => uuid(value),
-            ReferenceKind::Message => from_hex(value.strip_prefix("0x").unwrap_or(value)),
+            ReferenceKind::Message => from_hex::<32>(value).ok().map(Vec::from),
             ReferenceKind::Number => number(value),
         };
         let reference = bytes.map(|bytes| Reference { kind, bytes: bytes.into() });
@@ -132,19 +130,11 @@ impl Reference {
     }
 }
 
-/// The bytes of hexadecimal digits in either case.
-fn from_hex(digits: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    let byte = |[high, low]: &[u8; 2]| Some(digit(*high)? << 4 | digit(*low)?);
-    if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
-}
-
 /// The bytes of a UUID with its hyphens.
 fn uuid(text: &str) -> Option<Vec<u8>> {
     let groups: Vec<&str> = text.split('-').collect();
     let is_uuid = groups.iter().map(|group| group.len()).eq(UUID_GROUPS.iter().map(|group| 2 * group.len()));
-    if is_uuid { from_hex(&groups.concat()) } else { None }
+    if is_uuid { from_hex::<16>(&groups.concat()).ok().map(Vec::from) } else { None }
 }
 
 /// The bytes of a decimal number without a sign and without zeros before it: one number has one form.

@@ -132,12 +132,8 @@ impl HistoryRange {
 
     fn at(account: &Address, kind: Kind, place: HistoryPlace) -> HistoryRange {
         let above = HistoryPlace { position: place.position.saturating_add(1), ..place };
-        HistoryRange::of(account, kind, &[], HistoryPart { below: Some(above), since: 0 }).since(place)
-    }
-
-    /// The part from a place on.
-    fn since(self, place: HistoryPlace) -> HistoryRange {
-        HistoryRange { from: self.key_at(place), ..self }
+        let up_to = HistoryRange::of(account, kind, &[], HistoryPart { below: Some(above), since: 0 });
+        HistoryRange { from: up_to.key_at(place), ..up_to }
     }
 
     /// The orders of an account.

@@ -1,6 +1,7 @@
 //! The OpenAPI document: generated from the handlers, and completed here with what applies to all of them.
 
 use ledger::Refusal;
+use primitives::REFERENCE_KINDS;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
@@ -120,7 +121,7 @@ fn narrow(path: &str, name: &str, schema: &mut Map<String, Value>) {
         "id" => NUMBER,
         "since" | "offer" | "amount" => NUMBER,
         "reference" => REFERENCE,
-        "reference_kind" => return drop(schema.insert("enum".into(), json!(["text", "uuid", "message", "number"]))),
+        "reference_kind" => return drop(schema.insert("enum".into(), json!(REFERENCE_KINDS))),
         "cursor" | "after" | "before" if path.starts_with("/v1/accounts") => NUMBER,
         "base" | "quote" | "sell" | "buy" | "asset" | "a" | "b" => SYMBOL,
         "limit" | "from" | "to" => PRICE,

@@ -72,9 +72,7 @@ impl AskedPart {
             _ => Ok(HistoryPart { below, since: since.unwrap_or(0) }),
         }
     }
-}
 
-impl AskedPart {
     /// The reference that transfers are asked for by.
     fn reference(&self) -> Result<Option<Reference>, Failure> {
         let kind = self.reference_kind.as_ref().map(|name| parse("reference_kind", name)).transpose()?;

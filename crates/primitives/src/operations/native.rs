@@ -1,7 +1,7 @@
 //! The rows of native operations, by code.
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
-use crate::{EXACT_WEIGHT, POOL_WEIGHT};
+use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
 const BUY: OperationField = field("buy", FieldKind::Asset, "Symbol bought.");
@@ -25,8 +25,7 @@ const AT: OperationField = field(
     "A past height, above that of the account's last approval or withdrawal: an older one counts no more.",
 );
 const REFERENCE_KIND: OperationField =
-    field("reference_kind", FieldKind::Choice(&["text", "uuid", "message", "number"]), "What the reference is.")
-        .typed("referenceKind");
+    field("reference_kind", FieldKind::Choice(&REFERENCE_KINDS), "What the reference is.").typed("referenceKind");
 const REFERENCE: OperationField = field(
     "reference",
     FieldKind::Bytes,

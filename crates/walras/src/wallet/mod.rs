@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use primitives::{Address, Amount, AssetId, Evidence, Operation, PublicKey, Reference, Stake, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, Evidence, Operation, PublicKey, Reference, ReferenceKind, Stake, TransactionId,
+};
 
 use crate::decimal::to_units;
 use crate::keystore::{self, Passphrase};
@@ -215,16 +217,14 @@ pub struct Purpose {
     reference: Option<String>,
     /// What the reference is: a text of ASCII characters, a UUID such as a UETR, the SHA-256 of a message with a salt
     /// inside, or a number.
-    #[arg(long, value_name = "KIND", default_value = "text", requires = "reference",
-        value_parser = ["text", "uuid", "message", "number"])]
-    reference_kind: String,
+    #[arg(long, value_name = "KIND", default_value = "text", requires = "reference")]
+    reference_kind: ReferenceKind,
 }
 
 impl Purpose {
     fn reference(&self) -> anyhow::Result<Option<Reference>> {
-        let kind = self.reference_kind.parse()?;
-        let reference = self.reference.as_ref().map(|value| Reference::read(kind, value)).transpose();
-        reference.context("--reference")
+        let read = |value: &String| Reference::read(self.reference_kind, value);
+        self.reference.as_ref().map(read).transpose().context("--reference")
     }
 }
 
