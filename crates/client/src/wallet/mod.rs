@@ -218,12 +218,16 @@ impl Wallet {
     pub fn deliver(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<Fate, ClientError> {
         let (id, pending) = (transaction.id(), Pending::of(&self.key_file));
         tell(Progress::Sending(id));
-        let fate = match self.submit_until_decided(transaction, tell) {
-            Ok(_) if self.patience.is_zero() => Fate::Waiting(None),
-            Ok(_) => self.follow(transaction, tell),
+        let submitted = self.submit_until_decided(transaction, tell);
+        let followed = submitted.and_then(|_| match self.patience.is_zero() {
+            true => Ok(Fate::Waiting(None)),
+            false => self.follow(transaction, tell),
+        });
+        let fate = match followed {
+            Ok(fate) => fate,
             Err(error) if error.leaves_doubt() || is_number_contested(&error) => Fate::Unknown(Some(in_full(&error))),
             Err(error) => {
-                if is_number_taken(&error) || error.code() == Some(ENDED) {
+                if can_never_count(&error) {
                     pending.forget(&id);
                 }
                 return Err(error);
@@ -309,8 +313,9 @@ impl Wallet {
         Ok((highest, same))
     }
 
-    /// Waits for the result, up to the patience. Sends the transaction again to a node that has lost it.
-    fn follow(&self, transaction: &Transaction, tell: Tell<'_>) -> Fate {
+    /// Waits for the result, up to the patience. Sends the transaction again to a node that has lost it, or in which
+    /// another one has displaced it. Of one that stands in a block, a node never says that its number is used.
+    fn follow(&self, transaction: &Transaction, tell: Tell<'_>) -> Result<Fate, ClientError> {
         let (id, begun) = (transaction.id(), Instant::now());
         // An eighth of the time that the transaction waits for its block.
         let eighth = |limits: LimitsBody| Duration::from_millis(limits.block_interval_ms / 8).clamp(PAUSES.0, PAUSES.1);
@@ -319,11 +324,14 @@ impl Wallet {
         loop {
             let fate = Fate::of(&self.node, &id).unwrap_or_else(|error| Fate::Unknown(Some(in_full(&error))));
             if fate.is_final() || begun.elapsed() >= self.patience {
-                return fate;
+                return Ok(fate);
             }
-            if matches!(fate, Fate::Unknown(None)) {
-                // The effect of the answer is seen in the next query.
-                drop(self.node.submit(transaction));
+            if matches!(fate, Fate::Unknown(None) | Fate::TurnedAway(_)) {
+                // The effect of any other answer is seen in the next query.
+                self.node.submit(transaction).map(drop).or_else(|error| match can_never_count(&error) {
+                    true => Err(error),
+                    false => Ok(()),
+                })?;
             }
             if begun.elapsed() >= due {
                 tell(Progress::Waiting(begun.elapsed(), &fate));
@@ -366,6 +374,11 @@ impl Wallet {
 /// Whether a node refused because another transaction has the number.
 fn is_number_taken(error: &ClientError) -> bool {
     error.code().is_some_and(|code| NUMBER_TAKEN.contains(&code))
+}
+
+/// Whether a node refused what no block can hold any more.
+fn can_never_count(error: &ClientError) -> bool {
+    is_number_taken(error) || error.code() == Some(ENDED)
 }
 
 /// Whether a node refused because another transaction with the number is pending: either may take effect.

@@ -123,3 +123,31 @@ fn a_number_that_another_transaction_waits_with_is_not_given_up() {
     let refused = wallet(&[CONTESTED, CONTESTED, USED], 600).deliver(&transaction, &mut |_| ());
     assert_eq!((refused.expect_err("decided").code(), kept()), (Some("sequence_used"), 0));
 }
+
+/// Another wallet's transaction of the same number, which ends later, displaces what the node had taken.
+#[test]
+fn a_transaction_that_was_taken_and_displaced_is_signed_anew() {
+    const TAKEN: (u16, &str) = (202, r#"{"id":"00","status":"pending"}"#);
+    const LIMITS: (u16, &str) = (503, r#"{"error":{"code":"starting","message":"later"}}"#);
+    const GONE: (u16, &str) = (404, r#"{"error":{"code":"not_found","message":"another one has taken its place"}}"#);
+    const REFUSED: (u16, &str) = (404, r#"{"error":{"code":"refused","message":"its number is used"}}"#);
+    const USED: (u16, &str) = (422, r#"{"error":{"code":"sequence_used","message":"this number is used"}}"#);
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let key_file = folder.path().join("key.json");
+    let key = SecretKey::from_seed([1; 32]);
+    let operation = Operation::Pay { to: Address([2; 20]), asset: AssetId(0), amount: 1 };
+    let body = Body { chain: 1, account: key.public().address(), sequence: 1, until: 9, operation };
+    let transaction = body.sign(&ID, &key);
+    let pending = Pending::of(&key_file);
+    for asked in [GONE, REFUSED] {
+        pending.keep(&transaction).expect("kept");
+        let wallet = Wallet {
+            node: serve(&[TAKEN, LIMITS, asked, USED]),
+            key_file: key_file.clone(),
+            numbering: Numbering::default(),
+            patience: Duration::from_secs(600),
+        };
+        let refused = wallet.deliver(&transaction, &mut |_| ()).expect_err("it can never count");
+        assert_eq!((refused.code(), pending.all().expect("readable").len()), (Some("sequence_used"), 0));
+    }
+}
