@@ -186,6 +186,12 @@ pub enum OutcomeBody {
         /// The reason: `filled`, `no_price`, `beyond_bound`, `group_not_full` or `no_room`.
         why: Cow<'static, str>,
     },
+    /// It listed an asset.
+    Listed {
+        /// The number of the asset, for ever. Its name is its symbol, a point and this number. Use it once this outcome
+        /// is certified.
+        number: u32,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.

@@ -5,10 +5,10 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement,
-    Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind, SessionOperation,
-    SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature,
-    policy_salt, slot_of, to_hex,
+    Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
+    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind,
+    SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData,
+    WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -193,7 +193,29 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::SetKeys(set) => keys_words("gives", &set.change, set.signatures.len()),
         Operation::RecoverKeys(recover) => keys_words("recovers with", &recover.change, recover.signatures.len()),
         Operation::CompleteKeys { account } => format!("completes the change of keys of {}", account.checked()),
+        Operation::ListAsset(listing) => listing_words(listing),
+        Operation::CloseAsset { asset, closing: Closing::Announce } => {
+            format!("announces that {} closes: when the notice is over it can be paid, but not traded", symbol(*asset))
+        }
+        Operation::CloseAsset { asset, closing: Closing::Revoke } => {
+            format!("takes back that {} closes", symbol(*asset))
+        }
     }
+}
+
+/// A listing in words.
+fn listing_words(listing: &AssetListing) -> String {
+    let AssetListing { symbol, decimals, least_units, supply_max, document, fees, .. } = listing;
+    let document = match *document == Digest::default() {
+        true => "no document says what it is".into(),
+        false => format!("the document of digest {document} says what it is"),
+    };
+    format!(
+        "lists an asset {symbol}, with a point and its number behind it, which the account issues: {decimals} decimals, at \
+         most {} {symbol}, offers of at least {} {symbol}; {document}. It pays {fees} fees for that",
+        format_units(*supply_max, *decimals),
+        format_units(*least_units, *decimals),
+    )
 }
 
 /// A change of keys in words.

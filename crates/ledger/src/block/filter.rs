@@ -29,7 +29,7 @@
 //! transaction that is in the block more than once (clients retry at several validators) counts once and is no
 //! conflict. Issues are limited here because any account may be an issuer.
 
-use primitives::{Amount, Sequence, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
+use primitives::{Amount, Operation, Sequence, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
 use proofs::{Offer, Pair, Refusal};
 use rayon::prelude::*;
 use smallvec::SmallVec;
@@ -163,6 +163,7 @@ pub(crate) fn filter(
     }
     let shared = judged.iter().map(|judged| &judged.shared);
     refuse_sides(ledger, shared.clone(), &mut refusals);
+    refuse_listings(ledger, transactions, &mut refusals);
     refuse_pairs(ledger, &judged, &mut refusals);
     let mut idle = idle(shared, &refusals, |index| transactions[index as usize].id());
     idle.extend(judged.iter().flat_map(|judged| &judged.idle));
@@ -307,11 +308,24 @@ fn refuse_sides<'s>(
     }
 }
 
+/// Refuses the accepted listings that find no room: those with the highest ids.
+fn refuse_listings(ledger: &Ledger, transactions: &[&Transaction], refusals: &mut [Option<Refusal>]) {
+    let is_listing = |(transaction, refusal): &(&&Transaction, &Option<Refusal>)| {
+        refusal.is_none() && matches!(transaction.body.operation, Operation::ListAsset(_))
+    };
+    let asked = transactions.iter().zip(&*refusals).enumerate().filter(|(_, one)| is_listing(one));
+    let mut asked: Vec<(TransactionId, usize)> = asked.map(|(index, (one, _))| (one.id(), index)).collect();
+    asked.sort_unstable();
+    let room = ledger.listings().room(ledger.assets.len(), ledger.next_height());
+    asked.iter().skip(room).for_each(|(_, index)| refusals[*index] = Some(Refusal::TOO_MANY_ASSETS));
+}
+
 /// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
 /// offers of the others.
 fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
-    let assets = ledger.assets.len();
-    if assets.saturating_mul(assets) <= ledger.limits.open_pairs as usize {
+    let (assets, listings) = (ledger.assets.len(), ledger.listings());
+    let has_listed = assets > listings.founded() as usize;
+    if !has_listed && assets.saturating_mul(assets) <= ledger.limits.open_pairs as usize {
         return;
     }
     let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
@@ -324,8 +338,19 @@ fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refus
     );
     let mut opened: Vec<(Pair, u32)> = opened.collect();
     opened.par_sort_unstable();
-    for beyond in opened.chunk_by(|a, b| a.0 == b.0).skip(pairs_room(ledger)) {
-        beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TOO_MANY_PAIRS));
+    let (mut crowd, mut room) = (ledger.crowd.clone(), pairs_room(ledger));
+    for of_pair in opened.chunk_by(|a, b| a.0 == b.0) {
+        let pair = of_pair[0].0;
+        let why = match crowd.check_pair(listings, pair, &ledger.limits) {
+            Err(why) => why,
+            Ok(()) if room == 0 => Refusal::TOO_MANY_PAIRS,
+            Ok(()) => {
+                crowd.open(listings, pair);
+                room -= 1;
+                continue;
+            }
+        };
+        of_pair.iter().for_each(|(_, index)| refusals[*index as usize] = Some(why));
     }
 }
 

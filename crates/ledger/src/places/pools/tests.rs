@@ -29,7 +29,7 @@ fn of_new_pools_the_lowest_are_opened_as_far_as_there_is_room() {
         .enumerate()
         .map(|(at, operation)| (sender(at), PoolEdit { sequence: at as u64 + 1, operation }))
         .collect();
-    let turn = pools.turn(&edits);
+    let turn = pools.turn(&edits, u32::MAX);
     let told: Vec<bool> = (0..3).map(|at| turn.outcome((sender(at), at as u64 + 1)).is_some()).collect();
     assert_eq!(told, [false, true, true]);
     let (credits, held, _) = pools.commit(turn);
