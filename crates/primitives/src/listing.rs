@@ -22,6 +22,15 @@ pub enum AssetControl {
     Open,
 }
 
+impl AssetControl {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            AssetControl::Open => "open",
+        }
+    }
+}
+
 /// An asset to list; its sender issues it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct AssetListing {

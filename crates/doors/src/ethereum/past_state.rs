@@ -25,7 +25,12 @@ pub(super) struct PastState {
 
 impl PastState {
     pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
-        let assets = backend.published().views().outline().assets.len();
+        // What a block lists has no token before its end.
+        let last = match moment {
+            Moment::After(height) => height,
+            Moment::Within(height) => height.saturating_sub(1),
+        };
+        let assets = backend.published().views().outline().listings.assets_after(last);
         PastState { backend: backend.clone(), moment, assets, cleared: BTreeSet::new(), failed: Mutex::default() }
     }
 

@@ -37,7 +37,7 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         let sleeps = sleep_in_words(api, &body.operation);
         let keys = api.backend.account(&body.account).keys.filter(|_| slot_of(body.sequence) == 0);
         let views = api.published().views();
-        let mut says = in_words(&body, views.outline().fee, &api.symbols);
+        let mut says = in_words(&body, views.outline().fee, &api.symbols());
         says.extend(sleeps.map(|sleeps| format!(" {sleeps}")));
         if let Some(keys) = keys {
             says.push_str(" Each signature costs a fee.");

@@ -222,6 +222,11 @@ impl Ledger {
         &self.places.listings
     }
 
+    /// The listings as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_listings(&self) -> Arc<Listings> {
+        self.places.listings.clone()
+    }
+
     /// Fees that a listing in the next block costs.
     pub fn listing_fees(&self) -> u64 {
         self.listings().fees(self.assets.len(), self.next_height())

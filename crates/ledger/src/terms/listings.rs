@@ -22,6 +22,16 @@ pub enum ListingPolicy {
     Priced,
 }
 
+impl ListingPolicy {
+    /// Its name in genesis files and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            ListingPolicy::Closed => "closed",
+            ListingPolicy::Priced => "priced",
+        }
+    }
+}
+
 /// The terms of listings, from the genesis on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct ListingTerms {

@@ -124,7 +124,7 @@ fn listings_commute_and_the_lowest_ids_win_the_room() {
     let judged = in_every_order(&world, &parts[..1]);
     assert!(judged.iter().all(|one| *one == judged[0]), "the order changes nothing");
     let flood = vec![parts.concat()];
-    let mut beyond = World::of(&genesis());
+    let mut beyond = World::of(&Genesis { listings: ListingTerms { assets_max: 4, ..listings() }, ..genesis() });
     let refused = beyond.run(flood).outcomes.iter().filter(|one| one.refusal() == Some(Refusal::OVER_QUOTA)).count();
     assert_eq!(refused, 3 - LISTINGS_PER_SUB_BLOCK as usize);
 }
@@ -251,7 +251,9 @@ fn issues_that_exceed_supply_max_together_are_all_removed() {
     assert!(over.outcomes.iter().all(|one| one.refusal() == Some(Refusal::ISSUE_TOO_LARGE)), "{:?}", over.outcomes);
     *world.sequences.get_mut(&BANK).expect("it signed") -= 2;
     assert_eq!(world.outcome(BANK, issue(asset, BANK, half)), None);
-    assert_eq!(world.outcome(BANK, issue(asset, BANK, 1)), Some(Refusal::ISSUE_TOO_LARGE));
+    let over = world.block(vec![(BANK, issue(asset, BANK, 1))]);
+    assert_eq!(over.outcomes[0].refusal(), Some(Refusal::ISSUE_TOO_LARGE));
+    *world.sequences.get_mut(&BANK).expect("it signed") -= 1;
     assert_eq!(world.outcome(BANK, Operation::Burn { asset, amount: 10 }), None);
     assert_eq!(world.outcome(BANK, issue(asset, BANK, 10)), None);
     assert_eq!(world.outcome(OTHER, issue(asset, BANK, 1)), Some(Refusal::NOT_ISSUER));
@@ -285,7 +287,6 @@ fn custody_comes_home_after_an_asset_closes() {
     let mut world = World::of(&Genesis { lane, ..genesis() });
     let gbp = list(&mut world, "GBP");
     let pool = PoolKey { a: EUR, b: gbp, class: 0 };
-    let coin = world.withdraw(TRADER, EUR, 500);
     let open = Operation::Pool(Box::new(PoolOperation::Open { pool, x: 100_000, y: 100_000 }));
     assert_eq!(world.outcome(TRADER, open), None);
     for _ in 0..2 {
@@ -298,10 +299,16 @@ fn custody_comes_home_after_an_asset_closes() {
     assert_eq!(world.outcome(TRADER, offer(EUR, USD, Life::Rests)), Some(Refusal::OUTLIVES_ASSET));
     assert_eq!(world.outcome(TRADER, offer(USD, EUR, Life::Until(last + 1))), Some(Refusal::OUTLIVES_ASSET));
     assert_eq!(world.outcome(TRADER, offer(EUR, gbp, Life::Until(last))), None);
-    while world.ledger.height() < last {
+    while world.ledger.height() + 1 < last {
         world.empty_blocks(1);
     }
+    let coin = world.withdraw(TRADER, EUR, 500);
+    assert_eq!(world.ledger.height(), last);
     assert_eq!(world.ledger.book().len(), 0, "what rested has returned");
+    let redeemed = world.pay(&coin, &[(OTHER, 500)]);
+    let (operation, before) = (world.redemption(&redeemed), world.balance(OTHER, EUR));
+    assert_eq!(world.outcome(OTHER, operation), None);
+    assert_eq!(world.balance(OTHER, EUR), before + 500, "the lane's units come home");
     let exact = Operation::exact(EUR, USD, ExactSide::Sell, LEAST, 1);
     let provide = PoolOperation::Provide { pool, shares: 1_000, most_a: 50_000, most_b: 50_000 };
     for (who, operation) in [
@@ -320,10 +327,6 @@ fn custody_comes_home_after_an_asset_closes() {
     assert_eq!(world.outcome(TRADER, Operation::Pool(Box::new(leave))), None);
     assert_eq!(world.outcome(TRADER, Operation::Pay { to: address(FOUNDER), asset: EUR, amount: 77 }), None);
     assert_eq!(world.outcome(FOUNDER, Operation::Burn { asset: EUR, amount: 77 }), None);
-    let redeemed = world.pay(&coin, &[(OTHER, 500)]);
-    let (operation, before) = (world.redemption(&redeemed), world.balance(OTHER, EUR));
-    assert_eq!(world.outcome(OTHER, operation), None);
-    assert_eq!(world.balance(OTHER, EUR), before + 500, "the lane's units come home");
     assert_eq!(world.outcome(FOUNDER, close(EUR, Closing::Revoke)), Some(Refusal::CLOSES_NOW));
     assert_eq!(world.outcome(FOUNDER, close(EUR, Closing::Announce)), Some(Refusal::CLOSES_ALREADY));
     assert_eq!(world.outcome(FOUNDER, close(USD, Closing::Announce)), Some(Refusal::FIRST_ASSET));
@@ -377,8 +380,9 @@ fn a_crowd_of_offers_returns_in_parts_while_others_trade() {
     let first = world.run(vec![]);
     assert_eq!(ended(&first), expected[..CLOSED_RETURNS]);
     // Others trade in the next batch, which those that wait are not in.
-    let buys = world.sign(OTHER, offer(USD, gbp, Life::Rests));
-    let sells = world.sign(TRADER, offer(gbp, USD, Life::Rests));
+    let limit = "0.5".parse().expect("a price");
+    let buys = world.sign(OTHER, Operation::offer(USD, gbp, 4 * LEAST, limit));
+    let sells = world.sign(TRADER, Operation::offer(gbp, USD, 4 * LEAST, limit));
     let second = world.run(vec![vec![buys, sells]]);
     assert_eq!(ended(&second), expected[CLOSED_RETURNS..]);
     assert_eq!(second.batch.trades.len(), 2, "{:?}", second.batch.trades);

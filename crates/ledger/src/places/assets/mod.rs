@@ -213,6 +213,12 @@ impl Listings {
         self.open(assets, height).0
     }
 
+    /// How many assets there were after a height.
+    pub fn assets_after(&self, height: Height) -> usize {
+        let listed = self.assets.values().filter_map(|terms| terms.listed);
+        self.founded as usize + listed.filter(|listed| listed.height <= height).count()
+    }
+
     /// Assets that may still be listed at a height, beside so many.
     pub(crate) fn room(&self, assets: usize, height: Height) -> usize {
         (self.terms.assets_max as usize).saturating_sub(self.open(assets, height).0)
