@@ -275,6 +275,7 @@ mod tests {
             lane: None,
             venues: None,
             pools: None,
+            listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
             is_developers: false,
         }
     }

@@ -379,3 +379,36 @@ impl Ledger {
         audit(&self.places, &self.slots, &audited)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use primitives::Superblock;
+
+    use super::*;
+    use crate::{Listing, Roots, Signatures};
+
+    /// A block costs by what it changed, and not by how many assets there are.
+    #[test]
+    fn only_assets_that_changed_are_hashed() {
+        let assets = (0..1_000).map(|number| Listing::new(format!("A{number}"), 2, Address([9; 20]))).collect();
+        let genesis = Genesis { mu: Fraction::power_of_two(10), assets, ..Genesis::default() };
+        let mut ledger = Ledger::new(&genesis).expect("sound");
+        let mut roots = Roots::of(&ledger);
+        let block = |ledger: &Ledger| {
+            let (height, parent) = (ledger.height() + 1, ledger.last_block());
+            Superblock { height, parent, ..Superblock::default() }
+        };
+        // The valuations of the genesis' last batch are gone with the first block.
+        for number in [7, 8] {
+            ledger.assets[number].valuation = Some(Price::ONE);
+        }
+        let mut roots_of_valued = Roots::of(&ledger);
+        let applied = ledger.apply(&block(&ledger), Signatures::Valid, &mut |_| {}).expect("sound");
+        let changed: Vec<u32> = applied.changes.assets.iter().map(|(number, _)| *number).collect();
+        assert_eq!(changed, [7, 8]);
+        assert_eq!(roots_of_valued.apply(&applied.changes), Roots::of(&ledger).parts().root());
+        let applied = ledger.apply(&block(&ledger), Signatures::Valid, &mut |_| {}).expect("sound");
+        assert_eq!(applied.changes.assets, []);
+        assert_eq!(roots.apply(&applied.changes), Roots::of(&ledger).parts().root());
+    }
+}
