@@ -5,7 +5,8 @@ use borsh::BorshDeserialize;
 use primitives::venue::VenueId;
 use primitives::{Address, AssetId, Digest, Height, TransactionId};
 use proofs::{
-    AccountProof, AccountState, LaneProof, Outcome, ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
+    AccountProof, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof, LaneProof, Outcome, ProofFault,
+    ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
 };
 
 use super::error::LightError;
@@ -89,6 +90,22 @@ impl LightClient {
     ) -> Result<ProvedFact<Option<VenueDeposit>>, LightError> {
         let id = VenueRecordId::Deposit((venue, *address, asset));
         self.record(&format!("/v1/accounts/{address}/deposits/{venue}/{symbol}/proof?certified=true"), &id)
+    }
+
+    /// An asset's record and its terms, or their absence.
+    ///
+    /// # Errors
+    /// [`LightError`].
+    pub fn asset(&mut self, asset: AssetId) -> Result<ProvedFact<(Option<Asset>, Option<AssetTerms>)>, LightError> {
+        let body: RecordProofBody = self.certified_answer(&format!("/v1/assets/{asset}/proof?certified=true"))?;
+        let (record, terms): (AssetProof, AssetTermsProof) = self.node.decoded("proof", &body.proof)?;
+        let certified = self.certified_with(body.height, body.certificate.as_ref())?;
+        let time_ms = self.check_fresh(&certified)?;
+        self.ask_witnesses(&certified)?;
+        let unproved = |fault: ProofFault| self.unproved(fault.to_string());
+        let record = record.verify(&certified.state, asset).map_err(unproved)?.cloned();
+        let terms = terms.verify(&certified.state, asset).map_err(unproved)?.copied();
+        Ok(self.proved((record, terms), &certified, time_ms))
     }
 
     /// A venue, or its absence.

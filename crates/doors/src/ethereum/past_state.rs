@@ -80,7 +80,7 @@ impl EvmState for PastState {
         self.read(code.ok_or(UndoError::Forgotten { height, first: height + 1 }))
     }
 
-    /// Issued amounts are those of the current state.
+    /// Issued amounts, and when assets close, are those of the current state.
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         if asset.0 as usize >= self.assets {
             return None;

@@ -162,11 +162,12 @@ fn check_room(ledger: &Ledger, pair: Pair) -> Result<(), Refusal> {
         return Err(Refusal::BOOK_FULL);
     }
     ledger.crowd.check_offer(ledger.listings(), pair.sell)?;
-    if ledger.crowd.is_empty() && pairs_room(ledger) > 0 || ledger.places.book.get(pair).is_some() {
+    let has_room = pairs_room(ledger) > 0;
+    if has_room && !ledger.listings().touches(pair) || ledger.places.book.get(pair).is_some() {
         return Ok(());
     }
     ledger.crowd.check_pair(ledger.listings(), pair, &ledger.limits)?;
-    if pairs_room(ledger) == 0 { Err(Refusal::TOO_MANY_PAIRS) } else { Ok(()) }
+    if has_room { Ok(()) } else { Err(Refusal::TOO_MANY_PAIRS) }
 }
 
 /// Whether pools with listed assets leave room for one more.

@@ -22,6 +22,7 @@ mod outcomes;
 mod quotas;
 mod quote;
 mod reservations;
+mod room;
 mod settle;
 mod spending;
 mod stage;

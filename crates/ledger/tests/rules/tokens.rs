@@ -463,7 +463,8 @@ fn an_address_that_reverted_before_its_listing_is_a_token_after_it() {
     let block =
         chain.block(vec![native(1, Operation::ListAsset(Box::new(listing)))], vec![vec![call(0, 1, new, approve())]]);
     let applied = chain.apply(&block);
-    assert_eq!((applied.outcomes, statuses(&applied)), (vec![Outcome::Listed(AssetId(2))], vec![Reverted]));
+    let listed = vec![Outcome::Listed(AssetId(2))];
+    assert_eq!((&applied.outcomes, statuses(&applied)), (&listed, vec![Reverted]));
     let issue = Operation::Issue { to: person(0), asset: AssetId(2), amount: 700 };
     let block = chain.block(vec![native(2, issue)], vec![vec![call(0, 2, new, transfer(person(1), 300))]]);
     assert_eq!(statuses(&chain.apply(&block)), [Succeeded]);

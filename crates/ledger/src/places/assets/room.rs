@@ -65,11 +65,6 @@ impl Crowd {
         crowd
     }
 
-    /// Whether no listed asset has a pair.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pairs == 0
-    }
-
     /// Whether the book takes one more offer that sells an asset.
     pub(crate) fn check_offer(&self, listings: &Listings, sell: AssetId) -> Result<(), Refusal> {
         let is_full = listings.is_listed(sell) && (self.is_full || self.full.binary_search(&sell).is_ok());

@@ -11,7 +11,7 @@ from urllib.parse import quote as escaped
 from walras.client import operations
 from walras.client.amounts import Assets, Number, assets_of, limit_of, plain
 from walras.client.encoding import address_bytes
-from walras.client.errors import OtherNetworkError, UnknownAssetError
+from walras.client.errors import ForeignAnswerError, OtherNetworkError, UnknownAssetError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
 from walras.client.models import (
@@ -56,10 +56,10 @@ class Session:
     def get(self, path: str, decode: Callable[[Any], T], **params: str | int | None) -> Flow[T]:
         try:
             return (yield from get(self.server, path, decode, **params))
-        except UnknownAssetError:
+        except UnknownAssetError as error:
             # It may have been listed since the assets were asked for.
             if self._assets is None or not (yield from self._learn(self._assets)):
-                raise
+                raise ForeignAnswerError(self.server, f"its answer names an asset that it does not list: {error}") from error
         return (yield from get(self.server, path, decode, **params))
 
     def limits(self) -> Flow[Limits]:

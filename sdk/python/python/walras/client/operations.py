@@ -799,7 +799,7 @@ class ListAsset(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("symbol", "symbol", "string", "text"),
         Field("decimals", "decimals", "uint8", "u8"),
-        Field("control", "control", "string", "choice", ("open")),
+        Field("control", "control", "string", "choice", ("open",)),
         Field("least_units", "leastUnits", "uint64", "u64"),
         Field("supply_max", "supplyMax", "uint64", "u64"),
         Field("document", "document", "bytes32", "raw"),
