@@ -20,8 +20,7 @@ use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
 use crate::settings::{MarketSettings, VenueSettings};
 
-/// Fewer effects are signed on the thread of the step: a report's signature costs more than the rest of its fill, and
-/// still less than to wake another thread.
+/// Fewer effects are made on the thread of the step after the disk has worked: to wake another thread costs more.
 const SIGNED_ALONE: usize = 16;
 
 /// The secret keys of an operator.
@@ -195,18 +194,18 @@ impl<D: Disk> VenueRoot<D> {
         let is_synced = !mistake.is(VenueMistake::ReportsBeforeSync);
         let from = if mistake.is(VenueMistake::StepsBeginAgain) { *opened_at } else { 0 };
         let signs = Signs { machine, keys, number: store.last_height() + 1 - from };
-        // Many reports are signed while the disk works. They are told when both are done.
+        // Much is signed while the disk works, and told when both are done. One signature holds for a whole step; where
+        // each report has its own, all threads help. They may be busy with the signatures of orders.
         let (written, effects) = match made.len() {
             0..SIGNED_ALONE => {
                 let written = write(store, record, outcome, is_synced);
                 (written, signs.all(made))
             }
             _ => {
-                let sign = || signs.all_in_parallel(made);
                 let mut written = Ok(());
                 let effects = std::thread::scope(|scope| {
                     scope.spawn(|| written = write(store, record, outcome, is_synced));
-                    sign()
+                    if signs.machine.step_clock().is_some() { signs.all(made) } else { signs.all_in_parallel(made) }
                 });
                 (written, effects)
             }
