@@ -146,7 +146,7 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
     }))
 }
 
-fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
+pub(crate) fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
     let holds = if is_least { ratio >= bar } else { ratio <= bar };
     json!({ "ratio": ratio, (if is_least { "least" } else { "most" }): bar, "holds": holds })
 }
