@@ -157,6 +157,10 @@ test("amounts lose nothing", () => {
   }
   assert.throws(() => new Assets(listed).get("XYZ"), UnknownAssetError);
   assert.throws(() => new Assets(listed).market("EURUSD"), UnknownAssetError);
+  // What was listed since joins what is known.
+  const grown = new Assets(listed);
+  grown.learn({ assets: [asset(3, "GBP.3", 2)] });
+  assert.deepEqual([grown.get("GBP.3").number, grown.has("USD"), grown.market("GBP.3/USD")[0].symbol], [3, true, "GBP.3"]);
 });
 
 test("prices move only the point, and to buy never costs more than was written", () => {
