@@ -13,6 +13,9 @@ use super::error::LightError;
 use super::trust::{self, Beginning, Pin};
 use super::{Certified, LightClient};
 
+/// The record of an asset and its terms, each if it exists.
+pub type AssetFacts = (Option<Asset>, Option<AssetTerms>);
+
 /// A fact, with what proves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProvedFact<T> {
@@ -96,7 +99,7 @@ impl LightClient {
     ///
     /// # Errors
     /// [`LightError`].
-    pub fn asset(&mut self, asset: AssetId) -> Result<ProvedFact<(Option<Asset>, Option<AssetTerms>)>, LightError> {
+    pub fn asset(&mut self, asset: AssetId) -> Result<ProvedFact<AssetFacts>, LightError> {
         let body: RecordProofBody = self.certified_answer(&format!("/v1/assets/{asset}/proof?certified=true"))?;
         let (record, terms): (AssetProof, AssetTermsProof) = self.node.decoded("proof", &body.proof)?;
         let certified = self.certified_with(body.height, body.certificate.as_ref())?;

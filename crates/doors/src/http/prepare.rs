@@ -211,8 +211,8 @@ fn listing_words(listing: &AssetListing) -> String {
         false => format!("the document of digest {document} says what it is"),
     };
     format!(
-        "lists an asset {symbol}, with a point and its number behind it, which the account issues: {decimals} decimals, at \
-         most {} {symbol}, offers of at least {} {symbol}; {document}. It pays {fees} fees for that",
+        "lists an asset {symbol}, with a point and its number behind it, which the account issues: {decimals} decimals, \
+         at most {} {symbol}, offers of at least {} {symbol}; {document}. It pays {fees} fees for that",
         format_units(*supply_max, *decimals),
         format_units(*least_units, *decimals),
     )

@@ -1,10 +1,10 @@
 //! ProvedFact facts and errors of light clients, for people and as JSON.
 
-use client::light::{LightError, LightRemedy, Pin, ProvedFact};
+use client::light::{AssetFacts, LightError, LightRemedy, Pin, ProvedFact};
 use ledger::Genesis;
 use primitives::venue::VenueId;
 use primitives::{Address, Amount, AssetId, Digest, TransactionId};
-use proofs::{AccountState, Asset, AssetTerms, Outcome, VenueDeposit, VenueRecord};
+use proofs::{AccountState, Outcome, VenueDeposit, VenueRecord};
 use serde_json::{Value, json};
 
 use crate::decimal::from_units;
@@ -43,14 +43,14 @@ fn signers<T>(proved: &ProvedFact<T>) -> String {
     format!("Signed by {signed_by} of the {validators} validators of epoch {epoch}.{witnesses}")
 }
 
-/// Symbol and decimals of an asset, as the genesis has them. One that was listed after it is told by its number, and its
-/// amounts in units: `walras light asset` proves what it is.
+/// Symbol and decimals of an asset, as the genesis has them. One that was listed after it is told by its number, and
+/// its amounts in units: `walras light asset` proves what it is.
 fn listed(genesis: &Genesis, asset: AssetId) -> (String, u8) {
     let known = genesis.assets.get(asset.0 as usize);
     known.map_or_else(|| (format!("asset {asset}"), 0), |known| (known.symbol.clone(), known.decimals))
 }
 
-pub fn asset(number: AssetId, proved: &ProvedFact<(Option<Asset>, Option<AssetTerms>)>) -> LightReport {
+pub fn asset(number: AssetId, proved: &ProvedFact<AssetFacts>) -> LightReport {
     let (record, terms) = &proved.fact;
     let listed = terms.as_ref().and_then(|terms| terms.listed);
     let closes = terms.as_ref().and_then(|terms| terms.closes);

@@ -18,8 +18,8 @@ const LEAST_UNITS: Amount = 4_096;
 /// Assets of this account's: list one on the running chain, announce that one closes, see all.
 #[derive(clap::Subcommand)]
 pub enum AssetCommand {
-    /// List an asset, which this account issues. Its name is the symbol, a point and the number that it gets; others may
-    /// use it once the block is certified. It costs the fees that `walras wallet asset show` tells, for ever gone.
+    /// List an asset, which this account issues. Its name is the symbol, a point and the number that it gets. Others
+    /// may use it once the block is certified. It costs the fees that `walras wallet asset show` tells, for ever gone.
     #[command(after_help = "Examples:
   walras wallet asset list --key bank.json --symbol EUR --decimals 2 --supply-max 1000000000
   walras wallet asset list --key bank.json --symbol EUR --decimals 2 --supply-max 1000000000 \\

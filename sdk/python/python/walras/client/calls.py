@@ -59,7 +59,8 @@ class Session:
         except UnknownAssetError as error:
             # It may have been listed since the assets were asked for.
             if self._assets is None or not (yield from self._learn(self._assets)):
-                raise ForeignAnswerError(self.server, f"its answer names an asset that it does not list: {error}") from error
+                why = f"its answer names an asset that it does not list: {error}"
+                raise ForeignAnswerError(self.server, why) from error
         return (yield from get(self.server, path, decode, **params))
 
     def limits(self) -> Flow[Limits]:
