@@ -181,8 +181,8 @@ pub enum GenesisError {
     Listings(&'static str),
     /// Two assets could be taken for each other.
     #[error(
-        "asset {0}: symbol {1:?} could be taken for {2:?}: choose one that differs by more than case, 0 and o, 1, i and l, 5 \
-         and s, or the signs . - _"
+        "asset {0}: symbol {1:?} could be taken for {2:?}: choose one that differs by more than case, 0 and o, 1, i and l, \
+         5 and s, or the signs . - _"
     )]
     LookAlike(usize, String, String),
     /// The developers' chain could be mistaken for a real one.

@@ -3,10 +3,10 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Amount, Height};
 
-/// The longest notice of a closing: 400 days of blocks of a second.
-const NOTICE_MAX: Height = super::genesis::CHARTER_HEIGHTS_MAX;
 /// Heights that are called a day.
 const DAY: Height = 86_400;
+/// The longest notice of a closing: 400 days of blocks of a second.
+const NOTICE_MAX: Height = 400 * DAY;
 /// The most assets that may be open at one time on any chain.
 const ASSETS_MAX: u32 = 16_384;
 /// The most fees of a first listing: doubled seven times, a transaction may still offer them.

@@ -78,8 +78,8 @@ pub enum RestartError {
     Policies(u32),
     /// Assets were listed on the running chain, or close, and these rules know nothing of it.
     #[error(
-        "the restart begins with rules {0}, which do not know the terms of assets that were listed or that close: agree on \
-         rules {RULES_OF_LISTINGS} or later (--rules)"
+        "the restart begins with rules {0}, which do not know the terms of assets that were listed or that close: agree \
+         on rules {RULES_OF_LISTINGS} or later (--rules)"
     )]
     Listings(u32),
     /// An account cannot take a seat.

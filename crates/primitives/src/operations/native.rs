@@ -536,7 +536,8 @@ pub static NATIVE: &[OperationRow] = &[
         code: &[24],
         name: "list_asset",
         structure: "ListAsset",
-        about: "Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules 15.",
+        about: "Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules \
+                15.",
         needs: Needs::Govern,
         fields: &[
             field(

@@ -15,7 +15,8 @@ refusals! {
         "this chain lists no assets after its genesis: `listing` at /v1/limits tells how those are listed that do";
     /// The listing costs other fees now.
     LISTING_FEES: refused, "listing_fees",
-        "a listing costs another number of fees now, and nothing was paid: sign again with `listing.fees` of /v1/limits";
+        "a listing costs another number of fees now, and nothing was paid: sign again with `listing.fees` of \
+         /v1/limits";
     /// The name could be taken for another one.
     LOOK_ALIKE: refused, "look_alike",
         "the name could be taken for that of an asset that the chain began with: choose a symbol that differs by more \
@@ -28,8 +29,8 @@ refusals! {
         "the chain has no room for another open asset (`listing.assets_max` at /v1/limits); nothing was paid";
     /// The asset is closed.
     ASSET_CLOSED: refused, "asset_closed",
-        "the asset is closed: it can be paid, burnt and brought home, but no longer be offered, issued, pooled, deposited \
-         or moved into the payment lane";
+        "the asset is closed: it can be paid, burnt and brought home, but no longer be offered, issued, pooled, \
+         deposited or moved into the payment lane";
     /// The offer would outlive an asset.
     OUTLIVES_ASSET: refused, "outlives_asset",
         "one of the assets closes: let the offer end at its last height, `closes` of the asset, or earlier";

@@ -10,20 +10,20 @@
 //!   from the next block on. `fees` must be exactly what a listing costs by the state before: the fees of the genesis,
 //!   doubled for each whole eighth of `assets_max` that open listed assets take. They are burnt with the transaction's
 //!   own fee. Whatever is refused costs nothing.
-//! - *Number*: a block's listings get the next numbers, by rising id. If fewer fit than ask, the lowest ids get them and
-//!   the others are refused. A sub-block holds two. The receipt tells the number ([`proofs::Outcome::Listed`]).
+//! - *Number*: a block's listings get the next numbers, by rising id. If fewer fit than ask, the lowest ids get them
+//!   and the others are refused. A sub-block holds two. The receipt tells the number ([`proofs::Outcome::Listed`]).
 //! - *Name*: SYMBOL.NUMBER, at most six signs before the point, everywhere and never shortened. A symbol is refused if
 //!   its name, with its number or without, could be taken for a plain one (`names`), whether that asset is open or
 //!   closed.
 //! - *Room*: closed assets aside, at most `assets_max` exist. Of resting offers those that sell listed assets take at
 //!   most half, and those that sell one of them a sixteenth. Of pairs those with a listed asset take at most half, and
 //!   those with one of them a sixteenth; of pools those with a listed asset take half (`room`).
-//! - Upon *CloseAsset{asset, announce}* by its issuer, at height h: the asset *closes*, and h + notice is the last height
-//!   that it trades at. From then on every new offer must end there or before. Upon *CloseAsset{asset, revoke}* below
-//!   that height it stays. Of several words in a block that with the highest number counts.
-//! - *Closed*, above the last height: no offer, exact order, issue, pool, share of a pool, deposit at a venue or way into
-//!   the lane. It takes no part in batches, and has no price. After each batch from the last height on, the first 65,536
-//!   of its resting offers return, by pair and place.
+//! - Upon *CloseAsset{asset, announce}* by its issuer, at height h: the asset *closes*, and h + notice is the last
+//!   height that it trades at. From then on every new offer must end there or before. Upon *CloseAsset{asset, revoke}*
+//!   below that height it stays. Of several words in a block that with the highest number counts.
+//! - *Closed*, above the last height: no offer, exact order, issue, pool, share of a pool, deposit at a venue or way
+//!   into the lane. It takes no part in batches, and has no price. After each batch from the last height on, the first
+//!   65,536 of its resting offers return, by pair and place.
 //! - *For ever* an asset is paid, burnt, redeemed from the lane, collected from venues, taken out of pools and moved as
 //!   a token; offers are cancelled; fills of deposits settle. Its number and its name never return.
 //!
@@ -36,12 +36,12 @@
 //! - *Commute*: shuffling the transactions of a block changes neither numbers nor anything else.
 //! - *One meaning*: a number and a name mean one asset for ever.
 //! - *Price*: who lists pays what the listing says, or nothing.
-//! - *Room*: listings never exceed `assets_max`; nothing that listed assets do takes the half of offers, pairs and pools
-//!   that is left to others.
+//! - *Room*: listings never exceed `assets_max`; nothing that listed assets do takes the half of offers, pairs and
+//!   pools that is left to others.
 //! - *Supply*: no more than `supply_max` of an asset exist after any block.
 //! - *Home*: whatever an asset's holders have locked in offers, pools, deposits or the lane comes home after it closes.
-//! - *Warning*: an offer that was accepted is in the batches that its life promises, but for those that rest without
-//!   an end when the closing is announced.
+//! - *Warning*: an offer that was accepted is in the batches that its life promises, but for those that rest without an
+//!   end when the closing is announced.
 //! - *One state*: the same at all validators, whenever they start, also in the middle of a closing.
 //!
 //! # Attacks

@@ -102,8 +102,8 @@ fn the_most_pools_there_may_be_are_cleared() {
     assert!(cleared.pools.len() > 100, "{}", cleared.pools.len());
 }
 
-/// Junk costs nothing but the fee: pools with assets that were listed after the genesis leave half of all places, though
-/// pools of a plain asset with junk come before those of two plain ones.
+/// Junk costs nothing but the fee: pools with assets that were listed after the genesis leave half of all places,
+/// though pools of a plain asset with junk come before those of two plain ones.
 #[test]
 fn pools_with_listed_assets_leave_half_of_the_places() {
     let mut pools = Pools::new(PoolTerms::default());
