@@ -168,7 +168,7 @@ impl Light {
             Light::Transaction { id, .. } => report::transaction(id, &client.transaction(id).map_err(advised)?),
             Light::Deposit { address, venue, asset: symbol, .. } => {
                 let asset =
-                    numbered(&genesis, symbol).with_context(|| format!("the genesis has no asset {symbol:?}"))?;
+                    numbered(genesis, symbol).with_context(|| format!("the genesis has no asset {symbol:?}"))?;
                 let proved = client.deposit(address, *venue, (asset, symbol)).map_err(advised)?;
                 report::deposit(address, *venue, asset, &proved, genesis)
             }
