@@ -137,7 +137,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 24] = [
+const SOLO: [Row; 30] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 0, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -149,19 +149,25 @@ const SOLO: [Row; 24] = [
     solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
     solo(EngineMistake::ReceiptsChanged, 0, "the receipts of block"),
     solo(EngineMistake::CheckpointOfLaterState, 2, "holds the state of height"),
-    solo(EngineMistake::CheckpointInPlace, 70, "cannot be recovered"),
+    solo(EngineMistake::CheckpointInPlace, 11, "cannot be recovered"),
     solo(EngineMistake::RootsSkipped, 0, "contains another state root than its parent has"),
-    solo(EngineMistake::SignaturesUnchecked, 0, "was answered Waits"),
+    solo(EngineMistake::SignaturesUnchecked, 1, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
     solo(EngineMistake::RefundTwice, 0, "bookkeeping"),
     solo(EngineMistake::FeeNotBurnt, 0, "units were kept"),
     solo(EngineMistake::RoundedUp, 0, "clearing"),
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
-    solo(EngineMistake::OfferOfARevertedCall, 54, "clearing"),
-    solo(EngineMistake::ReplaceNotCharged, 9, "its caps and uses are"),
+    solo(EngineMistake::OfferOfARevertedCall, 168, "clearing"),
+    solo(EngineMistake::ReplaceNotCharged, 2, "its caps and uses are"),
     solo(EngineMistake::SessionNumberNotMarked, 0, "used but still free"),
     solo(EngineMistake::TimersForgotten, 1, "its key, scope and heights are"),
+    solo(EngineMistake::KeyCountsTwice, 0, "was answered Waits"),
+    solo(EngineMistake::StalePolicySigns, 0, "a request names an earlier change of keys"),
+    solo(EngineMistake::WaitingPolicySigns, 0, "no signer of the policy in force"),
+    solo(EngineMistake::CompletesEarly, 0, "is completed before its wait is over"),
+    solo(EngineMistake::RecoversBesideChange, 0, "a recovery counts although a change waits"),
+    solo(EngineMistake::BarePayments, 0, "a bare payment to"),
 ];
 
 const VALIDATORS: [Row; 22] = [

@@ -12,7 +12,7 @@ use crate::sessions::{authorize, bot, caps, sells};
 use crate::world::{EUR, FEE, START, USD, World, address, genesis, key};
 
 /// The treasury, and those who send its changes.
-const TREASURY: u8 = 1;
+pub const TREASURY: u8 = 1;
 const SENDER: u8 = 2;
 const OTHER: u8 = 3;
 const DELAY: u32 = 4;
@@ -30,7 +30,7 @@ fn guardian(number: u8) -> SecretKey {
 }
 
 /// A treasury of five with a threshold of three, one of them a wallet; `from` is the number of its first key.
-fn policy(from: u8) -> KeyPolicy {
+pub fn policy(from: u8) -> KeyPolicy {
     let mut keys: Vec<KeySigner> =
         (from..from + 4).map(|one| KeySigner { key: signer(one).public(), weight: 1 }).collect();
     keys.sort_by_key(|one| one.key);
@@ -80,7 +80,7 @@ fn complete() -> Operation {
 }
 
 /// The treasury with its first policy.
-fn founded() -> World {
+pub fn founded() -> World {
     let mut world = World::of(&genesis(None));
     let first = set(&world, policy(1), &[key(TREASURY), signer(1), signer(2), signer(3)]);
     assert_eq!(world.block(vec![(SENDER, first)]).outcomes, [Outcome::Applied]);
@@ -96,7 +96,7 @@ fn pays(amount: u64) -> Operation {
 }
 
 /// A request of the treasury with the signatures of these keys.
-fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8], with_wallet: bool) -> Transaction {
+pub fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8], with_wallet: bool) -> Transaction {
     let (body, last, network) = (body(sequence, operation), last(world), world.ledger.network());
     let mut signatures = KeySignatures::default();
     for one in keys {
@@ -109,7 +109,7 @@ fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8],
 }
 
 /// What becomes of one transaction that is alone in a block.
-fn fate(world: &mut World, transaction: Transaction) -> Option<Refusal> {
+pub fn fate(world: &mut World, transaction: Transaction) -> Option<Refusal> {
     let admitted = world.ledger.admit(&transaction).err();
     let outcome = world.run(vec![vec![transaction]]).outcomes[0].refusal();
     assert!(admitted == outcome || outcome == Some(Refusal::BAD_SIGNATURE), "admission and the filter agree");

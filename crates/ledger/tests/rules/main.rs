@@ -24,6 +24,7 @@ mod offers;
 mod offers_model;
 mod poison;
 mod pools;
+mod receiving;
 mod replaces;
 mod restart;
 mod session_ends;
