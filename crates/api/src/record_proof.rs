@@ -5,7 +5,8 @@ use utoipa::ToSchema;
 
 use crate::CertificateBody;
 
-/// A record of venues or pools, or the policy of an account, or its absence, with a proof that needs only the state root.
+/// A record of venues or pools or the policy of an account, or its absence, with a proof that needs only the state
+/// root.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecordProofBody {
     /// Height of the root.

@@ -1,4 +1,5 @@
-//! Facts that a quorum has signed: accounts, their policies, outcomes of transactions, records of venues, keys of the payment lane.
+//! Facts that a quorum has signed: accounts, their policies, outcomes of transactions, records of venues, keys of the
+//! payment lane.
 
 use api::{AccountProofBody, LaneRegistrationsProofBody, RecordProofBody, TransactionBody};
 use borsh::BorshDeserialize;

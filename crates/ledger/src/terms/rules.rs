@@ -24,8 +24,8 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
     "12: references. PayReferenced and IssueReferenced do what Pay and Issue do; their references are signed and are in \
      no state.",
     "13: steps of venues. One signature holds for all reports of a step; AccuseStep and ClaimStep judge them.",
-    "14: policies. Several keys sign for an account. SetKeys, RecoverKeys and CompleteKeys; session keys of scope duty. \
-     SetReceiving: payments to an account may need a reference.",
+    "14: policies. Several keys sign for an account. SetKeys, RecoverKeys and CompleteKeys; session keys of scope duty, \
+     which accuse by steps, too. SetReceiving: payments to an account may need a reference.",
 ];
 
 /// The digest of what this program means by a number: of its text alone, so that a later release that replays less

@@ -25,6 +25,7 @@ mod offers_model;
 mod poison;
 mod pools;
 mod receiving;
+mod recorded;
 mod replaces;
 mod restart;
 mod session_ends;

@@ -536,7 +536,8 @@ pub static NATIVE: &[OperationRow] = &[
         code: &[24],
         name: "set_receiving",
         structure: "SetReceiving",
-        about: "Says whether payments and issues to the account need a reference, from the next block on. Since rules 14.",
+        about: "Says whether payments and issues to the account need a reference, from the next block on. Since \
+                rules 14.",
         needs: Needs::Govern,
         fields: &[field(
             "references",

@@ -40,6 +40,18 @@ pub struct PolicyCounts {
     pub referenced: u64,
 }
 
+impl std::ops::AddAssign for PolicyCounts {
+    fn add_assign(&mut self, other: PolicyCounts) {
+        let PolicyCounts { set, waited, recovered, completed, requests, referenced } = other;
+        self.set += set;
+        self.waited += waited;
+        self.recovered += recovered;
+        self.completed += completed;
+        self.requests += requests;
+        self.referenced += referenced;
+    }
+}
+
 /// See the module text.
 #[derive(Clone, Default)]
 pub(crate) struct PolicyBooks {
