@@ -209,9 +209,9 @@ fn accuses(world: &World) -> Operation {
     let scope = Scope { network: NETWORK, epoch };
     let commits = [2, 3].map(|root| {
         let (superblock, root) = (Digest([1; 32]), Digest([root; 32]));
-        Committed { superblock, root, signature: node(3).sign(&scope.commit(5, &superblock, &root).0) }
+        Committed { superblock, root, signature: node(3).sign(&scope.commit(20, &superblock, &root).0) }
     });
-    Operation::Accuse(Box::new(Evidence { epoch, member, height: 5, contradiction: Contradiction::Commits(commits) }))
+    Operation::Accuse(Box::new(Evidence { epoch, member, height: 20, contradiction: Contradiction::Commits(commits) }))
 }
 
 /// The state before, and the blocks.
