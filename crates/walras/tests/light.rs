@@ -131,7 +131,7 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     assert!(why.contains("trust period") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
 }
 
-/// A treasury of two keys that both sign: its policy is made by files, proved, pays, and takes payments with references.
+/// A treasury of two keys that both sign: its policy is made by files, and proved; it takes payments with references.
 #[test]
 fn who_signs_for_a_treasury_is_proved_to_those_who_trust_no_node() {
     let folder = tempfile::TempDir::new().expect("a folder");
@@ -164,7 +164,8 @@ fn who_signs_for_a_treasury_is_proved_to_those_who_trust_no_node() {
     wallet(&[&["keys", "send", &change, "--key", &issuer], &server[..]].concat());
     let shown = proved(&light(&genesis, &node.server, None, &["keys", &treasury]));
     assert_eq!(shown["keys"]["policy"]["govern"], 2, "{shown}");
-    assert_eq!((&shown["keys"]["first"], &shown["keys"]["waiting"]), (&json!(first), &Value::Null), "{shown}");
+    let keys = &shown["keys"];
+    assert_eq!((&keys["first"], &keys["waiting"]), (&json!(first), &Value::Null), "{shown}");
 
     let asks = r#"{"type":"set_receiving","references":"required"}"#;
     let make = ["request", "make", "--account", &treasury, "--operation", asks, "--out", &rent];

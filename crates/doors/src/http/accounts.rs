@@ -8,7 +8,7 @@ use ledger::{AccountSessions, AccountState, EvmRecord, Pair, Place, SessionBudge
 use primitives::{Address, AssetId, Digest, Height, Price, Sequence, slot_sequence};
 use serde::Deserialize;
 
-use super::record_proof::{proved_record, record_body};
+use super::record_proof::{AskedProof, proved_record, record_body};
 use super::validators::certificate_of;
 use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
@@ -241,13 +241,6 @@ pub(super) async fn account_offers(
     let address: Address = parse("address", &address)?;
     let page = asked.page()?;
     api.blocking(move |api| Json(api.offers_body(&address, page))).await
-}
-
-/// Whether the certificate of the block is asked for.
-#[derive(Deserialize)]
-pub(super) struct AskedProof {
-    #[serde(default)]
-    pub(super) certified: bool,
 }
 
 /// An account, or its absence, with a proof that needs only the state root, and on request with the certificate of

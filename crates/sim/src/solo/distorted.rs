@@ -4,8 +4,7 @@ use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{
-    AccountKeys, AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, Restore,
-    RootPart, SessionRecord, Signatures, Snapshot,
+    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, SessionRecord, Signatures,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, Price, Sequence, Superblock, Transaction,
@@ -13,6 +12,7 @@ use primitives::{
 };
 
 use super::mistaken::see;
+use super::rewritten::rewrite;
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -246,28 +246,4 @@ fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(
     let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
     accounts.iter_mut().find(|account| account.address == *address).map(change);
     *content = borsh::to_vec(&accounts).expect("encodes");
-}
-
-/// Changes the keys of an account with a policy.
-pub(crate) fn edit_keys(ledger: &mut Ledger, account: &Address, change: impl FnOnce(&mut AccountKeys)) {
-    let Some(mut keys) = ledger.account_keys(account).cloned() else { return };
-    change(&mut keys);
-    rewrite(ledger, |kind, content| {
-        if kind == RootPart::KEYS {
-            let mut all: Vec<(Address, AccountKeys)> = borsh::from_slice(content).expect("keys");
-            all.iter_mut().filter(|(one, _)| one == account).for_each(|(_, held)| held.clone_from(&keys));
-            *content = borsh::to_vec(&all).expect("encodes");
-        }
-    });
-}
-
-/// Changes the chunks of a ledger's snapshot, each by its kind and its content.
-fn rewrite(ledger: &mut Ledger, mut change: impl FnMut(u8, &mut Vec<u8>)) {
-    let mut restore = Restore::default();
-    for mut chunk in Snapshot::of(ledger) {
-        let (kind, mut content) = (chunk[0], chunk.split_off(1));
-        change(kind, &mut content);
-        restore.push(&[vec![kind], content].concat()).expect("a chunk");
-    }
-    *ledger = restore.finish().expect("a state in which money is conserved");
 }

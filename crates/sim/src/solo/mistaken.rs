@@ -9,7 +9,7 @@ use primitives::{
     SignedByWallet, Transaction, WalletKey,
 };
 
-use super::distorted::edit_keys;
+use super::rewritten::edit_keys;
 use crate::world::EngineMistake;
 
 /// Changes a ledger and a transaction to what a ledger with this mistake sees.

@@ -28,8 +28,10 @@ mod distorted;
 mod exacts;
 mod mistaken;
 mod node;
+mod offered;
 mod oracle;
 mod pools;
+mod rewritten;
 mod shadow;
 mod world;
 

@@ -12,6 +12,7 @@ use primitives::{
 use super::bonds::Bonds;
 use super::distorted::transactions;
 use super::exacts::check_exact;
+use super::offered::check_offer;
 use super::pools::PoolBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
@@ -483,25 +484,4 @@ impl Holder {
 /// The place of an offer of this account.
 fn place_of(account: Address, of: &OfferPlace) -> (Pair, Place) {
     (Pair { sell: of.sell, buy: of.buy }, Place { limit: of.limit, account, id: of.offer })
-}
-
-/// What a receipt says of a new offer agrees with the batch's fills.
-fn check_offer(
-    (pair, place): (Pair, Place),
-    amount: Amount,
-    ends: bool,
-    met: Traded,
-    receipts: &BlockReceipts,
-) -> Result<(), String> {
-    let is_lapsed = |ended: &&EndedOffer| (ended.pair, ended.place, ended.why) == (pair, place, EndReason::Lapsed);
-    let ends = ends || receipts.batch.ended.iter().any(|ended| is_lapsed(&ended));
-    let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
-    let (sold, bought, left, returned) =
-        fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
-    let told = if ends { (sold, bought, 0, left + returned) } else { (sold, bought, left, returned) };
-    if (met.sold, met.bought, met.left, met.returned) == told {
-        Ok(())
-    } else {
-        Err(format!("{met:?} was reported, but {fill:?} was filled"))
-    }
 }
