@@ -253,11 +253,22 @@ fn section(document: &str, heading: &str) -> String {
     section.unwrap_or_else(|| panic!("{document} has no section {heading:?}")).into()
 }
 
-/// Names between backticks that no function has.
+/// Names between backticks that no function of the workspace and no test of the packages has.
 fn missing_functions<'t>(named: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
-    let sources = sources();
-    let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
-    named.filter(is_missing).collect()
+    let (sources, packages) = (sources(), tests_of_packages());
+    let is_function = |name: &str| sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
+    let is_test = |name: &str| {
+        let written = [format!("def test_{name}("), format!("test(\"{}\"", name.replace('_', " "))];
+        packages.iter().any(|text| written.iter().any(|test| text.contains(test)))
+    };
+    named.filter(|name| !is_function(name) && !is_test(name)).collect()
+}
+
+/// The tests of the packages in Python and TypeScript.
+fn tests_of_packages() -> Vec<String> {
+    let folders = [("sdk/python/tests", "py"), ("sdk/typescript/tests", "ts")];
+    let found = folders.iter().flat_map(|(folder, kind)| files(&root().join(folder), kind));
+    found.map(|path| std::fs::read_to_string(path).expect("text")).collect()
 }
 
 /// The tests that SECURITY.md names beside the attacks.

@@ -23,7 +23,7 @@ export function shardOf(owner: Uint8Array, shards: number): number {
 export type Registration = { epoch: bigint; member: number; keys: Uint8Array[]; bls: { key: Uint8Array; proof: Uint8Array }[]; signature: Uint8Array };
 
 /** The fields that the registrar signs. */
-function signedFields({ member, keys, bls: blsKeys }: Registration): Uint8Array {
+export function signedFields({ member, keys, bls: blsKeys }: Registration): Uint8Array {
   const count = keys.length + (blsKeys.length > 0 ? WITH_BLS : 0);
   return join(u8(member), u16(count), ...keys, ...blsKeys.map(({ key, proof }) => join(key, proof)));
 }
