@@ -343,6 +343,27 @@ def test_receipts_of_others_are_refused_in_words(network: Network, client: Clien
             purse.send(other.address()[:-1] + "x", "EUR", "0.1")
 
 
+def test_a_purse_follows_the_validators_and_renews_its_money_in_time(tmp_path: Path) -> None:
+    if not BINARY.exists():
+        pytest.skip(f"{BINARY} is not built")
+    (tmp_path / "network").mkdir()
+    epochs = ["--epoch-heights", "20", "--lane-epoch-heights", "40", "--unbonding-epochs", "400"]
+    with ExitStack() as nodes:
+        network = Network(tmp_path / "network", nodes, *epochs)
+        key = network.folder / "issuer-key.json"
+        client = nodes.enter_context(Client(network.url, key=Ed25519Key.open(key, PASSPHRASE), store=key))
+        purse = nodes.enter_context(Purse.new(tmp_path / "p", PASSPHRASE, client, patience=300))
+        purse.deposit("EUR", "3")
+        while network.get("/v1/lane")["epoch"] < 1 or network.get("/v1/lane")["heights_left"] < 20:
+            client.pay("0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "USD", "0.01")
+        assert purse.settle().renewed == 1 and settled(purse) == 3
+        # The committee that proves the lane's keys is one that handovers have shown.
+        assert json.loads((tmp_path / "p" / "validators.json").read_text())["epoch"] >= 1
+        purse.close()
+        assert network.pay("trust", purse=str(tmp_path / "p"))["epoch"] >= 1
+        assert network.pay("balance", purse=str(tmp_path / "p"))["balances"][0]["settled"] == "300"
+
+
 def test_what_is_proved_holds_only_for_the_network_of_the_purse(network: Network, client: Client) -> None:
     lane = LaneNetwork.of_node(client, None, None)
     assert lane.committee(1_000) is None, "an epoch whose keys nobody proved has no committee"

@@ -3,12 +3,18 @@ import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { pause } from "../../src/http.js";
 
-export const BINARY = fileURLToPath(new URL(`../../../../../target/${process.env["WALRAS_PROFILE"] ?? "debug"}/walras`, import.meta.url));
+/** The repository, above this file and above what is compiled from it. */
+const ROOT = (() => {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, "Cargo.lock"))) folder = dirname(folder);
+  return folder;
+})();
+export const BINARY = join(ROOT, "target", process.env["WALRAS_PROFILE"] ?? "debug", "walras");
 export const isBuilt = existsSync(BINARY);
 export const PASSPHRASE = "secret";
 const HOME_PORTS = 8;
