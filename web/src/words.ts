@@ -179,6 +179,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Recover ${operation.account} by its guardians`;
     case "complete_keys":
       return `Let the waiting policy of ${operation.account} act`;
+    case "set_receiving":
+      return operation.references === "required" ? "Take no payment without a reference" : "Take payments without a reference, too";
     case "authorize_session":
       return `Let a key ${LETS[operation.scope]} in slot ${operation.slot}`;
     case "revoke_session":

@@ -13,17 +13,22 @@ const SYMBOL: [u8; 8] = *b"EURUSD  ";
 
 /// Nanoseconds of the engine for a command of a flow: a book by itself, without risk, journal or reports.
 pub(crate) fn engine(flow: &[FlowEvent]) -> f64 {
-    let owners = flow.iter().map(|event| event.owner + 1).max().unwrap_or(1);
-    let orders = 1 << 16;
-    let limits = BookLimits { orders, owners, orders_of_owner: orders, ..BookLimits::default() };
-    let mut book = Book::new(limits, 7).expect("sound limits");
-    let commands: Vec<Command> = commands(flow);
+    let (mut book, commands) = (book(flow), commands(flow));
     let begun = Instant::now();
     commands.iter().for_each(|command| book.apply(command, &mut ()));
     begun.elapsed().as_nanos() as f64 / commands.len() as f64
 }
 
-fn commands(flow: &[FlowEvent]) -> Vec<Command> {
+/// A book with room for the orders of a flow.
+pub(crate) fn book(flow: &[FlowEvent]) -> Book {
+    let owners = flow.iter().map(|event| event.owner + 1).max().unwrap_or(1);
+    let orders = 1 << 16;
+    let limits = BookLimits { orders, owners, orders_of_owner: orders, ..BookLimits::default() };
+    Book::new(limits, 7).expect("sound limits")
+}
+
+/// What a flow asks of a book.
+pub(crate) fn commands(flow: &[FlowEvent]) -> Vec<Command> {
     let reference = |at: usize| at as u32 + 1;
     let new = |owner, at, side, tick, lots, time_in_force| {
         let self_trade = SelfTrade::ExpireMaker;

@@ -1,5 +1,6 @@
 //! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data: for comparison
-//! with the pipeline of another engine, which gets the same commands.
+//! with the pipeline of another engine, which gets the same commands, and with a plain loop in the same run that only
+//! matches, and writes and syncs as many bytes.
 //!
 //! The flow is drawn ([`crate::flow`]) and then changed so that both engines do the same with it. An owner only buys or
 //! only sells, so that nobody meets an own order. A replacement keeps the size and changes the price, as a move does.
@@ -7,13 +8,15 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::Instant;
 
 use ::matching::Side;
 use serde_json::{Value, json};
 
 use crate::flow::{FlowAction, FlowEvent, FlowParameters, hawkes};
 use crate::scaling::median;
-use crate::venue::{VenueBenchError, bytes_of, trade};
+use crate::venue::{VenueBenchError, bar, bytes_of, trade};
+use crate::venue_feed::{book, commands};
 use crate::venue_world::sign;
 
 /// Traders: so many that none of them has too many filled orders.
@@ -102,8 +105,8 @@ pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str
         return Err(VenueBenchError::Empty);
     }
     say("signing orders");
-    let orders = sign(&flow, |_| EXPIRY);
-    let (mut times, mut last) = (Vec::new(), None);
+    let orders = sign(&flow, 0, |_| EXPIRY);
+    let (mut times, mut plain, mut last) = (Vec::new(), Vec::new(), None);
     for run in 0..options.runs {
         say(&format!("run {} of {}", run + 1, options.runs));
         let folder = directory.join(format!("pipeline-{run}"));
@@ -111,14 +114,34 @@ pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str
         times.push(turn.step * 1e9 / flow.len() as f64);
         let bytes = bytes_of(&folder)?;
         std::fs::remove_dir_all(&folder)?;
+        plain.push(plain_loop(&flow, options.batch, bytes, &directory.join("plain"))?);
         last = Some((turn, bytes));
     }
     let (turn, bytes) = last.expect("there is a run");
+    let (time, plain) = (median(times), median(plain));
     Ok(json!({
-        "commands": flow.len(), "batch": options.batch, "runs": options.runs, "ns_per_command": median(times),
+        "commands": flow.len(), "batch": options.batch, "runs": options.runs, "ns_per_command": time,
+        "plain_loop_ns_per_command": plain, "over_plain_loop": bar(plain / time, 0.6, true),
         "traded_lots": turn.lots, "fills": turn.fills, "refused": turn.refused, "syncs": turn.records,
         "journal_bytes": bytes,
     }))
+}
+
+/// Nanoseconds a command of a loop that matches a step, writes its share of so many bytes, and syncs them.
+fn plain_loop(flow: &[FlowEvent], batch: usize, bytes: u64, path: &Path) -> Result<f64, VenueBenchError> {
+    let (mut book, commands) = (book(flow), commands(flow));
+    let record = vec![7; bytes as usize * batch / flow.len()];
+    let mut file = std::fs::File::create(path)?;
+    let begun = Instant::now();
+    for step in commands.chunks(batch) {
+        step.iter().for_each(|command| book.apply(command, &mut ()));
+        file.write_all(&record)?;
+        file.sync_data()?;
+    }
+    let time = begun.elapsed().as_nanos() as f64 / flow.len() as f64;
+    drop(file);
+    std::fs::remove_file(path)?;
+    Ok(time)
 }
 
 #[cfg(test)]

@@ -48,6 +48,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/accounts/{address}", Role::Read),
     ("GET", "/v1/accounts/{address}/offers", Role::Read),
     ("GET", "/v1/accounts/{address}/proof", Role::Read),
+    ("GET", "/v1/accounts/{address}/keys/proof", Role::Read),
     ("GET", "/v1/accounts/{address}/orders", Role::Read),
     ("GET", "/v1/accounts/{address}/orders/{id}", Role::Read),
     ("GET", "/v1/accounts/{address}/clients/{client}", Role::Read),

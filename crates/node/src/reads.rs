@@ -12,7 +12,7 @@ use doors::backend::{
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof,
+    AccountProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof,
     ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
@@ -137,6 +137,10 @@ impl PointReads for Reads {
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_account(ledger, address))
+    }
+
+    fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_keys(ledger, address))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {

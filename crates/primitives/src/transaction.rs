@@ -11,7 +11,7 @@ use crate::exact::ExactSide;
 use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
-use crate::reference::Reference;
+use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, SessionScope, slot_of};
 use crate::statement::{Evidence, Stake};
@@ -193,6 +193,11 @@ pub enum Operation {
         /// The account.
         account: Address,
     },
+    /// Says whether payments to the sender need a reference. Since [`RULES_OF_KEYS`].
+    SetReceiving {
+        /// Whether they do, from the next block on.
+        references: ReferenceRule,
+    },
 }
 
 /// A transaction before it is signed.
@@ -345,6 +350,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -375,6 +381,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -404,6 +411,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -435,7 +443,10 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
-            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => RULES_OF_KEYS,
+            Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. } => RULES_OF_KEYS,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
                 _ => 0,

@@ -13,6 +13,18 @@ pub struct CheckedOrder {
 }
 
 impl CheckedOrder {
+    /// An order of a journal, which takes only what was checked.
+    pub(crate) fn journaled(
+        network: &Digest,
+        venue: VenueId,
+        key: PublicKey,
+        order: VenueOrder,
+        signature: Signature,
+    ) -> CheckedOrder {
+        let digest = order.digest(network, venue, &key);
+        CheckedOrder { signed: SettledOrder { key, order, signature: Some(signature) }, digest }
+    }
+
     /// The trading key.
     pub fn key(&self) -> &PublicKey {
         &self.signed.key

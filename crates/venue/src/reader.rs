@@ -8,7 +8,7 @@ use primitives::{Address, Digest, SecretKey};
 use store::{Archive, Disk};
 
 use crate::error::VenueRootError;
-use crate::record::{fills_before, fills_of};
+use crate::record::{KnownKeys, fills_before, fills_of};
 use crate::report::VenueFill;
 use crate::settings::VenueSettings;
 
@@ -16,6 +16,7 @@ use crate::settings::VenueSettings;
 /// record, and the count of fills, that a step has returned with.
 pub struct FillReader<D: Disk> {
     pub(crate) archive: Archive<D>,
+    pub(crate) keys: KnownKeys,
     pub(crate) settings: VenueSettings,
     pub(crate) report_key: SecretKey,
 }
@@ -74,7 +75,8 @@ impl<D: Disk> FillReader<D> {
         }
         for number in self.record_of(from, last)?..=last {
             let Some(bytes) = self.archive.receipts(number)? else { break };
-            let (fills, clock_ms) = fills_of(&bytes).map_err(|what| VenueRootError::Format(number, what))?;
+            let (fills, clock_ms) =
+                fills_of(&bytes, &self.keys).map_err(|what| VenueRootError::Format(number, what))?;
             let first = fills.partition_point(|fill| fill.index < from);
             let asked = first..fills.len().min(first.saturating_add(left));
             left -= asked.len();

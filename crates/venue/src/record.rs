@@ -5,29 +5,214 @@
 //!
 //! | record | bytes |
 //! |---|---|
-//! | first | 0, version 3, [`VenueSettings`] |
+//! | first | 0, version 4, [`VenueSettings`] |
 //! | others | 1, the time of the step, its inputs, the digest of what it came to |
 //!
-//! What a record came to: the count of fills before it, its fills ([`VenueFill`]), and the settle that it cut. If one
+//! A record has what a replay needs and no more. What traders signed stands in it with its signature, since a fill that
+//! was told must settle after any crash; a key stands there as its position, if the root knew it before the step; an
+//! order's digest follows from the rest.
+//!
+//! What a record came to: the count of fills before it, its fills, and the digest of the settle that it cut. If one
 //! signature holds for the reports of all its fills, the time of the step follows. A record is made after its step, so
 //! it states the result that was reported; a replay that comes to another one is refused.
 
-use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Body, Digest};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::input::VenueInput;
-use crate::report::VenueFill;
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::venue::{MarketId, OrderNumber, SettledFill, VenueOrder, VenueSide};
+use primitives::{Address, Amount, Digest, Height, PublicKey, Signature};
+
+use crate::checked::CheckedOrder;
+use crate::input::{SessionNumber, TradeCommand, VenueInput};
+use crate::machine::VenueMachine;
+use crate::report::{FillParty, VenueFill};
 use crate::settings::VenueSettings;
+use crate::state::Core;
 
 const FOUNDED: u8 = 0;
 const STEP: u8 = 1;
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const CONTEXT: &str = "walras 2026 venue root outcome v1";
+const SETTLE_CONTEXT: &str = "walras 2026 venue root settle v1";
 
 /// A record that was read.
 pub(crate) enum JournalRecord {
     Founded(VenueSettings),
-    Step { clock_ms: u64, inputs: Vec<VenueInput>, outcome: Digest },
+    Step { clock_ms: u64, inputs: Vec<WrittenInput<VenueInput>>, outcome: Digest },
+}
+
+/// The keys that a root knows, by their positions, with their accounts. Readers of fills share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownKeys(Arc<RwLock<Vec<(PublicKey, Address)>>>);
+
+impl KnownKeys {
+    /// Adds those that a root has learnt since: none ever leaves, nor changes its account.
+    pub fn follow(&self, core: &Core) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).len();
+        if known < core.keys.len() {
+            let new = core.keys[known..].iter().map(|key| (key.public, core.account(key.account).address));
+            self.0.write().unwrap_or_else(PoisonError::into_inner).extend(new);
+        }
+    }
+
+    fn get(&self, at: u32) -> Result<(PublicKey, Address), String> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(at as usize).copied().ok_or_else(|| format!("it names key {at}, which the root does not know"))
+    }
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) enum WrittenKey {
+    /// The position of one that was known before the step.
+    Known(u32),
+    Whole(PublicKey),
+}
+
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct WrittenOrder {
+    key: WrittenKey,
+    order: VenueOrder,
+    signature: Signature,
+}
+
+/// An input as it stands in a record. There are many of the first three.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) enum WrittenInput<I> {
+    New(SessionNumber, WrittenOrder),
+    Replace(SessionNumber, OrderNumber, WrittenOrder),
+    Cancel(SessionNumber, WrittenKey, OrderNumber, u32),
+    Other(I),
+}
+
+/// Writes the inputs of a step before which a root knew so many keys.
+struct InputWriter<'a> {
+    core: &'a Core,
+    known: u32,
+}
+
+impl InputWriter<'_> {
+    fn input<'i>(&self, input: &'i VenueInput) -> WrittenInput<&'i VenueInput> {
+        match input {
+            VenueInput::Trade(session, TradeCommand::New(order)) => WrittenInput::New(*session, self.order(order)),
+            VenueInput::Trade(session, TradeCommand::Replace(old, order)) => {
+                WrittenInput::Replace(*session, *old, self.order(order))
+            }
+            VenueInput::Trade(session, TradeCommand::Cancel { key, number, keeps }) => {
+                WrittenInput::Cancel(*session, self.key(key), *number, *keeps)
+            }
+            other => WrittenInput::Other(other),
+        }
+    }
+
+    fn order(&self, order: &CheckedOrder) -> WrittenOrder {
+        let signature = order.signed().signature.expect("an order that was checked is signed");
+        WrittenOrder { key: self.key(order.key()), order: *order.order(), signature }
+    }
+
+    fn key(&self, key: &PublicKey) -> WrittenKey {
+        let at = self.core.key_of.get(key).copied().filter(|at| *at < self.known);
+        at.map_or(WrittenKey::Whole(*key), WrittenKey::Known)
+    }
+}
+
+impl WrittenInput<VenueInput> {
+    /// The input, by the state before its step.
+    pub fn read(self, core: &Core) -> Result<VenueInput, String> {
+        Ok(match self {
+            WrittenInput::New(session, order) => VenueInput::Trade(session, TradeCommand::New(order.read(core)?)),
+            WrittenInput::Replace(session, old, order) => {
+                VenueInput::Trade(session, TradeCommand::Replace(old, order.read(core)?))
+            }
+            WrittenInput::Cancel(session, key, number, keeps) => {
+                VenueInput::Trade(session, TradeCommand::Cancel { key: key.read(core)?, number, keeps })
+            }
+            WrittenInput::Other(input) => input,
+        })
+    }
+}
+
+impl WrittenOrder {
+    fn read(self, core: &Core) -> Result<CheckedOrder, String> {
+        let WrittenOrder { key, order, signature } = self;
+        let (network, venue) = (&core.settings.network, core.settings.venue);
+        Ok(CheckedOrder::journaled(network, venue, key.read(core)?, order, signature))
+    }
+}
+
+impl WrittenKey {
+    fn read(self, core: &Core) -> Result<PublicKey, String> {
+        match self {
+            WrittenKey::Whole(key) => Ok(key),
+            WrittenKey::Known(at) => {
+                let key = core.keys.get(at as usize).map(|key| key.public);
+                key.ok_or_else(|| format!("it names key {at}, which the root did not know"))
+            }
+        }
+    }
+}
+
+/// A side of a fill; its key by the position.
+#[derive(BorshSerialize, BorshDeserialize)]
+struct WrittenParty {
+    key: u32,
+    number: OrderNumber,
+    session: SessionNumber,
+    id: u64,
+    left: u32,
+}
+
+/// A fill; its index follows from its place.
+#[derive(BorshSerialize, BorshDeserialize)]
+struct WrittenFill {
+    leaf: Digest,
+    market: MarketId,
+    buyer: WrittenParty,
+    seller: WrittenParty,
+    lots: u32,
+    tick: u32,
+    fees: (i64, i64),
+    taker: VenueSide,
+    quote: Amount,
+    base: Amount,
+    matched: Height,
+}
+
+impl WrittenFill {
+    fn of(fill: &VenueFill, core: &Core) -> WrittenFill {
+        let party = |FillParty { key, number, account: _, session, id, left }: &FillParty| WrittenParty {
+            key: *core.key_of.get(key).expect("a key that trades is known"),
+            number: *number,
+            session: *session,
+            id: *id,
+            left: *left,
+        };
+        let VenueFill { index: _, leaf, market, buyer, seller, terms, quote, base, matched } = fill;
+        let SettledFill { buy: _, sell: _, lots, tick, fee_buy, fee_sell, taker } = *terms;
+        WrittenFill {
+            leaf: *leaf,
+            market: *market,
+            buyer: party(buyer),
+            seller: party(seller),
+            lots,
+            tick,
+            fees: (fee_buy, fee_sell),
+            taker,
+            quote: *quote,
+            base: *base,
+            matched: *matched,
+        }
+    }
+
+    fn read(self, index: u64, keys: &KnownKeys) -> Result<VenueFill, String> {
+        let party = |WrittenParty { key, number, session, id, left }: WrittenParty| {
+            let (key, account) = keys.get(key)?;
+            Ok::<_, String>(FillParty { key, number, account, session, id, left })
+        };
+        let WrittenFill { leaf, market, buyer, seller, lots, tick, fees, taker, quote, base, matched } = self;
+        let terms = SettledFill { buy: 0, sell: 0, lots, tick, fee_buy: fees.0, fee_sell: fees.1, taker };
+        let (buyer, seller) = (party(buyer)?, party(seller)?);
+        Ok(VenueFill { index, leaf, market, buyer, seller, terms, quote, base, matched })
+    }
 }
 
 fn write(part: &impl BorshSerialize, bytes: &mut Vec<u8>) {
@@ -40,11 +225,20 @@ pub(crate) fn encode_founded(settings: &VenueSettings) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn encode_step(clock_ms: u64, inputs: &[VenueInput], outcome: &[u8], bytes: &mut Vec<u8>) {
+/// The record of a step that was taken, before which the root knew so many keys.
+pub(crate) fn encode_step(
+    clock_ms: u64,
+    inputs: &[VenueInput],
+    (core, known): (&Core, u32),
+    outcome: &[u8],
+    bytes: &mut Vec<u8>,
+) {
     bytes.clear();
     bytes.push(STEP);
     write(&clock_ms, bytes);
-    write(&inputs, bytes);
+    write(&(inputs.len() as u32), bytes);
+    let writer = InputWriter { core, known };
+    inputs.iter().for_each(|input| write(&writer.input(input), bytes));
     write(&outcome_digest(outcome), bytes);
 }
 
@@ -68,19 +262,21 @@ pub(crate) fn outcome_digest(outcome: &[u8]) -> Digest {
     Digest::of(CONTEXT, outcome)
 }
 
-/// What a record came to, with the clock of [`crate::machine::VenueMachine::step_clock`].
-pub(crate) fn encode_outcome(
-    before: u64,
-    fills: &[VenueFill],
-    cut: &Option<Body>,
-    step_clock: Option<u64>,
-    bytes: &mut Vec<u8>,
-) {
+/// What the first record came to: nothing.
+pub(crate) fn encode_nothing(bytes: &mut Vec<u8>) {
+    bytes.clear();
+    write(&(0_u64, 0_u32, None::<Digest>), bytes);
+}
+
+/// What the last step of a machine came to, with the count of fills before it.
+pub(crate) fn encode_outcome(before: u64, machine: &VenueMachine, bytes: &mut Vec<u8>) {
     bytes.clear();
     write(&before, bytes);
-    write(&fills, bytes);
-    write(cut, bytes);
-    step_clock.iter().for_each(|clock_ms| write(clock_ms, bytes));
+    write(&(machine.fills.len() as u32), bytes);
+    machine.fills.iter().for_each(|fill| write(&WrittenFill::of(fill, &machine.core), bytes));
+    let digest = |body| Digest::of(SETTLE_CONTEXT, &borsh::to_vec(body).expect("writing to memory cannot fail"));
+    write(&machine.cut.as_ref().map(digest), bytes);
+    machine.step_clock().iter().for_each(|clock_ms| write(clock_ms, bytes));
 }
 
 /// How many fills were made before a record, by what it came to.
@@ -89,17 +285,109 @@ pub(crate) fn fills_before(outcome: &[u8]) -> Option<u64> {
 }
 
 /// The fills of a record, and the clock under which one signature holds for all of their reports.
-pub(crate) fn fills_of(mut outcome: &[u8]) -> Result<(Vec<VenueFill>, Option<u64>), String> {
-    let (_, fills, _): (u64, Vec<VenueFill>, Option<Body>) =
+pub(crate) fn fills_of(mut outcome: &[u8], keys: &KnownKeys) -> Result<(Vec<VenueFill>, Option<u64>), String> {
+    let (before, fills, _): (u64, Vec<WrittenFill>, Option<Digest>) =
         BorshDeserialize::deserialize(&mut outcome).map_err(text)?;
     let is_single = outcome.is_empty();
     let clock_ms = (!is_single).then(|| borsh::from_slice(outcome)).transpose().map_err(text)?;
-    Ok((fills, clock_ms))
+    let fills: Result<Vec<VenueFill>, String> = (before..).zip(fills).map(|(at, fill)| fill.read(at, keys)).collect();
+    Ok((fills?, clock_ms))
 }
 
 #[cfg(test)]
 mod tests {
+    use primitives::SecretKey;
+    use primitives::venue::{Delay, KeyScope, Mandate, OrderLife, SelfTradeRule, SettledOrder, VenueOperator};
+
     use super::*;
+    use crate::checked::check_orders;
+    use crate::facts::{CertifiedFacts, KeyStanding, VenueFact};
+    use crate::settings::{SettlingTerms, VenueLimits};
+
+    const NETWORK: Digest = Digest([3; 32]);
+
+    /// What a root knows that has learnt of one key.
+    fn machine(trading: &PublicKey) -> VenueMachine {
+        let operator = VenueOperator { account: Address([1; 20]), report_key: PublicKey([2; 32]) };
+        let delay = Delay { heights: 8, ms: 1_000 };
+        let (bond_min, settle_bytes, entries_max, life_max) = (1, 1 << 16, 9, 99);
+        let terms = SettlingTerms { chain: 1, fee: 1, delay, bond_min, settle_bytes, entries_max, life_max };
+        let settings = VenueSettings {
+            network: NETWORK,
+            venue: 5,
+            incarnation: 0,
+            operator,
+            terms,
+            limits: VenueLimits::default(),
+        };
+        let mut machine = VenueMachine::new(settings, 0, kernel::Planted::NOTHING);
+        let mandate = Mandate { scope: KeyScope::Venue, markets: Vec::new(), caps: Vec::new() };
+        let (owner, net, is_revoked, floor) = (Address([9; 20]), Vec::new(), false, number(0));
+        let standing = KeyStanding { owner, mandate, net, is_revoked, floor, raised: floor };
+        let facts = vec![VenueFact::Key(*trading, standing)];
+        machine.step(1, &[VenueInput::Certified(CertifiedFacts { height: 1, time_ms: 1, newest: 1, facts })]);
+        machine
+    }
+
+    fn number(reference: u32) -> OrderNumber {
+        OrderNumber { incarnation: 0, day: 1, reference }
+    }
+
+    fn checked(key: &SecretKey) -> CheckedOrder {
+        let order = VenueOrder {
+            market: 1,
+            number: number(7),
+            floor: number(0),
+            side: VenueSide::Buy,
+            life: OrderLife::Rests,
+            self_trade: SelfTradeRule::ExpireMaker,
+            tick: 5,
+            lots: 6,
+            expiry: 9,
+            until_ms: None,
+            fee_cap_ppm: 100,
+        };
+        let signature = Some(key.sign(&order.signing_bytes(&NETWORK, 5)));
+        check_orders(&NETWORK, 5, &[SettledOrder { key: key.public(), order, signature }])[0].expect("it is signed")
+    }
+
+    /// The inputs of a step, before which a root knew so many keys, and the bytes of their record.
+    fn read_again(machine: &VenueMachine, known: u32, inputs: &[VenueInput]) -> (Vec<VenueInput>, usize) {
+        let mut bytes = Vec::new();
+        encode_step(4, inputs, (&machine.core, known), &[], &mut bytes);
+        let Ok(JournalRecord::Step { clock_ms: 4, inputs, .. }) = decode(&bytes) else { panic!("{bytes:?}") };
+        let read = inputs.into_iter().map(|input| input.read(&machine.core).expect("it names what is known"));
+        (read.collect(), bytes.len())
+    }
+
+    #[test]
+    fn a_command_takes_few_bytes_beside_what_was_signed() {
+        let key = SecretKey::from_seed([7; 32]);
+        let (machine, order) = (machine(&key.public()), checked(&key));
+        let signed = borsh::to_vec(&(order.order(), order.signed().signature.expect("signed"))).expect("memory").len();
+        let cancel = TradeCommand::Cancel { key: key.public(), number: number(7), keeps: 2 };
+        let without = read_again(&machine, 1, &[]).1;
+        for (command, signed) in
+            [(TradeCommand::New(order), signed), (TradeCommand::Replace(number(3), order), signed), (cancel, 0)]
+        {
+            let inputs = [VenueInput::Trade(9, command)];
+            let (read, bytes) = read_again(&machine, 1, &inputs);
+            assert_eq!(read, inputs);
+            assert!(bytes - without - signed <= 32, "{command:?} takes {bytes} bytes, of them {signed} signed");
+        }
+    }
+
+    /// A key that the step itself brings has no position before it.
+    #[test]
+    fn a_key_that_the_step_brings_is_written_whole() {
+        let key = SecretKey::from_seed([7; 32]);
+        let (machine, order) = (machine(&key.public()), checked(&key));
+        let inputs = [VenueInput::Trade(9, TradeCommand::New(order)), VenueInput::Heartbeat(3)];
+        let ((read, whole), (_, known)) = (read_again(&machine, 0, &inputs), read_again(&machine, 1, &inputs));
+        assert_eq!((&read[..], whole - known), (&inputs[..], 28));
+        let unknown = WrittenInput::<VenueInput>::Cancel(9, WrittenKey::Known(1), number(7), 0).read(&machine.core);
+        assert_eq!(unknown, Err("it names key 1, which the root did not know".into()));
+    }
 
     #[test]
     fn a_journal_of_another_version_is_refused_by_number() {

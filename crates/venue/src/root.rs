@@ -13,13 +13,14 @@ use crate::input::{SessionNumber, VenueInput};
 use crate::machine::{Made, VenueMachine, audit, digest, encode, restored};
 use crate::mistake::VenueMistake;
 use crate::reader::{FillReader, ReportedFills, report, sign_step};
-use crate::record::{JournalRecord, decode, encode_founded, encode_outcome, encode_step, outcome_digest};
+use crate::record::{
+    JournalRecord, KnownKeys, decode, encode_founded, encode_nothing, encode_outcome, encode_step, outcome_digest,
+};
 use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, ReportKind, TradeReport, VenueEffect, VenueFill};
 use crate::settings::{MarketSettings, VenueSettings};
 
-/// Fewer effects are signed on the thread of the step: a report's signature costs more than the rest of its fill, and
-/// still less than to wake another thread.
+/// Fewer effects are made on the thread of the step after the disk has worked: to wake another thread costs more.
 const SIGNED_ALONE: usize = 16;
 
 /// The secret keys of an operator.
@@ -82,6 +83,7 @@ pub struct VenueRoot<D: Disk> {
     has_failed: bool,
     /// The record with which it was opened.
     opened_at: u64,
+    known_keys: KnownKeys,
     record: Vec<u8>,
     outcome: Vec<u8>,
 }
@@ -110,7 +112,7 @@ impl<D: Disk> VenueRoot<D> {
         }
         let machine = VenueMachine::new(settings, seed, options.mistake);
         let mut outcome = Vec::new();
-        encode_outcome(0, &[], &None, None, &mut outcome);
+        encode_nothing(&mut outcome);
         store.append(1, &encode_founded(&settings))?;
         store.append_receipts(1, &outcome)?;
         store.sync()?;
@@ -125,8 +127,9 @@ impl<D: Disk> VenueRoot<D> {
         snapshot_at: u64,
     ) -> VenueRoot<D> {
         let (record, outcome, mistake) = (Vec::new(), Vec::new(), options.mistake);
-        let (has_failed, opened_at) = (false, store.last_height());
-        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed, opened_at, record, outcome }
+        let (has_failed, opened_at, known_keys) = (false, store.last_height(), KnownKeys::default());
+        known_keys.follow(&machine.core);
+        VenueRoot { store, machine, keys, mistake, snapshot_at, has_failed, opened_at, known_keys, record, outcome }
     }
 
     /// Opens a root after a stop, a kill or a crash: finds the newest snapshot and the journal, and replays what came
@@ -178,29 +181,31 @@ impl<D: Disk> VenueRoot<D> {
         if self.has_failed {
             return Err(VenueRootError::Failed);
         }
-        let before = self.machine.core.tree.count();
+        let (before, known) = (self.machine.core.tree.count(), self.machine.core.keys.len() as u32);
         self.machine.step(clock_ms, inputs);
         debug_assert_eq!(audit(&self.machine), Ok(()), "sums follow from orders and fills");
-        let step_clock = self.machine.step_clock();
-        encode_outcome(before, &self.machine.fills, &self.machine.cut, step_clock, &mut self.outcome);
-        encode_step(clock_ms, inputs, &self.outcome, &mut self.record);
-        let made = std::mem::take(&mut self.machine.made);
+        self.known_keys.follow(&self.machine.core);
+        encode_outcome(before, &self.machine, &mut self.outcome);
+        encode_step(clock_ms, inputs, (&self.machine.core, known), &self.outcome, &mut self.record);
+        // The next step makes about as much.
+        let next = Vec::with_capacity(self.machine.made.len());
+        let made = std::mem::replace(&mut self.machine.made, next);
         let VenueRoot { store, machine, keys, record, outcome, mistake, opened_at, .. } = self;
         let is_synced = !mistake.is(VenueMistake::ReportsBeforeSync);
         let from = if mistake.is(VenueMistake::StepsBeginAgain) { *opened_at } else { 0 };
         let signs = Signs { machine, keys, number: store.last_height() + 1 - from };
-        // Many reports are signed while the disk works. They are told when both are done.
+        // Much is signed while the disk works, and told when both are done. One signature holds for a whole step; where
+        // each report has its own, all threads help. They may be busy with the signatures of orders.
         let (written, effects) = match made.len() {
             0..SIGNED_ALONE => {
                 let written = write(store, record, outcome, is_synced);
                 (written, signs.all(made))
             }
             _ => {
-                let sign = || signs.all_in_parallel(made);
                 let mut written = Ok(());
                 let effects = std::thread::scope(|scope| {
                     scope.spawn(|| written = write(store, record, outcome, is_synced));
-                    sign()
+                    if signs.machine.step_clock().is_some() { signs.all(made) } else { signs.all_in_parallel(made) }
                 });
                 (written, effects)
             }
@@ -212,7 +217,8 @@ impl<D: Disk> VenueRoot<D> {
 
     /// Reads fills from the journal while the root goes on.
     pub fn fill_reader(&self) -> FillReader<D> {
-        FillReader { archive: self.store.archive(), settings: *self.settings(), report_key: self.keys.report.clone() }
+        let (keys, settings, report_key) = (self.known_keys.clone(), *self.settings(), self.keys.report.clone());
+        FillReader { archive: self.store.archive(), keys, settings, report_key }
     }
 
     /// Up to `most` fills from an index on, from the journal: what a session missed, or asks to be told again.
@@ -455,12 +461,13 @@ fn replay<'m, D: Disk>(
     match (record, machine.as_mut()) {
         (JournalRecord::Founded(settings), None) if number == 1 => {
             *machine = Some(VenueMachine::new(settings, seed, mistake));
-            encode_outcome(0, &[], &None, None, &mut bytes);
+            encode_nothing(&mut bytes);
         }
         (JournalRecord::Step { clock_ms, inputs, outcome }, Some(machine)) => {
-            let before = machine.core.tree.count();
-            machine.step(clock_ms, &inputs);
-            encode_outcome(before, &machine.fills, &machine.cut, machine.step_clock(), &mut bytes);
+            let (before, core) = (machine.core.tree.count(), &machine.core);
+            let inputs: Result<Vec<VenueInput>, String> = inputs.into_iter().map(|input| input.read(core)).collect();
+            machine.step(clock_ms, &inputs.map_err(|what| VenueRootError::Format(number, what))?);
+            encode_outcome(before, machine, &mut bytes);
             if outcome_digest(&bytes) != outcome {
                 return Err(VenueRootError::Diverged(number));
             }

@@ -1,14 +1,13 @@
 //! What a root knows: accounts, keys, orders, sessions and unsettled fills. All of it is in snapshots.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{
     FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOperator, VenueOrder, VenueSide,
 };
-use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
+use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence, Signature};
 
-use crate::checked::CheckedOrder;
 use crate::facts::{OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
@@ -65,13 +64,13 @@ pub(crate) struct Exposure {
     pub owed: u128,
 }
 
-/// What is known of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+/// What is known of a number. There are many of them, and few of refused ones.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) enum Remembered {
     /// The slot of an order that was taken.
     Taken(u32),
     /// An order with this digest was refused.
-    Refused(Digest, OrderRefusal),
+    Refused(Box<(Digest, OrderRefusal)>),
     /// A cancel came first.
     Overtaken,
 }
@@ -110,9 +109,16 @@ pub(crate) struct OrderSums {
     pub bytes: u64,
 }
 
+/// What only a fill needs of an order, and a settle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct OrderProof {
+    pub digest: Digest,
+    pub signature: Option<Signature>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct Order {
-    pub signed: CheckedOrder,
+    pub terms: VenueOrder,
     pub accepted: Acceptance,
     pub session: SessionNumber,
     pub key: u32,
@@ -140,10 +146,6 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    pub fn terms(&self) -> &VenueOrder {
-        self.signed.order()
-    }
-
     pub fn standing(&self) -> OrderStanding {
         let Order { accepted, end: ended, open, executed, settled, bust, .. } = *self;
         OrderStanding::Taken { accepted, ended, open, executed, settled, bust }
@@ -240,9 +242,7 @@ pub(crate) struct Core {
     /// When the last certified block came; `None` if none came since the root was opened.
     pub heard_ms: Option<u64>,
     pub standing: Option<VenueStanding>,
-    /// The rules of the block after the last certified one; 0 before they are told. Snapshots have them behind the
-    /// rest.
-    #[borsh(skip)]
+    /// The rules of the block after the last certified one; 0 before they are told.
     pub rules: u32,
     /// Whose keys the root has.
     pub acts_as: VenueOperator,
@@ -253,18 +253,20 @@ pub(crate) struct Core {
     /// Accounts that have a place, by their numbers in the books.
     pub owners: Vec<u32>,
     pub keys: Vec<Key>,
-    pub key_of: BTreeMap<PublicKey, u32>,
+    /// Is looked up for each command, and never walked.
+    pub key_of: HashMap<PublicKey, u32>,
     pub orders: Vec<Option<Order>>,
+    /// By the slots of their orders.
+    pub order_proofs: Vec<OrderProof>,
     pub free: Vec<u32>,
     pub last_id: u64,
     /// What small orders cost today.
     pub spared: Spared,
     /// Effects so far.
     pub effects: u64,
-    /// Orders whose end by height, and by block time, waits.
-    pub expiries: BTreeSet<(Height, u32)>,
+    /// Orders whose end by block time waits.
     pub untils: BTreeSet<(u64, u32)>,
-    /// Orders that are entries until their expiry is past.
+    /// Orders that are entries until their expiry is past: all that are open, and those with fills.
     pub entries: BTreeSet<(Height, u32)>,
     pub sessions: BTreeMap<SessionNumber, Session>,
     pub tree: FillTree,
@@ -303,13 +305,13 @@ impl Core {
             account_of: BTreeMap::new(),
             owners: Vec::new(),
             keys: Vec::new(),
-            key_of: BTreeMap::new(),
+            key_of: HashMap::new(),
             orders: Vec::new(),
+            order_proofs: Vec::new(),
             free: Vec::new(),
             last_id: 0,
             spared: Spared::default(),
             effects: 0,
-            expiries: BTreeSet::new(),
             untils: BTreeSet::new(),
             entries: BTreeSet::new(),
             sessions: BTreeMap::new(),
@@ -334,6 +336,15 @@ impl Core {
 
     pub fn order_mut(&mut self, slot: u32) -> &mut Order {
         self.orders[slot as usize].as_mut().expect("a slot in use")
+    }
+
+    pub fn order_proof(&self, slot: u32) -> &OrderProof {
+        &self.order_proofs[slot as usize]
+    }
+
+    /// The trading key of an order.
+    pub fn public_of(&self, order: &Order) -> PublicKey {
+        self.key(order.key).public
     }
 
     pub fn key(&self, at: u32) -> &Key {

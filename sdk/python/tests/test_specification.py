@@ -118,6 +118,8 @@ def operation(asked: dict) -> bytes:
             return u8(21 + (kind == "recover_keys")) + key_change(asked) + first + key_signatures(asked)
         case "complete_keys":
             return u8(23) + raw(asked["changed"])
+        case "set_receiving":
+            return u8(24) + u8(["optional", "required"].index(asked["references"]))
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

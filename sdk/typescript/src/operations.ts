@@ -88,6 +88,8 @@ export type Operation =
   | { kind: "RecoverKeys"; changed: string; last: string; keys: KeySigner[]; wallets: WalletSigner[]; move: number; govern: number; guardianKeys: GuardianKey[]; guardianWallets: GuardianWallet[]; guardians: number; delay: number; sessions: "close" | "keep"; keySignatures: KeySignature[]; walletSignatures: WalletSigned[] }
   /** Makes a change of keys act whose wait is over. Any account sends it. Since rules 14. */
   | { kind: "CompleteKeys"; changed: string }
+  /** Says whether payments and issues to the account need a reference, from the next block on. Since rules 14. */
+  | { kind: "SetReceiving"; references: "optional" | "required" }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -350,6 +352,12 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "changed", type: "address", form: "address" },
     ],
   },
+  SetReceiving: {
+    code: [24],
+    fields: [
+      { name: "references", type: "string", form: "choice", texts: ["optional", "required"] },
+    ],
+  },
   VenueOpen: {
     code: [11, 0],
     fields: [
@@ -525,6 +533,7 @@ export type OperationBody =
   | { type: "set_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; first: string; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
   | { type: "recover_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
   | { type: "complete_keys"; account: string }
+  | { type: "set_receiving"; references: "optional" | "required" }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

@@ -163,6 +163,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
+        .routes(routes!(accounts::keys_proof))
         .routes(routes!(history::orders))
         .routes(routes!(history::order))
         .routes(routes!(history::order_of_client))

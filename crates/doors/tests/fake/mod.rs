@@ -14,8 +14,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Genesis, Ledger, Listing, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots,
-    Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId,
+    Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
@@ -303,6 +303,10 @@ impl PointReads for Fake {
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
         self.prove(|roots| roots.prove_account(&self.ledger(), address))
+    }
+
+    fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
+        self.prove(|roots| roots.prove_keys(&self.ledger(), address))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {

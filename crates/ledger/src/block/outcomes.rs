@@ -25,8 +25,8 @@ pub(super) fn mark_pooled(
     }
 }
 
-/// Marks the operations at venues, on pools, on keys and about rules, and the replacements that pay and do
-/// nothing.
+/// Marks the operations at venues, on pools and on keys, what accounts say about rules and references, and the
+/// replacements that pay and do nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -43,7 +43,8 @@ pub(super) fn mark_void(
 }
 
 fn is_voidable(operation: &Operation) -> bool {
-    let says = matches!(operation, Operation::Approve { .. } | Operation::Unapprove { .. });
+    use Operation::{Approve, SetReceiving, Unapprove};
+    let says = matches!(operation, Approve { .. } | Unapprove { .. } | SetReceiving { .. });
     let changes_keys = operation.keys_of().is_some();
     says || changes_keys
         || matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))

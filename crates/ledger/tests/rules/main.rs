@@ -24,6 +24,8 @@ mod offers;
 mod offers_model;
 mod poison;
 mod pools;
+mod receiving;
+mod recorded;
 mod replaces;
 mod restart;
 mod session_ends;

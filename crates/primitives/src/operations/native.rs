@@ -1,7 +1,7 @@
 //! The rows of native operations, by code.
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
-use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS};
+use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS, REFERENCE_RULES};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
 const BUY: OperationField = field("buy", FieldKind::Asset, "Symbol bought.");
@@ -530,6 +530,20 @@ pub static NATIVE: &[OperationRow] = &[
         structure: "CompleteKeys",
         about: "Makes a change of keys act whose wait is over. Any account sends it. Since rules 14.",
         fields: &[ACCOUNT],
+        ..ROW
+    },
+    OperationRow {
+        code: &[24],
+        name: "set_receiving",
+        structure: "SetReceiving",
+        about: "Says whether payments and issues to the account need a reference, from the next block on. Since \
+                rules 14.",
+        needs: Needs::Govern,
+        fields: &[field(
+            "references",
+            FieldKind::Choice(&REFERENCE_RULES),
+            "`optional`, or `required`: then `pay` and `issue` to it are refused, and `pay_referenced` counts.",
+        )],
         ..ROW
     },
 ];

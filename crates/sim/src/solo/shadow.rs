@@ -15,6 +15,7 @@ use super::exacts::check_exact;
 use super::pools::PoolBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
+use crate::policies::{PolicyBooks, PolicyCounts};
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
 #[derive(Clone, Default)]
@@ -41,6 +42,7 @@ pub(crate) struct Shadow {
     bonds: Bonds,
     pools: PoolBooks,
     sessions: SessionBooks,
+    policies: PolicyBooks,
     wei: WeiBooks,
 }
 
@@ -53,8 +55,8 @@ impl Shadow {
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
-        let ends = BTreeMap::new();
-        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, wei };
+        let (ends, policies) = (BTreeMap::new(), PolicyBooks::default());
+        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, policies, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -81,6 +83,11 @@ impl Shadow {
         self.sessions.counts
     }
 
+    /// What accounts with policies have done.
+    pub fn policy_counts(&self) -> PolicyCounts {
+        self.policies.counts
+    }
+
     /// Processes a block on top of `before`. Effects of contracts are read from `after`, and compared with the wei
     /// that were spent.
     pub fn apply(
@@ -95,6 +102,7 @@ impl Shadow {
             .map(|(transaction, (_, outcome))| (transaction, *outcome))
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .collect();
+        self.policies.apply(block.height, &effective)?;
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
         }
@@ -343,6 +351,7 @@ impl Shadow {
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
+            Operation::SetReceiving { .. } => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());
@@ -440,6 +449,7 @@ impl Shadow {
         self.bonds.hold(ledger)?;
         self.pools.hold(ledger)?;
         self.sessions.hold(ledger)?;
+        self.policies.hold(ledger)?;
         let resting: BTreeMap<(Pair, Place), Amount> = ledger
             .book()
             .iter()

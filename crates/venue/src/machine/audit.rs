@@ -49,7 +49,7 @@ fn derived(machine: &VenueMachine) -> (Sums, Sums) {
         }
     };
     for order in machine.core.orders.iter().flatten().filter(|order| order.end.is_none()) {
-        let (asset, units) = machine.reserve(order.terms(), order.open).expect("it was checked when it came");
+        let (asset, units) = machine.reserve(&order.terms, order.open).expect("it was checked when it came");
         add(order.key, asset, units, 0);
     }
     for pending in &machine.core.pending {

@@ -14,7 +14,7 @@ pub(super) fn order_weight(order: &Order) -> u64 {
     match order.unsettled {
         0 => 0,
         _ if order.has_entry => entry_weight(0),
-        _ => entry_weight(order.terms().expiry.saturating_sub(order.since)),
+        _ => entry_weight(order.terms.expiry.saturating_sub(order.since)),
     }
 }
 

@@ -46,7 +46,7 @@ impl VenueMachine {
         self.events.clear();
         let side = match command {
             Command::New(new) => new.side,
-            Command::Replace(of) => book_side(self.core.order(of.reference).terms().side),
+            Command::Replace(of) => book_side(self.core.order(of.reference).terms.side),
             _ => Side::Buy,
         };
         Err(refusal_of(side, why))
@@ -168,11 +168,11 @@ impl VenueMachine {
         }
         let is_out = |slot: &u32| {
             let order = self.core.order(*slot);
-            order.end.is_none() && check_band_in_call(self, order.key, order.terms()).is_err()
+            order.end.is_none() && check_band_in_call(self, order.key, &order.terms).is_err()
         };
         let all = self.core.orders.iter().enumerate();
         let mut slots: Vec<u32> = all
-            .filter(|(_, order)| order.as_ref().is_some_and(|order| order.terms().market == market))
+            .filter(|(_, order)| order.as_ref().is_some_and(|order| order.terms.market == market))
             .map(|(slot, _)| slot as u32)
             .collect();
         slots.retain(is_out);

@@ -26,16 +26,15 @@ impl VenueMachine {
         Some(match order.side {
             VenueSide::Sell => (market.terms.base, u128::from(units.base)),
             VenueSide::Buy => {
-                let fee = u128::from(units.quote) * u128::from(market.settings.fee_ppm())
-                    / u128::from(primitives::venue::PPM);
-                (market.terms.quote, u128::from(units.quote) + fee)
+                let fee = share(units.quote, market.settings.fee_ppm());
+                (market.terms.quote, u128::from(units.quote) + u128::from(fee))
             }
         })
     }
 
     /// What an order adds to sums.
     pub(super) fn sums_of(&self, order: &Order) -> OrderSums {
-        let terms = order.terms();
+        let terms = &order.terms;
         let is_open = order.end.is_none();
         let lots = if is_open { order.open } else { 0 };
         let reserved = self.reserve(terms, lots).map_or(0, |(_, units)| units);
@@ -53,7 +52,7 @@ impl VenueMachine {
     /// Brings the sums up to date with an order that has changed.
     pub(super) fn refresh(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (before, after, at, expiry) = (order.sums, self.sums_of(order), order.key, order.terms().expiry);
+        let (before, after, at, expiry) = (order.sums, self.sums_of(order), order.key, order.terms.expiry);
         if before == after {
             return;
         }
@@ -77,7 +76,7 @@ impl VenueMachine {
     /// The asset that an order pays with.
     fn debited_asset(&self, slot: u32) -> AssetId {
         let market = self.market_of(slot);
-        match self.core.order(slot).terms().side {
+        match self.core.order(slot).terms.side {
             VenueSide::Buy => market.terms.quote,
             VenueSide::Sell => market.terms.base,
         }
@@ -184,6 +183,13 @@ impl VenueMachine {
         let owed = if self.has(VenueMistake::DrawdownForgetsFills) { 0 } else { owed };
         i128::from(key.mandate.cap(asset)) + key.net(asset) - open as i128 - owed as i128
     }
+}
+
+/// So many millionths of an amount, rounded down: in steps that 64 bits hold, since this is computed for each command.
+fn share(units: Amount, ppm: u32) -> Amount {
+    const PPM: Amount = primitives::venue::PPM as Amount;
+    let ppm = Amount::from(ppm);
+    units / PPM * ppm + units % PPM * ppm / PPM
 }
 
 /// What a bust of so many lots costs a bond, at most what can exist.

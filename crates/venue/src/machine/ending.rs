@@ -51,7 +51,7 @@ impl VenueMachine {
     fn report_asker(&mut self, session: SessionNumber, slot: u32, what: ReportKind) {
         let order = self.core.order(slot);
         if order.session != session {
-            let (key, number) = (*order.signed.key(), order.terms().number);
+            let (key, number) = (self.core.public_of(order), order.terms.number);
             self.report(session, key, number, what);
         }
     }
@@ -78,7 +78,7 @@ impl VenueMachine {
     /// Lowers the total lots of an order, which keeps its place.
     fn reduce(&mut self, session: SessionNumber, slot: u32, keeps: u32) {
         let order = self.core.order(slot);
-        let (market, tick, before, id) = (order.terms().market, order.terms().tick, order.open, order.accepted.id);
+        let (market, tick, before, id) = (order.terms.market, order.terms.tick, order.open, order.accepted.id);
         let owner = self.core.owner_of(order.key).owner.expect("it has an order in a book");
         let command = Replacement { owner, reference: slot, new_reference: slot, tick, lots: keeps };
         if let Err(why) = self.run(market, &Command::Replace(command)) {
@@ -100,7 +100,7 @@ impl VenueMachine {
         side: Option<VenueSide>,
     ) {
         for slot in self.core.open_orders(at) {
-            let terms = self.core.order(slot).terms();
+            let terms = &self.core.order(slot).terms;
             if market.is_none_or(|market| market == terms.market) && side.is_none_or(|side| side == terms.side) {
                 self.end_for(session, slot);
             }
@@ -126,7 +126,7 @@ impl VenueMachine {
         }
         key.raised = floor;
         for slot in self.core.open_orders(at) {
-            if self.core.order(slot).terms().number < floor {
+            if self.core.order(slot).terms.number < floor {
                 self.end(slot, OrderEnd::BelowFloor);
             }
         }
@@ -138,7 +138,7 @@ impl VenueMachine {
         if order.end.is_some() {
             return;
         }
-        let market = order.terms().market;
+        let market = order.terms.market;
         let owner = self.core.owner_of(order.key).owner.expect("it has an order in a book");
         let of = self.markets.get_mut(&market).expect("an open order's market is open");
         let first = self.events.len();
@@ -150,7 +150,7 @@ impl VenueMachine {
     /// An order has ended in its book: tells it.
     pub(super) fn finish(&mut self, slot: u32, why: OrderEnd) {
         let order = self.core.order_mut(slot);
-        let (lots, id, market) = (order.open, order.accepted.id, order.terms().market);
+        let (lots, id, market) = (order.open, order.accepted.id, order.terms.market);
         let was_shown = std::mem::take(&mut order.is_shown);
         self.close(slot, why);
         if was_shown {
@@ -163,9 +163,7 @@ impl VenueMachine {
     pub(super) fn close(&mut self, slot: u32, why: OrderEnd) {
         let order = self.core.order_mut(slot);
         (order.open, order.end) = (0, Some(why));
-        let (expiry, until) = (order.terms().expiry, order.terms().until_ms);
-        self.core.expiries.remove(&(expiry, slot));
-        if let Some(until) = until {
+        if let Some(until) = order.terms.until_ms {
             self.core.untils.remove(&(until, slot));
         }
         unspare(self, slot);

@@ -12,7 +12,7 @@ use crate::input::SessionNumber;
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
 use crate::report::{Acceptance, MarketEvent, ReportKind};
-use crate::state::{Order, OrderSums, Remembered};
+use crate::state::{Order, OrderProof, OrderSums, Remembered};
 
 /// What an order of a key is for the book.
 fn book_order(owner: u32, slot: u32, order: &VenueOrder) -> NewOrder {
@@ -58,7 +58,7 @@ impl VenueMachine {
             Some(old) => self.replace(session, at, order, old),
         };
         if let Err(why) = placed {
-            self.remember(at, number, Remembered::Refused(*order.digest(), why));
+            self.remember(at, number, Remembered::Refused(Box::new((*order.digest(), why))));
             self.report(session, key, number, ReportKind::Refused(why));
         }
     }
@@ -73,10 +73,10 @@ impl VenueMachine {
         let is_same = |digest| digest == order.digest();
         match key.numbers.get(&number) {
             Some(Remembered::Taken(_)) if self.has(VenueMistake::RetryIsNew) => None,
-            Some(Remembered::Taken(slot)) if is_same(self.core.order(*slot).signed.digest()) => {
+            Some(Remembered::Taken(slot)) if is_same(&self.core.order_proof(*slot).digest) => {
                 Some(ReportKind::Accepted(self.core.order(*slot).accepted))
             }
-            Some(Remembered::Refused(digest, why)) if is_same(digest) => Some(ReportKind::Refused(*why)),
+            Some(Remembered::Refused(of)) if is_same(&of.0) => Some(ReportKind::Refused(of.1)),
             Some(Remembered::Overtaken) => Some(ReportKind::Refused(OrderRefusal::Overtaken)),
             Some(_) => Some(ReportKind::Refused(OrderRefusal::NumberTaken)),
             None => match key.stale.filter(|stale| number <= *stale) {
@@ -93,7 +93,7 @@ impl VenueMachine {
         if self.core.key(at).numbers.get(&number) != Some(&Remembered::Overtaken) {
             return;
         }
-        self.remember(at, number, Remembered::Refused(*order.digest(), OrderRefusal::Overtaken));
+        self.remember(at, number, Remembered::Refused(Box::new((*order.digest(), OrderRefusal::Overtaken))));
         if let Some(slot) = replaces.and_then(|old| self.open_slot(at, &old)) {
             self.end(slot, OrderEnd::Asked);
         }
@@ -110,12 +110,14 @@ impl VenueMachine {
     }
 
     /// Puts an order into a slot, where it reserves what it needs.
-    fn take_slot(&mut self, order: Order) -> u32 {
+    fn take_slot(&mut self, order: Order, proof: OrderProof) -> u32 {
         let slot = self.core.free.pop().unwrap_or_else(|| {
             self.core.orders.push(None);
+            self.core.order_proofs.push(proof);
             self.core.orders.len() as u32 - 1
         });
         self.core.orders[slot as usize] = Some(order);
+        self.core.order_proofs[slot as usize] = proof;
         self.refresh(slot);
         slot
     }
@@ -130,8 +132,8 @@ impl VenueMachine {
         let id = self.core.last_id + 1;
         let lots = signed.order().lots - carried;
         let spared_on = spare(self, at, signed.order());
-        self.take_slot(Order {
-            signed: *signed,
+        let order = Order {
+            terms: *signed.order(),
             accepted: Acceptance { id, lots, replaces: None, keeps_place: false },
             session,
             key: at,
@@ -149,7 +151,8 @@ impl VenueMachine {
             has_entry: false,
             spared_on,
             sums: OrderSums::default(),
-        })
+        };
+        self.take_slot(order, OrderProof { digest: *signed.digest(), signature: signed.signed().signature })
     }
 
     /// Takes back an order that the book has refused.
@@ -179,9 +182,8 @@ impl VenueMachine {
     /// The order is taken: it has its id, its number and its first answer.
     fn accept(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (at, accepted, terms) = (order.key, order.accepted, *order.terms());
+        let (at, accepted, terms) = (order.key, order.accepted, order.terms);
         self.core.last_id = accepted.id;
-        self.core.expiries.insert((terms.expiry, slot));
         self.core.untils.extend(terms.until_ms.map(|until| (until, slot)));
         self.remember(at, terms.number, Remembered::Taken(slot));
         self.report_order(slot, ReportKind::Accepted(accepted));
@@ -190,7 +192,7 @@ impl VenueMachine {
     /// Shows what rests of an order that arrived, and obeys its floor.
     fn after_arrival(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (at, terms) = (order.key, *order.terms());
+        let (at, terms) = (order.key, order.terms);
         if order.end.is_none() && !order.is_shown {
             let (id, lots) = (order.accepted.id, order.open);
             self.core.order_mut(slot).is_shown = true;
@@ -215,7 +217,7 @@ impl VenueMachine {
         number: OrderNumber,
     ) -> Result<(), OrderRefusal> {
         let old = self.open_slot(at, &number).ok_or(OrderRefusal::NotOpen)?;
-        let (order, before) = (signed.order(), *self.core.order(old).terms());
+        let (order, before) = (signed.order(), self.core.order(old).terms);
         let name = |of: &VenueOrder| (of.market, of.side, of.life, of.self_trade);
         if name(order) != name(&before) {
             return Err(OrderRefusal::Differs);
@@ -255,8 +257,8 @@ impl VenueMachine {
         let keeps_place = self.is_place_kept();
         let order = self.core.order_mut(slot);
         order.accepted.keeps_place = keeps_place;
-        let (number, id, lots) = (order.terms().number, order.accepted.id, order.open);
-        let market = order.terms().market;
+        let (number, id, lots) = (order.terms.number, order.accepted.id, order.open);
+        let market = order.terms.market;
         let before = self.core.order_mut(old);
         let (old_id, was_shown) = (before.accepted.id, std::mem::take(&mut before.is_shown));
         if was_shown && keeps_place {

@@ -185,13 +185,13 @@ fn stop_of(machine: &VenueMachine, standing: &VenueStanding) -> Option<VenueStop
 /// matched in time.
 fn end_expired(machine: &mut VenueMachine) {
     let (height, time) = (machine.core.height(), machine.core.time_ms());
-    while let Some(&(expiry, slot)) = machine.core.expiries.first() {
-        let lives = if machine.has(VenueMistake::ExpiredTrades) { !machine.is_past(expiry) } else { expiry >= height };
-        if lives {
-            break;
-        }
-        machine.end(slot, OrderEnd::Expired);
-    }
+    // Each block ends the orders of one last height: that of the block before.
+    let is_late = machine.has(VenueMistake::ExpiredTrades);
+    let is_over = |expiry| if is_late { machine.is_past(expiry) } else { expiry < height };
+    let from = if is_late { 0 } else { height.saturating_sub(1) };
+    let over = machine.core.entries.range((from, 0)..).take_while(|(expiry, _)| is_over(*expiry));
+    let slots: Vec<u32> = over.map(|(_, slot)| *slot).collect();
+    slots.into_iter().for_each(|slot| machine.end(slot, OrderEnd::Expired));
     while let Some(&(until, slot)) = machine.core.untils.first() {
         if until >= time {
             break;

@@ -56,7 +56,7 @@ pub(super) fn execute(
 fn charge(machine: &mut VenueMachine, slot: u32, fee: i64) {
     machine.core.order_mut(slot).fees += i128::from(fee);
     let order = machine.core.order(slot);
-    debug_assert!(is_within_cap(order.quote, order.fees, order.terms().fee_cap_ppm), "fees stay within the cap");
+    debug_assert!(is_within_cap(order.quote, order.fees, order.terms.fee_cap_ppm), "fees stay within the cap");
 }
 
 fn fill_of(machine: &VenueMachine, buyer: u32, seller: u32, taker: VenueSide, tick: u32, lots: u32) -> Pending {
@@ -65,11 +65,11 @@ fn fill_of(machine: &VenueMachine, buyer: u32, seller: u32, taker: VenueSide, ti
     let fee = |side| market.settings.fee(units.quote, taker == side);
     let (fee_buy, fee_sell) = (fee(VenueSide::Buy), fee(VenueSide::Sell));
     let terms = SettledFill { buy: 0, sell: 0, lots, tick, fee_buy, fee_sell, taker };
-    let digest = |slot: u32| machine.core.order(slot).signed.digest();
+    let digest = |slot: u32| &machine.core.order_proof(slot).digest;
     let fill = VenueFill {
         index: machine.core.tree.count(),
         leaf: terms.leaf(digest(buyer), digest(seller)),
-        market: machine.core.order(buyer).terms().market,
+        market: machine.core.order(buyer).terms.market,
         buyer: party(machine, buyer),
         seller: party(machine, seller),
         terms,
@@ -84,8 +84,8 @@ fn fill_of(machine: &VenueMachine, buyer: u32, seller: u32, taker: VenueSide, ti
 fn party(machine: &VenueMachine, slot: u32) -> FillParty {
     let order = machine.core.order(slot);
     FillParty {
-        key: *order.signed.key(),
-        number: order.terms().number,
+        key: machine.core.public_of(order),
+        number: order.terms.number,
         account: machine.core.owner_of(order.key).address,
         session: order.session,
         id: order.accepted.id,

@@ -33,7 +33,7 @@ use crate::state::{Core, Remembered};
 pub(crate) use audit::audit;
 use learn::learn;
 use outbox::{operate, settle};
-use sessions::{attach, detach, fire_timers, heard, key_of_session};
+use sessions::{attach, detach, fire_timers, heard, heard_for};
 pub(crate) use snapshot::{digest, encode, restored};
 
 /// A market that is open here.
@@ -107,7 +107,7 @@ impl VenueMachine {
                 attach(self, *session, keys, *ends_orders, *dead_man_ms);
             }
             VenueInput::Detach(session) => detach(self, *session),
-            VenueInput::Heartbeat(session) => heard(self, *session),
+            VenueInput::Heartbeat(session) => drop(heard(self, *session)),
             VenueInput::Certified(facts) => {
                 learn(self, facts);
                 self.look_for_pause();
@@ -140,13 +140,12 @@ impl VenueMachine {
     }
 
     fn trade(&mut self, session: SessionNumber, command: &TradeCommand) {
-        heard(self, session);
         let (key, number) = match command {
             TradeCommand::New(order) | TradeCommand::Replace(_, order) => (*order.key(), order.order().number),
             TradeCommand::Cancel { key, number, .. } | TradeCommand::Status(key, number) => (*key, *number),
             TradeCommand::CancelAll { key, .. } => (*key, self.first_number()),
         };
-        let at = match key_of_session(self, session, &key) {
+        let at = match heard_for(self, session, &key) {
             Ok(at) => at,
             Err(why) => return self.report(session, key, number, ReportKind::Refused(why)),
         };
@@ -167,7 +166,7 @@ impl VenueMachine {
         let at = *self.core.key_of.get(key)?;
         Some(match self.core.key(at).numbers.get(number)? {
             Remembered::Taken(slot) => self.core.order(*slot).standing(),
-            Remembered::Refused(_, why) => OrderStanding::Refused(*why),
+            Remembered::Refused(of) => OrderStanding::Refused(of.1),
             Remembered::Overtaken => OrderStanding::Overtaken,
         })
     }
@@ -204,9 +203,9 @@ impl VenueMachine {
     /// Where an open order stands in its queue.
     pub(crate) fn position(&self, key: &PublicKey, number: &OrderNumber) -> Option<matching::Position> {
         let at = *self.core.key_of.get(key)?;
-        let Remembered::Taken(slot) = *self.core.key(at).numbers.get(number)? else { return None };
+        let &Remembered::Taken(slot) = self.core.key(at).numbers.get(number)? else { return None };
         let owner = self.core.owner_of(at).owner?;
-        self.book(self.core.order(slot).terms().market)?.position(owner, slot)
+        self.book(self.core.order(slot).terms.market)?.position(owner, slot)
     }
 
     /// The clock under which one signature holds for all reports of the last step; `None` if each has its own.
@@ -234,7 +233,7 @@ impl VenueMachine {
     /// Reports about an order to the session that placed it.
     fn report_order(&mut self, slot: u32, what: ReportKind) {
         let order = self.core.order(slot);
-        let (session, key, number) = (order.session, *order.signed.key(), order.terms().number);
+        let (session, key, number) = (order.session, self.core.public_of(order), order.terms.number);
         self.report(session, key, number, what);
     }
 
@@ -247,7 +246,7 @@ impl VenueMachine {
 
     /// The terms and settings of the market of an order, which is open.
     fn market_of(&self, slot: u32) -> &Market {
-        &self.markets[&self.core.order(slot).terms().market]
+        &self.markets[&self.core.order(slot).terms.market]
     }
 
     /// Stops for ever: orders end, and nothing is matched, reported or settled any more.

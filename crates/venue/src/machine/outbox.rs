@@ -134,7 +134,7 @@ fn whole_groups(machine: &VenueMachine, first: usize, most: usize) -> usize {
 /// How many fills from this place on apply or bust together: those of one fill-or-kill order.
 fn group(machine: &VenueMachine, at: usize) -> usize {
     let taker = machine.core.pending[at].taker();
-    if machine.core.order(taker).terms().life != OrderLife::FillOrKill || machine.has(VenueMistake::GroupCut) {
+    if machine.core.order(taker).terms.life != OrderLife::FillOrKill || machine.has(VenueMistake::GroupCut) {
         return 1;
     }
     machine.core.pending.range(at..).take_while(|of| of.taker() == taker).count()
@@ -170,7 +170,7 @@ fn settle_of(machine: &VenueMachine, first: usize, to: usize) -> Settle {
     let mut slots: BTreeMap<(PublicKey, OrderNumber), u32> = BTreeMap::new();
     for slot in pending().flat_map(|of| [of.buyer, of.seller]) {
         let order = machine.core.order(slot);
-        slots.insert((*order.signed.key(), order.terms().number), slot);
+        slots.insert((machine.core.public_of(order), order.terms.number), slot);
     }
     let positions: BTreeMap<u32, u16> = slots.values().enumerate().map(|(at, slot)| (*slot, at as u16)).collect();
     let orders = slots.values().map(|slot| settled_order(machine, *slot)).collect();
@@ -188,11 +188,8 @@ fn settled_order(machine: &VenueMachine, slot: u32) -> SettledOrder {
     let order = machine.core.order(slot);
     let was_sent = machine.has(VenueMistake::SignatureLeftOut) && !machine.core.signers.is_empty();
     let has_entry = order.has_entry || (was_sent && order.executed > 0);
-    let signed = *order.signed.signed();
-    match has_entry && !machine.core.signs_all {
-        true => SettledOrder { signature: None, ..signed },
-        false => signed,
-    }
+    let signature = machine.core.order_proof(slot).signature.filter(|_| !has_entry || machine.core.signs_all);
+    SettledOrder { key: machine.core.public_of(order), order: order.terms, signature }
 }
 
 /// What still fits into a settle.

@@ -65,16 +65,16 @@ fn is_final(machine: &VenueMachine, what: &Remembered) -> bool {
 /// are refused from then on.
 pub(super) fn forget_numbers(machine: &mut VenueMachine, at: u32, most: usize, but: Option<OrderNumber>) {
     let numbers = machine.core.key(at).numbers.iter();
-    let dropped: Vec<(OrderNumber, Remembered)> = numbers
+    let dropped: Vec<OrderNumber> = numbers
         .filter(|(of, what)| Some(**of) != but && is_final(machine, what))
-        .map(|(of, what)| (*of, *what))
+        .map(|(of, _)| *of)
         .take(most)
         .collect();
-    for (number, what) in dropped {
+    for number in dropped {
         let key = machine.core.key_mut(at);
-        key.numbers.remove(&number);
+        let what = key.numbers.remove(&number);
         key.stale = key.stale.max(Some(number));
-        if let Remembered::Taken(slot) = what {
+        if let Some(Remembered::Taken(slot)) = what {
             machine.free_slot(slot);
         }
     }

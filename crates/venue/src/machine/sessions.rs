@@ -43,11 +43,10 @@ pub(super) fn detach(machine: &mut VenueMachine, session: SessionNumber) {
 }
 
 /// A session said something: its timer begins again.
-pub(super) fn heard(machine: &mut VenueMachine, session: SessionNumber) {
-    let now = machine.core.now_ms;
-    if let Some(of) = machine.core.sessions.get_mut(&session) {
-        of.deadline_ms = of.dead_man_ms.map(|wait| now.saturating_add(wait));
-    }
+pub(super) fn heard(machine: &mut VenueMachine, session: SessionNumber) -> Option<&Session> {
+    let of = machine.core.sessions.get_mut(&session)?;
+    of.deadline_ms = of.dead_man_ms.map(|wait| machine.core.now_ms.saturating_add(wait));
+    Some(of)
 }
 
 pub(super) fn fire_timers(machine: &mut VenueMachine) {
@@ -75,13 +74,13 @@ fn end_session_orders(machine: &mut VenueMachine, session: SessionNumber, why: O
     slots.into_iter().for_each(|slot| machine.end(slot, why));
 }
 
-/// The position of a key for which an attached session may trade.
-pub(super) fn key_of_session(
-    machine: &VenueMachine,
+/// A session said something about a key: its position, if the session is attached and may trade for it.
+pub(super) fn heard_for(
+    machine: &mut VenueMachine,
     session: SessionNumber,
     key: &PublicKey,
 ) -> Result<u32, OrderRefusal> {
-    let of = machine.core.sessions.get(&session).filter(|of| of.is_attached && of.keys.binary_search(key).is_ok());
-    of.ok_or(OrderRefusal::NotAttached)?;
+    let of = heard(machine, session);
+    of.filter(|of| of.is_attached && of.keys.binary_search(key).is_ok()).ok_or(OrderRefusal::NotAttached)?;
     machine.core.key_of.get(key).copied().ok_or(OrderRefusal::UnknownKey)
 }

@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
@@ -149,6 +149,11 @@ class AsyncClient:
 
     async def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
         return await self.run(self._core.proved_account(address or self.address, committee))
+
+    async def proved_keys(
+        self, address: str | None = None, *, committee: Committee | None = None
+    ) -> dict[str, Any] | None:
+        return await self.run(self._core.proved_keys(address or self.address, committee))
 
     async def proved_fate(self, id: str, *, committee: Committee) -> Fate:
         return await self.run(self._core.proved_fate(id, committee))

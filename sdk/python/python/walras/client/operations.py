@@ -42,6 +42,7 @@ __all__ = [
     "SessionAlive",
     "SessionLimit",
     "SetKeys",
+    "SetReceiving",
     "Stake",
     "Unapprove",
     "Unstake",
@@ -772,6 +773,19 @@ class CompleteKeys(Operation):
     CODE: ClassVar[bytes] = bytes([23])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("changed", "changed", "address", "address"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SetReceiving(Operation):
+    """Says whether payments and issues to the account need a reference, from the next block on. Since rules 14."""
+    references: str
+    """``optional``, or ``required``: then ``pay`` and ``issue`` to it are refused, and ``pay_referenced``
+    counts."""
+    NAME: ClassVar[str] = "SetReceiving"
+    CODE: ClassVar[bytes] = bytes([24])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("references", "references", "string", "choice", ("optional", "required")),
     )
 
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 from websockets.exceptions import WebSocketException
@@ -152,6 +152,11 @@ class Client:
     def proved_account(self, address: str | None = None, *, committee: Committee | None = None) -> Account:
         """An account with a proof of its state root; with a `committee`, of one that a quorum of it has signed."""
         return self.run(self._core.proved_account(address or self.address, committee))
+
+    def proved_keys(self, address: str | None = None, *, committee: Committee | None = None) -> dict[str, Any] | None:
+        """The policy of an account with a proof, None if one key signs alone; with a `committee`, in a state that a
+        quorum of it has signed."""
+        return self.run(self._core.proved_keys(address or self.address, committee))
 
     def proved_fate(self, id: str, *, committee: Committee) -> Fate:
         """What a block did with a transaction, proved against a receipts root that a quorum of the committee signed."""
