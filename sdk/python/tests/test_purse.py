@@ -144,7 +144,9 @@ def test_what_is_asked_wrongly_is_refused_before_anything_is_stored(folder: Path
     assert purse.balance(offline=True) == [] and purse.history() == []
 
 
-def test_no_file_of_a_receipt_is_overwritten_and_none_is_left_where_nothing_was_paid(purse: Purse, tmp_path: Path) -> None:
+def test_no_file_of_a_receipt_is_overwritten_and_none_is_left_where_nothing_was_paid(
+    purse: Purse, tmp_path: Path
+) -> None:
     there = tmp_path / "there.txt"
     there.write_text("of somebody")
     with pytest.raises(PurseFileError, match="is not overwritten"):
@@ -238,7 +240,7 @@ def test_fees_are_paid_and_no_output_is_too_small() -> None:
 
 
 def test_an_answer_about_a_spender_counts_only_with_the_owners_signature(purse: Purse) -> None:
-    committee = purse._session.network.proved(REGISTERED[0].epoch)
+    committee = purse._session.committee(REGISTERED[0].epoch)
     seed, network = bytes([9] * 32), purse._session.network
     owner = ed25519.public(seed)
     output = payment.Output(0, owner, 0, 100)
@@ -246,10 +248,11 @@ def test_an_answer_about_a_spender_counts_only_with_the_owners_signature(purse: 
     made = build(network.rules, seed, [holding], committee.epoch, [payment.Output(0, bytes([3] * 32), 0, 100)])
     data = made.payment.encode()
     other = replace(holding, output=replace(output, amount=99))
+    another = build(network.rules, seed, [other], committee.epoch, [replace(output, amount=99)])
     lies = [
         (bytes(64), data),
         (made.signature, data + b"\0"),
-        (made.signature, build(network.rules, seed, [other], committee.epoch, [replace(output, amount=99)]).payment.encode()),
+        (another.signature, another.payment.encode()),
     ]
     inquiry = Inquiry(committee, holding, seed)
     for lie in lies:

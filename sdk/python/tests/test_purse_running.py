@@ -190,7 +190,12 @@ def test_a_payment_is_stored_before_it_is_sent_and_finished_with_the_same_bytes(
     seen: list[bytes] = []
     ask = Shards.ask
     monkeypatch.setattr(LaneNow, "places", places)
-    monkeypatch.setattr(Shards, "ask", lambda self, asking, data, wait: seen.append(data) or ask(self, asking, data, wait))
+
+    def noted(self: Shards, asking: Any, data: bytes, wait: float) -> Any:
+        seen.append(data)
+        return ask(self, asking, data, wait)
+
+    monkeypatch.setattr(Shards, "ask", noted)
     with Purse.open(tmp_path / "p", PASSPHRASE, client, patience=300) as purse:
         done = purse.settle()
         assert done.finished == 1 and done.failed == [] and settled(purse) == 7
@@ -209,7 +214,8 @@ def test_a_shard_without_the_registered_key_is_no_shard_and_money_is_spent_once(
         paid = purse.send(purse.address(), "EUR", "4")
         assert paid.receipt == "", "what stays in the purse has no receipt"
         secret = purse._folder.keys.secret(session.seed, held.output.to)
-        second = build(session.network.rules, secret, [held], now.epoch, [payment.Output(0, payee, held.output.asset, 400)])
+        again = payment.Output(0, payee, held.output.asset, 400)
+        second = build(session.network.rules, secret, [held], now.epoch, [again])
         with pytest.raises(UnconfirmedError, match="is spent by payment"):
             session.confirm(now, second)
 

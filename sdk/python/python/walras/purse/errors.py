@@ -95,7 +95,8 @@ WORDS = {
     "NoOutput": "the receipt is a note about a deposit, for a watcher: it proves no money",
     "PaysAccounts": "the receipt pays ledger accounts: give it to `redeem_receipts`",
     "UnknownCommittee": "the validators' keys of the receipt's lane epoch are not proved here: connect the purse to a "
-    "node and call `settle()`, which learns them; a receipt of a lane epoch that is not begun or long over is worthless",
+    "node and call `settle()`, which learns them; a receipt of a lane epoch that is not begun or long over is "
+    "worthless",
     "Mistyped": "the address is mistyped or belongs to another lane: copy it again from its source",
 }
 

@@ -78,7 +78,8 @@ class Deposit:
     """The output of the network before a restart whose place it takes."""
 
     def body(self) -> dict[str, Any]:
-        of = {name: getattr(self, name) for name in ("transaction", "account", "sequence", "to", "asset", "amount", "home")}
+        names = ("transaction", "account", "sequence", "to", "asset", "amount", "home")
+        of = {name: getattr(self, name) for name in names}
         return of if self.carried is None else {**of, "carried": self.carried}
 
     def id(self, network: bytes, home: int) -> bytes:

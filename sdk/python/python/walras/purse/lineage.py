@@ -12,7 +12,18 @@ from walras.purse.lane import ed25519
 from walras.purse.lane.committee import Quorums
 from walras.purse.lane.layout import derived, u64
 
-__all__ = ["Certificate", "Chain", "Handover", "Registry", "Schedule", "read_certificate", "read_handover", "read_parts"]
+__all__ = [
+    "Certificate",
+    "Chain",
+    "Handover",
+    "Registry",
+    "Schedule",
+    "outcome_of",
+    "read_certificate",
+    "read_handover",
+    "read_parts",
+    "read_validators",
+]
 
 FOREVER = (1 << 64) - 1
 MEMBERS_MAX = 256

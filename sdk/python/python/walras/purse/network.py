@@ -17,7 +17,6 @@ from walras.purse.errors import OtherLaneError, PurseFileError, UnprovedError
 from walras.purse.lane.committee import Committee, Quorums, Registration, seated, with_board
 from walras.purse.lane.layout import Refused
 from walras.purse.lane.payment import Rules
-from walras.purse.lane.receipt import known
 from walras.purse.trust import (
     SOLO,
     Anchor,
@@ -120,7 +119,9 @@ class LaneNetwork:
         trust = trust_of_node(client, raw(body["network"]))
         told = [] if trust == SOLO else [key.hex() for key in known_anchor(trust).keys]
         if validators is not None and told != [raw(key).hex() for key in validators]:
-            raise OtherLaneError(f"the node at {client.server} shows other validators than those given: give another node")
+            raise OtherLaneError(
+                f"the node at {client.server} shows other validators than those given: give another node"
+            )
         listed = client.assets()
         assets = [
             {
@@ -198,9 +199,6 @@ class LaneNetwork:
             self._committees[epoch] = self._seated(epoch)
         return self._committees[epoch]
 
-    def proved(self, epoch: int) -> Committee:
-        return known(self.committee, epoch)
-
     def _plain(self, epoch: int) -> Committee:
         if epoch == 0 or not self.registrars:
             return Committee(self.id, epoch, tuple(map(tuple, self.members)))
@@ -257,7 +255,7 @@ class LaneNetwork:
             write_json(self._folder / EPOCHS, [registration_body(one) for one in self._keys.values()])
 
     def _learn_boards(self, client: Client, body: Any) -> None:
-        """Learns group keys of epochs that have begun. The node cannot invent one: members have signed their dealings."""
+        """Learns group keys of epochs that have begun. The node cannot invent one: members have signed."""
         new = [int(of) for of in body["group_keys"] if of <= body["epoch"] and of not in self._boards]
         for epoch in new:
             try:
@@ -268,8 +266,8 @@ class LaneNetwork:
                 continue
             except (Refused, ValueError) as error:
                 raise UnprovedError(
-                    f"the group key of lane epoch {epoch}, at {client.server}, is not that of its members ({error}): give "
-                    "another node"
+                    f"the group key of lane epoch {epoch}, at {client.server}, is not that of its members ({error}): "
+                    "give another node"
                 ) from error
             self._boards[epoch] = board
         if new and self._folder is not None:

@@ -29,7 +29,19 @@ from walras.purse.lane.payment import CONFIRMATION, Output
 from walras.purse.lane.receipt import ToAccounts, lane_address, parse_lane_address
 from walras.purse.network import LaneNetwork, Money
 from walras.purse.outbox import SentPayment
-from walras.purse.results import Balance, Deposited, Entry, Paid, Proved, Received, Redeemed, Repaired, Scheme, Sent, Settled
+from walras.purse.results import (
+    Balance,
+    Deposited,
+    Entry,
+    Paid,
+    Proved,
+    Received,
+    Redeemed,
+    Repaired,
+    Scheme,
+    Sent,
+    Settled,
+)
 from walras.purse.session import Session
 
 __all__ = ["Purse"]
@@ -162,8 +174,8 @@ class Purse:
 
     @_alone
     def history(self) -> list[Entry]:
-        """Deposits, receipts and payments, the oldest first. Payments that can have no further effect are forgotten with
-        `settle`."""
+        """Deposits, receipts and payments, the oldest first. Payments that can have no further effect are forgotten
+        with `settle`."""
         contents = self._folder.contents()
         entries = [self._received_entry(held) for held in (contents.held | contents.spent).values() if held.is_received]
         entries += [self._deposit_entry(deposit) for deposit in self._folder.deposits()]
@@ -230,7 +242,9 @@ class Purse:
             self._pay(account, self._session.network.money(asset), amount, _SCHEMES[scheme], is_settled=True)
         sent = [one for one in self._folder.contents().sent if self._is_unposted(one)]
         if not sent:
-            raise PurseError("there is nothing to redeem: give an asset and an amount, or receipts to `redeem_receipts`")
+            raise PurseError(
+                "there is nothing to redeem: give an asset and an amount, or receipts to `redeem_receipts`"
+            )
         found = [ToAccounts(one.payment.payment, one.certificate) for one in sent if one.certificate is not None]
         return ledger.posted(self._session, found)
 
@@ -278,7 +292,8 @@ class Purse:
         text = "\n".join(slip for one in payments for slip in receipts.for_others(self._folder, *one))
         if file is not None:
             file.keep((text + "\n").encode()) if text else file.drop()
-        return Sent(receipts.shown(self._folder, payee), asset, money.amount(money.units(amount)), paid, text, unsettled)
+        shown = receipts.shown(self._folder, payee)
+        return Sent(shown, asset, money.amount(money.units(amount)), paid, text, unsettled)
 
     def _payee(self, to: str) -> Output:
         if not to.lower().startswith("lane:"):
@@ -291,7 +306,7 @@ class Purse:
     def _pay(
         self, payee: Output, money: Money, amount: Number, scheme: int, *, is_settled: bool
     ) -> tuple[list[tuple[SignedPayment, Certificate]], list[Paid], list[str]]:
-        """Chooses, builds, stores, sends and settles. From the first payment that is stored on, all must be finished."""
+        """Chooses, builds, stores, sends and settles. Once one payment is stored, all must be finished."""
         units = money.units(amount)
         now = self._session.begin()
         chosen = choose(self._folder.contents().holdings, money.asset, (money.least_units, money.fee), units, now.epoch)
@@ -331,8 +346,8 @@ class Purse:
         start = "0x" + payment.lower().removeprefix("0x")
         found = [sent for sent in self._folder.outbox.all() if sent.id.startswith(start)]
         if len(found) != 1:
-            why = "matches several payments: write more digits" if found else "is no payment of this purse: see `history()`"
-            raise PurseError(f"{payment} {why}")
+            none = "is no payment of this purse: see `history()`"
+            raise PurseError(f"{payment} {'matches several payments: write more digits' if found else none}")
         if found[0].certificate is None:
             raise PurseError(f"payment {found[0].id} is not confirmed yet: use `settle()`")
         return "\n".join(receipts.for_others(self._folder, found[0].payment, found[0].certificate))
@@ -361,13 +376,14 @@ class Purse:
         for id, receipt in dict(taken).items():
             money = self._session.network.numbered(receipt.output.asset)
             is_settled = id not in held or held[id].is_settled
-            rows.append(Received(hexadecimal(id), money.symbol, money.amount(receipt.output.amount), new[id], is_settled))
+            amount = money.amount(receipt.output.amount)
+            rows.append(Received(hexadecimal(id), money.symbol, amount, new[id], is_settled))
         return rows
 
     @_alone
     def settle(self) -> Settled:
-        """Finishes and settles everything, and renews money that can be spent for the last time in this lane epoch. Call
-        it at least once in each: after the next one money can only go to the ledger account of its key."""
+        """Finishes and settles everything, and renews money that can be spent for the last time in this lane epoch.
+        Call it at least once in each: after the next one money can only go to the ledger account of its key."""
         ledger.resolve(self._session, ledger.CERTIFIED_S)
         now, finished, failed = self._session.now(), 0, []
         for sent in self._folder.outbox.all():
@@ -393,8 +409,8 @@ class Purse:
 
     @_alone
     def restore(self) -> int:
-        """Asks a quorum what spends each output, and finishes the payments that it learns of: their number. A purse that
-        was copied or restored does so by itself before it spends."""
+        """Asks a quorum what spends each output, and finishes the payments that it learns of: their number. A purse
+        that was copied or restored does so by itself before it spends."""
         return self._session.restore(self._session.now())
 
     @_alone

@@ -240,8 +240,8 @@ class Session:
         return None if told is True else told
 
     def signed(self, payment: Payment, signature: bytes) -> SignedPayment:
-        """The request of a payment that validators know: those that answer have reserved its inputs, so proofs of inputs
-        that the purse has lost do not matter to them."""
+        """The request of a payment that validators know. Those that answer have reserved its inputs, so proofs of
+        inputs that the purse has lost do not matter to them."""
         contents = self.folder.contents()
         all_held = contents.held | contents.spent
         proofs = [all_held[one.id].holding.proof if one.id in all_held else None for one in payment.inputs]

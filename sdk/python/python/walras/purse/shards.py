@@ -160,8 +160,8 @@ class Shards:
                 needed = self.committee.quorums.certificate
                 also = _listed(asking.refused | asking.excuses)
                 raise LaneError(
-                    f"{len(asking.answered())} of {needed} needed answers in time{also and f' ({also})'}: try again, and "
-                    "do not pay this money to anyone else meanwhile"
+                    f"{len(asking.answered())} of {needed} needed answers in time{also and f' ({also})'}: try again, "
+                    "and do not pay this money to anyone else meanwhile"
                 )
 
     def close(self) -> None:

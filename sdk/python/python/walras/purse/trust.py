@@ -185,8 +185,8 @@ class Light:
             raise PurseFileError(path, f"it is of another network: {FETCHED_AGAIN}")
         if age > TRUST_PERIOD_S:
             raise UnprovedError(
-                f"the purse followed the chain's validators last {age / 86_400:.0f} days ago, and keys of that time may "
-                "have been sold since: `walras pay trust --pin` takes a newer start"
+                f"the purse followed the chain's validators last {age / 86_400:.0f} days ago, and keys of that time "
+                "may have been sold since: `walras pay trust --pin` takes a newer start"
             )
         return kept
 
@@ -298,7 +298,8 @@ def keep_fresh(client: Client, network: bytes, anchor: Anchor, folder: Path) -> 
     path = folder / "validators.json"
     if anchor.schedule.is_fixed:
         return
-    if path.exists() and abs(time.time() - int(read_json(path, FETCHED_AGAIN).get("proved_ms", 0)) / 1000) < REFRESHED_S:
+    proved_ms = int(read_json(path, FETCHED_AGAIN).get("proved_ms", 0)) if path.exists() else 0
+    if abs(time.time() - proved_ms / 1000) < REFRESHED_S:
         return
     Light(client, network, anchor, folder).follow_newest()
 
