@@ -83,6 +83,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/lane/boards/{epoch}", Role::Read),
     ("GET", "/v1/lane/cases", Role::Read),
     ("GET", "/v1/lane/registrations/proof", Role::Read),
+    ("POST", "/v1/lane/relay", Role::Submit),
     ("GET", "/v1/accounts/{address}/deposits", Role::Read),
     ("GET", "/v1/accounts/{address}/deposits/{venue}/{asset}/proof", Role::Read),
     ("GET", "/v1/accounts/{address}/trading-keys", Role::Read),

@@ -17,7 +17,7 @@ use ledger::{
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
-    Address, Amount, AssetId, Digest, Height, Sequence, SessionSlot, Superblock, Transaction, TransactionId,
+    Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, SessionSlot, Superblock, Transaction, TransactionId,
 };
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
@@ -292,6 +292,10 @@ impl LaneReads for Reads {
 
     fn lane_has_tls(&self) -> bool {
         self.exchange.shared.config.lane.tls
+    }
+
+    fn lane_key(&self, epoch: u64, member: u8, shard: u16) -> Option<PublicKey> {
+        self.exchange.shared.read_ledger().lane()?.committee(epoch)?.key(member, shard).ok()
     }
 
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead> {

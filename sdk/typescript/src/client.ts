@@ -75,6 +75,14 @@ export class Client {
 
   // What is asked.
 
+  /** The answer at a path of the interface, see docs/api.md; nothing in it is checked. */
+  ask<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
+    return this.session.http.get<T>(path, parameters);
+  }
+  /** The bytes that answer bytes at a path. */
+  carry(path: string, parameters: Record<string, string | number | undefined>, body: Uint8Array): Promise<Uint8Array> {
+    return this.session.http.carry(path, parameters, body);
+  }
   status(): Promise<bodies.Status> {
     return this.session.status();
   }

@@ -230,7 +230,7 @@ const nibble = (key: Uint8Array, depth: number) => (depth % 2 === 0 ? (key[depth
 const startOf = (node: Node | undefined) => (node ? (node.depth + 1) >> 1 : 0);
 
 /** The value of a key in the trie with this root, from the way down to its place. */
-function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
+export function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
   const [reader, way] = [new Reader(path), [] as Node[]];
   let [found, below]: [Uint8Array | null, Below] = [null, null];
   for (let done = false; !done; ) {

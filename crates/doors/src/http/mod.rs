@@ -33,6 +33,7 @@ mod disconnect;
 mod ethereum;
 mod history;
 mod lane;
+mod lane_relay;
 mod login;
 mod markets;
 mod operations;
@@ -75,6 +76,8 @@ pub(crate) struct Api {
     refused: Arc<refused::Refused>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
+    /// What requests to the payment lane's shards share.
+    relayed: lane_relay::Relayed,
     /// What Ethereum's interface does for this one.
     of_ethereum: OfEthereum,
 }
@@ -127,6 +130,7 @@ impl Api {
             shared_news: Arc::default(),
             refused: Arc::default(),
             holders: Arc::default(),
+            relayed: lane_relay::Relayed::default(),
             of_ethereum,
         }
     }
@@ -192,6 +196,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(lane::board))
         .routes(routes!(lane::cases))
         .routes(routes!(lane::registrations_proof))
+        .routes(routes!(lane_relay::relay))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

@@ -468,6 +468,10 @@ impl LaneReads for Fake {
         false
     }
 
+    fn lane_key(&self, _: u64, _: u8, _: u16) -> Option<PublicKey> {
+        None
+    }
+
     fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {
         None
     }

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from .layout import derived
+from walras.purse.lane.layout import derived
 
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .layout import Reader, derived, keyed, require
+from walras.purse.lane.layout import Reader, derived, keyed, require
 
 SIGNED = "walras 2026 lane signed tree v1"
 OUTPUTS = "walras 2026 lane outputs tree v1"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import trees
-from .certificate import Certificate, Claim, parse_certificate, read_certificate
-from .committee import Committee
-from .layout import AMOUNT_MAX, Reader, Refused, derived, parsed, require, u8, u16, u32, u64
-from .payment import (
+from walras.purse.lane import trees
+from walras.purse.lane.certificate import Certificate, Claim, parse_certificate, read_certificate
+from walras.purse.lane.committee import Committee
+from walras.purse.lane.layout import AMOUNT_MAX, Reader, Refused, derived, parsed, require, u8, u16, u32, u64
+from walras.purse.lane.payment import (
     ACKNOWLEDGEMENT,
     CONFIRMATION,
     OUTPUTS_MAX,

@@ -1,43 +1,16 @@
-"""Requests of clients, and what a shard answers."""
+"""What a shard answers to the requests of clients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from . import ed25519, trees
-from .certificate import Certificate, read_certificate
-from .committee import Committee
-from .layout import Reader, Refused, parsed, require, u8, u16, u32, u64
-from .payment import QUESTION, Output, Payment, Rules, Summary, head, read_payment, read_summary
-from .receipt import Committees, PaidProof, check_certified, encode_proof, read_proof
-
-SPEND, SETTLE, BATCH, ASK, UNDER_BLS = 1, 2, 3, 4, 5
-
-
-def spend(payment: Payment, signature: bytes, proofs: list[PaidProof | None]) -> bytes:
-    return u8(SPEND) + payment.encode() + signature + b"".join(map(encode_proof, proofs))
-
-
-def settle(summary: Summary, certificate: Certificate) -> bytes:
-    return u8(SETTLE) + summary.encode() + certificate.encode()
-
-
-def batch(requests: list[bytes]) -> bytes:
-    return u8(BATCH) + u16(len(requests)) + b"".join(u32(len(one)) + one for one in requests)
-
-
-def question_bytes(network: bytes, home: int, output: bytes) -> bytes:
-    return head(QUESTION, network, home) + output
-
-
-def question(network: bytes, home: int, seed: bytes, output: bytes) -> bytes:
-    signature = ed25519.sign(seed, question_bytes(network, home, output))
-    return u8(ASK) + u64(home) + ed25519.public(seed) + output + signature
-
-
-def under(scheme: int, request: bytes) -> bytes:
-    """The request for an answer under a scheme; answers in trees are asked for as they are."""
-    return u8(UNDER_BLS) + u8(scheme) + request if scheme else request
+from walras.purse.lane import ed25519, trees
+from walras.purse.lane.certificate import Certificate, read_certificate
+from walras.purse.lane.committee import Committee
+from walras.purse.lane.layout import Reader, Refused, parsed, require, u8
+from walras.purse.lane.payment import Output, Payment, Rules, Summary, read_payment, read_summary
+from walras.purse.lane.receipt import Committees, check_certified, read_proof
+from walras.purse.lane.request import ASK, SPEND, UNDER_BLS, question_bytes
 
 
 @dataclass(frozen=True)

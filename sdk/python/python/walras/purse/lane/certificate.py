@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import bls, ed25519, trees
-from .committee import Committee
-from .layout import Reader, Refused, ascends, derived, parsed, require, u8, u16, u32, u64
-from .payment import CONFIRMATION, SHARED, head
+from walras.purse.lane import bls, ed25519, trees
+from walras.purse.lane.committee import Committee
+from walras.purse.lane.layout import Reader, Refused, ascends, derived, parsed, require, u8, u16, u32, u64
+from walras.purse.lane.payment import CONFIRMATION, SHARED, head
 
 
 @dataclass(frozen=True)

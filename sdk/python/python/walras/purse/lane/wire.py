@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .certificate import Answer, encode_excluded, read_answer, read_excluded
-from .layout import Reader, Refused, parsed, require, u8, u32, u64
-from .payment import ACKNOWLEDGEMENT, CONFIRMATION
+from walras.purse.lane.certificate import Answer, encode_excluded, read_answer, read_excluded
+from walras.purse.lane.layout import Reader, Refused, parsed, require, u8, u32, u64
+from walras.purse.lane.payment import ACKNOWLEDGEMENT, CONFIRMATION
 
 REPLY_BYTES_MAX = 16_384
 TOO_SHORT = "a frame is shorter than its number"

@@ -11,8 +11,8 @@ import hmac
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
-from . import ed25519
-from .layout import require
+from walras.purse.lane import ed25519
+from walras.purse.lane.layout import require
 
 PROTOCOL = b"walras-lane"
 KEY_PREFIX = bytes.fromhex("302a300506032b6570032100")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from . import ed25519, trees
-from .layout import Reader, ascends, derived, parsed, require, u8, u16, u32, u64
+from walras.purse.lane import ed25519, trees
+from walras.purse.lane.layout import Reader, ascends, derived, parsed, require, u8, u16, u32, u64
 
 CONFIRMATION, ACKNOWLEDGEMENT, VIEW, HALT, SHARED, QUESTION, REGISTRATION, POSSESSION, DEALING = range(2, 11)
 PAYMENT = 1

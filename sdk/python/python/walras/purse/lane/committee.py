@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from . import bls, ed25519
-from .layout import Reader, Refused, ascends, derived, parsed, require, u8, u16, u64
-from .payment import DEALING, POSSESSION, PREFIX, REGISTRATION, head
+from walras.purse.lane import bls, ed25519
+from walras.purse.lane.layout import Reader, Refused, ascends, derived, parsed, require, u8, u16, u64
+from walras.purse.lane.payment import DEALING, POSSESSION, PREFIX, REGISTRATION, head
 
 WITH_BLS = 1 << 15
 

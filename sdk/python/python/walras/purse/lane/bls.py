@@ -11,7 +11,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Protocol
 
-from .layout import Refused, u8, u64
+from walras.purse.lane.layout import Refused, u8, u64
 
 SIGNATURES = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_"
 POSSESSIONS = b"BLS_POP_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_"
