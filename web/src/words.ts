@@ -179,6 +179,8 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Recover ${operation.account} by its guardians`;
     case "complete_keys":
       return `Let the waiting policy of ${operation.account} act`;
+    case "set_receiving":
+      return operation.references === "required" ? "Take no payment without a reference" : "Take payments without a reference, too";
     case "list_asset":
       return `List the asset ${operation.symbol}, with its number behind the symbol`;
     case "close_asset":

@@ -1,6 +1,7 @@
 export const ACCOUNT: string;
 export const EMPTY_ACCOUNT: string;
 export const QUIET_ACCOUNT: string;
+export const TREASURY: string;
 export const CONTRACT: string;
 export const ETHEREUM: Record<"placed" | "swindle" | "settlement" | "created", string>;
 export type Fixture = {

@@ -37,6 +37,8 @@ const ASSETS = [
 
 export const ACCOUNT = "0x" + "a1".repeat(20);
 export const EMPTY_ACCOUNT = "0x" + "00".repeat(20);
+/** An account for which several keys sign. */
+export const TREASURY = "0x" + "7e".repeat(20);
 /** It has a past, and no block does anything to it. */
 export const QUIET_ACCOUNT = "0x" + "2e".repeat(20);
 export const CONTRACT = "0x" + "c0".repeat(20);
@@ -294,11 +296,29 @@ function balances(height, address) {
   ];
 }
 
+/** A treasury of five with a threshold of three, one of them a wallet; one key is replaced by another. */
+function treasury(height) {
+  const signers = (from) => [0, 1, 2, 3].map((at) => ({ key: hex(32, "signer", from + at), weight: 1 }));
+  const policy = (from, move) => ({
+    keys: signers(from),
+    wallets: [{ wallet: hex(20, "wallet"), weight: 1 }],
+    move,
+    govern: 3,
+    guardian_keys: [{ key: hex(32, "guardian", 0) }, { key: hex(32, "guardian", 1) }],
+    guardian_wallets: [],
+    guardians: 2,
+    delay: 86_400,
+  });
+  const due = String(Math.ceil(height / 10_000) * 10_000 + 80_000);
+  return { first: hex(32, "first"), last: hex(32, "change"), policy: policy(0, 2), waiting: { policy: policy(1, 3), sessions: "close", by: "signers", due } };
+}
+
 function account(height, address) {
   const key = address === ACCOUNT ? hex(32, "key") : null;
   const code = address === CONTRACT ? { hash: hex(32, "code"), bytes: 3_121 } : undefined;
   const ethereum = { nonce: address === ACCOUNT ? "10" : "1", wei: address === ACCOUNT ? "4200017" : "0", is_contract: code !== undefined, code };
-  return { address, checked_address: address, height, key, ethereum, sequence: { highest: String(40 + height), next: String(41 + height) }, balances: balances(height, address) };
+  const keys = address === TREASURY ? { keys: treasury(height), needs_reference: true } : {};
+  return { address, checked_address: address, height, key, ...keys, ethereum, sequence: { highest: String(40 + height), next: String(41 + height) }, balances: balances(height, address) };
 }
 
 function offersOf(address) {

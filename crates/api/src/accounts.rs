@@ -21,6 +21,9 @@ pub struct AccountBody {
     /// Its policy of several keys, if it has one. A proof of the account does not show it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<AccountKeysBody>,
+    /// Whether payments to it need a reference; others are refused.
+    #[serde(default)]
+    pub needs_reference: bool,
     /// Its sequence numbers.
     pub sequence: SequenceBody,
     /// Its balances.

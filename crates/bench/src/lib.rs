@@ -39,6 +39,7 @@ pub mod transport;
 pub mod venue;
 mod venue_feed;
 pub mod venue_measurement;
+pub mod venue_memory;
 pub mod venue_pipeline;
 mod venue_wire;
 mod venue_world;

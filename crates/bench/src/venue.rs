@@ -92,7 +92,7 @@ pub fn run(options: &VenueBenchOptions, directory: &Path, say: &mut dyn FnMut(&s
     }
     say("signing orders");
     let of_block = options.batch * STEPS_OF_BLOCK;
-    let orders = sign(&flow, |at| VenueWorld::<RealDisk>::expiry(at, of_block));
+    let orders = sign(&flow, 0, |at| VenueWorld::<RealDisk>::expiry(at, of_block));
     let signed = orders.iter().flatten().count();
     let owners = flow.iter().map(|event| event.owner + 1).max().unwrap_or(1);
     let (mut turns, mut journal, mut bare, mut feed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -251,7 +251,7 @@ fn traded(effect: &VenueEffect) -> u64 {
     }
 }
 
-fn inputs(
+pub(crate) fn inputs(
     events: &[FlowEvent],
     orders: &[Option<SettledOrder>],
     checked: &[Option<CheckedOrder>],

@@ -8,6 +8,7 @@ use crate::flow::{FlowEvent, FlowParameters, from_itch};
 use crate::measurement::{BenchFolder, BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
 use crate::paper::exhibit::ExhibitError;
 use crate::venue::{self, VenueBenchOptions};
+use crate::venue_memory;
 use crate::venue_pipeline::{self, PipelineOptions};
 
 /// The root of a venue: orders a second, its journal against the disk, signatures, a Soup session, market data.
@@ -42,15 +43,21 @@ pub struct VenueArgs {
     /// Write the commands of --pipeline into flow.txt in this folder, for another engine, and measure nothing.
     #[arg(long, requires = "pipeline")]
     flow: Option<PathBuf>,
+    /// Only memory: so many orders rest, of a tenth as many traders.
+    #[arg(long, conflicts_with_all = ["file", "pipeline"], value_parser = count(10..=10_000_000))]
+    resting: Option<usize>,
 }
 
 impl Measurement for VenueArgs {
     fn measured(self, say: &mut BenchSteps) -> BenchResult {
-        let VenueArgs { arrivals, file, security, batch, trips, runs, folder, pipeline, flow } = self;
+        let VenueArgs { arrivals, file, security, batch, trips, runs, folder, pipeline, flow, resting } = self;
         if let Some(path) = flow.map(|into| into.join("flow.txt")) {
             let file = File::create(&path).map_err(of_file(&path))?;
             venue_pipeline::write_flow(arrivals, &mut BufWriter::new(file)).map_err(of_file(&path))?;
             return Ok(BenchShown::Files(vec![path]));
+        }
+        if let Some(resting) = resting.map(|resting| resting as u32) {
+            return folder.with(|folder| venue_memory::run(resting, resting / 10, folder, say));
         }
         if pipeline {
             let options = PipelineOptions { arrivals, batch, runs };

@@ -105,7 +105,7 @@ pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str
         return Err(VenueBenchError::Empty);
     }
     say("signing orders");
-    let orders = sign(&flow, |_| EXPIRY);
+    let orders = sign(&flow, 0, |_| EXPIRY);
     let (mut times, mut plain, mut last) = (Vec::new(), Vec::new(), None);
     for run in 0..options.runs {
         say(&format!("run {} of {}", run + 1, options.runs));

@@ -75,6 +75,15 @@ impl<D: Disk> VenueWorld<D> {
 
     /// As [`VenueWorld::new`], on a chain with these rules.
     pub fn under(rules: u32, disk: D, owners: u32) -> Result<VenueWorld<D>, VenueRootError> {
+        VenueWorld::of(rules, disk, owners, MarketSettings::default().orders)
+    }
+
+    /// As [`VenueWorld::new`], with room for so many resting orders.
+    pub fn with_room(disk: D, owners: u32, orders: u32) -> Result<VenueWorld<D>, VenueRootError> {
+        VenueWorld::of(STEP_REPORTS_RULES, disk, owners, orders)
+    }
+
+    fn of(rules: u32, disk: D, owners: u32, orders: u32) -> Result<VenueWorld<D>, VenueRootError> {
         let delay = Delay { heights: 32, ms: 10_000 };
         let terms = SettlingTerms {
             chain: 1,
@@ -85,18 +94,19 @@ impl<D: Disk> VenueWorld<D> {
             entries_max: 1 << 40,
             life_max: 1 << 20,
         };
-        let limits = VenueLimits { numbers_of_key: 1 << 16, ..VenueLimits::default() };
+        let limits = VenueLimits::default();
+        let limits = VenueLimits { numbers_of_key: 1 << 16, accounts: owners.max(limits.accounts), ..limits };
         let settings =
             VenueSettings { network: NETWORK, venue: VENUE, incarnation: 0, operator: operator(), terms, limits };
         let root = VenueRoot::create(disk, settings, keys(), VenueOptions::default())?;
         let tree = FillTree::default();
         let mut world =
             VenueWorld { root, rules, height: 0, tree, used: 0, settles: Vec::new(), fills: 0, refused: 0, events: 0 };
-        world.begin(owners)?;
+        world.begin(owners, orders)?;
         Ok(world)
     }
 
-    fn begin(&mut self, owners: u32) -> Result<(), VenueRootError> {
+    fn begin(&mut self, owners: u32, orders: u32) -> Result<(), VenueRootError> {
         let market = MarketTerms {
             base: EUR,
             quote: USD,
@@ -122,6 +132,7 @@ impl<D: Disk> VenueWorld<D> {
             VenueInput::Attach { session: owner.into(), keys, ends_orders: false, dead_man_ms: None }
         };
         let settings = MarketSettings {
+            orders,
             orders_of_account: 1 << 16,
             window_base: 1,
             window_ticks: 1 << 16,
@@ -217,8 +228,9 @@ fn number(reference: u32) -> OrderNumber {
     OrderNumber { incarnation: 0, day: 1, reference }
 }
 
-/// The orders of a flow, signed, with the expiry of each position; nothing where an arrival is no order.
-pub(crate) fn sign(flow: &[FlowEvent], expiry: impl Fn(usize) -> u64) -> Vec<Option<SettledOrder>> {
+/// The orders of a flow or of a part that begins at `first`, signed, with the expiry of each position; nothing where an
+/// arrival is no order.
+pub(crate) fn sign(flow: &[FlowEvent], first: usize, expiry: impl Fn(usize) -> u64) -> Vec<Option<SettledOrder>> {
     let mut sides = Vec::with_capacity(flow.len());
     let signed = flow.iter().enumerate().map(|(at, event)| {
         let (side, tick, lots, life) = match event.action {
@@ -234,7 +246,7 @@ pub(crate) fn sign(flow: &[FlowEvent], expiry: impl Fn(usize) -> u64) -> Vec<Opt
         let side = if side == ::matching::Side::Buy { VenueSide::Buy } else { VenueSide::Sell };
         let order = VenueOrder {
             market: MARKET,
-            number: number(at as u32 + 1),
+            number: number((first + at) as u32 + 1),
             floor: number(0),
             side,
             life,

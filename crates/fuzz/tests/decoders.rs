@@ -24,9 +24,10 @@ use payments::{
 };
 use primitives::venue::{SignedReport, VenueReport};
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, Life, OfferPlace,
-    OfferReplacement, Operation, Price, Reference, ReferenceKind, Scope, SecretKey, Signature, Stake, SubBlock,
-    Superblock, Transaction, Upgrade, WalletKey, verify_transactions,
+    Address, AssetId, Body, ChangedBy, ClientId, Committed, Contradiction, Digest, Evidence, Fraction, KeyPolicy,
+    KeySigner, KeysChange, Life, OfferPlace, OfferReplacement, Operation, Price, RecoverKeys, Reference, ReferenceKind,
+    ReferenceRule, Scope, SecretKey, SessionsFate, SetKeys, Signature, Stake, SubBlock, Superblock, Transaction,
+    Upgrade, WalletKey, WalletSigner, verify_transactions,
 };
 use replica::Handover;
 use replica::state_sync::message::StateMessage;
@@ -94,10 +95,42 @@ fn operations() -> Vec<Operation> {
             amount: units,
             reference: Reference { kind: ReferenceKind::Uuid, bytes: [7; 16][..].into() },
         },
+        Operation::SetReceiving { references: ReferenceRule::Required },
+        Operation::CompleteKeys { account: to },
     ]
     .into_iter()
+    .chain(changes_of_keys())
     .chain(at_venues())
     .collect()
+}
+
+fn policy() -> KeyPolicy {
+    let mut keys: Vec<KeySigner> = [1, 2].map(|one| KeySigner { key: key(one).public(), weight: one }).to_vec();
+    keys.sort_by_key(|one| one.key);
+    KeyPolicy {
+        keys: keys.into(),
+        wallets: [WalletSigner { wallet: wallet().address(), weight: 1 }].into(),
+        moves: 2,
+        governs: 3,
+        guardian_keys: [key(3).public()].into(),
+        guardian_wallets: [].into(),
+        guardians: 1,
+        delay: 600,
+    }
+}
+
+fn wallet() -> WalletKey {
+    WalletKey::from_bytes([3; 32]).expect("in range")
+}
+
+/// Changes of keys that those have signed who may.
+fn changes_of_keys() -> [Operation; 2] {
+    let (network, account) = (Digest([7; 32]), key(1).public().address());
+    let change = KeysChange { account, last: Digest::default(), policy: policy(), sessions: SessionsFate::Close };
+    let signed = |by| change.sign(by, &network, &key(1)).with(&change.sign_typed(by, 1, &network, &wallet()));
+    let set = SetKeys { change: change.clone(), first: key(1).public(), signatures: signed(ChangedBy::Signers) };
+    let recover = RecoverKeys { change: change.clone(), signatures: signed(ChangedBy::Guardians) };
+    [Operation::SetKeys(Box::new(set)), Operation::RecoverKeys(Box::new(recover))]
 }
 
 fn venue_vectors() -> serde_json::Value {
@@ -138,12 +171,20 @@ fn transactions() -> Vec<Transaction> {
         Body { chain: 1, account: key(1).public().address(), sequence, until: 50_000, operation }
             .sign(&Digest([7; 32]), &key(1))
     };
-    let wallet = WalletKey::from_bytes([3; 32]).expect("in range");
+    let wallet = wallet();
     let typed = |(sequence, operation)| {
         Body { chain: 1, account: wallet.address(), sequence, until: 50_000, operation }
             .sign_typed(Digest([7; 32]), &wallet)
     };
-    (1..).zip(operations()).map(own).chain((1..).zip(operations()).map(typed)).collect()
+    let last = Digest([5; 32]);
+    let together = |(sequence, operation)| {
+        let body = Body { chain: 1, account: key(1).public().address(), sequence, until: 50_000, operation };
+        let signatures = body.sign_for_policy(&last, &Digest([7; 32]), &key(2));
+        let signatures = signatures.with(&body.sign_typed_for_policy(&last, &Digest([7; 32]), &wallet));
+        Transaction::by_policy(body, last, signatures)
+    };
+    let numbered = || (1..).zip(operations());
+    numbered().map(own).chain(numbered().map(typed)).chain(numbered().take(2).map(together)).collect()
 }
 
 fn sub_block() -> SubBlock {

@@ -12,7 +12,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use crate::wallet::WalletSignature;
 use crate::{Address, Digest, PublicKey, Signature};
 
-/// The first rules that have policies.
+/// The first rules that have policies, and accounts to which no payment comes without a reference.
 pub const RULES_OF_KEYS: u32 = 14;
 /// The most signers of a policy.
 pub const SIGNERS_MAX: usize = 16;

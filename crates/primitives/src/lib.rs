@@ -61,7 +61,9 @@ pub use malformed::Malformed;
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};
 pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
-pub use reference::{REFERENCE_KINDS, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind};
+pub use reference::{
+    REFERENCE_KINDS, REFERENCE_RULES, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind, ReferenceRule,
+};
 pub use scientific::plain_decimal;
 pub use sequence::Sequence;
 pub use session::{

@@ -13,6 +13,31 @@ pub const REFERENCE_TEXT_MAX: usize = 35;
 /// The names of [`ReferenceKind`]s in interfaces, in their order.
 pub const REFERENCE_KINDS: [&str; 4] = ["text", "uuid", "message", "number"];
 
+/// The names of [`ReferenceRule`]s in interfaces, in their order.
+pub const REFERENCE_RULES: [&str; 2] = ["optional", "required"];
+
+/// Whether payments to an account need a reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub enum ReferenceRule {
+    /// They come with one or without.
+    #[default]
+    Optional,
+    /// The ledger refuses those without one.
+    Required,
+}
+
+impl FromStr for ReferenceRule {
+    type Err = ReferenceError;
+
+    fn from_str(name: &str) -> Result<ReferenceRule, ReferenceError> {
+        match REFERENCE_RULES.iter().position(|rule| *rule == name) {
+            Some(0) => Ok(ReferenceRule::Optional),
+            Some(_) => Ok(ReferenceRule::Required),
+            None => Err(ReferenceError::Rule(name.into())),
+        }
+    }
+}
+
 /// A reference of a payment: for the receiver's books, in no state, and public for ever.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Reference {
@@ -44,6 +69,9 @@ pub enum ReferenceError {
     /// It is no kind.
     #[error("{0:?} is no kind of reference: text, uuid, message or number")]
     Kind(String),
+    /// It is no rule.
+    #[error("{0:?} says not whether payments need a reference: optional or required")]
+    Rule(String),
     /// It is not written as one of this kind is.
     #[error("{value:?} is no reference of the kind {}: {}", .kind.name(), .kind.form())]
     Value {

@@ -12,7 +12,7 @@ use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys}
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
-use crate::reference::Reference;
+use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, SessionScope, slot_of};
 use crate::statement::{Evidence, Stake};
@@ -194,6 +194,11 @@ pub enum Operation {
         /// The account.
         account: Address,
     },
+    /// Says whether payments to the sender need a reference. Since [`RULES_OF_KEYS`].
+    SetReceiving {
+        /// Whether they do, from the next block on.
+        references: ReferenceRule,
+    },
     /// Lists an asset that the sender issues. Since [`RULES_OF_LISTINGS`].
     ListAsset(Box<AssetListing>),
     /// Announces that an asset closes, or takes that back; only its issuer can. Since [`RULES_OF_LISTINGS`].
@@ -355,6 +360,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::CloseAsset { .. }
             | Operation::Pool(_) => None,
@@ -388,6 +394,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::Lane(_) => [None, None],
         }
@@ -418,6 +425,7 @@ impl Operation {
             | Operation::SetKeys(_)
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::CloseAsset { .. }
             | Operation::Pool(_) => None,
@@ -452,7 +460,10 @@ impl Operation {
     pub fn since_rules(&self) -> u32 {
         match self {
             Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
-            Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => RULES_OF_KEYS,
+            Operation::SetKeys(_)
+            | Operation::RecoverKeys(_)
+            | Operation::CompleteKeys { .. }
+            | Operation::SetReceiving { .. } => RULES_OF_KEYS,
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,

@@ -1,5 +1,6 @@
 //! One account as it is hashed and proved: its key, its sequence window, its balances, and what Ethereum knows of it.
 
+use std::io::{Error, ErrorKind, Read, Result as IoResult, Write};
 use std::sync::LazyLock;
 
 use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
@@ -34,7 +35,7 @@ pub struct EvmRecord {
 }
 
 /// An account in the form in which it is hashed, proved and stored.
-#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountState {
     /// Its address.
     pub address: Address,
@@ -48,6 +49,47 @@ pub struct AccountState {
     pub evm: Option<EvmRecord>,
     /// Its session keys; `None` if it never had any.
     pub sessions: Option<AccountSessions>,
+    /// Whether payments to it need a reference.
+    pub needs_reference: bool,
+}
+
+/// The bit of an account's last byte before its session keys that says that it has had some.
+const HAS_SESSIONS: u8 = 1;
+/// The bit that says that payments to it need a reference.
+const NEEDS_REFERENCE: u8 = 2;
+
+/// Writes the end of an account's encoding. An account that needs no references ends as one did before there were any.
+///
+/// # Errors
+/// The writer's.
+pub fn write_account_end(
+    sessions: Option<&AccountSessions>,
+    needs_reference: bool,
+    out: &mut impl Write,
+) -> IoResult<()> {
+    let has_sessions = if sessions.is_some() { HAS_SESSIONS } else { 0 };
+    (has_sessions | if needs_reference { NEEDS_REFERENCE } else { 0 }).serialize(out)?;
+    sessions.map_or(Ok(()), |sessions| sessions.serialize(out))
+}
+
+impl BorshSerialize for AccountState {
+    fn serialize<W: Write>(&self, out: &mut W) -> IoResult<()> {
+        (&self.address, &self.key, &self.window, &self.balances, &self.evm).serialize(out)?;
+        write_account_end(self.sessions.as_ref(), self.needs_reference, out)
+    }
+}
+
+impl BorshDeserialize for AccountState {
+    fn deserialize_reader<R: Read>(from: &mut R) -> IoResult<AccountState> {
+        let (address, key, window, balances, evm) = BorshDeserialize::deserialize_reader(from)?;
+        let bits = u8::deserialize_reader(from)?;
+        if bits > HAS_SESSIONS | NEEDS_REFERENCE {
+            return Err(Error::new(ErrorKind::InvalidData, "the end of an account is none that this program knows"));
+        }
+        let has_sessions = bits & HAS_SESSIONS > 0;
+        let sessions = has_sessions.then(|| AccountSessions::deserialize_reader(from)).transpose()?;
+        Ok(AccountState { address, key, window, balances, evm, sessions, needs_reference: bits & NEEDS_REFERENCE > 0 })
+    }
 }
 
 impl AccountState {

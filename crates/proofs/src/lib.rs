@@ -116,7 +116,9 @@ mod venue;
 mod venue_records;
 mod window;
 
-pub use account::{AccountProof, AccountState, EvmRecord, account_bytes_digest, account_state_digest};
+pub use account::{
+    AccountProof, AccountState, EvmRecord, account_bytes_digest, account_state_digest, write_account_end,
+};
 pub use asset::{Asset, AssetProof, AssetTerms, AssetTermsProof, ListedTerms, asset_digest, asset_terms_root};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};

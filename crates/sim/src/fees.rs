@@ -1,12 +1,21 @@
 //! What transactions cost, stated independently of the ledger.
 
-use primitives::{Life, Operation, SessionOperation, Transaction, slot_of};
+use primitives::{Life, Operation, SessionOperation, SignedBy, Transaction, slot_of};
 
 /// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for what a validator says
 /// of itself. One more
 /// for each eight offers of a cancel, for an offer with an end, and for one of a session key that rests until its
-/// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else.
+/// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else. A
+/// hundred for each key of a new policy, and one for each signature of a policy beyond the first.
 pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
+    let further = match &transaction.signed_by {
+        SignedBy::Policy(signed) => signed.signatures.keys.len() + signed.signatures.wallets.len() - 1,
+        _ => 0,
+    };
+    fees_of_body(transaction) + further as i128
+}
+
+fn fees_of_body(transaction: &Transaction) -> i128 {
     let offer = |life: Life| match life {
         Life::Until(_) => 2,
         Life::Rests if slot_of(transaction.body.sequence) > 0 => 2,
@@ -21,6 +30,13 @@ pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
         Operation::CreateOffer { life, .. } => offer(*life),
         Operation::Replace(replace) => offer(replace.life),
         Operation::Exact { .. } => 4,
+        Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
+            let asked = transaction.body.operation.key_change().expect("it is one");
+            let policy = &asked.change.policy;
+            let guardians = policy.guardian_keys.len() + policy.guardian_wallets.len();
+            let keys = policy.keys.len() + policy.wallets.len() + guardians;
+            1 + 100 * keys as i128 + (asked.signatures.keys.len() + asked.signatures.wallets.len()) as i128
+        }
         Operation::Session(operation) if matches!(**operation, SessionOperation::Authorize { .. }) => 100,
         Operation::Pool(operation) if operation.shares().is_none() => 1_000,
         _ => 1,

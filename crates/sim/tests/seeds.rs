@@ -1,16 +1,18 @@
 //! The invariants hold for some seeds, and the same seed gives the same run.
 
-use sim::{SessionCounts, SimOptions, crash_points, run};
+use sim::{PolicyCounts, SessionCounts, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
     let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
+    let mut policies = PolicyCounts::default();
     for seed in 0..64 {
         let report = run(seed, SimOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.acknowledged > 0 && report.blocks >= SimOptions::default().blocks);
         crashes += report.crashes + report.crashes_in_recovery;
         beyond_caps += report.beyond_caps;
         sessions += report.sessions;
+        policies += report.policies;
     }
     assert!(crashes > 100, "only {crashes} crashes");
     let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
@@ -19,6 +21,9 @@ fn seeds_hold() {
         each.iter().all(|count| *count >= 20),
         "session keys do too little: {sessions:?}, {beyond_caps} beyond caps"
     );
+    let PolicyCounts { set, waited, recovered, completed, requests, referenced } = policies;
+    let each = [set, waited, recovered, completed, requests, referenced];
+    assert!(each.iter().all(|count| *count >= 20), "accounts of institutions do too little: {policies:?}");
 }
 
 #[test]

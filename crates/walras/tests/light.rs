@@ -131,6 +131,59 @@ fn a_history_forged_with_old_keys_is_not_believed() {
     assert!(why.contains("trust period") && why.contains("--trust HEIGHT:DIGEST"), "{why}");
 }
 
+/// A treasury of two keys that both sign: its policy is made by files, and proved; it takes payments with references.
+#[test]
+fn who_signs_for_a_treasury_is_proved_to_those_who_trust_no_node() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let network = network(folder.path(), 1_000_000, 1);
+    let (home, issuer) = (network.join("validator-0"), network.join("issuer-key.json"));
+    let (genesis, node) = (home.join("genesis.json"), start(&home));
+    let wallet = |arguments: &[&str]| {
+        let output = walras().args(["wallet"]).args(arguments).args(["--json"]).output().expect("walras runs");
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let made = |name: &str| wallet(&["new", "--key", &file(name)]);
+    let (own, one, other) = (made("own.json"), made("one.json"), made("other.json"));
+    let [treasury, first] = ["address", "public_key"].map(|name| own[name].as_str().expect("text").to_string());
+    pay(&network, &node.server, &treasury, "10");
+    let server = ["--server", node.server.as_str()];
+    let absent = proved(&light(&genesis, &node.server, None, &["keys", &treasury]));
+    assert_eq!((&absent["keys"], &absent["signed_by"]), (&Value::Null, &json!(1)), "{absent}");
+
+    let signers = [&one, &other].map(|made| json!({"key": made["public_key"], "weight": 1}));
+    write(&folder.path().join("policy.json"), &json!({"keys": signers, "move": 2, "govern": 2, "delay": 0}));
+    let (policy, change, rent) = (file("policy.json"), file("change.json"), file("rent.json"));
+    let set = ["keys", "set", "--account", &treasury, "--policy", &policy, "--first", &first, "--out", &change];
+    wallet(&[&set[..], &server].concat());
+    for key in ["own.json", "one.json", "other.json"] {
+        wallet(&["request", "sign", &change, "--key", &file(key)]);
+    }
+    let issuer = issuer.display().to_string();
+    wallet(&[&["keys", "send", &change, "--key", &issuer], &server[..]].concat());
+    let shown = proved(&light(&genesis, &node.server, None, &["keys", &treasury]));
+    assert_eq!(shown["keys"]["policy"]["govern"], 2, "{shown}");
+    let keys = &shown["keys"];
+    assert_eq!((&keys["first"], &keys["waiting"]), (&json!(first), &Value::Null), "{shown}");
+
+    let asks = r#"{"type":"set_receiving","references":"required"}"#;
+    let make = ["request", "make", "--account", &treasury, "--operation", asks, "--out", &rent];
+    wallet(&[&make[..], &server].concat());
+    for key in ["one.json", "other.json"] {
+        wallet(&["request", "sign", &rent, "--key", &file(key)]);
+    }
+    wallet(&[&["request", "send", &rent], &server[..]].concat());
+    let bare = ["wallet", "pay", "--asset", "USD", "--to", &treasury, "--amount", "1", "--key", &issuer];
+    let refused = walras().args(bare).args(server).output().expect("walras runs");
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stdout));
+    assert!(text(&refused.stderr).contains("needs_reference"), "{}", text(&refused.stderr));
+    let named = walras().args(bare).args(server).args(["--reference", "INV-1"]).output().expect("walras runs");
+    assert!(named.status.success(), "{}", text(&named.stderr));
+    let account = get(&agent(), &node.server, &format!("/v1/accounts/{treasury}")).1;
+    assert_eq!(account["needs_reference"], true, "{account}");
+}
+
 #[test]
 fn validators_whose_stakes_are_paid_back_are_not_believed() {
     let folder = tempfile::TempDir::new().expect("a folder");

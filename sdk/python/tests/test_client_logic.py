@@ -58,7 +58,7 @@ from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.operations import Burn
 from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
-from walras.client.proof import window_of
+from walras.client.proof import ProofError, prove_keys, window_of
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
@@ -102,7 +102,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 27
+    assert len(checked) == 28
 
 
 def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
@@ -117,7 +117,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 38
+    assert checked == 39
 
 
 def test_requests_of_a_policy_are_signed_as_the_published_vectors_are() -> None:
@@ -151,6 +151,26 @@ def test_consents_to_changes_of_keys_are_signed_as_the_published_vectors_are() -
         assert consent.signing_bytes == raw(vector["signing_bytes"])
         assert Ed25519Key(vector["seed"]).sign_bytes(consent.signing_bytes) == vector["key_signature"]
         assert EthereumKey(vector["wallet"]).sign_hash(raw(vector["hash"])) == vector["wallet_signature"]
+
+
+def test_a_policy_is_proved_and_a_changed_proof_proves_none() -> None:
+    vectors = PUBLISHED["key_proofs"]
+    assert [vector["keys"] is None for vector in vectors] == [True, False, True]
+    for vector in vectors:
+        account, root, proof = address_bytes(vector["account"]), raw(vector["root"]), raw(vector["proof"])
+        assert prove_keys(account, root, proof) == vector["keys"]
+        for at in range(len(proof)):
+            with pytest.raises(ProofError):
+                prove_keys(account, root, proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :])
+        with pytest.raises(ProofError):
+            prove_keys(account, root[:-1] + bytes([root[-1] ^ 1]), proof)
+        with pytest.raises(ProofError):
+            prove_keys(account, root, proof[:-1])
+    policy, absence = vectors[1:]
+    # The attack: the proof of another account's policy, or of its absence, is shown for this one.
+    for account, shown in [(absence, policy), (policy, absence)]:
+        with pytest.raises(ProofError):
+            prove_keys(address_bytes(account["account"]), raw(shown["root"]), raw(shown["proof"]))
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

@@ -299,6 +299,8 @@ export type Account = {
   sequence: { highest: string; next: string };
   balances: Balance[];
   keys?: AccountKeys;
+  /** Whether payments to it need a reference. */
+  needs_reference?: boolean;
   session_slots?: number;
   sessions?: SessionBody[];
   /** Where the chain has contracts. */

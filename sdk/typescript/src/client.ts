@@ -12,6 +12,7 @@ import { DisconnectGuard, type Ending } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
+import type { AccountKeys } from "./policy.js";
 import { referenceBytes, referenceOf, type PaymentReference } from "./references.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
@@ -74,6 +75,14 @@ export class Client {
 
   // What is asked.
 
+  /** The answer at a path of the interface, see docs/api.md; nothing in it is checked. */
+  ask<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
+    return this.session.http.get<T>(path, parameters);
+  }
+  /** The bytes that answer bytes at a path. */
+  carry(path: string, parameters: Record<string, string | number | undefined>, body: Uint8Array): Promise<Uint8Array> {
+    return this.session.http.carry(path, parameters, body);
+  }
   status(): Promise<bodies.Status> {
     return this.session.status();
   }
@@ -94,6 +103,10 @@ export class Client {
   /** An account with a proof of its state root; with a committee, of one that a quorum of it has signed. */
   provedAccount(address = this.address, committee: Committee | null = null): Promise<models.Account> {
     return this.session.provedAccount(plainAddress(address), committee);
+  }
+  /** The policy of an account with a proof, null if one key signs alone; with a committee, in a state that its quorum signed. */
+  provedKeys(address = this.address, committee: Committee | null = null): Promise<AccountKeys | null> {
+    return this.session.provedKeys(plainAddress(address), committee);
   }
   /** What a block did with a transaction, proved against a receipts root that a quorum of the committee signed. */
   async provedFate(id: string, committee: Committee): Promise<models.Fate> {

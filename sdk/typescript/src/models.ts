@@ -11,6 +11,8 @@ export type Account = {
   address: string;
   height: number;
   key: string | null;
+  /** Whether payments to it need a reference; others are refused. */
+  needs_reference: boolean;
   /** Its policy of several keys; null if one key signs alone. */
   keys: AccountKeys | null;
   highest: bigint;
@@ -113,6 +115,7 @@ export const account = (body: bodies.Account, assets: Assets): Account => ({
   highest: BigInt(body.sequence.highest),
   next: BigInt(body.sequence.next),
   balances: body.balances.map((one) => balance(one, assets)),
+  needs_reference: body.needs_reference ?? false,
   keys: body.keys ?? null,
   session_slots: body.session_slots ?? 0,
   sessions: (body.sessions ?? []).map((one) => sessionKey(one, assets)),

@@ -1,10 +1,11 @@
 /**
- * Proofs of accounts and outcomes. The layouts are those of the `ledger` and `trie` crates' documentation; `certificate.ts`
+ * Proofs of accounts, of their policies, and of outcomes. The layouts are those of the `ledger` and `trie` crates' documentation; `certificate.ts`
  * checks who signed a root.
  */
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
 import { derived, number } from "./encoding.js";
+import type { AccountKeys, KeyPolicy } from "./policy.js";
 import { SLOT_BITS, slotOf } from "./slot.js";
 import { toHex } from "./typed.js";
 
@@ -43,13 +44,22 @@ export type Window = { highest: bigint; used: bigint };
  * An account as a proof states it; balances are units by the asset's number. `slots` are given to session keys, and `windows` are
  * the numbers of those keys by slot, with the slot in their upper bits.
  */
-export type ProvedAccount = { address: string; window: Window; balances: Map<number, bigint>; slots: number; windows: Map<number, Window> };
+export type ProvedAccount = {
+  address: string;
+  window: Window;
+  balances: Map<number, bigint>;
+  slots: number;
+  windows: Map<number, Window>;
+  /** Whether payments to it need a reference. */
+  needsReference: boolean;
+};
 
 export function isFree(window: Window, sequence: bigint): boolean {
   const behind = window.highest - sequence;
   return behind < 0n || (behind < 64n && ((window.used >> behind) & 1n) === 0n);
 }
 
+type Parts = { parts: Uint8Array; roots: Map<number, Uint8Array> };
 type Head = { parts: Uint8Array; roots: Map<number, Uint8Array>; stated: Uint8Array | null; account: ProvedAccount | null };
 
 /** The slots given; of each key slot, key, scope, whether it is closed, two heights, window, and caps with what is used of them. */
@@ -65,7 +75,8 @@ function sessionKeys(reader: Reader): Pick<ProvedAccount, "slots" | "windows"> {
   return { slots, windows };
 }
 
-function head(reader: Reader): Head {
+/** The parts of a state root, as they are hashed and by tag. */
+function readParts(reader: Reader): Parts {
   const roots = new Map<number, Uint8Array>();
   let last = -1;
   for (let left = reader.count(4); left > 0; left -= 1) {
@@ -74,7 +85,17 @@ function head(reader: Reader): Head {
     roots.set(tag, reader.take(32));
     last = tag;
   }
-  const parts = reader.data.slice(0, reader.at);
+  return { parts: reader.data.slice(0, reader.at), roots };
+}
+
+function checkRoot(parts: Uint8Array, root: Uint8Array): void {
+  if (!same(derived("walras 2026 state root v4", parts), root)) {
+    throw new ProofError("the proof is for another state root: request the proof of this block");
+  }
+}
+
+function head(reader: Reader): Head {
+  const { parts, roots } = readParts(reader);
   if (reader.count(1) === 0) return { parts, roots, stated: null, account: null };
   const begun = reader.at;
   const address = toHex(reader.take(20));
@@ -83,8 +104,12 @@ function head(reader: Reader): Head {
   const balances = new Map<number, bigint>();
   for (let left = reader.count(4); left > 0; left -= 1) balances.set(reader.count(4), reader.big(8));
   if (reader.count(1) !== 0) reader.take(8 + 8 + 32 + 1);
-  const sessions = reader.count(1) === 0 ? { slots: 0, windows: new Map<number, Window>() } : sessionKeys(reader);
-  return { parts, roots, stated: reader.data.slice(begun, reader.at), account: { address, window, balances, ...sessions } };
+  // One bit says that session keys follow, one that payments need a reference.
+  const bits = reader.count(1);
+  if (bits > 3) throw new ProofError("the proof is of an account that this program does not know");
+  const sessions = (bits & 1) === 0 ? { slots: 0, windows: new Map<number, Window>() } : sessionKeys(reader);
+  const account = { address, window, balances, ...sessions, needsReference: (bits & 2) !== 0 };
+  return { parts, roots, stated: reader.data.slice(begun, reader.at), account };
 }
 
 /**
@@ -105,9 +130,7 @@ export function windowOf(proof: Uint8Array, sequence: bigint): Window {
 export function proveAccount(address: Uint8Array, root: Uint8Array, proof: Uint8Array): ProvedAccount | null {
   const reader = new Reader(proof);
   const { parts, roots, stated, account } = head(reader);
-  if (!same(derived("walras 2026 state root v4", parts), root)) {
-    throw new ProofError("the proof is for another state root: request the proof of this block");
-  }
+  checkRoot(parts, root);
   const trie = roots.get(1);
   if (!trie) throw new ProofError("the state has no accounts");
   const path = reader.take(reader.count(4));
@@ -117,6 +140,57 @@ export function proveAccount(address: Uint8Array, root: Uint8Array, proof: Uint8
     throw new ProofError("the proof states another account than its path proves");
   }
   return account;
+}
+
+/** So many entries, each with some bytes under a name and, of a signer, a weight. */
+function entries<Name extends string>(reader: Reader, name: Name, bytes: number): Record<Name, string>[] {
+  return Array.from({ length: reader.count(4) }, () => ({ [name]: toHex(reader.take(bytes)) }) as Record<Name, string>);
+}
+
+function signers<Name extends string>(reader: Reader, name: Name, bytes: number): (Record<Name, string> & { weight: number })[] {
+  const one = () => ({ [name]: toHex(reader.take(bytes)), weight: reader.count(1) }) as Record<Name, string> & { weight: number };
+  return Array.from({ length: reader.count(4) }, one);
+}
+
+const policy = (reader: Reader): KeyPolicy => ({
+  keys: signers(reader, "key", 32),
+  wallets: signers(reader, "wallet", 20),
+  move: reader.count(2),
+  govern: reader.count(2),
+  guardian_keys: entries(reader, "key", 32),
+  guardian_wallets: entries(reader, "wallet", 20),
+  guardians: reader.count(1),
+  delay: reader.count(4),
+});
+
+const waitingKeys = (reader: Reader): AccountKeys["waiting"] => ({
+  policy: policy(reader),
+  sessions: reader.count(1) === 0 ? "close" : "keep",
+  by: reader.count(1) === 0 ? "signers" : "guardians",
+  due: reader.big(8).toString(),
+});
+
+const accountKeys = (reader: Reader): AccountKeys => {
+  const [first, inForce, last] = [toHex(reader.take(32)), policy(reader), toHex(reader.take(32))];
+  return { first, last, policy: inForce, waiting: reader.count(1) === 0 ? null : waitingKeys(reader) };
+};
+
+/** The policy of an account in the state with this root; null if the proof shows that it has none: its own key signs alone. */
+export function proveKeys(address: Uint8Array, root: Uint8Array, proof: Uint8Array): AccountKeys | null {
+  const reader = new Reader(proof);
+  const { parts, roots } = readParts(reader);
+  checkRoot(parts, root);
+  const has = reader.count(1) !== 0;
+  const begun = reader.at;
+  const keys = has ? accountKeys(reader) : null;
+  const value = has ? derived("walras 2026 account keys v1", reader.data.slice(begun, reader.at)) : null;
+  const path = reader.take(reader.count(4));
+  reader.end();
+  const trie = roots.get(10);
+  // While no account of the chain has a policy, its state has no part for them.
+  const proved = trie ? prove(address, trie, path) : null;
+  if (!same(proved, value)) throw new ProofError("the proof states another policy than its path proves");
+  return keys;
 }
 
 /** The encoded outcome of a transaction in the block with this receipts root; null if it is proved to have none. */
@@ -156,7 +230,7 @@ const nibble = (key: Uint8Array, depth: number) => (depth % 2 === 0 ? (key[depth
 const startOf = (node: Node | undefined) => (node ? (node.depth + 1) >> 1 : 0);
 
 /** The value of a key in the trie with this root, from the way down to its place. */
-function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
+export function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
   const [reader, way] = [new Reader(path), [] as Node[]];
   let [found, below]: [Uint8Array | null, Below] = [null, null];
   for (let done = false; !done; ) {

@@ -7,7 +7,8 @@ import { plainAddress } from "./encoding.js";
 import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js";
 import type { Http } from "./http.js";
 import * as models from "./models.js";
-import { ProofError, proveAccount } from "./proof.js";
+import type { AccountKeys } from "./policy.js";
+import { ProofError, proveAccount, proveKeys } from "./proof.js";
 import { fromHex } from "./typed.js";
 
 export type Limits = { chain: bigint; network: string; sequenceWindow: bigint; blockIntervalMs: number; feeAsset: string; feeUnits: bigint };
@@ -128,10 +129,7 @@ export class Session {
     const [{ network }, assets] = [await this.limits(), await this.assets()];
     const body = await this.http.get<Proved>(`/v1/accounts/${address}/proof`, committee ? { certified: "true" } : {});
     return this.http.decoded(() => {
-      if (committee) {
-        if (body.certificate?.state_root !== body.root) throw new ProofError("the certificate is for another state root");
-        checkCertificate(body.certificate, network, committee);
-      }
+      this.checkSigned(body, network, committee);
       const proved = proveAccount(fromHex(address), fromHex(body.root), fromHex(body.proof));
       if (!proved || !body.account) {
         throw new NotFoundError(this.http.server, 404, "not_found", `it is proved that there is no account ${address}`);
@@ -140,9 +138,28 @@ export class Session {
       const held = body.account.balances.map((one): [number, bigint] => [assets.get(one.asset).number, BigInt(one.available)]);
       const stated = held.filter(([, units]) => units > 0n);
       const isSame = stated.length === proved.balances.size && stated.every(([asset, units]) => proved.balances.get(asset) === units);
+      if (account.needs_reference !== proved.needsReference) throw new ProofError("it needs references otherwise than the node says");
       if (!isSame || proved.window.highest !== account.highest) throw new ProofError("it states another account than it proves");
       return account;
     });
+  }
+
+  /** The policy of an account that the node has proved, or null; with a committee, in a state that its quorum signed. */
+  async provedKeys(address: string, committee: Committee | null): Promise<AccountKeys | null> {
+    type Proved = { root: string; proof: string; certificate?: CertificateBody };
+    const { network } = await this.limits();
+    const body = await this.http.get<Proved>(`/v1/accounts/${address}/keys/proof`, committee ? { certified: "true" } : {});
+    return this.http.decoded(() => {
+      this.checkSigned(body, network, committee);
+      return proveKeys(fromHex(address), fromHex(body.root), fromHex(body.proof));
+    });
+  }
+
+  /** With a committee: its quorum has signed the state root of an answer. */
+  private checkSigned(body: { root: string; certificate?: CertificateBody }, network: string, committee: Committee | null): void {
+    if (!committee) return;
+    if (body.certificate?.state_root !== body.root) throw new ProofError("the certificate is for another state root");
+    checkCertificate(body.certificate, network, committee);
   }
 
   offersPage(address: string, cursor: string | undefined, limit: number): Promise<{ offers: models.Offer[]; next: string | null }> {

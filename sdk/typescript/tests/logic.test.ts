@@ -17,8 +17,8 @@ import { Http, retryAfterMs, type Fetch } from "../src/http.js";
 import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey, KeyError, MemoryStore, ProofError, SentBeforeError, StoreError, UnknownAssetError, type Store } from "../src/index.js";
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
-import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type KeyChange } from "../src/policy.js";
-import { isFree, windowOf } from "../src/proof.js";
+import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type AccountKeys, type KeyChange } from "../src/policy.js";
+import { isFree, proveKeys, windowOf } from "../src/proof.js";
 import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
@@ -31,6 +31,7 @@ const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json
   vectors: Record<string, unknown>[];
   typed_data: { key: string; network: string; sequence: string; until: string; hash: string; transaction: string; id: string; typed_data: TypedData }[];
   requests: { seeds: string[]; wallet: string; account: string; network: string; last: string; sequence: string; until: string; salt: string; typed_data: TypedData; hash: string; signing_bytes: string; transaction: string; id: string }[];
+  key_proofs: { account: string; root: string; proof: string; keys: AccountKeys | null }[];
   consents: { seed: string; network: string; by: string; change: string; change_id: string; signing_bytes: string; typed_data: TypedData; key_signature: string }[];
 };
 
@@ -68,7 +69,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 27);
+  assert.equal(checked.size, 28);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -85,7 +86,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 38);
+  assert.equal(checked, 39);
 });
 
 test("requests of a policy are signed as the published vectors are", () => {
@@ -120,6 +121,27 @@ test("consents to changes of keys are signed as the published vectors are", () =
     assert.equal(toHex(consentBytes(change, vector.network)), vector.signing_bytes);
     assert.equal(toHex(new Ed25519Key(vector.seed).agree(consentBytes(change, vector.network))), vector.key_signature);
   }
+});
+
+test("a policy is proved, and a changed proof proves none", () => {
+  const vectors = published.key_proofs;
+  assert.deepEqual(vectors.map((one) => one.keys === null), [true, false, true]);
+  for (const { account, root, proof, keys } of vectors) {
+    const bytes = fromHex(proof);
+    const proved = (shown: Uint8Array) => proveKeys(fromHex(account), fromHex(root), shown);
+    assert.deepEqual(proved(bytes), keys);
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = bytes.slice();
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      assert.throws(() => proved(changed), ProofError);
+    }
+    assert.throws(() => proved(bytes.slice(0, -1)), ProofError);
+  }
+  const [, policy, absence] = vectors;
+  assert.ok(policy && absence);
+  // The attack: the proof of another account's policy, or of its absence, is shown for this one.
+  assert.throws(() => proveKeys(fromHex(absence.account), fromHex(policy.root), fromHex(policy.proof)), ProofError);
+  assert.throws(() => proveKeys(fromHex(policy.account), fromHex(absence.root), fromHex(absence.proof)), ProofError);
 });
 
 test("a checksum is in the capitals of an address", () => {

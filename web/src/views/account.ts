@@ -13,6 +13,7 @@ import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
 import { historyPanel } from "./history";
+import { policyPanel } from "./policy";
 import { sessionsPanel } from "./session-keys";
 import { numeraire } from "../value";
 import { brief, count, orderName, outcomeText, tells } from "../words";
@@ -106,7 +107,7 @@ function issuers(live: Live): [string, string][] {
 
 function accountPanels(live: Live, address: string) {
   const [problem, cut] = [notice(), notice()];
-  const summary = facts({ address: "Address", key: "Key", sequence: "Highest sequence number", height: "As of block" });
+  const summary = facts({ address: "Address", key: "Key", references: "Payments to it", sequence: "Highest sequence number", height: "As of block" });
   summary.element.classList.add("summary");
   summary.set("address", h("code", {}, address));
   const token = tokenPanel(live, address.toLowerCase());
@@ -116,6 +117,7 @@ function accountPanels(live: Live, address: string) {
   const fills = fillsTable(live);
   const outcomes = outcomesTable();
   const history = historyPanel(live, address.toLowerCase());
+  const policy = policyPanel(live, address.toLowerCase());
   const sessions = sessionsPanel(live, address.toLowerCase(), () => loading.request());
   let account: Account | null = null;
   let resting: Offer[] = [];
@@ -176,7 +178,10 @@ function accountPanels(live: Live, address: string) {
     token.update();
     if (account) {
       contract.show(account.ethereum);
-      summary.set("key", account.key ? h("code", {}, brief(account.key, 12)) : "none registered");
+      summary.set("key", account.keys ? "several, by its policy" : account.key ? h("code", {}, brief(account.key, 12)) : "none registered");
+      summary.set("references", "need a reference: send them as pay_referenced, or with --reference");
+      summary.show("references", account.needs_reference === true);
+      policy.show(account);
       summary.set("sequence", count(account.sequence.highest));
       summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
       balances.show(account.balances);
@@ -202,6 +207,7 @@ function accountPanels(live: Live, address: string) {
         panel("Fills since this view opened", { class: "tall" }, fills.element),
         panel("Transactions since this view opened", { class: "tall" }, outcomes.element),
       ),
+      policy.element,
       sessions.element,
       history.element,
     ],

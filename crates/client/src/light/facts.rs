@@ -1,12 +1,13 @@
-//! Facts that a quorum has signed: accounts, outcomes of transactions, records of venues, keys of the payment lane.
+//! Facts that a quorum has signed: accounts, their policies, outcomes of transactions, records of venues, keys of the
+//! payment lane.
 
 use api::{AccountProofBody, LaneRegistrationsProofBody, RecordProofBody, TransactionBody};
 use borsh::BorshDeserialize;
 use primitives::venue::VenueId;
 use primitives::{Address, AssetId, Digest, Height, TransactionId};
 use proofs::{
-    AccountProof, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof, LaneProof, Outcome, ProofFault,
-    ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
+    AccountKeys, AccountProof, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof, KeysProof, LaneProof,
+    Outcome, ProofFault, ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
 };
 
 use super::error::LightError;
@@ -54,6 +55,15 @@ impl LightClient {
         self.ask_witnesses(&certified)?;
         let account = proof.verify(&certified.state, address).map_err(|fault| self.unproved(fault.to_string()))?;
         Ok(self.proved(account.cloned(), &certified, time_ms))
+    }
+
+    /// The policy of an account, or its absence: then its own key signs alone.
+    ///
+    /// # Errors
+    /// [`LightError`].
+    pub fn keys(&mut self, address: &Address) -> Result<ProvedFact<Option<AccountKeys>>, LightError> {
+        let path = format!("/v1/accounts/{address}/keys/proof?certified=true");
+        self.proved_by(&path, |proof: &KeysProof, state| Ok(proof.verify(state, address)?.cloned()))
     }
 
     /// The outcome of a transaction in the block that the node names; `None` if it is proved not to be in it.
@@ -125,12 +135,21 @@ impl LightClient {
         path: &str,
         id: &VenueRecordId,
     ) -> Result<ProvedFact<Option<T>>, LightError> {
+        self.proved_by(path, |proof: &VenueProof, state| proof.verify(state, id))
+    }
+
+    /// What the proof at a path proves of a certified state.
+    fn proved_by<P: BorshDeserialize, T>(
+        &mut self,
+        path: &str,
+        verify: impl FnOnce(&P, &Digest) -> Result<Option<T>, ProofFault>,
+    ) -> Result<ProvedFact<Option<T>>, LightError> {
         let body: RecordProofBody = self.certified_answer(path)?;
-        let proof: VenueProof = self.node.decoded("proof", &body.proof)?;
+        let proof: P = self.node.decoded("proof", &body.proof)?;
         let certified = self.certified_with(body.height, body.certificate.as_ref())?;
         let time_ms = self.check_fresh(&certified)?;
         self.ask_witnesses(&certified)?;
-        let record = proof.verify(&certified.state, id).map_err(|fault| self.unproved(fault.to_string()))?;
+        let record = verify(&proof, &certified.state).map_err(|fault| self.unproved(fault.to_string()))?;
         Ok(self.proved(record, &certified, time_ms))
     }
 

@@ -9,7 +9,8 @@ use client::{ClientError, HistoryPage, NodeClient};
 use primitives::{Address, AssetId, Body, ClientId, Digest, Operation, SecretKey};
 
 /// A server that answers these statuses and bodies, one to each connection.
-fn serve(answers: &'static [(u16, &'static str)]) -> NodeClient {
+fn serve(answers: &[(u16, &'static str)]) -> NodeClient {
+    let answers = answers.to_vec();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
 use ledger::{
-    AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, Ledger, NextBatch, Offer, OfferProof, Pair,
-    Place, SlotProof, ValidatorsProof,
+    AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, Offer,
+    OfferProof, Pair, Place, SlotProof, ValidatorsProof,
 };
 use primitives::{Address, AssetId, Digest, Height};
 
@@ -22,6 +22,12 @@ pub trait PointReads {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError>;
+
+    /// The policy of an account, or its absence, with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError>;
 
     /// A resting offer, or its absence, with its path to the state root.
     ///

@@ -8,6 +8,7 @@ use ledger::{AccountSessions, AccountState, EvmRecord, Pair, Place, SessionBudge
 use primitives::{Address, AssetId, Digest, Height, Price, Sequence, slot_sequence};
 use serde::Deserialize;
 
+use super::record_proof::{AskedProof, proved_record, record_body};
 use super::validators::certificate_of;
 use super::{Api, PAGE, number, parse, proof_bytes};
 use crate::backend::AccountRead;
@@ -91,6 +92,7 @@ impl Api {
             height: views.height(),
             key: account.key.map(|key| key.to_string()),
             keys: None,
+            needs_reference: account.needs_reference,
             sequence: json::SequenceBody {
                 highest: highest.to_string(),
                 next: highest.max(waiting).saturating_add(1).to_string(),
@@ -241,13 +243,6 @@ pub(super) async fn account_offers(
     api.blocking(move |api| Json(api.offers_body(&address, page))).await
 }
 
-/// Whether the certificate of the block is asked for.
-#[derive(Deserialize)]
-pub(super) struct AskedProof {
-    #[serde(default)]
-    pub(super) certified: bool,
-}
-
 /// An account, or its absence, with a proof that needs only the state root, and on request with the certificate of
 /// that root: then the answer waits for it.
 #[utoipa::path(get, path = "/v1/accounts/{address}/proof",
@@ -277,6 +272,24 @@ impl Api {
         let (height, root) = (proved.height, proved.root.to_string());
         Ok(json::AccountProofBody { height, root, account, proof: proof_bytes(&proved.proof), certificate: None })
     }
+}
+
+/// The policy of an account, or its absence, with a proof that needs only the state root, and on request with the
+/// certificate of that root. The proof of the account does not show its policy.
+#[utoipa::path(get, path = "/v1/accounts/{address}/keys/proof",
+    params(("address" = String, Path), ("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn keys_proof(
+    State(api): State<Api>,
+    Path(address): Path<String>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::RecordProofBody> {
+    let address: Address = parse("address", &address)?;
+    let prove = move |api: &Api| {
+        let proved = api.backend.prove_keys(&address)?;
+        Ok(record_body(&proved, proved.proof.keys.is_some()))
+    };
+    proved_record(&api, &asked, prove).await
 }
 
 /// A resting offer, or its absence, with a proof that needs only the state root.

@@ -33,6 +33,7 @@ mod disconnect;
 mod ethereum;
 mod history;
 mod lane;
+mod lane_relay;
 mod login;
 mod markets;
 mod operations;
@@ -73,6 +74,8 @@ pub(crate) struct Api {
     refused: Arc<refused::Refused>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
+    /// What requests to the payment lane's shards share.
+    relayed: lane_relay::Relayed,
     /// What Ethereum's interface does for this one.
     of_ethereum: OfEthereum,
 }
@@ -123,6 +126,7 @@ impl Api {
             shared_news: Arc::default(),
             refused: Arc::default(),
             holders: Arc::default(),
+            relayed: lane_relay::Relayed::default(),
             of_ethereum,
         }
     }
@@ -161,6 +165,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
+        .routes(routes!(accounts::keys_proof))
         .routes(routes!(history::orders))
         .routes(routes!(history::order))
         .routes(routes!(history::order_of_client))
@@ -193,6 +198,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(lane::board))
         .routes(routes!(lane::cases))
         .routes(routes!(lane::registrations_proof))
+        .routes(routes!(lane_relay::relay))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

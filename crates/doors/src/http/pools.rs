@@ -5,8 +5,7 @@ use axum::extract::{Path, Query, State};
 use ledger::{AWAKE, PoolRecord, PoolRecordId, is_asleep, pool_pays};
 use primitives::{Address, Amount, Operation, PoolKey};
 
-use super::accounts::AskedProof;
-use super::record_proof::{proved_record, record_body};
+use super::record_proof::{AskedProof, proved_record, record_body};
 use super::{Api, parse};
 use crate::backend::PoolsRead;
 use crate::json::{self, ErrorBody};

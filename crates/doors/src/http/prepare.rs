@@ -7,8 +7,8 @@ use axum::extract::rejection::BytesRejection;
 use primitives::{
     Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
     OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind,
-    SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData,
-    WalletSignature, format_units, policy_salt, slot_of, to_hex,
+    ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction,
+    TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -193,6 +193,12 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::SetKeys(set) => keys_words("gives", &set.change, set.signatures.len()),
         Operation::RecoverKeys(recover) => keys_words("recovers with", &recover.change, recover.signatures.len()),
         Operation::CompleteKeys { account } => format!("completes the change of keys of {}", account.checked()),
+        Operation::SetReceiving { references: ReferenceRule::Required } => {
+            "takes no payment without a reference from the next block on".into()
+        }
+        Operation::SetReceiving { references: ReferenceRule::Optional } => {
+            "takes payments without a reference, too, from the next block on".into()
+        }
         Operation::ListAsset(listing) => listing_words(listing),
         Operation::CloseAsset { asset, closing: Closing::Announce } => {
             format!("announces that {} closes: when the notice is over it can be paid, but not traded", symbol(*asset))

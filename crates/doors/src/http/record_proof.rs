@@ -3,13 +3,20 @@
 
 use axum::Json;
 use borsh::BorshSerialize;
+use serde::Deserialize;
 
-use super::accounts::AskedProof;
 use super::validators::certificate_of;
 use super::{Api, proof_bytes};
 use crate::backend::Proved;
 use crate::json;
 use crate::kit::{Answered, Failure};
+
+/// Whether the certificate of the block is asked for.
+#[derive(Deserialize)]
+pub(super) struct AskedProof {
+    #[serde(default)]
+    pub(super) certified: bool,
+}
 
 /// The answer of a proof; `exists` says whether its record does.
 pub(super) fn record_body<P: BorshSerialize>(proved: &Proved<P>, exists: bool) -> json::RecordProofBody {

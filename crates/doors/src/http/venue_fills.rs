@@ -7,8 +7,8 @@ use primitives::Height;
 use primitives::venue::VenueId;
 use serde::Deserialize;
 
-use super::accounts::AskedProof;
 use super::blocks::receipts;
+use super::record_proof::AskedProof;
 use super::validators::certificate_of;
 use super::venues::read_venues;
 use super::{Api, Page, proof_bytes};

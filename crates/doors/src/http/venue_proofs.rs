@@ -4,8 +4,7 @@ use axum::extract::{Path, Query, State};
 use ledger::VenueRecordId;
 use primitives::PublicKey;
 
-use super::accounts::AskedProof;
-use super::record_proof::{proved_record, record_body};
+use super::record_proof::{AskedProof, proved_record, record_body};
 use super::{Api, parse};
 use crate::json::{self, ErrorBody};
 use crate::kit::Answered;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::fake::Fake;
 use crate::open::{bytes, get, loopback, send, with_node};
-use ledger::{AccountProof, BlockReceipts, ModifiedProof, OfferProof, Pair, Place, ReceiptProof};
+use ledger::{AccountProof, BlockReceipts, KeysProof, ModifiedProof, OfferProof, Pair, Place, ReceiptProof};
 use primitives::{Address, AssetId, Body, Digest, Operation, PublicKey, Sequence, Signature, Superblock, Transaction};
 use serde_json::Value;
 
@@ -142,6 +142,11 @@ fn accounts_and_offers_are_checked_with_nothing_but_the_state_root() {
         let absent = Address([0x77; 20]);
         let body = get(server, &format!("/v1/accounts/{absent}/proof"));
         proof::<AccountProof>(&body).verify(&root, &absent).expect("its absence is proven");
+        let body = get(server, &format!("/v1/accounts/{}/keys/proof", OWNER.address()));
+        assert_eq!((digest(&body, "root"), &body["exists"]), (root, &serde_json::json!(false)));
+        let shown: KeysProof = proof(&body);
+        assert_eq!(shown.verify(&root, &OWNER.address()).expect("proven"), None, "its own key signs alone");
+        assert!(shown.verify(&Digest([9; 32]), &OWNER.address()).is_err(), "another root");
         for (id, limit, amount) in [(3, "2", Some("5000")), (3, "3", None), (5, "2", None)] {
             let path = format!("/v1/offers/USD/EUR/{limit}/{}/{id}/proof", OWNER.address());
             let body = get(server, &path);

@@ -3,14 +3,15 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, Ledger, Listing, PoolTerms, RootPart, Roots};
+use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
     Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
     ExactSide, Fraction, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement,
-    Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey, RecoverKeys, Reference, ReferenceKind,
-    RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation,
-    SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, Transaction, TypedData, Upgrade, VoteKind,
-    WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
+    Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey, REFERENCE_RULES, RecoverKeys,
+    Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope,
+    SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake,
+    SubBlock, Superblock, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt,
+    session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -304,6 +305,9 @@ fn bodies() -> Vec<(u8, Body)> {
         operations.push(pay([at as u8; 20], at as u32, at * at * at));
     }
     operations.extend(keys_operations(7 + operations.len() as u64));
+    operations.extend(
+        [ReferenceRule::Required, ReferenceRule::Optional].map(|references| Operation::SetReceiving { references }),
+    );
     operations.extend(listings());
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
@@ -381,6 +385,7 @@ fn operation(operation: &Operation) -> Value {
         }
         Operation::RecoverKeys(recover) => changed_keys(&recover.change, &recover.signatures),
         Operation::CompleteKeys { account } => json!({"changed": account.to_string()}),
+        Operation::SetReceiving { references } => json!({"references": REFERENCE_RULES[*references as usize]}),
         Operation::ListAsset(listing) => json!({
             "symbol": listing.symbol, "decimals": listing.decimals, "control": listing.control.name(),
             "leastUnits": listing.least_units.to_string(), "supplyMax": listing.supply_max.to_string(),
@@ -608,6 +613,57 @@ fn root_vector(genesis: &Genesis) -> Value {
     })
 }
 
+/// Proofs of policies: of one with a change that waits, of the absence of one, and of that on a chain that has none.
+fn key_proof_vectors() -> Vec<Value> {
+    let holder = key(9).public().address();
+    let assets = vec![Listing::new("USD", 6, Address([9; 20]))];
+    let balances = vec![(holder, AssetId(0), 1_000_000)];
+    let genesis = Genesis { chain: 7, mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() };
+    let mut ledger = Ledger::new(&genesis).expect("sound");
+    let mut roots = Roots::of(&ledger);
+    let mut proofs = vec![key_proof(&ledger, &mut roots, &holder)];
+    for sequence in 1..=2 {
+        let operation = signed_change(&ledger, &holder);
+        let body = Body { chain: 7, account: holder, sequence, until: 50_000, operation };
+        // The first change gives the account a policy: then several sign together.
+        let transaction = match ledger.account_keys(&holder).map(|keys| keys.last) {
+            None => body.sign(&ledger.network(), &key(9)),
+            Some(last) => {
+                let keys = [3, 4].map(|one| body.sign_for_policy(&last, &ledger.network(), &key(one)));
+                let [one, other] = keys;
+                Transaction::by_policy(body, last, one.with(&other))
+            }
+        };
+        let sub_blocks = vec![SubBlock { native: vec![transaction], ..SubBlock::default() }];
+        let (height, parent) = (ledger.height() + 1, ledger.last_block());
+        let block = Superblock { height, parent, sub_blocks, ..Superblock::default() };
+        let applied = ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
+        assert_eq!(applied.outcomes, [Outcome::Applied]);
+        roots.apply(&applied.changes);
+    }
+    proofs.extend([holder, Address([1; 20])].map(|account| key_proof(&ledger, &mut roots, &account)));
+    proofs
+}
+
+/// The next change of keys of the account of key 9, which all have signed who must.
+fn signed_change(ledger: &Ledger, account: &Address) -> Operation {
+    let last = ledger.account_keys(account).map_or(Digest::default(), |keys| keys.last);
+    let change = KeysChange { account: *account, last, policy: treasury(), sessions: SessionsFate::Keep };
+    let by = ChangedBy::Signers;
+    let of_wallet = change.sign_typed(by, 7, &ledger.network(), &wallet(7));
+    let first = ledger.account_keys(account).is_none().then_some(9);
+    let keys = [1, 2, 3, 4].into_iter().chain(first).map(|one| change.sign(by, &ledger.network(), &key(one)));
+    let signatures = keys.fold(of_wallet, |all, one| all.with(&one));
+    Operation::SetKeys(Box::new(SetKeys { change, first: key(9).public(), signatures }))
+}
+
+fn key_proof(ledger: &Ledger, roots: &mut Roots, account: &Address) -> Value {
+    let proof = roots.prove_keys(ledger, account);
+    let root = roots.parts().root();
+    let keys = proof.verify(&root, account).expect("it holds").map(doors::json::account_keys);
+    json!({"account": account.to_string(), "root": root.to_string(), "proof": encoded(&proof), "keys": keys})
+}
+
 /// A chain without contracts has fewer parts than one with them.
 fn root_vectors() -> Vec<Value> {
     let assets = vec![Listing::new("USD", 6, Address([9; 20])), Listing::new("EUR", 6, Address([9; 20]))];
@@ -621,19 +677,19 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 77);
+    assert_eq!(vectors.len(), 79);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
-    let keys = ["set_keys", "recover_keys", "complete_keys", "list_asset", "close_asset"];
+    let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
     for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 47);
+    assert_eq!(typed.len(), 48);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();
@@ -644,6 +700,7 @@ fn the_vectors_are_those_of_the_code() {
     let consents = [ChangedBy::Signers, ChangedBy::Guardians].map(consent_vector);
     let all = json!({
         "vectors": vectors, "typed_data": typed, "state_roots": roots, "requests": requests, "consents": consents,
+        "key_proofs": key_proof_vectors(),
     });
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

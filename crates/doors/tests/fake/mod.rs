@@ -14,8 +14,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, Genesis, Ledger, Listing, NextBatch, OfferProof, Pair, Place, PoolProof,
-    PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place,
+    PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
@@ -305,6 +305,10 @@ impl PointReads for Fake {
         self.prove(|roots| roots.prove_account(&self.ledger(), address))
     }
 
+    fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
+        self.prove(|roots| roots.prove_keys(&self.ledger(), address))
+    }
+
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
         self.prove(|roots| roots.prove_offer(&self.ledger(), pair, place))
     }
@@ -466,6 +470,10 @@ impl LaneReads for Fake {
 
     fn lane_has_tls(&self) -> bool {
         false
+    }
+
+    fn lane_key(&self, _: u64, _: u8, _: u16) -> Option<PublicKey> {
+        None
     }
 
     fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {

@@ -66,6 +66,9 @@ impl<'a> Visitor<'a> for Check<'_> {
             Requirement::Issuer(asset) => {
                 permit(ledger.assets[asset.0 as usize].issuer == *sender, Refusal::NOT_ISSUER)
             }
+            Requirement::Unreferenced(to) => {
+                permit(!ledger.places.accounts.needs_reference(to), Refusal::NEEDS_REFERENCE)
+            }
             Requirement::Session(operation) => {
                 let account = ledger.places.accounts.get(sender).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
                 ledger.session_rules().check_operation(account, operation)

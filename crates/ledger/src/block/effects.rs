@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use primitives::{Address, Amount, AssetId, PublicKey, Transaction};
+use primitives::{Address, Amount, AssetId, PublicKey, ReferenceRule, Transaction};
 use rayon::prelude::*;
 
 use super::claims::visit;
@@ -75,6 +75,8 @@ pub(crate) fn apply_effects(
 struct Sender<'s> {
     account: &'s mut Account,
     effects: &'s mut Effects,
+    /// What it says about payments to it.
+    receives: Option<ReferenceRule>,
 }
 
 impl<'a> Visitor<'a> for Sender<'_> {
@@ -105,6 +107,10 @@ impl<'a> Visitor<'a> for Sender<'_> {
     /// Registers a key. The filter has checked all transactions of the block with the old key.
     fn register(&mut self, key: PublicKey) {
         self.account.register(key);
+    }
+
+    fn receive(&mut self, references: ReferenceRule) {
+        self.receives = Some(references);
     }
 }
 
@@ -153,10 +159,13 @@ impl<'a> ShardEffects<'a> {
         }
         self.touch(admitted.position);
         let account = self.shard.at_mut(admitted.position);
-        let mut sender = Sender { account, effects: &mut self.effects };
+        let mut sender = Sender { account, effects: &mut self.effects, receives: None };
         match admitted.is_idle {
             true => footprint::pay_for(transaction, fee, &mut sender),
             false => visit(transaction, fee, &mut sender),
+        }
+        if let Some(references) = sender.receives {
+            self.shard.receive(admitted.position, references);
         }
     }
 

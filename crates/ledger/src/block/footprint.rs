@@ -13,7 +13,8 @@ use payments::{BridgeKey, Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
     Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, PublicKey, Sequence, SessionOperation, SessionSlot, Transaction, slot_of,
+    PoolKey, PoolOperation, Price, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
+    slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -61,6 +62,8 @@ pub(crate) enum Requirement<'a> {
     Reserve(AssetId, Amount),
     /// The sender issues the asset.
     Issuer(AssetId),
+    /// Payments to the account need no reference.
+    Unreferenced(&'a Address),
     /// The sender's session keys permit the operation.
     Session(&'a SessionOperation),
     /// The charter permits what the sender says about the rules.
@@ -105,6 +108,8 @@ pub(crate) enum Once {
     Session,
     /// The sender's key changes.
     Key,
+    /// The sender says what it receives.
+    Receiving,
     /// The sender's stake changes.
     Stake,
     /// The sender's validator is present.
@@ -134,7 +139,7 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
-            Once::Replace(..) | Once::Session | Once::Closing(_) => Scope::Latest,
+            Once::Replace(..) | Once::Session | Once::Receiving | Once::Closing(_) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
@@ -217,6 +222,9 @@ pub(crate) trait Visitor<'a> {
     /// The sender's key changes.
     fn register(&mut self, _: PublicKey) {}
 
+    /// The sender says whether payments to it need a reference.
+    fn receive(&mut self, _: ReferenceRule) {}
+
     /// A place of custody is edited.
     fn edit(&mut self, _: PlaceEdit<'a>) {}
 }
@@ -280,20 +288,26 @@ impl Footprint for Transaction {
                 }
                 visitor.replace(replace, sequence);
             }
-            &Operation::Pay { to, asset, amount } | &Operation::PayReferenced { to, asset, amount, .. } => {
-                visitor.require(Requirement::Listed(asset))?;
-                not_reserved(&to)?;
-                visitor.sum(Sum::Spent(asset), amount);
-                visitor.credit(Credit { to, asset, amount });
+            Operation::Pay { to, asset, amount } | Operation::PayReferenced { to, asset, amount, .. } => {
+                let credit = Credit { to: *to, asset: *asset, amount: *amount };
+                visitor.require(Requirement::Listed(credit.asset))?;
+                receives(sender, to, operation, visitor)?;
+                visitor.sum(Sum::Spent(credit.asset), credit.amount);
+                visitor.credit(credit);
             }
-            &Operation::Issue { to, asset, amount } | &Operation::IssueReferenced { to, asset, amount, .. } => {
-                visitor.require(Requirement::Listed(asset))?;
-                visitor.require(Requirement::Issuer(asset))?;
-                visitor.require(Requirement::Open(asset))?;
-                not_reserved(&to)?;
-                visitor.sum(Sum::Issued(asset), amount);
-                visitor.issue(asset, i128::from(amount));
-                visitor.credit(Credit { to, asset, amount });
+            Operation::Issue { to, asset, amount } | Operation::IssueReferenced { to, asset, amount, .. } => {
+                let credit = Credit { to: *to, asset: *asset, amount: *amount };
+                visitor.require(Requirement::Listed(credit.asset))?;
+                visitor.require(Requirement::Issuer(credit.asset))?;
+                visitor.require(Requirement::Open(credit.asset))?;
+                receives(sender, to, operation, visitor)?;
+                visitor.sum(Sum::Issued(credit.asset), credit.amount);
+                visitor.issue(credit.asset, i128::from(credit.amount));
+                visitor.credit(credit);
+            }
+            &Operation::SetReceiving { references } => {
+                visitor.once(Once::Receiving);
+                visitor.receive(references);
             }
             &Operation::Burn { asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -390,9 +404,19 @@ impl Footprint for Transaction {
     }
 }
 
-/// Refuses a reserved address: nobody could move what it holds.
-fn not_reserved(to: &Address) -> Result<(), Refusal> {
-    if is_reserved(to) { Err(Refusal::RESERVED_ADDRESS) } else { Ok(()) }
+/// What is paid to an account or issued to it: by others with a reference, if it needs one. A reserved address receives
+/// nothing: nobody could move what it holds.
+fn receives<'a>(
+    sender: Address,
+    to: &'a Address,
+    operation: &Operation,
+    visitor: &mut impl Visitor<'a>,
+) -> Result<(), Refusal> {
+    match () {
+        _ if is_reserved(to) => Err(Refusal::RESERVED_ADDRESS),
+        _ if operation.reference().is_some() || *to == sender => Ok(()),
+        _ => visitor.require(Requirement::Unreferenced(to)),
+    }
 }
 
 /// What every transaction uses up, whatever its operation: fee and sequence number. What a validator says of itself has

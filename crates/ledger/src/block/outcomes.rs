@@ -25,8 +25,8 @@ pub(super) fn mark_pooled(
     }
 }
 
-/// Marks the operations at venues, on pools, on keys, about rules and about the end of an asset, and the replacements
-/// that pay and do nothing.
+/// Marks the operations at venues, on pools and on keys, what accounts say about rules, references and the end of an
+/// asset, and the replacements that pay and do nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -53,7 +53,8 @@ pub(super) fn mark_listed(outcomes: &mut [Outcome], filtered: &Filtered, transac
 }
 
 fn is_voidable(operation: &Operation) -> bool {
-    let says = matches!(operation, Operation::Approve { .. } | Operation::Unapprove { .. });
+    use Operation::{Approve, SetReceiving, Unapprove};
+    let says = matches!(operation, Approve { .. } | Unapprove { .. } | SetReceiving { .. });
     let changes_keys = operation.keys_of().is_some();
     let closes = matches!(operation, Operation::CloseAsset { .. });
     says || changes_keys

@@ -52,7 +52,7 @@ impl Ledger {
         let of_state = (self.rules_at(next), Some(self.charter().rules.manifest_at(next)));
         let (rules, meant) = restart.rules.map_or(of_state, |rules| (rules, manifest(rules)));
         let meant = meant.filter(|meant| self.follows(rules, meant)).ok_or(RestartError::Rules(rules))?;
-        if rules < RULES_OF_KEYS && self.places.keys.len() > 0 {
+        if rules < RULES_OF_KEYS && (self.places.keys.len() > 0 || self.accounts().need_references()) {
             return Err(RestartError::Policies(rules));
         }
         if rules < RULES_OF_LISTINGS && !self.listings().is_empty() {

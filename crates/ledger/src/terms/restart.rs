@@ -70,10 +70,11 @@ pub enum RestartError {
          something else by {0}: install a version of walras for them, or agree on others (--rules)"
     )]
     Rules(u32),
-    /// Accounts have policies of keys, which these rules do not have: nobody could sign for them.
+    /// Accounts have policies of keys, or need references of payments, which these rules do not have: nobody could sign
+    /// for the former.
     #[error(
-        "the restart begins with rules {0}, under which nobody can sign for the accounts that have policies of keys: \
-         agree on rules {RULES_OF_KEYS} or later (--rules)"
+        "the restart begins with rules {0}, under which accounts have no policies of keys and need no references of \
+         payments, and some do: agree on rules {RULES_OF_KEYS} or later (--rules)"
     )]
     Policies(u32),
     /// Assets were listed on the running chain, or close, and these rules know nothing of it.

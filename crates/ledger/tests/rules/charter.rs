@@ -11,18 +11,18 @@ use primitives::{
     ReferenceKind, Scope, SecretKey, Stake, SubBlock, Superblock, Transaction, Upgrade, ValidatorPost, ValidatorSays,
 };
 
-const NETWORK: Digest = Digest([42; 32]);
+pub const NETWORK: Digest = Digest([42; 32]);
 const PATIENCE: Height = 40;
 
-fn key(person: u8) -> SecretKey {
+pub fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person + 1; 32])
 }
 
-fn node(person: u8) -> SecretKey {
+pub fn node(person: u8) -> SecretKey {
     SecretKey::from_seed([100 + person; 32])
 }
 
-fn account(person: u8) -> Address {
+pub fn account(person: u8) -> Address {
     key(person).public().address()
 }
 
@@ -32,7 +32,7 @@ fn next() -> Upgrade {
 }
 
 /// Four validators, who all have a seat; epochs of ten blocks whose committees begin five blocks later.
-fn genesis() -> Genesis {
+pub fn genesis() -> Genesis {
     let schedule = Schedule { epoch_heights: 10, delay: 4 };
     let terms = Terms {
         network: NETWORK,
@@ -70,17 +70,17 @@ fn alone() -> Genesis {
 }
 
 /// Four to six people who stake or trade, and their nodes.
-struct World {
-    ledger: Ledger,
+pub struct World {
+    pub ledger: Ledger,
     /// People whose programs know rules 11 alone.
     old: BTreeSet<u8>,
     roots: Roots,
     sequence: u64,
-    blocks: Vec<Superblock>,
+    pub blocks: Vec<Superblock>,
 }
 
 impl World {
-    fn new(genesis: &Genesis) -> World {
+    pub fn new(genesis: &Genesis) -> World {
         let ledger = Ledger::new(genesis).expect("sound");
         World { roots: Roots::of(&ledger), ledger, old: BTreeSet::new(), sequence: 0, blocks: Vec::new() }
     }
@@ -95,7 +95,7 @@ impl World {
         ValidatorPost { network, chain: 1, account, until: 50_000, says }.sign(&node(person)).expect("the key is here")
     }
 
-    fn approval(&self, person: u8, upgrade: Upgrade) -> Transaction {
+    pub fn approval(&self, person: u8, upgrade: Upgrade) -> Transaction {
         self.says(person, ValidatorSays::Approves { upgrade, at: self.ledger.height() })
     }
 
@@ -104,7 +104,7 @@ impl World {
     }
 
     /// An operation under a person's own key.
-    fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
+    pub fn sign(&mut self, person: u8, operation: Operation) -> Transaction {
         self.sequence += 1;
         let body = Body { chain: 1, account: account(person), sequence: self.sequence, until: 50_000, operation };
         body.sign(&self.ledger.network(), &key(person))
@@ -122,7 +122,7 @@ impl World {
         Superblock { height, parent, time_ms: height * 1_000, parent_root, sub_blocks }
     }
 
-    fn apply(&mut self, native: Vec<Transaction>) -> Vec<Option<Refusal>> {
+    pub fn apply(&mut self, native: Vec<Transaction>) -> Vec<Option<Refusal>> {
         let block = self.block(native);
         let applied = self.ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
         self.ledger.audit().expect("sound");
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// Nodes that run are present for the next draw, and blocks follow up to a height.
-    fn until(&mut self, height: Height) {
+    pub fn until(&mut self, height: Height) {
         while self.ledger.height() < height {
             let is_due = self.ledger.height() % 10 == 5 && !self.ledger.is_alone();
             let native = if is_due { self.presences() } else { Vec::new() };

@@ -12,7 +12,7 @@ use crate::sessions::{authorize, bot, caps, sells};
 use crate::world::{EUR, FEE, START, USD, World, address, genesis, key};
 
 /// The treasury, and those who send its changes.
-const TREASURY: u8 = 1;
+pub const TREASURY: u8 = 1;
 const SENDER: u8 = 2;
 const OTHER: u8 = 3;
 const DELAY: u32 = 4;
@@ -30,7 +30,7 @@ fn guardian(number: u8) -> SecretKey {
 }
 
 /// A treasury of five with a threshold of three, one of them a wallet; `from` is the number of its first key.
-fn policy(from: u8) -> KeyPolicy {
+pub fn policy(from: u8) -> KeyPolicy {
     let mut keys: Vec<KeySigner> =
         (from..from + 4).map(|one| KeySigner { key: signer(one).public(), weight: 1 }).collect();
     keys.sort_by_key(|one| one.key);
@@ -80,7 +80,7 @@ fn complete() -> Operation {
 }
 
 /// The treasury with its first policy.
-fn founded() -> World {
+pub fn founded() -> World {
     let mut world = World::of(&genesis(None));
     let first = set(&world, policy(1), &[key(TREASURY), signer(1), signer(2), signer(3)]);
     assert_eq!(world.block(vec![(SENDER, first)]).outcomes, [Outcome::Applied]);
@@ -96,7 +96,7 @@ fn pays(amount: u64) -> Operation {
 }
 
 /// A request of the treasury with the signatures of these keys.
-fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8], with_wallet: bool) -> Transaction {
+pub fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8], with_wallet: bool) -> Transaction {
     let (body, last, network) = (body(sequence, operation), last(world), world.ledger.network());
     let mut signatures = KeySignatures::default();
     for one in keys {
@@ -109,7 +109,7 @@ fn request(world: &World, sequence: Sequence, operation: Operation, keys: &[u8],
 }
 
 /// What becomes of one transaction that is alone in a block.
-fn fate(world: &mut World, transaction: Transaction) -> Option<Refusal> {
+pub fn fate(world: &mut World, transaction: Transaction) -> Option<Refusal> {
     let admitted = world.ledger.admit(&transaction).err();
     let outcome = world.run(vec![vec![transaction]]).outcomes[0].refusal();
     assert!(admitted == outcome || outcome == Some(Refusal::BAD_SIGNATURE), "admission and the filter agree");
@@ -122,7 +122,6 @@ fn send(world: &mut World, operation: Operation) -> Option<Refusal> {
 }
 
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn the_first_policy_acts_at_once_and_no_key_signs_alone_any_more() {
     let mut world = World::of(&genesis(None));
     let bare = set(&world, policy(1), &[signer(1), signer(2), signer(3)]);
@@ -156,7 +155,6 @@ fn the_first_policy_acts_at_once_and_no_key_signs_alone_any_more() {
 }
 
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn each_request_needs_its_weight_of_signers_and_of_nobody_else() {
     let mut world = founded();
     let pay = |world: &World, keys: &[u8], with_wallet| request(world, 1, pays(5), keys, with_wallet);
@@ -177,7 +175,6 @@ fn each_request_needs_its_weight_of_signers_and_of_nobody_else() {
 
 /// One request reaches a block with signatures of different signers: it is the same request, and counts once.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn copies_of_a_request_with_other_signatures_count_once() {
     let mut world = founded();
     let copies = vec![
@@ -194,7 +191,6 @@ fn copies_of_a_request_with_other_signatures_count_once() {
 
 /// The attack: what was signed before a change of keys, by a thief or by owners, is posted after it.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_half_signed_request_counts_for_nothing_after_a_change() {
     let mut world = founded();
     let signed_before = request(&world, 1, pays(5), &[1, 2], true);
@@ -213,7 +209,6 @@ fn a_half_signed_request_counts_for_nothing_after_a_change() {
 
 /// The attack: whoever spends uses up every number of the account, or all of its balance, so that nobody changes keys.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_change_stands_under_no_number_of_the_account_and_others_pay_it() {
     let mut world = founded();
     let numbers = (1..=64).map(|number| request(&world, number, pays(5), &[1, 2], false)).collect();
@@ -232,7 +227,6 @@ fn a_change_stands_under_no_number_of_the_account_and_others_pay_it() {
 
 /// Two owners post different changes at once: one counts, and the other pays and does nothing.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn of_several_changes_in_a_block_the_one_with_the_lowest_id_counts() {
     let mut world = founded();
     let one = set(&world, policy(2), &[signer(1), signer(2), signer(3)]);
@@ -249,7 +243,6 @@ fn of_several_changes_in_a_block_the_one_with_the_lowest_id_counts() {
 
 /// The attack: a thief has enough keys for an hour, and changes all of them.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn an_hour_is_undone_within_the_delay() {
     let mut world = founded();
     let stolen = set(&world, policy(11), &[signer(1), signer(2), signer(3), signer(11), signer(12)]);
@@ -273,7 +266,6 @@ fn an_hour_is_undone_within_the_delay() {
 
 /// The attack: a typing error locks everybody out, in a change and in a recovery.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn keys_that_nobody_has_shown_govern_nothing() {
     let mut world = founded();
     let mistyped = set(&world, policy(11), &[signer(1), signer(2), signer(3)]);
@@ -287,7 +279,6 @@ fn keys_that_nobody_has_shown_govern_nothing() {
 }
 
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_recovery_waits_a_day_and_owners_void_it() {
     let mut world = founded();
     let recovery = |world: &World| recover(world, policy(11), &[guardian(1), guardian(2), signer(11), signer(12)]);
@@ -309,7 +300,6 @@ fn a_recovery_waits_a_day_and_owners_void_it() {
 }
 
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn session_keys_close_with_a_policy_unless_it_keeps_them() {
     for (sessions, expected) in [(SessionsFate::Close, Some(Refusal::SESSION_ENDED)), (SessionsFate::Keep, None)] {
         let mut world = crate::sessions::with_bot();
@@ -326,7 +316,6 @@ fn session_keys_close_with_a_policy_unless_it_keeps_them() {
 
 /// A key of scope *duty* does what one person or node owes, and neither trades nor pays.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_duty_key_says_what_a_node_owes_and_spends_nothing() {
     let mut world = founded();
     let network = world.ledger.network();
@@ -356,7 +345,6 @@ fn a_duty_key_says_what_a_node_owes_and_spends_nothing() {
 
 /// What an account does at the payment lane it asks for together, too.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn the_lane_is_entered_by_a_request_and_not_by_the_old_key() {
     let mut world = World::new(crate::world::terms());
     let first = set(&world, policy(1), &[key(TREASURY), signer(1), signer(2), signer(3)]);
@@ -370,7 +358,6 @@ fn the_lane_is_entered_by_a_request_and_not_by_the_old_key() {
 }
 
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_policy_is_proved_and_its_absence_too() {
     let mut world = founded();
     let root = world.roots.parts().root();
@@ -393,7 +380,6 @@ fn a_policy_is_proved_and_its_absence_too() {
 
 /// Under older rules nobody could sign for the accounts that have policies.
 #[test]
-#[ignore = "policies begin with rules 14, which this program does not implement yet"]
 fn a_restart_under_rules_without_policies_is_refused_while_an_account_has_one() {
     let mut world = founded();
     let snapshot = Snapshot::digest(&world.ledger);

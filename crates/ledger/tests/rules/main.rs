@@ -25,6 +25,8 @@ mod offers;
 mod offers_model;
 mod poison;
 mod pools;
+mod receiving;
+mod recorded;
 mod replaces;
 mod restart;
 mod session_ends;

@@ -1,7 +1,7 @@
 //! The rows of native operations, by code.
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
-use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS};
+use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS, REFERENCE_RULES};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
 const BUY: OperationField = field("buy", FieldKind::Asset, "Symbol bought.");
@@ -534,6 +534,20 @@ pub static NATIVE: &[OperationRow] = &[
     },
     OperationRow {
         code: &[24],
+        name: "set_receiving",
+        structure: "SetReceiving",
+        about: "Says whether payments and issues to the account need a reference, from the next block on. Since \
+                rules 14.",
+        needs: Needs::Govern,
+        fields: &[field(
+            "references",
+            FieldKind::Choice(&REFERENCE_RULES),
+            "`optional`, or `required`: then `pay` and `issue` to it are refused, and `pay_referenced` counts.",
+        )],
+        ..ROW
+    },
+    OperationRow {
+        code: &[25],
         name: "list_asset",
         structure: "ListAsset",
         about: "Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules \
@@ -565,7 +579,7 @@ pub static NATIVE: &[OperationRow] = &[
         ..ROW
     },
     OperationRow {
-        code: &[25],
+        code: &[26],
         name: "close_asset",
         structure: "CloseAsset",
         about: "Announces that an asset closes, or takes that back; only its issuer can. Since rules 15.",

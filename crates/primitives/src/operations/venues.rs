@@ -252,6 +252,7 @@ pub static VENUES: &[OperationRow] = &[
         structure: "VenueAccuseStep",
         about: "Proves by a report of a step that a venue reported something else than it settled, or signed a step \
                 twice. To ask for it, give it as `encoded`.",
+        signer: Signers::Duty,
         asked: AskedAs::Bytes {
             what: "an accusation by a report of a step",
             layout: "report of either form · 0, leaf, number of siblings `u32`, siblings, or 1, report of either form \

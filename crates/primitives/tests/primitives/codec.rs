@@ -2,9 +2,10 @@
 //! bytes.
 
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, Life, Malformed, OfferPlace,
-    OfferReplacement, Operation, Price, Proposed, PublicKey, Reference, ReferenceKind, RoundProposed, RoundValue,
-    RoundVoted, SecretKey, Signature, Stake, SubBlock, Superblock, Transaction, Upgrade, VoteKind, WalletKey,
+    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
+    KeysChange, Life, Malformed, OfferPlace, OfferReplacement, Operation, Price, Proposed, PublicKey, RecoverKeys,
+    Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted, SecretKey, SessionsFate, SetKeys,
+    Signature, Stake, SubBlock, Superblock, Transaction, Upgrade, VoteKind, WalletKey, WalletSigner,
 };
 use proptest::prelude::*;
 
@@ -70,6 +71,44 @@ fn referenced(kind: ReferenceKind, bytes: &[u8]) -> Operation {
     Operation::PayReferenced { to: Address([9; 20]), asset: AssetId(1), amount: 12, reference }
 }
 
+fn policy() -> KeyPolicy {
+    KeyPolicy {
+        keys: [KeySigner { key: PublicKey([4; 32]), weight: 2 }].into(),
+        wallets: [WalletSigner { wallet: Address([5; 20]), weight: 1 }].into(),
+        moves: 2,
+        governs: 3,
+        guardian_keys: [PublicKey([6; 32])].into(),
+        guardian_wallets: [Address([7; 20])].into(),
+        guardians: 2,
+        delay: 600,
+    }
+}
+
+/// Signatures of both kinds, which nobody has made.
+fn signatures() -> KeySignatures {
+    let of_wallet = WalletKey::from_bytes([1; 32]).expect("in range").sign(&[3; 32]);
+    KeySignatures::of_key(PublicKey([4; 32]), Signature([9; 64]))
+        .with(&KeySignatures::of_wallet(Address([5; 20]), of_wallet))
+}
+
+/// The operations of rules 14.
+fn of_policies() -> Vec<Operation> {
+    let account = Address([8; 20]);
+    let change = KeysChange { account, last: Digest([1; 32]), policy: policy(), sessions: SessionsFate::Keep };
+    let set = SetKeys { change: change.clone(), first: PublicKey([2; 32]), signatures: signatures() };
+    vec![
+        Operation::SetKeys(Box::new(set)),
+        Operation::RecoverKeys(Box::new(RecoverKeys { change, signatures: signatures() })),
+        Operation::CompleteKeys { account },
+        Operation::SetReceiving { references: ReferenceRule::Required },
+    ]
+}
+
+/// A request of an account with a policy.
+fn request() -> Transaction {
+    Transaction::by_policy(signed(operations().remove(4)).body, Digest([5; 32]), signatures())
+}
+
 fn value(byte: u8) -> RoundValue {
     RoundValue { slot: 1, digest: Digest([byte; 32]) }
 }
@@ -101,6 +140,9 @@ fn the_wire_format_stands_still() {
         operations().into_iter().map(|op| format!("{} {}", op.name(), golden(&signed(op)))).collect();
     let present = Operation::Present { epoch: 7 };
     lines.push(format!("{} {}", present.name(), golden(&signed(present))));
+    lines.extend(of_policies().into_iter().map(|op| format!("{} {}", op.name(), golden(&signed(op)))));
+    lines.push(format!("request of a policy {}", golden(&request())));
+    lines.push(format!("request of a policy id {}", request().id()));
     let block = Superblock {
         height: 3,
         parent: Digest([1; 32]),
@@ -193,10 +235,11 @@ proptest! {
 
     #[test]
     fn mutated_transactions_decode_canonically_or_not_at_all(
-        which in 0..14usize, position in any::<prop::sample::Index>(), flip in 1..=255u8,
+        which in any::<prop::sample::Index>(), position in any::<prop::sample::Index>(), flip in 1..=255u8,
             cut in any::<prop::sample::Index>()
     ) {
-        let bytes = borsh::to_vec(&signed(operations().remove(which))).unwrap();
+        let all = operations().into_iter().chain(of_policies()).map(signed).chain([request()]);
+        let bytes = borsh::to_vec(which.get(&all.collect::<Vec<_>>())).unwrap();
         prop_assert!(borsh::from_slice::<Transaction>(&bytes[..cut.index(bytes.len())]).is_err());
         let mut longer = bytes.clone();
         longer.push(0);

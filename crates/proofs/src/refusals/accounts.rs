@@ -91,4 +91,7 @@ refusals! {
     /// The reference of a payment is not of its kind.
     REFERENCE: invalid, "reference",
         Malformed::Reference.text();
+    /// A payment without a reference to an account that needs one.
+    NEEDS_REFERENCE: refused, "needs_reference",
+        "the receiving account takes no payment without a reference: ask it for one, and send `pay_referenced`";
 }

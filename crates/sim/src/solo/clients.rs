@@ -9,6 +9,7 @@ use primitives::{
 };
 
 use crate::ethereum::EthereumClients;
+use crate::policies::PolicyClients;
 use crate::sessions::SessionClients;
 
 pub(crate) const CHAIN: u64 = 4_242;
@@ -47,6 +48,7 @@ pub(crate) struct Clients {
     sent: Vec<Transaction>,
     pub ethereum: EthereumClients,
     sessions: SessionClients,
+    policies: PolicyClients,
 }
 
 fn key(dice: &mut Dice) -> SecretKey {
@@ -72,7 +74,9 @@ impl Clients {
         let people: Vec<Person> = (0..people).map(person).collect();
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
         let sessions = SessionClients::new(3, assets, (CHAIN, NETWORK), dice);
-        Clients { people, assets, committee: (0, Vec::new()), height: 0, sent: Vec::new(), ethereum, sessions }
+        let policies = PolicyClients::new(2, assets, (CHAIN, NETWORK), dice);
+        let committee = (0, Vec::new());
+        Clients { people, assets, committee, height: 0, sent: Vec::new(), ethereum, sessions, policies }
     }
 
     /// Every client holds some of every asset; the first issues all assets.
@@ -94,6 +98,7 @@ impl Clients {
                 .flat_map(holdings)
                 .chain(self.ethereum.balances())
                 .chain(self.sessions.balances())
+                .chain(self.policies.balances())
                 .collect(),
             limits: crate::ethereum::limits(3),
             membership: Some(self.membership()),
@@ -128,6 +133,10 @@ impl Clients {
         }
         let drawn = match dice.below(12) {
             _ if dice.once_in(6) => self.present(ledger, dice),
+            _ if dice.once_in(4) => {
+                let (transaction, must_refuse) = self.policies.draw(ledger, dice);
+                Drawn { transaction, must_refuse }
+            }
             0..4 => {
                 let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
@@ -324,6 +333,7 @@ impl Clients {
     /// Clients read which key controls their account, the next sequence number, and their resting offers.
     pub fn look(&mut self, ledger: &Ledger) {
         self.sessions.look(ledger);
+        self.policies.look(ledger);
         self.height = ledger.height();
         let epoch = ledger.validators().last_epoch();
         self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());

@@ -4,14 +4,15 @@ use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{
-    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, Restore, SessionRecord,
-    Signatures, Snapshot,
+    AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, SessionRecord, Signatures,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, Price, Sequence, Superblock, Transaction,
     slot_of,
 };
 
+use super::mistaken::see;
+use super::rewritten::rewrite;
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -22,10 +23,16 @@ pub(crate) fn execute(
     mistake: Option<Mistake>,
 ) -> Result<Applied, Fault> {
     let before = ledger.clone();
-    let mut applied = ledger.apply(block, signatures, &mut |_| {})?;
-    if let Some(mistake) = mistake.and_then(Mistake::of_engine) {
-        distort(mistake, &before, ledger, block, &mut applied);
-    }
+    let Some(mistake) = mistake.and_then(Mistake::of_engine) else {
+        return ledger.apply(block, signatures, &mut |_| {});
+    };
+    let mut seen = block.clone();
+    let transactions = seen.sub_blocks.iter_mut().flat_map(|sub| &mut sub.native);
+    transactions.for_each(|transaction| see(mistake, ledger, transaction));
+    // What is seen in place of a signature is none.
+    let signatures = if seen == *block { signatures } else { Signatures::Valid };
+    let mut applied = ledger.apply(&seen, signatures, &mut |_| {})?;
+    distort(mistake, &before, ledger, block, &mut applied);
     Ok(applied)
 }
 
@@ -239,15 +246,4 @@ fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(
     let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
     accounts.iter_mut().find(|account| account.address == *address).map(change);
     *content = borsh::to_vec(&accounts).expect("encodes");
-}
-
-/// Changes the chunks of a ledger's snapshot, each by its kind and its content.
-fn rewrite(ledger: &mut Ledger, mut change: impl FnMut(u8, &mut Vec<u8>)) {
-    let mut restore = Restore::default();
-    for mut chunk in Snapshot::of(ledger) {
-        let (kind, mut content) = (chunk[0], chunk.split_off(1));
-        change(kind, &mut content);
-        restore.push(&[vec![kind], content].concat()).expect("a chunk");
-    }
-    *ledger = restore.finish().expect("a state in which money is conserved");
 }

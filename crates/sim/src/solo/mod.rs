@@ -11,7 +11,9 @@
 //! 1. Money is conserved, for every asset ([`ledger::Ledger::audit`]), and so are wei while contracts are executed.
 //! 2. Accounts, offers, sequence numbers and the issue equal the result of plain bookkeeping from the receipts; no
 //!    account is overdrawn, no number is used twice, no fill is below its limit. Session keys use at most their caps,
-//!    each number of theirs once, and nothing after their block of lapse, stop or revocation.
+//!    each number of theirs once, and nothing after their block of lapse, stop or revocation. For an account with a
+//!    policy those have signed who must, each once, after its last change of keys; changes wait; who needs a reference
+//!    gets no bare payment.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
@@ -24,15 +26,19 @@ mod clients;
 mod crash_points;
 mod distorted;
 mod exacts;
+mod mistaken;
 mod node;
+mod offered;
 mod oracle;
 mod pools;
+mod rewritten;
 mod shadow;
 mod world;
 
 pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
+use crate::policies::PolicyCounts;
 use crate::sessions::SessionCounts;
 use crate::world::{Failure, Mistake};
 
@@ -80,6 +86,8 @@ pub struct SimReport {
     pub flips_named: u64,
     /// What session keys did.
     pub sessions: SessionCounts,
+    /// What accounts with policies did.
+    pub policies: PolicyCounts,
     /// Transactions refused at intake because they exceed a cap of a session key.
     pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.

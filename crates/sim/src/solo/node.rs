@@ -16,6 +16,7 @@ use replica::{
 use store::{CheckpointWriter, Options, Store, StoreError};
 
 use super::distorted::{execute, forget_timers};
+use super::mistaken::see;
 use super::oracle::Oracle;
 use crate::world::{EngineMistake, Mistake};
 
@@ -85,6 +86,8 @@ pub(crate) struct SimNode {
     mempool: Mempool,
     store: Store<FaultDisk>,
     index: HashMap<TransactionId, (Height, Outcome)>,
+    /// Transactions in the pool that a mistaken ledger sees otherwise, as they came.
+    came: HashMap<TransactionId, Transaction>,
     life: BlockLife,
     jobs: Vec<BlockJob>,
     /// Whether a block is due or in progress.
@@ -138,6 +141,7 @@ impl SimNode {
             mempool: Mempool::new(setup.mempool),
             store: restored.store,
             index,
+            came: HashMap::new(),
             life: BlockLife::new(settings, start),
             jobs: Vec::new(),
             is_making: false,
@@ -165,12 +169,25 @@ impl SimNode {
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BAD_SIGNATURE),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),
-            _ => match self.mempool.admit(PoolEntry { id, arrived_ms: now_ms, transaction }, &self.ledger) {
+            _ => match self.admit(PoolEntry { id, arrived_ms: now_ms, transaction }) {
                 Ok(()) | Err(Reject::Waiting) => Answer::Waits,
                 Err(Reject::Full) => Answer::Full,
                 Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
             },
         }
+    }
+
+    /// Into the pool, as a ledger with a mistake sees it; blocks have it as it came.
+    fn admit(&mut self, mut entry: PoolEntry) -> Result<(), Reject> {
+        let Some(mistake) = self.setup.mistake.and_then(Mistake::of_engine) else {
+            return self.mempool.admit(entry, &self.ledger);
+        };
+        let (mut ledger, came) = (self.ledger.clone(), entry.transaction.clone());
+        see(mistake, &mut ledger, &mut entry.transaction);
+        if entry.transaction != came {
+            self.came.insert(entry.id, came);
+        }
+        self.mempool.admit(entry, &ledger)
     }
 
     /// The intake's step for an Ethereum transaction.
@@ -266,7 +283,8 @@ impl SimNode {
     fn build(&mut self, height: Height, around: &mut Around) -> Result<(), Stop> {
         let entries = self.mempool.take(self.setup.block);
         let ids = entries.iter().map(|entry| entry.id).collect();
-        let native = entries.into_iter().map(|entry| entry.transaction).collect();
+        let came = |entry: PoolEntry| self.came.remove(&entry.id).unwrap_or(entry.transaction);
+        let native = entries.into_iter().map(came).collect();
         let foundation = Foundation::of(&self.ledger, self.roots.parts().root());
         let ethereum = self.mempool.ethereum.take(SECTION_BYTES, around.now_ms);
         let block = foundation.own_block(height, native, ethereum, around.wall_ms);

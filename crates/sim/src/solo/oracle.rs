@@ -11,6 +11,7 @@ use replica::Restored;
 use super::batch::verify_batch;
 use super::distorted::execute;
 use super::shadow::Shadow;
+use crate::policies::PolicyCounts;
 use crate::sessions::SessionCounts;
 use crate::world::Mistake;
 
@@ -75,6 +76,10 @@ impl Oracle {
 
     pub fn session_counts(&self) -> SessionCounts {
         self.newest().shadow.session_counts()
+    }
+
+    pub fn policy_counts(&self) -> PolicyCounts {
+        self.newest().shadow.policy_counts()
     }
 
     /// Adds the next block, as every node must execute it.

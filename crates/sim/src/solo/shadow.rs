@@ -12,9 +12,11 @@ use primitives::{
 use super::bonds::Bonds;
 use super::distorted::transactions;
 use super::exacts::check_exact;
+use super::offered::check_offer;
 use super::pools::PoolBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
+use crate::policies::{PolicyBooks, PolicyCounts};
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
 #[derive(Clone, Default)]
@@ -41,6 +43,7 @@ pub(crate) struct Shadow {
     bonds: Bonds,
     pools: PoolBooks,
     sessions: SessionBooks,
+    policies: PolicyBooks,
     wei: WeiBooks,
 }
 
@@ -53,8 +56,8 @@ impl Shadow {
         let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
-        let ends = BTreeMap::new();
-        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, wei };
+        let (ends, policies) = (BTreeMap::new(), PolicyBooks::default());
+        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, policies, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -81,6 +84,11 @@ impl Shadow {
         self.sessions.counts
     }
 
+    /// What accounts with policies have done.
+    pub fn policy_counts(&self) -> PolicyCounts {
+        self.policies.counts
+    }
+
     /// Processes a block on top of `before`. Effects of contracts are read from `after`, and compared with the wei
     /// that were spent.
     pub fn apply(
@@ -95,6 +103,7 @@ impl Shadow {
             .map(|(transaction, (_, outcome))| (transaction, *outcome))
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .collect();
+        self.policies.apply(block.height, &effective)?;
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
         }
@@ -343,6 +352,7 @@ impl Shadow {
             Operation::Stake(_) | Operation::Unstake { .. } | Operation::Accuse(_) | Operation::Pool(_) => {}
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
+            Operation::SetReceiving { .. } => {}
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => {
                 return Err("the chain lists no assets, but a listing or a closing was applied".into());
             }
@@ -443,6 +453,7 @@ impl Shadow {
         self.bonds.hold(ledger)?;
         self.pools.hold(ledger)?;
         self.sessions.hold(ledger)?;
+        self.policies.hold(ledger)?;
         let resting: BTreeMap<(Pair, Place), Amount> = ledger
             .book()
             .iter()
@@ -476,25 +487,4 @@ impl Holder {
 /// The place of an offer of this account.
 fn place_of(account: Address, of: &OfferPlace) -> (Pair, Place) {
     (Pair { sell: of.sell, buy: of.buy }, Place { limit: of.limit, account, id: of.offer })
-}
-
-/// What a receipt says of a new offer agrees with the batch's fills.
-fn check_offer(
-    (pair, place): (Pair, Place),
-    amount: Amount,
-    ends: bool,
-    met: Traded,
-    receipts: &BlockReceipts,
-) -> Result<(), String> {
-    let is_lapsed = |ended: &&EndedOffer| (ended.pair, ended.place, ended.why) == (pair, place, EndReason::Lapsed);
-    let ends = ends || receipts.batch.ended.iter().any(|ended| is_lapsed(&ended));
-    let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
-    let (sold, bought, left, returned) =
-        fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));
-    let told = if ends { (sold, bought, 0, left + returned) } else { (sold, bought, left, returned) };
-    if (met.sold, met.bought, met.left, met.returned) == told {
-        Ok(())
-    } else {
-        Err(format!("{met:?} was reported, but {fill:?} was filled"))
-    }
 }

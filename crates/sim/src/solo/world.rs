@@ -68,6 +68,7 @@ impl World for SoloWorld {
         self.report.blocks = self.oracle.height();
         self.report.acknowledged = self.oracle.acknowledged() as u64;
         self.report.sessions = self.oracle.session_counts();
+        self.report.policies = self.oracle.policy_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }

@@ -124,6 +124,18 @@ pub enum EngineMistake {
     SessionNumberNotMarked,
     /// A restart forgets the timers of session keys: lapsed ones go on trading.
     TimersForgotten,
+    /// A signer of a policy counts as often as it stands among those who signed.
+    KeyCountsTwice,
+    /// A request counts that was signed before the account's last change of keys.
+    StalePolicySigns,
+    /// Signers of a policy that waits sign requests already.
+    WaitingPolicySigns,
+    /// A change of keys is completed before its wait is over.
+    CompletesEarly,
+    /// A recovery of keys counts while a change waits.
+    RecoversBesideChange,
+    /// An account that needs references is paid without.
+    BarePayments,
 }
 
 impl EngineMistake {

@@ -37,6 +37,15 @@ pub enum Light {
         /// The account.
         address: Address,
     },
+    /// Prove who signs for an account: its policy, and the change of it that waits.
+    #[command(after_help = "Example:
+  walras light keys --genesis genesis.json --server http://127.0.0.1:8080 0x1111111111111111111111111111111111111111")]
+    Keys {
+        #[command(flatten)]
+        source: Source,
+        /// The account.
+        address: Address,
+    },
     /// Prove the fate of a transaction.
     #[command(after_help = "Example:
   walras light transaction --genesis genesis.json --server http://127.0.0.1:8080 0x6e0b…")]
@@ -144,6 +153,7 @@ impl Source {
 impl Light {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         let (Light::Account { source, .. }
+        | Light::Keys { source, .. }
         | Light::Transaction { source, .. }
         | Light::Deposit { source, .. }
         | Light::Asset { source, .. }
@@ -165,6 +175,7 @@ impl Light {
             Light::Account { address, .. } => {
                 report::account(address, &client.account(address).map_err(advised)?, genesis)
             }
+            Light::Keys { address, .. } => report::keys(address, &client.keys(address).map_err(advised)?),
             Light::Transaction { id, .. } => report::transaction(id, &client.transaction(id).map_err(advised)?),
             Light::Deposit { address, venue, asset: symbol, .. } => {
                 let asset =

@@ -4,10 +4,11 @@ use client::light::{AssetFacts, LightError, LightRemedy, Pin, ProvedFact};
 use ledger::Genesis;
 use primitives::venue::VenueId;
 use primitives::{Address, Amount, AssetId, Digest, TransactionId};
-use proofs::{AccountState, Outcome, VenueDeposit, VenueRecord};
+use proofs::{AccountKeys, AccountState, Outcome, VenueDeposit, VenueRecord};
 use serde_json::{Value, json};
 
 use crate::decimal::from_units;
+use crate::wallet::keys_words;
 
 /// A proved fact, as it is printed.
 pub struct LightReport {
@@ -106,6 +107,17 @@ pub fn account(address: &Address, proved: &ProvedFact<Option<AccountState>>, gen
         "spendable": spendable,
         "state_root": proved.state.to_string(),
     });
+    LightReport::new(proved, fact, &words)
+}
+
+/// The policy of an account, or its absence.
+pub fn keys(address: &Address, proved: &ProvedFact<Option<AccountKeys>>) -> LightReport {
+    let keys = proved.fact.as_ref().map(doors::json::account_keys);
+    let words = match &keys {
+        None => format!("{address} has no policy at height {}: its own key signs alone", proved.height),
+        Some(keys) => format!("{address} at height {}\n{}", proved.height, keys_words(keys).trim_end()),
+    };
+    let fact = json!({"account": address.to_string(), "keys": keys, "state_root": proved.state.to_string()});
     LightReport::new(proved, fact, &words)
 }
 
@@ -242,8 +254,15 @@ mod tests {
         let assets = vec![Listing::new("USD", 2, issuer), Listing::new("BTC", 8, issuer)];
         let genesis = Genesis { assets, ..Genesis::default() };
         let balances = vec![(AssetId(0), 5), (AssetId(1), 150_000_000)];
-        let state =
-            AccountState { address: alice, key: None, window: Window::default(), balances, evm: None, sessions: None };
+        let state = AccountState {
+            address: alice,
+            key: None,
+            window: Window::default(),
+            balances,
+            evm: None,
+            sessions: None,
+            needs_reference: false,
+        };
         let rich = account(&alice, &proved(Some(state)), &genesis);
         let expected =
             format!("{alice} can spend 1.5 BTC, 0.05 USD at height 7\nSigned by 3 of the 4 validators of epoch 1.");

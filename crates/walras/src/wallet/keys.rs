@@ -169,26 +169,35 @@ fn show(as_json: bool, account: &Address, server: &Server) -> anyhow::Result<Exi
         println!("{} has no policy: one key signs alone.", account.checked());
         return Ok(ExitCode::SUCCESS);
     };
-    println!("Last change of keys {}", keys.last);
-    print_policy(&keys.policy);
-    if let Some(waiting) = &keys.waiting {
-        println!("A change by its {} waits; anybody completes it from height {} on:", waiting.by, waiting.due);
-        print_policy(&waiting.policy);
-        println!("Session keys: {}", waiting.sessions);
-    }
+    print!("{}", words(keys));
     Ok(ExitCode::SUCCESS)
 }
 
-fn print_policy(policy: &KeyPolicyBody) {
-    println!(
+/// The keys of an account for people, one line each.
+pub fn words(keys: &AccountKeysBody) -> String {
+    let mut lines = vec![format!("Last change of keys {}", keys.last)];
+    lines.extend(policy_words(&keys.policy));
+    if let Some(waiting) = &keys.waiting {
+        lines.push(format!(
+            "A change by its {} waits; anybody completes it from height {} on:",
+            waiting.by, waiting.due
+        ));
+        lines.extend(policy_words(&waiting.policy));
+        lines.push(format!("Session keys: {}", waiting.sessions));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn policy_words(policy: &KeyPolicyBody) -> impl Iterator<Item = String> + '_ {
+    let weights = format!(
         "Weight {} spends, weight {} changes keys; a change waits {} heights.",
         policy.moves, policy.govern, policy.delay
     );
-    policy.keys.iter().for_each(|one| println!("  {:>3}  {}", one.weight, one.key));
-    policy.wallets.iter().for_each(|one| println!("  {:>3}  wallet {}", one.weight, one.wallet));
-    if policy.guardians > 0 {
-        println!("{} of these guardians recover the account:", policy.guardians);
-        policy.guardian_keys.iter().for_each(|one| println!("       {}", one.key));
-        policy.guardian_wallets.iter().for_each(|one| println!("       wallet {}", one.wallet));
-    }
+    let keys = policy.keys.iter().map(|one| format!("  {:>3}  {}", one.weight, one.key));
+    let wallets = policy.wallets.iter().map(|one| format!("  {:>3}  wallet {}", one.weight, one.wallet));
+    let guarded =
+        (policy.guardians > 0).then(|| format!("{} of these guardians recover the account:", policy.guardians));
+    let guardians = policy.guardian_keys.iter().map(|one| format!("       {}", one.key));
+    let guardian_wallets = policy.guardian_wallets.iter().map(|one| format!("       wallet {}", one.wallet));
+    [weights].into_iter().chain(keys).chain(wallets).chain(guarded).chain(guardians).chain(guardian_wallets)
 }

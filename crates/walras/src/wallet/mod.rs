@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use primitives::{
-    Address, Amount, AssetId, Evidence, Operation, PublicKey, Reference, ReferenceKind, Stake, TransactionId,
+    Address, Amount, AssetId, Evidence, Operation, PublicKey, Reference, ReferenceKind, ReferenceRule, Stake,
+    TransactionId,
 };
 
 use crate::decimal::to_units;
@@ -32,6 +33,7 @@ use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
 use keys::KeysCommand;
+pub use keys::words as keys_words;
 use offers::OfferCommand;
 use pools::PoolCommand;
 use request::RequestCommand;
@@ -127,6 +129,16 @@ pub enum WalletCommand {
         quantity: Quantity,
         #[command(flatten)]
         purpose: Purpose,
+        #[command(flatten)]
+        sender: Sender,
+    },
+    /// Say whether payments to this account need a reference. The ledger refuses others from the next block on.
+    #[command(after_help = "Examples:
+  walras wallet receiving required --key shop.json
+  walras wallet receiving optional --key shop.json")]
+    Receiving {
+        /// `required`, or `optional`.
+        references: ReferenceRule,
         #[command(flatten)]
         sender: Sender,
     },
@@ -280,6 +292,9 @@ impl WalletCommand {
                     Some(reference) => Operation::IssueReferenced { to, asset, amount, reference },
                 })
             }),
+            WalletCommand::Receiving { references, sender } => {
+                sender.send(json, |_, _, _| Ok(Operation::SetReceiving { references }))
+            }
             WalletCommand::Burn { quantity, sender } => sender.send(json, |_, _, assets| {
                 let (asset, amount) = quantity.units(assets)?;
                 Ok(Operation::Burn { asset, amount })

@@ -23,6 +23,9 @@ pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Res
     }
     let assets = node.assets()?;
     println!("{} at height {}", address.checked(), account.height);
+    if account.needs_reference {
+        println!("  payments to it need a reference");
+    }
     for balance in &account.balances {
         let money = |units: &str| assets.money(units, &balance.asset);
         println!("  {:>36}  (+ {} in offers)", money(&balance.available), money(&balance.locked));

@@ -1,8 +1,10 @@
 //! One account: its key, its sequence window and its balances.
 
 use borsh::BorshSerialize;
-use primitives::{Address, Amount, AssetId, PublicKey, Sequence, SessionSlot, SignedBy, number_in_slot, slot_of};
-use proofs::{AccountSessions, AccountState, EvmRecord, SessionRecord, Window};
+use primitives::{
+    Address, Amount, AssetId, PublicKey, ReferenceRule, Sequence, SessionSlot, SignedBy, number_in_slot, slot_of,
+};
+use proofs::{AccountSessions, AccountState, EvmRecord, SessionRecord, Window, write_account_end};
 use smallvec::SmallVec;
 
 /// Units of one asset that an account can spend: what is not locked in offers.
@@ -33,6 +35,8 @@ struct Rare {
     sessions: Option<Box<AccountSessions>>,
     /// Whether the account has a policy of keys; derived from the place of policies, and in no encoding.
     has_policy: bool,
+    /// Whether payments to it need a reference.
+    references: ReferenceRule,
 }
 
 /// An account in the hot state: 80 bytes with up to two assets.
@@ -101,6 +105,23 @@ impl Account {
         self.rare.get_or_insert_default().has_policy = true;
     }
 
+    /// Whether payments to it need a reference.
+    pub fn needs_reference(&self) -> bool {
+        self.rare.as_deref().is_some_and(|rare| rare.references == ReferenceRule::Required)
+    }
+
+    /// Says whether they do. The shard knows its accounts that need one ([`super::Shard::receive`]).
+    pub(super) fn receive(&mut self, references: ReferenceRule) {
+        self.change_rare(|rare| rare.references = references);
+    }
+
+    /// Changes fields that few accounts have. An account with the values that all begin with has none of its own.
+    fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
+        let mut rare = self.rare.take().unwrap_or_default();
+        change(&mut rare);
+        self.rare = Some(rare).filter(|rare| **rare != Rare::default());
+    }
+
     /// Whether `key` alone controls the account. No key controls a contract, or an account with a policy.
     pub fn is_controlled_by(&self, key: &PublicKey) -> bool {
         match self.rare.as_deref() {
@@ -134,8 +155,7 @@ impl Account {
     }
 
     pub(crate) fn set_evm(&mut self, evm: EvmRecord) {
-        let rare = Rare { evm, ..self.rare.take().map_or_else(Rare::default, |rare| *rare) };
-        self.rare = (rare != Rare::default()).then(|| Box::new(rare));
+        self.change_rare(|rare| rare.evm = evm);
     }
 
     /// Whether it has sent native transactions, registered a key or taken a policy.
@@ -203,6 +223,7 @@ impl Account {
             balances: self.balances().collect(),
             evm: Some(self.evm()).filter(|evm| *evm != EvmRecord::default()),
             sessions: self.sessions().cloned(),
+            needs_reference: self.needs_reference(),
         }
     }
 
@@ -217,14 +238,16 @@ impl Account {
         write(&|out| count.serialize(out));
         self.balances.iter().for_each(|balance| write(&|out| (balance.asset, balance.amount()).serialize(out)));
         write(&|out| Some(self.evm()).filter(|evm| *evm != EvmRecord::default()).serialize(out));
-        write(&|out| self.sessions().serialize(out));
+        write(&|out| write_account_end(self.sessions(), self.needs_reference(), out));
     }
 
     /// The account that has this state.
     pub fn from_state(state: AccountState) -> Account {
         let balances = state.balances.iter().map(|&(asset, amount)| Balance::new(asset, amount)).collect();
         let sessions = state.sessions.map(Box::new);
-        let rare = Rare { key: state.key, evm: state.evm.unwrap_or_default(), sessions, has_policy: false };
+        let references = if state.needs_reference { ReferenceRule::Required } else { ReferenceRule::Optional };
+        let evm = state.evm.unwrap_or_default();
+        let rare = Rare { key: state.key, evm, sessions, has_policy: false, references };
         let rare = (rare != Rare::default()).then(|| Box::new(rare));
         Account { address: state.address, window: state.window, rare, balances }
     }
@@ -262,8 +285,11 @@ mod tests {
         assert_eq!(held, [(AssetId(3), u64::from(u32::MAX) - 1), (AssetId(5), 11)]);
         assert_eq!(Account::from_state(account.state()).state(), account.state());
         let evm = EvmRecord { nonce: 3, remainder: 4, code: Digest([5; 32]), is_contract: true };
-        let changes: [&dyn Fn(&mut Account); 5] = [
+        let changes: [&dyn Fn(&mut Account); 8] = [
             &|_| {},
+            &|account| account.receive(ReferenceRule::Required),
+            &|account| account.receive(ReferenceRule::Optional),
+            &|account| account.receive(ReferenceRule::Required),
             &|account| account.register(PublicKey([9; 32])),
             &|account| account.sessions_mut().slots = 3,
             &|account| account.set_evm(evm),

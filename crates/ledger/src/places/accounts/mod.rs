@@ -9,11 +9,12 @@
 //! what it changes. The index is split by the second byte of the address for the same reason: only new accounts write
 //! to it.
 
+use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use primitives::Address;
+use primitives::{Address, ReferenceRule};
 
 mod account;
 mod custody;
@@ -52,6 +53,8 @@ pub struct Shard {
     /// Seeded at random, because an attacker who chooses addresses could otherwise make them collide. Nothing depends
     /// on the seed.
     hasher: DefaultHashBuilder,
+    /// The accounts that need references: so a payment looks up no receiver, and few chains have one in each shard.
+    referenced: Arc<BTreeSet<Address>>,
 }
 
 impl Shard {
@@ -84,6 +87,9 @@ impl Shard {
         }
         let position = u32::try_from(self.len).expect("fewer than 2^32 accounts in a shard");
         let address = account.address();
+        if account.needs_reference() {
+            Arc::make_mut(&mut self.referenced).insert(address);
+        }
         *self.at_mut(position) = account;
         self.len += 1;
         let (pages, hasher) = (&self.pages, &self.hasher);
@@ -91,6 +97,23 @@ impl Shard {
         let table = Arc::make_mut(&mut self.index[table_of(&address)]);
         table.insert_unique(hasher.hash_one(address), position, rehash);
         position
+    }
+
+    /// Whether payments to an account need a reference.
+    pub(crate) fn needs_reference(&self, address: &Address) -> bool {
+        !self.referenced.is_empty() && self.referenced.contains(address)
+    }
+
+    /// Says whether payments to the account at a position need a reference.
+    pub(crate) fn receive(&mut self, position: u32, references: ReferenceRule) {
+        let account = self.at_mut(position);
+        account.receive(references);
+        let address = account.address();
+        let referenced = Arc::make_mut(&mut self.referenced);
+        match references {
+            ReferenceRule::Required => referenced.insert(address),
+            ReferenceRule::Optional => referenced.remove(&address),
+        };
     }
 
     /// Number of accounts.
@@ -121,8 +144,9 @@ impl Shard {
         let buckets = |table: &HashTable<u32>| (table.capacity() * 8 / 7).next_power_of_two();
         let index: usize = self.index.iter().map(|table| buckets(table) * 5).sum();
         // A page has two counters before it, and its allocation has an overhead of about a word.
+        let referenced = self.referenced.len() * size_of::<Address>();
         let pages = self.pages.len() * (size_of::<Page>() + 24) + self.pages.capacity() * size_of::<Arc<Page>>();
-        pages + index + heap
+        pages + index + heap + referenced
     }
 }
 
@@ -143,6 +167,16 @@ impl Accounts {
     pub fn get(&self, address: &Address) -> Option<&Account> {
         let shard = &self.shards[shard_of(address)];
         shard.find(address).map(|position| shard.at(position))
+    }
+
+    /// Whether payments to an account need a reference.
+    pub(crate) fn needs_reference(&self, address: &Address) -> bool {
+        self.shards[shard_of(address)].needs_reference(address)
+    }
+
+    /// Whether payments to some account do.
+    pub(crate) fn need_references(&self) -> bool {
+        self.shards.iter().any(|shard| !shard.referenced.is_empty())
     }
 
     /// The shards in order of address.

@@ -25,7 +25,7 @@ from walras.client.flow import Answer, Flow
 from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
-from walras.client.proof import ProofError, prove_account
+from walras.client.proof import ProofError, prove_account, prove_keys
 from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
 from walras.client.slots import Leaving, Slots
@@ -41,6 +41,17 @@ def host_of(server: str) -> str:
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     return name if parts.port in (None, usual) else f"{name}:{parts.port}"
+
+
+def _signed_root(body: Any, network: str, committee: Committee | None) -> bytes:
+    """The state root of an answer; with a committee, one that its quorum signed."""
+    root = raw(body["root"])
+    if committee:
+        signed = body["certificate"]
+        if raw(signed["state_root"]) != root:
+            raise ProofError("the certificate is for another state root")
+        check_certificate(raw(signed["certificate"]), network, committee, root, raw(signed["receipts_root"]))
+    return root
 
 
 class Core:
@@ -131,13 +142,7 @@ class Core:
         body = yield from self.session.get(f"/v1/accounts/{address}/proof", lambda body: body, **asked)
         server = self.session.server
         try:
-            root = raw(body["root"])
-            if committee:
-                signed = body["certificate"]
-                if raw(signed["state_root"]) != root:
-                    raise ProofError("the certificate is for another state root")
-                roots = (root, raw(signed["receipts_root"]))
-                check_certificate(raw(signed["certificate"]), limits.network, committee, *roots)
+            root = _signed_root(body, limits.network, committee)
             proved = prove_account(address_bytes(address), root, raw(body["proof"]))
             if proved is None or body["account"] is None:
                 raise NotFoundError(server, 404, "not_found", f"it is proved that there is no account {address}")
@@ -146,9 +151,22 @@ class Core:
             available = {asset.number: asset.units(amount) for asset, amount in held}
         except (ProofError, KeyError, TypeError, ValueError) as error:
             raise ForeignAnswerError(server, f"its proof of {address} fails: {error}") from error
-        if proved.balances != available or proved.window.highest != account.highest:
+        stated = (account.highest, account.needs_reference)
+        if proved.balances != available or (proved.window.highest, proved.needs_reference) != stated:
             raise ForeignAnswerError(server, f"it states another account {address} than it proves")
         return account
+
+    def proved_keys(self, address: str, committee: Committee | None) -> Flow[dict[str, Any] | None]:
+        """The policy of an account that the node has proved; with a committee, in a state that its quorum signed."""
+        limits = yield from self.session.limits()
+        asked = {"certified": "true"} if committee else {}
+        body = yield from self.session.get(f"/v1/accounts/{address}/keys/proof", lambda body: body, **asked)
+        try:
+            root = _signed_root(body, limits.network, committee)
+            return prove_keys(address_bytes(address), root, raw(body["proof"]))
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            server = self.session.server
+            raise ForeignAnswerError(server, f"its proof of the keys of {address} fails: {error}") from error
 
     def proved_fate(self, id: str, committee: Committee) -> Flow[Fate]:
         """The fate of a committed transaction, proved against a receipts root that a committee's quorum signed."""

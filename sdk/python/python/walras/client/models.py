@@ -197,6 +197,8 @@ class Account:
     session_slots: int = 0
     """The slots that it has given to session keys; the next one is one above."""
     sessions: tuple[SessionKey, ...] = ()
+    needs_reference: bool = False
+    """Whether payments to it need a reference; others are refused."""
     keys: Json | None = None
     """Its policy of several keys, as ``/v1/accounts/…`` shows it; none if one key signs alone."""
 
@@ -216,6 +218,7 @@ class Account:
             balances=tuple(Balance.of(one, assets) for one in body["balances"]),
             session_slots=int(body.get("session_slots", 0)),
             sessions=tuple(SessionKey.of(one, assets) for one in body.get("sessions", ())),
+            needs_reference=bool(body.get("needs_reference", False)),
             keys=body.get("keys"),
         )
 

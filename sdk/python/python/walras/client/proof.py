@@ -6,12 +6,13 @@ The layouts are those of the `ledger` and `trie` crates' documentation. `certifi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from blake3 import blake3
 
 from walras.client.encoding import SLOT_BITS, derived, slot_of
 
-__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "read_outcome", "window_of"]
+__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "prove_keys", "read_outcome", "window_of"]
 
 _NODE, _FORK, _LEAF, _OTHER = 1, 2, 3, 4
 
@@ -45,6 +46,8 @@ class ProvedAccount:
     """The slots that it has given to session keys."""
     windows: dict[int, Window] = field(default_factory=dict)
     """The numbers of its session keys, by slot, with the slot in their upper bits."""
+    needs_reference: bool = False
+    """Whether payments to it need a reference."""
 
     def window_of(self, slot: int) -> Window:
         """The numbers of a slot. Of one whose record is gone none is free: no transaction of it counts any more."""
@@ -87,8 +90,8 @@ def _session_keys(reader: Reader) -> tuple[int, dict[int, Window]]:
     return slots, windows
 
 
-def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
-    """The parts as they are hashed, the parts by tag, the account as it is hashed, and what it says."""
+def _parts(reader: Reader) -> tuple[bytes, dict[int, bytes]]:
+    """The parts of a state root, as they are hashed and by tag."""
     begun = reader.at
     roots: dict[int, bytes] = {}
     for _ in range(reader.number(4)):
@@ -96,7 +99,17 @@ def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount
         if roots and tag <= max(roots):
             raise ProofError("the parts of the root are not in the order of their tags")
         roots[tag] = reader.take(32)
-    parts = reader.data[begun : reader.at]
+    return reader.data[begun : reader.at], roots
+
+
+def _check_root(parts: bytes, root: bytes) -> None:
+    if derived("walras 2026 state root v4", parts) != root:
+        raise ProofError("the proof is for another state root: request the proof of this block")
+
+
+def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount | None]:
+    """The parts as they are hashed, the parts by tag, the account as it is hashed, and what it says."""
+    parts, roots = _parts(reader)
     if not reader.number(1):
         return parts, roots, b"", None
     begun = reader.at
@@ -107,8 +120,12 @@ def _head(reader: Reader) -> tuple[bytes, dict[int, bytes], bytes, ProvedAccount
     balances = {reader.number(4): reader.number(8) for _ in range(reader.number(4))}
     if reader.number(1):
         reader.take(8 + 8 + 32 + 1)
-    slots, windows = _session_keys(reader) if reader.number(1) else (0, {})
-    stated = ProvedAccount(address, window, balances, slots, windows)
+    # One bit says that session keys follow, one that payments need a reference.
+    bits = reader.number(1)
+    if bits > 3:
+        raise ProofError("the proof is of an account that this program does not know")
+    slots, windows = _session_keys(reader) if bits & 1 else (0, {})
+    stated = ProvedAccount(address, window, balances, slots, windows, bool(bits & 2))
     return parts, roots, reader.data[begun : reader.at], stated
 
 
@@ -125,8 +142,7 @@ def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | 
     """
     reader = Reader(proof)
     parts, roots, stated, account = _head(reader)
-    if derived("walras 2026 state root v4", parts) != root:
-        raise ProofError("the proof is for another state root: request the proof of this block")
+    _check_root(parts, root)
     if 1 not in roots:
         raise ProofError("the state has no accounts")
     path = reader.take(reader.number(4))
@@ -136,6 +152,54 @@ def prove_account(address: bytes, root: bytes, proof: bytes) -> ProvedAccount | 
     if found != value or (account is not None and account.address != address):
         raise ProofError("the proof states another account than its path proves")
     return account
+
+
+def _policy(reader: Reader) -> dict[str, Any]:
+    """A policy, as ``/v1/accounts/…`` shows it."""
+
+    def some(name: str, count: int, weighs: bool) -> list[dict[str, Any]]:
+        def one() -> dict[str, Any]:
+            return {name: "0x" + reader.take(count).hex()} | ({"weight": reader.number(1)} if weighs else {})
+
+        return [one() for _ in range(reader.number(4))]
+
+    signers = {"keys": some("key", 32, True), "wallets": some("wallet", 20, True)}
+    weights = {"move": reader.number(2), "govern": reader.number(2)}
+    guardians = {"guardian_keys": some("key", 32, False), "guardian_wallets": some("wallet", 20, False)}
+    return signers | weights | guardians | {"guardians": reader.number(1), "delay": reader.number(4)}
+
+
+def _account_keys(reader: Reader) -> dict[str, Any]:
+    """The keys of an account with a policy, and the change of them that waits."""
+    first, policy, last = reader.take(32), _policy(reader), reader.take(32)
+    waiting: dict[str, Any] | None = None
+    if reader.number(1):
+        waiting = {"policy": _policy(reader)}
+        waiting["sessions"] = "keep" if reader.number(1) else "close"
+        waiting["by"] = "guardians" if reader.number(1) else "signers"
+        waiting["due"] = str(reader.number(8))
+    return {"first": "0x" + first.hex(), "last": "0x" + last.hex(), "policy": policy, "waiting": waiting}
+
+
+def prove_keys(address: bytes, root: bytes, proof: bytes) -> dict[str, Any] | None:
+    """The policy of an account in the state with this root, as ``/v1/accounts/…`` shows it under `keys`; None if the
+    proof shows that it has none: then its own key signs alone.
+
+    Raises a `ProofError` if the proof proves neither.
+    """
+    reader = Reader(proof)
+    parts, roots = _parts(reader)
+    _check_root(parts, root)
+    has_keys = reader.number(1)
+    begun = reader.at
+    keys = _account_keys(reader) if has_keys else None
+    value = derived("walras 2026 account keys v1", reader.data[begun : reader.at]) if has_keys else None
+    path = reader.take(reader.number(4))
+    reader.end()
+    # While no account of the chain has a policy, its state has no part for them.
+    if (prove(address, roots[10], path) if 10 in roots else None) != value:
+        raise ProofError("the proof states another policy than its path proves")
+    return keys
 
 
 def read_outcome(reader: Reader) -> bytes | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Literal
+from typing import Any, Literal
 
 import httpx
 from websockets.exceptions import WebSocketException
@@ -17,7 +17,7 @@ from walras.client.amounts import Assets, Number
 from walras.client.book import BookUpdate, LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
-from walras.client.encoding import NO_CLIENT, RESTS, Operation
+from walras.client.encoding import NO_CLIENT, RESTS, Operation, Signed
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.guards import DisconnectGuard, KeepAlive
@@ -153,6 +153,11 @@ class Client:
         """An account with a proof of its state root; with a `committee`, of one that a quorum of it has signed."""
         return self.run(self._core.proved_account(address or self.address, committee))
 
+    def proved_keys(self, address: str | None = None, *, committee: Committee | None = None) -> dict[str, Any] | None:
+        """The policy of an account with a proof, None if one key signs alone; with a `committee`, in a state that a
+        quorum of it has signed."""
+        return self.run(self._core.proved_keys(address or self.address, committee))
+
     def proved_fate(self, id: str, *, committee: Committee) -> Fate:
         """What a block did with a transaction, proved against a receipts root that a quorum of the committee signed."""
         return self.run(self._core.proved_fate(id, committee))
@@ -262,6 +267,14 @@ class Client:
         public for ever. Chains have it since rules 12.
         """
         return self.run(self._core.pay(to, asset, amount, remittance, reference, wait))
+
+    def submit(
+        self, operation: Operation, *,
+        reference: str | None = None, wait: bool = True, kept: Callable[[Signed], None] | None = None,
+    ) -> Fate:
+        """Sends any operation of `walras.client.operations`. `kept` is told of each transaction that is signed for it,
+        before that is sent."""
+        return self.run(self._core.sender.send(operation, wait, reference, kept))
 
     def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,
