@@ -12,8 +12,8 @@ use doors::backend::{
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof,
-    ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof,
+    PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -145,6 +145,10 @@ impl PointReads for Reads {
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
+    }
+
+    fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError> {
+        self.exchange.prove(|ledger, roots| (roots.prove_asset(ledger, asset), roots.prove_asset_terms(ledger, asset)))
     }
 
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {

@@ -211,8 +211,8 @@ function readOutcome(reader: Reader): Uint8Array | null {
   const begun = reader.at;
   // Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
   // replaced (what remained, and as offered), pooled (two amounts and shares),
-  // exact (three amounts and a reason).
-  const length = [0, 4 * 8 + 1, 2, 0, 2, 5 * 8 + 1, 3 * 8, 3 * 8 + 1][reader.count(1)];
+  // exact (three amounts and a reason), listed (the number of the asset).
+  const length = [0, 4 * 8 + 1, 2, 0, 2, 5 * 8 + 1, 3 * 8, 3 * 8 + 1, 4][reader.count(1)];
   if (length === undefined) throw new ProofError("the proof states no kind of outcome");
   reader.take(length);
   return reader.data.slice(begun, reader.at);

@@ -68,8 +68,6 @@ const PAGE: usize = 1_000;
 #[derive(Clone)]
 pub(crate) struct Api {
     kit: Kit,
-    /// Symbols of the assets.
-    symbols: Arc<json::Symbols>,
     /// Books as they change, for the stream.
     books: Arc<BookFeeds>,
     shared_news: Arc<shared_news::SharedNews>,
@@ -122,10 +120,8 @@ struct Description;
 impl Api {
     /// The interface to a node.
     pub(crate) fn new(kit: Kit, of_ethereum: OfEthereum) -> Api {
-        let symbols = json::Symbols::of(&kit.published().views().outline().assets);
         Api {
             kit,
-            symbols: Arc::new(symbols),
             books: Arc::default(),
             shared_news: Arc::default(),
             refused: Arc::default(),
@@ -135,13 +131,18 @@ impl Api {
         }
     }
 
+    /// Symbols of the assets, those that were listed in the last block included.
+    pub(crate) fn symbols(&self) -> json::Symbols {
+        json::Symbols::published(self.published().names())
+    }
+
     /// Runs a call that may block, off the threads that serve connections.
     async fn blocking<T: Send + 'static>(&self, run: impl FnOnce(&Api) -> T + Send + 'static) -> Result<T, Failure> {
         blocking(self.clone(), run).await
     }
 
     fn asset(&self, symbol: &str) -> Result<AssetId, Failure> {
-        self.symbols.find(symbol).ok_or_else(|| Failure::not_found(format!("no asset {symbol:?}; see /v1/assets")))
+        self.symbols().find(symbol).ok_or_else(|| Failure::not_found(format!("no asset {symbol:?}; see /v1/assets")))
     }
 
     pub(crate) fn sides(&self, base: &str, quote: &str) -> Result<Sides, Failure> {
@@ -160,6 +161,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::limits))
         .routes(routes!(chain::upgrade))
         .routes(routes!(chain::assets))
+        .routes(routes!(chain::asset_proof))
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
