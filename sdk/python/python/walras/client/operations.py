@@ -44,6 +44,7 @@ __all__ = [
     "SessionAlive",
     "SessionLimit",
     "SetKeys",
+    "SetReceiving",
     "Stake",
     "Unapprove",
     "Unstake",
@@ -778,6 +779,19 @@ class CompleteKeys(Operation):
 
 
 @dataclass(frozen=True, slots=True)
+class SetReceiving(Operation):
+    """Says whether payments and issues to the account need a reference, from the next block on. Since rules 14."""
+    references: str
+    """``optional``, or ``required``: then ``pay`` and ``issue`` to it are refused, and ``pay_referenced``
+    counts."""
+    NAME: ClassVar[str] = "SetReceiving"
+    CODE: ClassVar[bytes] = bytes([24])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("references", "references", "string", "choice", ("optional", "required")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class ListAsset(Operation):
     """Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules 15."""
     symbol: str
@@ -795,7 +809,7 @@ class ListAsset(Operation):
     fees: int
     """The fees that it pays for being listed: exactly ``listing.fees`` of ``/v1/limits``, or nothing happens."""
     NAME: ClassVar[str] = "ListAsset"
-    CODE: ClassVar[bytes] = bytes([24])
+    CODE: ClassVar[bytes] = bytes([25])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("symbol", "symbol", "string", "text"),
         Field("decimals", "decimals", "uint8", "u8"),
@@ -815,7 +829,7 @@ class CloseAsset(Operation):
     closing: str
     """``announce`` that it closes when the notice is over, or ``revoke`` that before."""
     NAME: ClassVar[str] = "CloseAsset"
-    CODE: ClassVar[bytes] = bytes([25])
+    CODE: ClassVar[bytes] = bytes([26])
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("asset", "asset", "uint32", "u32"),
         Field("closing", "closing", "string", "choice", ("announce", "revoke")),
