@@ -29,7 +29,7 @@ const node = process.env["WALRAS_URL"] ?? "http://127.0.0.1:8080";
 /** The page stands on the client's sources; what both need of npm is the page's. */
 export const resolve = {
   alias: { "@walras/client": fileURLToPath(new URL("../sdk/typescript/src", import.meta.url)) },
-  dedupe: ["@noble/curves", "@noble/hashes"],
+  dedupe: ["@noble/ciphers", "@noble/curves", "@noble/hashes"],
 };
 
 export default defineConfig({

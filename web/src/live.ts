@@ -33,6 +33,8 @@ export class Live {
   private readonly listeners = new Set<() => void>();
   private readonly blockListeners = new Set<() => void>();
   private frame = false;
+  /** Symbols that no asset had, with the heights at which they were looked for. */
+  private readonly missing = new Map<string, number>();
   private readonly statusRefresh = refresh((signal) => this.loadStatus(signal), (e) => this.told(e), STATUS_PAUSE_MS);
   private readonly assetsRefresh = refresh((signal) => this.loadAssets(signal), (e) => this.told(e), STATUS_PAUSE_MS);
   private readonly blocksRefresh = refresh((signal) => this.loadBlocks(signal), (e) => this.told(e), STATUS_PAUSE_MS);
@@ -64,8 +66,14 @@ export class Live {
     return () => this.blockListeners.delete(listener);
   }
 
+  /** Of an asset that was listed after the page was opened, the list of assets is fetched again. */
   decimals(symbol: string): number {
-    return this.assets.get(symbol)?.decimals ?? 0;
+    const known = this.assets.get(symbol);
+    if (!known && this.assets.size > 0 && this.missing.get(symbol) !== this.height) {
+      this.missing.set(symbol, this.height);
+      this.assetsRefresh.request();
+    }
+    return known?.decimals ?? 0;
   }
 
   get latest(): Block | undefined {

@@ -181,6 +181,10 @@ export function operationText(operation: Operation, decimals: Decimals): string 
       return `Let the waiting policy of ${operation.account} act`;
     case "set_receiving":
       return operation.references === "required" ? "Take no payment without a reference" : "Take payments without a reference, too";
+    case "list_asset":
+      return `List the asset ${operation.symbol}, with its number behind the symbol`;
+    case "close_asset":
+      return operation.closing === "announce" ? `Announce that ${operation.asset} closes` : `Take back that ${operation.asset} closes`;
     case "authorize_session":
       return `Let a key ${LETS[operation.scope]} in slot ${operation.slot}`;
     case "revoke_session":
@@ -232,6 +236,7 @@ export function outcomeText(outcome: Outcome): string {
   if (outcome.result === "refused") return `Refused: ${outcome.message || outcome.code}`;
   if (outcome.result === "offered") return `Offer: ${why(outcome.why)}`;
   if (outcome.result === "exact") return exactEnd(outcome.why);
+  if (outcome.result === "listed") return `Listed under the number ${outcome.number}`;
   if (outcome.result === "pooled") return `${outcome.shares} shares of the pool`;
   if (outcome.result === "replaced") return `Replaced: ${why(outcome.why)}`;
   return "Unknown outcome";

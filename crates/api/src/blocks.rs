@@ -186,6 +186,12 @@ pub enum OutcomeBody {
         /// The reason: `filled`, `no_price`, `beyond_bound`, `group_not_full` or `no_room`.
         why: Cow<'static, str>,
     },
+    /// It listed an asset.
+    Listed {
+        /// The number of the asset, for ever. Its name is its symbol, a point and this number. Use it once this outcome
+        /// is certified.
+        number: u32,
+    },
     /// It had no effect.
     Refused {
         /// Stable code.
@@ -264,7 +270,7 @@ pub struct EndedOfferBody {
     pub id: String,
     /// Units returned to the account.
     pub returned: String,
-    /// Why: `cancelled`, `replaced`, `expired` or `one_batch`.
+    /// Why: `cancelled`, `replaced`, `expired`, `one_batch`, `lapsed` or `closed`.
     pub why: Cow<'static, str>,
 }
 

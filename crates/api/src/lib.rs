@@ -62,7 +62,9 @@ pub use markets::{
     DayBody, HistoryBody, HistoryPoint, Level, MarketBody, MarketsBody, QuoteBody, TickerBody, TickersBody,
     book_checksum,
 };
-pub use node::{AssetBody, AssetsBody, DoorsBody, LimitsBody, MempoolStatus, NodeStatus, StateRoot};
+pub use node::{
+    AssetBody, AssetsBody, DoorsBody, LimitsBody, ListedAssetBody, ListingBody, MempoolStatus, NodeStatus, StateRoot,
+};
 pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
 pub use record_proof::RecordProofBody;

@@ -110,6 +110,9 @@ pub struct LimitsBody {
     pub stream_book_levels: usize,
     /// Maximum size of a client's message on the stream, in bytes: a longer one ends the connection with code 1009.
     pub stream_message_bytes: usize,
+    /// How assets are listed on this chain; older nodes say nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<ListingBody>,
     /// Limits of Ethereum's JSON-RPC, on a chain with contracts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ethereum: Option<EthereumLimitsBody>,
@@ -143,6 +146,43 @@ pub struct AssetBody {
     /// The address of its ERC-20 token, on a chain with contracts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
+    /// How it was listed; an asset of the genesis has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed: Option<ListedAssetBody>,
+    /// The last height that it trades at, if it closes or is closed. Afterwards it is paid, burnt and brought home, and
+    /// nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes: Option<u64>,
+}
+
+/// How an asset was listed on the running chain.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ListedAsset)]
+pub struct ListedAssetBody {
+    /// The height of the block that listed it.
+    pub height: u64,
+    /// What its issuer controls in the hands of others: `open`, nothing.
+    pub control: Cow<'static, str>,
+    /// The most units that may exist at one time.
+    pub supply_max: String,
+    /// The digest of a document that says what it is, in hexadecimal; zero for none.
+    pub document: String,
+}
+
+/// How assets are listed on this chain, as it is now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Listing)]
+pub struct ListingBody {
+    /// Who lists: `closed`, nobody; `priced`, whoever pays.
+    pub policy: Cow<'static, str>,
+    /// Fees that a listing in the next block names and pays.
+    pub fees: String,
+    /// Assets that are not closed.
+    pub open: usize,
+    /// The most assets that are open at one time.
+    pub assets_max: u32,
+    /// Heights from the announcement that an asset closes to the last one that it trades at.
+    pub notice: u64,
 }
 
 /// The status of a node's doors.

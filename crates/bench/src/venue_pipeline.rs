@@ -1,6 +1,6 @@
-//! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data: for comparison
-//! with the pipeline of another engine, which gets the same commands, and with a plain loop in the same run that only
-//! matches, and writes and syncs as many bytes.
+//! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data. It is compared
+//! with the pipeline of another engine, which gets the same commands. Beside it, in the same run, stands a plain loop
+//! that only matches, and writes and syncs as many bytes.
 //!
 //! The flow is drawn ([`crate::flow`]) and then changed so that both engines do the same with it. An owner only buys or
 //! only sells, so that nobody meets an own order. A replacement keeps the size and changes the price, as a move does.

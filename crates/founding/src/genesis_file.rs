@@ -13,6 +13,7 @@ use crate::charter_part::CharterPart;
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
 use crate::limits_part::LimitsEntry;
+use crate::listing_part::ListingPart;
 use crate::pool_part::PoolPart;
 use crate::venue_part::{self, VenuePart};
 
@@ -35,6 +36,9 @@ struct File {
     venues: Option<VenuePart>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pools: Option<PoolPart>,
+    /// How assets are listed after the genesis.
+    #[serde(default, skip_serializing_if = "ListingPart::is_usual")]
+    listings: ListingPart,
     /// How its rules change.
     #[serde(default, skip_serializing_if = "CharterPart::is_usual")]
     charter: CharterPart,
@@ -174,6 +178,7 @@ impl File {
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
             pools: genesis.pools.as_ref().map(PoolPart::of),
+            listings: ListingPart::of(&genesis.listings),
             charter: CharterPart::of(&genesis.charter),
             developers: genesis.is_developers,
             consensus: None,
@@ -218,11 +223,13 @@ impl File {
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
+        let listings = self.listings.read().map_err(named)?;
         let charter = self.charter.read().map_err(named)?;
         Ok(Genesis {
             lane,
             venues,
             pools,
+            listings,
             rules: self.rules,
             charter,
             chain: self.chain,
@@ -268,6 +275,7 @@ mod tests {
             lane: None,
             venues: None,
             pools: None,
+            listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
             is_developers: false,
         }
     }

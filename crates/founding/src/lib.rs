@@ -11,6 +11,7 @@ mod founders;
 pub mod genesis_file;
 mod lane_part;
 mod limits_part;
+mod listing_part;
 mod pool_part;
 mod venue_part;
 

@@ -88,6 +88,9 @@ impl EvmState for SharedMaps {
     /// Two assets, so that tokens and offers can be called.
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         let (symbol, valuation) = (format!("A{asset}"), Some(Price::ONE));
-        (asset.0 < 2).then_some(TokenFacts { symbol, decimals: 6, issued: 1 << 62, least_units: 4_096, valuation })
+        let (decimals, issued, least_units) = (6, 1 << 62, 4_096);
+        let (closes, is_crowded, pairs_left) = (None, false, None);
+        let facts = TokenFacts { symbol, decimals, issued, least_units, valuation, closes, is_crowded, pairs_left };
+        (asset.0 < 2).then_some(facts)
     }
 }

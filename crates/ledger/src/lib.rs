@@ -24,11 +24,12 @@ mod terms;
 
 pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, EXACTS_PER_SUB_BLOCK, Fault,
-    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, NextBatch, POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS,
-    Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError, SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK,
-    Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
+    LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, LISTINGS_PER_SUB_BLOCK, NextBatch,
+    POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS, Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError,
+    SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
+pub use places::assets::{CLOSED_RETURNS, Listings};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
@@ -40,22 +41,23 @@ pub use places::unsound::AuditError;
 pub use places::venues::Venues;
 /// The values that the ledger computes with and proves, and the checks of its proofs.
 pub use proofs::{
-    AccountKeys, AccountProof, AccountSessions, AccountState, Asset, AssetProof, AwaitedRules, Batch, BlockReceipts,
-    BustGuilt, BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId, ComingRules, DepositId, EndReason,
-    EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason, ExactRequest, ExactTrade, Fill, FillReason,
-    FillVerdict, FilledId, FilledOrder, HoldingId, KeysProof, LaneProof, LeavingBond, LeavingDeposit, Member,
-    ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord,
-    PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced,
-    Rest, RootPart, RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget,
-    SessionRecord, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator,
-    Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys,
-    Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
+    AccountKeys, AccountProof, AccountSessions, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof,
+    AwaitedRules, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId,
+    ComingRules, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
+    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, KeysProof, LaneProof,
+    LeavingBond, LeavingDeposit, ListedTerms, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair,
+    PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN,
+    ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
+    RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof,
+    SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit,
+    VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys, Window, WindowError, account_state_digest,
+    asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};
 pub use terms::{
     BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, LaneAsset, LaneOutflow,
-    LaneOutput, LaneTerms, Limits, Listing, Membership, PoolTerms, RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart,
-    RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, VenueTerms, followed, manifest,
-    text_of, usual_fee, votes_bytes,
+    LaneOutput, LaneTerms, Limits, Listing, ListingPolicy, ListingTerms, Membership, PoolTerms, RULES_FLOOR,
+    RULES_LEAST, RULES_NEWEST, Restart, RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX,
+    VenueTerms, followed, manifest, text_of, usual_fee, votes_bytes,
 };

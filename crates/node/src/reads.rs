@@ -12,12 +12,12 @@ use doors::backend::{
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
 use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId, Roots, SlotProof,
-    ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof,
+    PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
-    Address, Amount, AssetId, Digest, Height, Sequence, SessionSlot, Superblock, Transaction, TransactionId,
+    Address, Amount, AssetId, Digest, Height, PublicKey, Sequence, SessionSlot, Superblock, Transaction, TransactionId,
 };
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan};
@@ -145,6 +145,10 @@ impl PointReads for Reads {
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_offer(ledger, pair, place))
+    }
+
+    fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError> {
+        self.exchange.prove(|ledger, roots| (roots.prove_asset(ledger, asset), roots.prove_asset_terms(ledger, asset)))
     }
 
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
@@ -292,6 +296,10 @@ impl LaneReads for Reads {
 
     fn lane_has_tls(&self) -> bool {
         self.exchange.shared.config.lane.tls
+    }
+
+    fn lane_key(&self, epoch: u64, member: u8, shard: u16) -> Option<PublicKey> {
+        self.exchange.shared.read_ledger().lane()?.committee(epoch)?.key(member, shard).ok()
     }
 
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead> {

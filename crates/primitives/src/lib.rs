@@ -17,6 +17,7 @@ mod hash;
 mod height;
 mod key;
 mod keys;
+mod listing;
 mod login;
 mod malformed;
 pub mod merkle;
@@ -51,6 +52,9 @@ pub use keys::{
     CHANGE_SIGNATURES_MAX, ChangedBy, GUARDIANS_MAX, KEY_WEIGHT, KEYS_DELAY_MAX, KeyHolder, KeyPolicy, KeySignature,
     KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX, SessionsFate, SetKeys,
     SignedByWallet, WalletSigner,
+};
+pub use listing::{
+    AssetControl, AssetListing, Closing, DECIMALS_MAX, LISTED_SYMBOL_MAX, LISTING_FEES_MAX, RULES_OF_LISTINGS,
 };
 pub use login::login_bytes;
 pub use malformed::Malformed;

@@ -33,6 +33,8 @@ pub enum Malformed {
     KeyPolicy,
     /// Signatures of several keys are too many, none, out of order, or several of one key.
     KeySignatures,
+    /// The terms of a listing are out of bounds.
+    AssetTerms,
 }
 
 impl Malformed {
@@ -69,6 +71,10 @@ impl Malformed {
             }
             Malformed::KeySignatures => {
                 "signatures stand by rising key, one of each signer: 1 to 16 on a request, to 32 on a change of keys"
+            }
+            Malformed::AssetTerms => {
+                "a listing has a symbol of 1 to 6 letters, digits, - or _ that begins with a letter, at most 18 \
+                 decimals, least_units and supply_max from 1 to 9223372036854775807, and at most 1099511627776 fees"
             }
         }
     }

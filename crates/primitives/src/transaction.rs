@@ -9,6 +9,7 @@ use strum::{EnumCount, EnumDiscriminants};
 
 use crate::exact::ExactSide;
 use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
+use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::reference::{Reference, ReferenceRule};
@@ -198,6 +199,15 @@ pub enum Operation {
         /// Whether they do, from the next block on.
         references: ReferenceRule,
     },
+    /// Lists an asset that the sender issues. Since [`RULES_OF_LISTINGS`].
+    ListAsset(Box<AssetListing>),
+    /// Announces that an asset closes, or takes that back; only its issuer can. Since [`RULES_OF_LISTINGS`].
+    CloseAsset {
+        /// The asset.
+        asset: AssetId,
+        /// Which of the two.
+        closing: Closing,
+    },
 }
 
 /// A transaction before it is signed.
@@ -351,6 +361,8 @@ impl Operation {
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. }
+            | Operation::ListAsset(_)
+            | Operation::CloseAsset { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -366,6 +378,7 @@ impl Operation {
             | Operation::Issue { asset, .. }
             | Operation::IssueReferenced { asset, .. }
             | Operation::Burn { asset, .. }
+            | Operation::CloseAsset { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::Venue(ref operation) => operation.assets(),
             Operation::Pool(ref operation) => [Some(operation.pool().a), Some(operation.pool().b)],
@@ -382,6 +395,7 @@ impl Operation {
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. }
+            | Operation::ListAsset(_)
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -412,6 +426,8 @@ impl Operation {
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. }
+            | Operation::ListAsset(_)
+            | Operation::CloseAsset { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -419,8 +435,8 @@ impl Operation {
     /// How many fees it costs. Each [`WEIGHT_BYTES`] begun of what it carries costs one, and it costs at least one.
     /// Each eight offers that a cancel names cost one more, and so does an offer with an end, whose removal it pays. A
     /// new pool costs [`POOL_WEIGHT`], an exact order [`EXACT_WEIGHT`], a session key [`crate::SESSION_WEIGHT`]. A
-    /// change of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A duty
-    /// ([`Operation::is_duty`]) costs none.
+    /// change of keys costs [`KEY_WEIGHT`] for each key of the new policy, and one more for each signature. A listing
+    /// costs the fees that it offers beside its own. A duty ([`Operation::is_duty`]) costs none.
     pub fn weight(&self) -> u64 {
         let beyond = match self {
             duty if duty.is_duty() => return 0,
@@ -433,6 +449,7 @@ impl Operation {
                 let asked = self.key_change().expect("it is one");
                 KEY_WEIGHT * asked.change.policy.key_count() + asked.signatures.len() as u64
             }
+            Operation::ListAsset(listing) => listing.fees.min(LISTING_FEES_MAX),
             _ => 0,
         };
         self.row().fees + beyond
@@ -447,6 +464,7 @@ impl Operation {
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. } => RULES_OF_KEYS,
+            Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
                 _ => 0,

@@ -42,6 +42,8 @@ pub enum EndReason {
     OneBatch,
     /// The session key that placed it lapsed, was stopped or was revoked, after the batch.
     Lapsed,
+    /// One of its assets has closed, after the batch.
+    Closed,
 }
 
 impl EndReason {
@@ -53,6 +55,7 @@ impl EndReason {
             EndReason::Expired => "expired",
             EndReason::OneBatch => "one_batch",
             EndReason::Lapsed => "lapsed",
+            EndReason::Closed => "closed",
         }
     }
 
@@ -60,7 +63,7 @@ impl EndReason {
     pub fn is_after_batch(self) -> bool {
         match self {
             EndReason::Cancelled | EndReason::Replaced => false,
-            EndReason::Expired | EndReason::OneBatch | EndReason::Lapsed => true,
+            EndReason::Expired | EndReason::OneBatch | EndReason::Lapsed | EndReason::Closed => true,
         }
     }
 }

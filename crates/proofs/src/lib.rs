@@ -14,13 +14,15 @@
 //!                             │             │
 //!    AccountProof, OfferProof, AssetProof,  ReceiptProof, EthereumReceiptProof,
 //!    SlotProof, LaneProof, VenueProof,      ModifiedProof, SettlesProof
-//!    ValidatorsProof, PoolProof, KeysProof
+//!    ValidatorsProof, PoolProof, KeysProof,
+//!    AssetTermsProof
 //! ```
 //!
 //! | about | value | proof | where |
 //! |---|---|---|---|
 //! | an account | [`AccountState`] | [`AccountProof`] | `account` |
 //! | an asset | [`Asset`] | [`AssetProof`] | `asset` |
+//! | how an asset was listed, and when it closes | [`AssetTerms`] | [`AssetTermsProof`] | `asset` |
 //! | a resting offer | [`Rest`] at a [`Place`] of a [`Pair`] | [`OfferProof`] | `offer` |
 //! | a slot of a contract | 32 bytes | [`SlotProof`] | `slot` |
 //! | entries of the bridge to the payment lane | digests by key | [`LaneProof`] | `bridge` |
@@ -117,7 +119,7 @@ mod window;
 pub use account::{
     AccountProof, AccountState, EvmRecord, account_bytes_digest, account_state_digest, write_account_end,
 };
-pub use asset::{Asset, AssetProof, asset_digest};
+pub use asset::{Asset, AssetProof, AssetTerms, AssetTermsProof, ListedTerms, asset_digest, asset_terms_root};
 pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};

@@ -24,7 +24,8 @@ pub enum Outcome {
     Refused(Refusal),
     /// It paid its fee, its sequence number is used, and it did nothing else. Another replacement or a cancel of the
     /// offer counted, or another operation at the venue. Or the settle was not the next one, or the venue's bond was
-    /// too low for it. Or another opening of the pool counted, or pools with lower keys took the last places.
+    /// too low for it. Or another opening of the pool counted, or pools with lower keys took the last places, or
+    /// another word of the issuer about the end of the asset counted.
     Void,
     /// It cancelled the offers that it names and that rested before the block; the batch lists each of them as ended.
     Cancelled(Cancelled),
@@ -34,6 +35,8 @@ pub enum Outcome {
     Pooled(Pooled),
     /// It was an exact order in the batch of this block.
     Exact(ExactOutcome),
+    /// It listed an asset, which has this number for ever.
+    Listed(AssetId),
 }
 
 /// What a replacement found and did.

@@ -67,8 +67,8 @@ refusals! {
         "the transaction is for another chain; see `chain` under /v1/limits";
     /// The transaction is beyond the quota of its sub-block.
     OVER_QUOTA: refused, "over_quota",
-        "the sub-block is over its quota of such operations (stakes, accusations, lane posts, ends of session keys): \
-         send it again";
+        "the sub-block is over its quota of such operations (stakes, accusations, listings, lane posts, ends of session \
+         keys): send it again";
     /// The transaction ended below the height of the block.
     ENDED: refused, "ended",
         "the transaction has ended: its last height (`until`) is past; sign it again with a later one";
@@ -89,10 +89,11 @@ refusals! {
         Malformed::AmountTooLarge.text();
     /// An account other than the issuer issues or burns the asset.
     NOT_ISSUER: invalid, "not_issuer",
-        "only the asset's issuer can issue or burn it";
+        "only the asset's issuer can issue, burn or close it";
     /// The block's issues of the asset would exceed the cap.
     ISSUE_TOO_LARGE: refused, "issue_too_large",
-        "the block's issues of this asset would take it above 9223372036854775807 units; all of them are removed";
+        "the block's issues of this asset would take it above the most that may exist, which is 9223372036854775807 \
+         units or the `supply_max` of its listing; all of them are removed";
     /// The transaction alone exceeds a sub-block, or a quota of one.
     LARGER_THAN_SUB_BLOCK: refused, "larger_than_sub_block",
         "no sub-block of this network has room for the transaction, or it alone exceeds a quota of one (a member's \
@@ -131,6 +132,7 @@ impl From<Malformed> for Refusal {
             Malformed::Reference => Refusal::REFERENCE,
             Malformed::KeyPolicy => Refusal::KEY_POLICY,
             Malformed::KeySignatures => Refusal::KEY_SIGNATURES,
+            Malformed::AssetTerms => Refusal::ASSET_TERMS,
         }
     }
 }

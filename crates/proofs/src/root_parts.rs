@@ -51,6 +51,9 @@ impl RootPart {
     pub const CHARTER: u8 = 8;
     /// The policies of accounts; a state has it once an account has one.
     pub const KEYS: u8 = 10;
+    /// The terms of assets that were listed on the running chain, and which assets close. A chain that lists none has
+    /// it once an asset closes.
+    pub const LISTINGS: u8 = 11;
 }
 
 impl RootParts {

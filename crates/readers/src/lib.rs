@@ -29,6 +29,6 @@ pub mod venues;
 pub mod views;
 
 pub use outline::Outline;
-pub use published::Published;
+pub use published::{AssetNames, Published};
 pub use sides::Sides;
 pub use views::{CommittedBlock, FoundTransaction};

@@ -1,6 +1,8 @@
 //! The small part of the ledger that every block publishes completely.
 
-use ledger::{Asset, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Schedule, Validators};
+use std::sync::Arc;
+
+use ledger::{Asset, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Schedule, Validators};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// A summary of the ledger after a block, in a few kilobytes, so that readers need not access the ledger.
@@ -24,6 +26,8 @@ pub struct Outline {
     pub accounts: usize,
     /// The assets by number.
     pub assets: Vec<Asset>,
+    /// How assets were listed after the genesis, and which close.
+    pub listings: Arc<Listings>,
     /// The registry and the committees.
     pub validators: Validators,
     /// When committees change.
@@ -109,6 +113,7 @@ impl Outline {
             until_max: ledger.limits().until_max,
             accounts: ledger.accounts().len(),
             assets: ledger.assets().to_vec(),
+            listings: ledger.shared_listings(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             charter: ledger.charter().clone(),

@@ -20,10 +20,15 @@ pub const STREAM_BACKLOG: usize = 256;
 /// Maximum number of announcements of pending Ethereum transactions that a reader may fall behind.
 const PENDING_BACKLOG: usize = 1_024;
 
+/// Symbol and decimals of each asset, by number. They never change; assets that are listed join them.
+pub type AssetNames = Arc<Vec<(String, u8)>>;
+
 /// See the module text.
 pub struct Published {
     views: RwLock<Views>,
     candles: RwLock<Candles>,
+    /// Symbol and decimals of each asset, in a lock of their own: whoever holds the views may ask for them.
+    names: RwLock<AssetNames>,
     events: broadcast::Sender<Arc<CommittedBlock>>,
     pending: broadcast::Sender<Arc<[TransactionId]>>,
 }
@@ -33,13 +38,15 @@ impl Published {
     pub fn new(views: Views) -> Published {
         let (events, _) = broadcast::channel(STREAM_BACKLOG);
         let (pending, _) = broadcast::channel(PENDING_BACKLOG);
-        Published { views: RwLock::new(views), candles: RwLock::default(), events, pending }
+        let names = RwLock::new(names_of(&views));
+        Published { views: RwLock::new(views), candles: RwLock::default(), names, events, pending }
     }
 
     /// Reverts to an earlier state, see [`Views::go_back`]. The remaining candles are those of recent blocks.
     pub fn go_back(&self, ledger: &Ledger, root: Digest, after_batch: Vec<OfferEvent>) -> bool {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         let is_back = views.go_back(ledger, root, after_batch);
+        self.rename(&views);
         let mut candles = Candles::default();
         views.batches().for_each(|batch| candles.add(batch.height, batch.time_ms, &batch.batch));
         *self.candles.write().unwrap_or_else(PoisonError::into_inner) = candles;
@@ -48,6 +55,7 @@ impl Published {
 
     /// Restarts with the views of an earlier state, without candles.
     pub fn begin_again(&self, views: Views) {
+        self.rename(&views);
         *self.views.write().unwrap_or_else(PoisonError::into_inner) = views;
         *self.candles.write().unwrap_or_else(PoisonError::into_inner) = Candles::default();
     }
@@ -57,8 +65,21 @@ impl Published {
     pub fn commit(&self, committed: &CommittedBlock, transactions: &[&Transaction], contracts: &ContractReceipts) {
         let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
         views.commit(committed, transactions, contracts);
+        self.rename(&views);
         // Under the lock of the views, so that a holder of that lock sees both at one height.
         self.add_batch(committed.batch.height, committed.batch.time_ms, &committed.batch.batch);
+    }
+
+    /// Learns the names of assets that were listed.
+    fn rename(&self, views: &Views) {
+        if self.names().len() != views.outline().assets.len() {
+            *self.names.write().unwrap_or_else(PoisonError::into_inner) = names_of(views);
+        }
+    }
+
+    /// Symbol and decimals of each asset, by number.
+    pub fn names(&self) -> AssetNames {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notifies the readers of the stream of a block.
@@ -114,4 +135,9 @@ impl Published {
     pub fn candles(&self) -> RwLockReadGuard<'_, Candles> {
         self.candles.read().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn names_of(views: &Views) -> AssetNames {
+    let name = |asset: &ledger::Asset| (asset.symbol.clone(), asset.decimals);
+    Arc::new(views.outline().assets.iter().map(name).collect())
 }

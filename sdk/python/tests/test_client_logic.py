@@ -38,7 +38,7 @@ from walras.client import (
     to_polars,
 )
 from walras.client import operations
-from walras.client.amounts import inverse_limit, limit_of, plain, price_of
+from walras.client.amounts import assets_of, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session
 from walras.client.core import host_of
 from walras.client.encoding import (
@@ -102,7 +102,7 @@ def test_transactions_are_signed_as_the_published_vectors_are() -> None:
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         assert (signed.account, signed.sequence, signed.until) == (vector["account"], sequence, until)
         checked.add(vector["operation"]["type"])
-    assert len(checked) == 26
+    assert len(checked) == 28
 
 
 def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
@@ -117,7 +117,7 @@ def test_typed_data_is_signed_as_the_published_vectors_are() -> None:
         signed = key.sign(body, vector["network"])
         assert signed.encoded == raw(vector["transaction"]) and signed.id == vector["id"]
         checked += 1
-    assert checked == 37
+    assert checked == 39
 
 
 def test_requests_of_a_policy_are_signed_as_the_published_vectors_are() -> None:
@@ -575,3 +575,35 @@ def test_a_status_that_this_client_does_not_know_is_an_error_that_names_it(statu
 )
 def test_the_server_of_a_login_is_the_host_of_its_requests(server: str, host: str) -> None:
     assert host_of(server) == host
+
+
+def test_an_asset_that_was_listed_since_is_asked_for_and_one_that_is_not_is_refused() -> None:
+    def asset(number: int, symbol: str) -> dict[str, Any]:
+        terms = {"height": 5, "control": "open", "supply_max": "1000", "document": "0x" + "0" * 64}
+        listed = {"listed": terms, "closes": 77} if number else {}
+        figures = {"decimals": 2, "issuer": "0x" + "1" * 40, "least_units": "4096", "issued": "0", "valuation": None}
+        return {"asset": number, "symbol": symbol, **figures, **listed}
+
+    def ran(flow: Flow[Any], answers: list[dict[str, Any]]) -> tuple[Any, list[str]]:
+        asked, step = [], next(flow)
+        while True:
+            assert isinstance(step, Ask)
+            asked.append(step.path)
+            try:
+                step = flow.send(Answer(200, json.dumps(answers.pop(0)).encode()))
+            except StopIteration as end:
+                return end.value, asked
+
+    session = Session("http://node", None)
+    session._assets = Assets([])
+    session._assets.learn(assets_of({"assets": [asset(0, "USD")]}))
+    known, asked = ran(session.assets("GBP.1"), [{"assets": [asset(0, "USD"), asset(1, "GBP.1")]}])
+    assert (known["GBP.1"].supply_max, known["GBP.1"].closes, asked) == (Decimal("10"), 77, ["/v1/assets"])
+    # What everybody shares has learnt it, and a body that names a later one is read again.
+    every = {"assets": [asset(0, "USD"), asset(1, "GBP.1"), asset(2, "GBP.2")]}
+    one = session.get("/v1/one", lambda body: known[body["asset"]].number)
+    assert ran(one, [{"asset": "GBP.2"}, every, {"asset": "GBP.2"}]) == (2, ["/v1/one", "/v1/assets", "/v1/one"])
+    with pytest.raises(ForeignAnswerError, match="does not list"):
+        ran(session.get("/v1/one", lambda body: known[body["asset"]].number), [{"asset": "JPY.3"}, every])
+    with pytest.raises(UnknownAssetError):
+        ran(session.assets("JPY.3"), [every])[0]["JPY.3"]

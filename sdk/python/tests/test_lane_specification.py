@@ -1,6 +1,6 @@
-"""docs/lane-specification.md, followed word by word: `lane_reference` has no code of the package or of the node.
+"""docs/lane-specification.md, followed word by word by `walras.purse.lane` and `lane_reference`, without code of the node.
 
-It makes and verifies every vector, and refuses every mutation with its reason.
+They make and verify every vector, and refuse every mutation with its reason.
 """
 
 import json
@@ -9,8 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from lane_reference import bls, bridge, certificate, committee, ed25519, payment, purse, receipt, request, trees, wire
-from lane_reference.layout import Reader, Refused, parsed
+from lane_reference import bridge, shard
+
+from walras.purse.lane import bls, certificate, collect, committee, ed25519, payment, receipt, request, trees, wire
+from walras.purse.lane.layout import Reader, Refused, parsed
 
 ALL = json.loads((Path(__file__).resolve().parents[3] / "docs" / "lane-vectors.json").read_text())
 WORLD, MADE = ALL["world"], ALL["made"]
@@ -51,10 +53,10 @@ def judged_request(vector: dict) -> None:
         for one in vector["backed"]
     }
     here = known(vector["epoch"])
-    shard = request.Shard(RULES, here, of_epoch, vector["member"], vector["shard"], vector["now"], backed)
+    judge = shard.Shard(RULES, here, of_epoch, vector["member"], vector["shard"], vector["now"], backed)
     for before in vector["before"]:
-        shard.judge(raw(before))
-    shard.judge(raw(vector["bytes"]))
+        judge.judge(raw(before))
+    judge.judge(raw(vector["bytes"]))
 
 
 def judged(vector: dict) -> bytes | None:
@@ -127,8 +129,8 @@ def test_quorums_shards_and_accounts_follow_from_their_numbers() -> None:
     for members, *expected in MADE["quorums"]:
         of = committee.Quorums(members)
         assert [of.faulty, of.certificate, of.binding, of.witness] == expected
-    for owner, shards, shard in MADE["shards"]:
-        assert committee.shard_of(raw(owner), shards) == shard
+    for owner, shards, place in MADE["shards"]:
+        assert committee.shard_of(raw(owner), shards) == place
     for key, account in MADE["accounts"]:
         assert ed25519.account(raw(key)) == raw(account)
 
@@ -183,15 +185,15 @@ def test_requests_are_made_of_payments_proofs_and_certificates() -> None:
     parent, child = MADE["payments"][1:3]
     spends = of_fields(child)
     data = raw(MADE["child"]["request"])
-    asked = request.parse_request(data)
-    assert isinstance(asked, request.Spend) and asked.payment == spends
+    asked = shard.parse_request(data)
+    assert isinstance(asked, shard.Spend) and asked.payment == spends
     proofs = parsed(lambda reader: reader.times(2, receipt.read_proof), asked.proofs)
     assert [proof.summary for proof in proofs] == [of_fields(parent).summary()] * 2
     by_id = {of_fields(parent).id(index): index for index in range(2)}
     made = [receipt.receipt_of(of_fields(parent), by_id[one.id], proofs[0].certificate).proof for one in spends.inputs]
     assert request.spend(spends, raw(child["signature"]), made) == data
-    settles = request.parse_request(raw(MADE["child"]["settle"]))
-    assert isinstance(settles, request.Settle)
+    settles = shard.parse_request(raw(MADE["child"]["settle"]))
+    assert isinstance(settles, shard.Settle)
     assert request.settle(settles.summary, settles.certificate) == raw(MADE["child"]["settle"])
     seed = raw(parent["seed"])
     assert request.question(NETWORK, 5, seed, bytes([6] * 32)) == raw(MADE["question"])
@@ -222,8 +224,8 @@ def test_a_complaint_proves_that_a_share_is_wrong_and_nothing_else() -> None:
 
 def answered(epoch: int) -> tuple[payment.Summary, list[wire.Answered]]:
     """A payment of an epoch, and the answers of the vector with its certificate."""
-    settles = request.parse_request(raw(MADE["child"]["settle"]))
-    assert isinstance(settles, request.Settle) and settles.summary.home == epoch
+    settles = shard.parse_request(raw(MADE["child"]["settle"]))
+    assert isinstance(settles, shard.Settle) and settles.summary.home == epoch
     assert isinstance(settles.certificate, certificate.Answers)
     digest = settles.summary.digest(NETWORK)
     return settles.summary, [wire.Answered(2, digest, answer) for answer in settles.certificate.answers]
@@ -231,7 +233,7 @@ def answered(epoch: int) -> tuple[payment.Summary, list[wire.Answered]]:
 
 def test_a_payment_is_fast_with_a_quorum_of_answers_that_verify_and_not_before() -> None:
     summary, replies = answered(5)
-    collection = purse.Collection(known(5), payment.CONFIRMATION, summary)
+    collection = collect.Collection(known(5), payment.CONFIRMATION, summary)
     assert [member for member, _ in collection.to_ask()] == [0, 1, 2, 3]
     first = replies[0].answer
     lies = [
@@ -252,7 +254,7 @@ def test_a_payment_is_fast_with_a_quorum_of_answers_that_verify_and_not_before()
 
 def test_refusals_are_final_only_if_they_say_so_and_only_from_whom_was_asked() -> None:
     summary, replies = answered(5)
-    collection = purse.Collection(known(5), payment.CONFIRMATION, summary)
+    collection = collect.Collection(known(5), payment.CONFIRMATION, summary)
     collection.add(3, wire.Refusal(True, "busy"))
     assert not collection.refused
     collection.add(3, wire.Refusal(False, "no"))
@@ -264,19 +266,16 @@ def test_refusals_are_final_only_if_they_say_so_and_only_from_whom_was_asked() -
     assert collection.is_hopeless(), "two of four are left, and three are needed"
 
 
-def test_what_a_purse_stores_is_what_it_sends_and_what_it_chooses_was_never_named() -> None:
+def test_what_a_purse_stores_is_what_it_sends() -> None:
     seed = raw(MADE["payments"][2]["seed"])
     key = ed25519.public(seed)
-    held = [purse.Holding(bytes([number] * 32), payment.Output(0, key, 0, 10 * number), 5) for number in (1, 2, 3)]
-    old = purse.Holding(bytes([4] * 32), payment.Output(0, key, 0, 1_000), 3)
-    chosen = purse.choose([*held, old], {held[2].id}, 0, 25, 5)
-    assert {one.id for one in chosen} == {held[0].id, held[1].id}, "the third is spent, the fourth too old"
-    with pytest.raises(Refused, match="Missing"):
-        purse.choose([*held, old], {held[2].id}, 0, 31, 5)
-    made = purse.build(RULES, seed, chosen, 5, [payment.Output(0, key, 0, 30)])
-    assert purse.restored(made.stored()) == made
+    held = [collect.Holding(bytes([number] * 32), payment.Output(0, key, 0, 10 * number), 5) for number in (1, 2)]
+    made = collect.build(RULES, seed, held, 5, [payment.Output(0, key, 0, 30)])
+    assert collect.restored(made.stored()) == made
+    with pytest.raises(Refused, match="Malformed"):
+        collect.restored(made.stored().replace(made.digest, bytes(32)))
     with pytest.raises(Refused, match="WrongSum"):
-        purse.build(RULES, seed, chosen, 5, [payment.Output(0, key, 0, 31)])
+        collect.build(RULES, seed, held, 5, [payment.Output(0, key, 0, 31)])
 
 
 @pytest.mark.parametrize("library", bls.installed())

@@ -120,6 +120,12 @@ def operation(asked: dict) -> bytes:
             return u8(23) + raw(asked["changed"])
         case "set_receiving":
             return u8(24) + u8(["optional", "required"].index(asked["references"]))
+        case "list_asset":
+            head = string(asked["symbol"]) + u8(asked["decimals"]) + u8(["open"].index(asked["control"]))
+            sizes = u64(asked["leastUnits"]) + u64(asked["supplyMax"])
+            return u8(25) + head + sizes + raw(asked["document"]) + u64(asked["fees"])
+        case "close_asset":
+            return u8(26) + u32(asked["asset"]) + u8(["announce", "revoke"].index(asked["closing"]))
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

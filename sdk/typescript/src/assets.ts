@@ -62,10 +62,19 @@ export class AssetInfo {
 
 /** The assets of a network, by symbol. */
 export class Assets {
-  private readonly bySymbol: Map<string, AssetInfo>;
+  private readonly bySymbol = new Map<string, AssetInfo>();
 
   constructor(body: { assets: bodies.Asset[] }) {
-    this.bySymbol = new Map(body.assets.map((asset) => [asset.symbol, new AssetInfo(asset)]));
+    this.learn(body);
+  }
+
+  /** Adds assets that were listed since; what is known of the others is renewed. */
+  learn(body: { assets: bodies.Asset[] }): void {
+    for (const asset of body.assets) this.bySymbol.set(asset.symbol, new AssetInfo(asset));
+  }
+
+  has(symbol: string): boolean {
+    return this.bySymbol.has(symbol);
   }
 
   get symbols(): string[] {

@@ -36,6 +36,10 @@ export type Asset = {
   valuation: PriceText | null;
   /** The address of its ERC-20 token, where the chain has contracts. */
   token?: string;
+  /** How it was listed; an asset of the genesis has none. */
+  listed?: { height: number; control: "open"; supply_max: Units; document: string };
+  /** The last height that it trades at, if it closes or is closed. */
+  closes?: number;
 };
 
 export type Market = {
@@ -259,6 +263,7 @@ export type Outcome =
   | { result: "offered"; sold: Units; bought: Units; left: Units; returned: Units; why: Why }
   | { result: "pooled"; a: Units; b: Units; shares: string }
   | { result: "exact"; sold: Units; bought: Units; returned: Units; why: ExactWhy }
+  | { result: "listed"; number: number }
   | { result: "refused"; code: string; message: string };
 export type { OperationBody as Operation } from "./operations.js";
 export type IdOutcome = { id: string; outcome: Outcome };

@@ -61,6 +61,7 @@ export function isProved(stated: Outcome, proved: Uint8Array | null): boolean {
     const pooled = new Reader(proved.slice(1));
     return proved[0] === 6 && [stated.a, stated.b, stated.shares].map(BigInt).every((units) => units === pooled.big(8));
   }
+  if (stated.result === "listed") return proved[0] === 8 && stated.number === new Reader(proved.slice(1)).count(4);
   if (stated.result === "exact") {
     const exact = new Reader(proved.slice(1));
     const units = [stated.sold, stated.bought, stated.returned].map(BigInt);

@@ -75,6 +75,14 @@ export class Client {
 
   // What is asked.
 
+  /** The answer at a path of the interface, see docs/api.md; nothing in it is checked. */
+  ask<T>(path: string, parameters: Record<string, string | number | undefined> = {}): Promise<T> {
+    return this.session.http.get<T>(path, parameters);
+  }
+  /** The bytes that answer bytes at a path. */
+  carry(path: string, parameters: Record<string, string | number | undefined>, body: Uint8Array): Promise<Uint8Array> {
+    return this.session.http.carry(path, parameters, body);
+  }
   status(): Promise<bodies.Status> {
     return this.session.status();
   }
@@ -178,7 +186,7 @@ export class Client {
    * rules 12.
    */
   async pay(to: string, asset: string, amount: Amount, { remittance, ...options }: SendOptions & { remittance?: PaymentReference | string } = {}): Promise<models.Fate> {
-    const [receiver, of] = [plainAddress(to), (await this.session.assets()).get(asset)];
+    const [receiver, of] = [plainAddress(to), (await this.session.assets(asset)).get(asset)];
     const paid = { to: receiver, asset: of.number, amount: of.units(amount) };
     if (remittance === undefined) return this.send({ kind: "Pay", ...paid }, options);
     const said = referenceOf(remittance);
@@ -191,7 +199,7 @@ export class Client {
    * name for it, 16 bytes in hexadecimal.
    */
   async offer(sell: string, buy: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
-    const assets = await this.session.assets();
+    const assets = await this.session.assets(sell, buy);
     const [sold, bought] = [assets.get(sell), assets.get(buy)];
     const [units, limit] = [sold.units(amount), limitOf(price, sold, bought)];
     checkSize(assets, sold.number, bought.number, units, limit);
@@ -200,13 +208,13 @@ export class Client {
 
   /** Sells up to `amount` of a market's base for at least `price` of its quote each. */
   async sell(market: string, amount: Amount, price: Amount, options: OfferOptions = {}): Promise<models.Fate> {
-    const [base, quote] = (await this.session.assets()).market(market);
+    const [base, quote] = (await this.session.assets(...market.split("/"))).market(market);
     return this.offer(base.symbol, quote.symbol, amount, price, options);
   }
 
   /** Spends what `amount` of a market's base costs at `price`: at a better price it buys more, never dearer. */
   async buy(market: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
-    const assets = await this.session.assets();
+    const assets = await this.session.assets(...market.split("/"));
     const [base, quote] = assets.market(market);
     const { cost, limit } = inverseLimit(base.units(amount), limitOf(price, base, quote));
     checkSize(assets, quote.number, base.number, cost, limit);
@@ -218,7 +226,7 @@ export class Client {
    * `bound`, in the batch of the next block; or nothing happens, and the outcome says why.
    */
   async exact(side: "buy" | "sell", market: string, amount: Amount, bound: Amount, { client, ...options }: Omit<OfferOptions, "life"> = {}): Promise<models.Fate> {
-    const [base, quote] = (await this.session.assets()).market(market);
+    const [base, quote] = (await this.session.assets(...market.split("/"))).market(market);
     const [sell, buy] = side === "sell" ? [base, quote] : [quote, base];
     const operation = { kind: "Exact", sell: sell.number, buy: buy.number, side, units: base.units(amount), bound: quote.units(bound) } as const;
     return this.send({ ...operation, ...named(undefined, client) }, options);

@@ -48,6 +48,18 @@ export class Http {
     return this.read<T>(await this.ask(path, {}, { method: "POST", headers, body: body as BufferSource }));
   }
 
+  /** The bytes that answer bytes, which are sent once. */
+  async carry(path: string, parameters: Parameters, body: Uint8Array): Promise<Uint8Array> {
+    const headers = { "content-type": "application/octet-stream" };
+    const response = await this.ask(path, parameters, { method: "POST", headers, body: body as BufferSource });
+    if (!response.ok) await this.read(response);
+    try {
+      return new Uint8Array(await response.arrayBuffer());
+    } catch (error) {
+      throw new NoAnswerError(this.server, error);
+    }
+  }
+
   /** The status at a path, without regard to what its text says when it is 200. */
   async check(path: string): Promise<void> {
     const response = await this.ask(path, {}, {});

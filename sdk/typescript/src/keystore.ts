@@ -29,7 +29,8 @@ export async function openTradingKey(text: string, passphrase: string): Promise<
   return new TradingKey(await openSeed(text, passphrase));
 }
 
-async function openSeed(text: string, passphrase: string): Promise<Uint8Array> {
+/** The seed in the text of a file: whoever has it has the key. */
+export async function openSeed(text: string, passphrase: string): Promise<Uint8Array> {
   const file = parsed(text);
   const { memory_kib, passes, salt } = file.argon2id;
   if (memory_kib > MEMORY_KIB_MAX || passes > PASSES_MAX) {

@@ -84,6 +84,7 @@ export type Outcome =
   | { result: "offered"; sold?: string; bought?: string; left?: string; returned?: string; why: string }
   | { result: "pooled"; a: string; b: string; shares: string }
   | { result: "exact"; sold: string; bought: string; returned: string; why: string }
+  | { result: "listed"; number: number }
   | { result: "refused"; code: string; message: string };
 
 /**

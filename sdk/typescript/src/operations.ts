@@ -88,8 +88,10 @@ export type Operation =
   | { kind: "RecoverKeys"; changed: string; last: string; keys: KeySigner[]; wallets: WalletSigner[]; move: number; govern: number; guardianKeys: GuardianKey[]; guardianWallets: GuardianWallet[]; guardians: number; delay: number; sessions: "close" | "keep"; keySignatures: KeySignature[]; walletSignatures: WalletSigned[] }
   /** Makes a change of keys act whose wait is over. Any account sends it. Since rules 14. */
   | { kind: "CompleteKeys"; changed: string }
-  /** Says whether payments and issues to the account need a reference, from the next block on. Since rules 14. */
-  | { kind: "SetReceiving"; references: "optional" | "required" }
+  /** Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules 15. */
+  | { kind: "ListAsset"; symbol: string; decimals: number; control: "open"; leastUnits: bigint; supplyMax: bigint; document: string; fees: bigint }
+  /** Announces that an asset closes, or takes that back; only its issuer can. Since rules 15. */
+  | { kind: "CloseAsset"; asset: number; closing: "announce" | "revoke" }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -352,10 +354,23 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "changed", type: "address", form: "address" },
     ],
   },
-  SetReceiving: {
+  ListAsset: {
     code: [24],
     fields: [
-      { name: "references", type: "string", form: "choice", texts: ["optional", "required"] },
+      { name: "symbol", type: "string", form: "text" },
+      { name: "decimals", type: "uint8", form: "u8" },
+      { name: "control", type: "string", form: "choice", texts: ["open"] },
+      { name: "leastUnits", type: "uint64", form: "u64" },
+      { name: "supplyMax", type: "uint64", form: "u64" },
+      { name: "document", type: "bytes32", form: "raw" },
+      { name: "fees", type: "uint64", form: "u64" },
+    ],
+  },
+  CloseAsset: {
+    code: [25],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "closing", type: "string", form: "choice", texts: ["announce", "revoke"] },
     ],
   },
   VenueOpen: {
@@ -533,7 +548,8 @@ export type OperationBody =
   | { type: "set_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; first: string; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
   | { type: "recover_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
   | { type: "complete_keys"; account: string }
-  | { type: "set_receiving"; references: "optional" | "required" }
+  | { type: "list_asset"; symbol: string; decimals: number; control: "open"; least_units: string; supply_max: string; document: string; fees: string }
+  | { type: "close_asset"; asset: string; closing: "announce" | "revoke" }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

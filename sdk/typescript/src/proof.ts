@@ -211,8 +211,8 @@ function readOutcome(reader: Reader): Uint8Array | null {
   const begun = reader.at;
   // Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
   // replaced (what remained, and as offered), pooled (two amounts and shares),
-  // exact (three amounts and a reason).
-  const length = [0, 4 * 8 + 1, 2, 0, 2, 5 * 8 + 1, 3 * 8, 3 * 8 + 1][reader.count(1)];
+  // exact (three amounts and a reason), listed (the number of the asset).
+  const length = [0, 4 * 8 + 1, 2, 0, 2, 5 * 8 + 1, 3 * 8, 3 * 8 + 1, 4][reader.count(1)];
   if (length === undefined) throw new ProofError("the proof states no kind of outcome");
   reader.take(length);
   return reader.data.slice(begun, reader.at);
@@ -230,7 +230,7 @@ const nibble = (key: Uint8Array, depth: number) => (depth % 2 === 0 ? (key[depth
 const startOf = (node: Node | undefined) => (node ? (node.depth + 1) >> 1 : 0);
 
 /** The value of a key in the trie with this root, from the way down to its place. */
-function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
+export function prove(key: Uint8Array, root: Uint8Array, path: Uint8Array): Uint8Array | null {
   const [reader, way] = [new Reader(path), [] as Node[]];
   let [found, below]: [Uint8Array | null, Below] = [null, null];
   for (let done = false; !done; ) {

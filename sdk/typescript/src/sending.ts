@@ -100,7 +100,8 @@ export class Numbers {
   }
 }
 
-export type SendOptions = { reference?: string; wait?: boolean };
+/** `kept` is told of each transaction that is signed for the operation, before that is sent. */
+export type SendOptions = { reference?: string; wait?: boolean; kept?: (signed: Signed) => Promise<void> };
 /** Of an offer: what becomes of the part that is not sold at once, and what its client calls it. */
 export type OfferOptions = SendOptions & { life?: Life; client?: string };
 
@@ -166,10 +167,11 @@ export class Sender {
   }
 
   /** Signs an operation and sends it; unless `wait` is false, until its block. */
-  async send(operation: Operation, { reference, wait = true }: SendOptions): Promise<Fate> {
+  async send(operation: Operation, { reference, wait = true, kept }: SendOptions): Promise<Fate> {
     const { stops } = this;
     for (let tries = 0; tries < RENUMBERED_MAX; tries += 1) {
       const { signed, isNew } = await this.sign(operation, reference ?? null);
+      await kept?.(signed);
       try {
         return await this.deliver(signed, wait, isNew);
       } catch (error) {

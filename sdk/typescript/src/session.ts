@@ -4,7 +4,7 @@ import type * as bodies from "./bodies.js";
 import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
 import { plainAddress } from "./encoding.js";
-import { NotFoundError, OtherNetworkError } from "./errors.js";
+import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js";
 import type { Http } from "./http.js";
 import * as models from "./models.js";
 import type { AccountKeys } from "./policy.js";
@@ -36,9 +36,17 @@ export class Session {
     return (this.known.limits ??= this.keep("limits", this.readLimits()));
   }
 
-  /** The assets: those of the genesis, so they are asked for once. */
-  assets(): Promise<Assets> {
-    return (this.known.assets ??= this.keep("assets", this.readAssets()));
+  /** The assets. They are asked for once, and again if one of these symbols is not among them: it may have been listed since. */
+  async assets(...named: string[]): Promise<Assets> {
+    const assets = await (this.known.assets ??= this.keep("assets", this.readAssets()));
+    return named.every((symbol) => assets.has(symbol)) ? assets : this.learn(assets);
+  }
+
+  /** Adds what was listed since to the assets that everybody shares. */
+  private async learn(assets: Assets): Promise<Assets> {
+    const body = await this.http.get<{ assets: bodies.Asset[] }>("/v1/assets");
+    this.http.decoded(() => assets.learn(body));
+    return assets;
   }
 
   /** A failure is not remembered. */
@@ -92,7 +100,13 @@ export class Session {
   async ask<B, T>(path: string, read: (body: B, assets: Assets) => T, parameters = {}): Promise<T> {
     const assets = await this.assets();
     const body = await this.http.get<B>(path, parameters);
-    return this.http.decoded(() => read(body, assets));
+    try {
+      return this.http.decoded(() => read(body, assets));
+    } catch (error) {
+      if (!(error instanceof UnknownAssetError)) throw error;
+      await this.learn(assets);
+      return this.http.decoded(() => read(body, assets));
+    }
   }
 
   account(address: string): Promise<models.Account> {

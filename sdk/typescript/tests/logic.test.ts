@@ -69,7 +69,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 26);
+  assert.equal(checked.size, 28);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -86,7 +86,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 37);
+  assert.equal(checked, 39);
 });
 
 test("requests of a policy are signed as the published vectors are", () => {
@@ -179,6 +179,10 @@ test("amounts lose nothing", () => {
   }
   assert.throws(() => new Assets(listed).get("XYZ"), UnknownAssetError);
   assert.throws(() => new Assets(listed).market("EURUSD"), UnknownAssetError);
+  // What was listed since joins what is known.
+  const grown = new Assets(listed);
+  grown.learn({ assets: [asset(3, "GBP.3", 2)] });
+  assert.deepEqual([grown.get("GBP.3").number, grown.has("USD"), grown.market("GBP.3/USD")[0].symbol], [3, true, "GBP.3"]);
 });
 
 test("prices move only the point, and to buy never costs more than was written", () => {

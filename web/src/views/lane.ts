@@ -17,7 +17,11 @@ export function laneView(live: Live): View {
   const summary = h("p", { class: "quiet" });
   const listed = panel("Escrow", {}, list.element);
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Payment lane"), problem.element, summary, listed);
+  const purse = h("div", {});
+  element.append(purse);
   let latest: Lane | null = null;
+  let close: (() => void) | null = null;
+  let isClosed = false;
 
   const loading = refresh(load, tells(problem), PAUSE_MS);
   const stop = live.onBlock(() => loading.request());
@@ -29,6 +33,18 @@ export function laneView(live: Live): View {
     listed.hidden = latest === null;
     if (!latest) return setText(summary, "This chain has no payment lane.");
     update();
+    await addPurse();
+  }
+
+  /** What a purse needs is loaded with it, and not with the page. */
+  async function addPurse(): Promise<void> {
+    if (close) return;
+    close = () => undefined;
+    const { pursePanel } = await import("./purse");
+    if (isClosed) return;
+    const made = pursePanel();
+    close = made.close;
+    purse.append(made.element);
   }
 
   function update(): void {
@@ -44,6 +60,8 @@ export function laneView(live: Live): View {
     close() {
       stop();
       loading.close();
+      isClosed = true;
+      close?.();
     },
   };
 }

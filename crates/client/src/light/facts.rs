@@ -6,13 +6,16 @@ use borsh::BorshDeserialize;
 use primitives::venue::VenueId;
 use primitives::{Address, AssetId, Digest, Height, TransactionId};
 use proofs::{
-    AccountKeys, AccountProof, AccountState, KeysProof, LaneProof, Outcome, ProofFault, ReceiptProof, VenueDeposit,
-    VenueProof, VenueRecord, VenueRecordId,
+    AccountKeys, AccountProof, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof, KeysProof, LaneProof,
+    Outcome, ProofFault, ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
 };
 
 use super::error::LightError;
 use super::trust::{self, Beginning, Pin};
 use super::{Certified, LightClient};
+
+/// The record of an asset and its terms, each if it exists.
+pub type AssetFacts = (Option<Asset>, Option<AssetTerms>);
 
 /// A fact, with what proves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +103,22 @@ impl LightClient {
     ) -> Result<ProvedFact<Option<VenueDeposit>>, LightError> {
         let id = VenueRecordId::Deposit((venue, *address, asset));
         self.record(&format!("/v1/accounts/{address}/deposits/{venue}/{symbol}/proof?certified=true"), &id)
+    }
+
+    /// An asset's record and its terms, or their absence.
+    ///
+    /// # Errors
+    /// [`LightError`].
+    pub fn asset(&mut self, asset: AssetId) -> Result<ProvedFact<AssetFacts>, LightError> {
+        let body: RecordProofBody = self.certified_answer(&format!("/v1/assets/{asset}/proof?certified=true"))?;
+        let (record, terms): (AssetProof, AssetTermsProof) = self.node.decoded("proof", &body.proof)?;
+        let certified = self.certified_with(body.height, body.certificate.as_ref())?;
+        let time_ms = self.check_fresh(&certified)?;
+        self.ask_witnesses(&certified)?;
+        let unproved = |fault: ProofFault| self.unproved(fault.to_string());
+        let record = record.verify(&certified.state, asset).map_err(unproved)?.cloned();
+        let terms = terms.verify(&certified.state, asset).map_err(unproved)?.copied();
+        Ok(self.proved((record, terms), &certified, time_ms))
     }
 
     /// A venue, or its absence.

@@ -21,7 +21,7 @@ use proofs::{Certificate, Chain, Handover, Lineage, ModifiedProof, outcome_root}
 use serde::de::DeserializeOwned;
 
 pub use error::{LightError, LightRemedy};
-pub use facts::ProvedFact;
+pub use facts::{AssetFacts, ProvedFact};
 pub use trust::{
     Beginning, Pin, PinError, check_epoch, check_freshness, last_epoch, now_ms, recall, recall_fresh, remember,
 };

@@ -143,7 +143,7 @@ fn a_transaction_that_was_taken_and_displaced_is_signed_anew() {
     for asked in [GONE, REFUSED] {
         pending.keep(&transaction).expect("kept");
         let wallet = Wallet {
-            node: serve(&[TAKEN, LIMITS, asked, USED]),
+            node: serve(Vec::leak(vec![TAKEN, LIMITS, asked, USED])),
             key_file: key_file.clone(),
             numbering: Numbering::default(),
             patience: Duration::from_secs(600),

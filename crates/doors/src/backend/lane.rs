@@ -19,6 +19,9 @@ pub trait LaneReads {
     /// Whether these shards speak TLS.
     fn lane_has_tls(&self) -> bool;
 
+    /// The key of a member's shard in a lane epoch; `None` if it has none that the ledger still knows.
+    fn lane_key(&self, epoch: u64, member: u8, shard: u16) -> Option<PublicKey>;
+
     /// An output that the ledger created in the payment lane; `None` if it did not, or its epoch is over.
     fn lane_output(&self, id: &Digest) -> Option<LaneOutputRead>;
 

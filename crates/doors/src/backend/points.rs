@@ -1,10 +1,10 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
 use ledger::{
-    AccountKeys, AccountProof, AccountState, KeysProof, Ledger, NextBatch, Offer, OfferProof, Pair, Place, SlotProof,
-    ValidatorsProof,
+    AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, Offer,
+    OfferProof, Pair, Place, SlotProof, ValidatorsProof,
 };
-use primitives::{Address, Digest, Height};
+use primitives::{Address, AssetId, Digest, Height};
 
 /// Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 pub trait PointReads {
@@ -34,6 +34,12 @@ pub trait PointReads {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError>;
+
+    /// The record of an asset and its terms, or their absence, each with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError>;
 
     /// The registry of validators with its path to the state root.
     ///

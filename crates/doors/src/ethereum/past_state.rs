@@ -25,7 +25,12 @@ pub(super) struct PastState {
 
 impl PastState {
     pub fn new(backend: &Arc<dyn Backend>, moment: Moment) -> PastState {
-        let assets = backend.published().views().outline().assets.len();
+        // What a block lists has no token before its end.
+        let last = match moment {
+            Moment::After(height) => height,
+            Moment::Within(height) => height.saturating_sub(1),
+        };
+        let assets = backend.published().views().outline().listings.assets_after(last);
         PastState { backend: backend.clone(), moment, assets, cleared: BTreeSet::new(), failed: Mutex::default() }
     }
 
@@ -75,7 +80,7 @@ impl EvmState for PastState {
         self.read(code.ok_or(UndoError::Forgotten { height, first: height + 1 }))
     }
 
-    /// Issued amounts are those of the current state.
+    /// Issued amounts, and when assets close, are those of the current state.
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         if asset.0 as usize >= self.assets {
             return None;

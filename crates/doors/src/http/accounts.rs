@@ -81,7 +81,7 @@ impl Api {
             found.map_or(0, |at| account.balances[at].1)
         };
         let balances = balances.into_iter().map(|(asset, locked)| json::BalanceBody {
-            asset: self.symbols.get(asset).into(),
+            asset: self.symbols().get(asset).into(),
             available: available(asset).to_string(),
             locked: locked.to_string(),
         });
@@ -107,7 +107,7 @@ impl Api {
     /// The session keys of an account in the state of a height.
     fn sessions_of(&self, account: &Address, of: Option<&AccountSessions>, height: Height) -> Vec<json::SessionBody> {
         let budget = |budget: &SessionBudget| json::SessionBudgetBody {
-            asset: self.symbols.get(budget.asset).into(),
+            asset: self.symbols().get(budget.asset).into(),
             units: budget.cap.to_string(),
             used: budget.used.to_string(),
         };
@@ -157,7 +157,7 @@ impl Api {
         let chosen = views.offers().of_account_from(address, page.first()).take_while(|(id, _)| *id < before);
         let mut chosen = chosen.skip(page.offset.unwrap_or(0));
         let limit = page.limit.unwrap_or(100).min(PAGE);
-        let offers = chosen.by_ref().take(limit).map(|(id, resting)| offer(&self.symbols, id, resting)).collect();
+        let offers = chosen.by_ref().take(limit).map(|(id, resting)| offer(&self.symbols(), id, resting)).collect();
         let next = chosen.next().map(|(id, _)| id.to_string());
         json::Offers { height: views.height(), offers, more: next.is_some(), next }
     }

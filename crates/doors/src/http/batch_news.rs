@@ -29,8 +29,8 @@ pub(super) fn trades(
             let price_units = json::price(valuation(sides.base), valuation(sides.quote));
             MarketTradeBody {
                 height: batch.height,
-                market: api.symbols.market(sides.base, sides.quote),
-                price: api.symbols.whole_price(&price_units, sides.base, sides.quote),
+                market: api.symbols().market(sides.base, sides.quote),
+                price: api.symbols().whole_price(&price_units, sides.base, sides.quote),
                 price_units,
                 base_volume: base_volume.to_string(),
                 quote_volume: quote_volume.to_string(),
@@ -69,8 +69,8 @@ pub(super) fn account_increment(
     let fills = committed.batch.batch.fills.iter().filter(|fill| fill.place.account == *address);
     let fills: Vec<OwnFillBody> = fills
         .map(|fill| OwnFillBody {
-            sell: api.symbols.get(fill.pair.sell).to_string(),
-            buy: api.symbols.get(fill.pair.buy).to_string(),
+            sell: api.symbols().get(fill.pair.sell).to_string(),
+            buy: api.symbols().get(fill.pair.buy).to_string(),
             limit: fill.place.limit.to_string(),
             id: fill.place.id.to_string(),
             sold: fill.sold.to_string(),
@@ -80,9 +80,9 @@ pub(super) fn account_increment(
         })
         .collect();
     let ended = committed.batch.batch.ended.iter().filter(|ended| ended.place.account == *address);
-    let ended: Vec<_> = ended.map(|ended| api.symbols.ended(ended)).collect();
+    let ended: Vec<_> = ended.map(|ended| api.symbols().ended(ended)).collect();
     let exacts = committed.batch.batch.exacts.iter().filter(|trade| trade.account == *address);
-    let exacts = exacts.map(|trade| api.symbols.exact_trade(trade)).collect();
+    let exacts = exacts.map(|trade| api.symbols().exact_trade(trade)).collect();
     let received = committed.credited.contains(address);
     // An exact order that was filled has an outcome.
     if outcomes.is_empty() && fills.is_empty() && ended.is_empty() && !received {

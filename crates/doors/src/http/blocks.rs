@@ -81,7 +81,7 @@ pub(super) async fn block(
                 id: id.to_string(),
                 account: transaction.body.account.to_string(),
                 sequence: transaction.body.sequence.to_string(),
-                operation: api.symbols.operation(&transaction.body.operation),
+                operation: api.symbols().operation(&transaction.body.operation),
                 outcome: json::outcome(outcome),
             }
         };
@@ -98,12 +98,12 @@ pub(super) async fn block(
 pub(super) async fn batch(State(api): State<Api>, Path(height): Path<u64>) -> Answered<json::BatchBody> {
     api.blocking(move |api| {
         if let Some(batch) = api.published().views().batch(height).cloned() {
-            return Ok(Json(api.symbols.batch(&batch)));
+            return Ok(Json(api.symbols().batch(&batch)));
         }
         let body = api.backend.block(height)?.ok_or_else(|| no_block(height))?;
         let batch = receipts(api, height)?.receipts.batch.clone();
         let summary = BatchSummary { height, time_ms: body.time_ms, batch, report: None };
-        Ok(Json(api.symbols.batch(&summary)))
+        Ok(Json(api.symbols().batch(&summary)))
     })
     .await?
 }
@@ -121,7 +121,7 @@ pub(super) async fn ended(
     api.blocking(move |api| {
         let of = |all: &[ledger::EndedOffer]| {
             let (entries, next) = page.of(all.len());
-            let ended = all[entries].iter().map(|ended| api.symbols.ended(ended)).collect();
+            let ended = all[entries].iter().map(|ended| api.symbols().ended(ended)).collect();
             Json(json::EndedOffersBody { height, ended, more: next.is_some(), next })
         };
         let recent = api.published().views().batch(height).cloned();

@@ -1,13 +1,15 @@
 //! The status of the node, and the constants of its chain.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{Path, Query, State};
 use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::AssetId;
 
+use super::record_proof::AskedProof;
+use super::record_proof::{proved_record, record_body};
 use super::{Api, stream};
 use crate::book_feed::BOOK_LEVELS;
-use crate::json;
+use crate::json::{self, ErrorBody};
 use crate::kit::most_of_one;
 use crate::kit::{Answered, HEAVY_WAITING_OF_ONE};
 
@@ -58,7 +60,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         chain: outline.chain.to_string(),
         network: outline.validators.terms.network.to_string(),
         fee: outline.fee.to_string(),
-        fee_asset: api.symbols.get(AssetId(0)).into(),
+        fee_asset: api.symbols().get(AssetId(0)).into(),
         epsilon: outline.epsilon.to_string(),
         mu: outline.mu.to_string(),
         sequence_window: SEQUENCE_WINDOW,
@@ -78,6 +80,7 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
         stream_channels: stream::CHANNELS,
         stream_book_levels: BOOK_LEVELS,
         stream_message_bytes: stream::MESSAGE_BYTES,
+        listing: Some(json::listing(&outline)),
         ethereum: outline.contracts.map(|_| (api.of_ethereum.limits)(api.settings.body_bytes)),
     }))
 }
@@ -86,5 +89,21 @@ pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody>
 #[utoipa::path(get, path = "/v1/assets", responses((status = 200, body = json::AssetsBody)))]
 pub(super) async fn assets(State(api): State<Api>) -> Answered<json::AssetsBody> {
     let outline = api.published().views().outline().clone();
-    Ok(Json(json::assets(&outline.assets, outline.contracts.is_some())))
+    Ok(Json(json::assets(&outline)))
+}
+
+/// An asset by its number, or that there is none, with proofs of its record and of its terms.
+#[utoipa::path(get, path = "/v1/assets/{number}/proof",
+    params(("number" = u32, Path), ("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn asset_proof(
+    State(api): State<Api>,
+    Path(number): Path<u32>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::RecordProofBody> {
+    let prove = move |api: &Api| {
+        let proved = api.backend.prove_asset(AssetId(number))?;
+        Ok(record_body(&proved, proved.proof.0.asset.is_some()))
+    };
+    proved_record(&api, &asked, prove).await
 }

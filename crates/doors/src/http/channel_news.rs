@@ -75,7 +75,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
         Channel::Batches => {
             let views = published.views();
             progress.height = views.height();
-            json!({"batch": views.batches().next_back().map(|batch| api.symbols.batch(batch))})
+            json!({"batch": views.batches().next_back().map(|batch| api.symbols().batch(batch))})
         }
         Channel::Trades(market) => {
             let (height, last) = {
@@ -92,7 +92,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
             json!({"candles": candles_body(api, sides, *interval, (None, u64::MAX), CANDLES).candles})
         }
         Channel::Book(base, quote) => {
-            let book = api.books.snapshot(published, &api.symbols, api.sides(base, quote)?);
+            let book = api.books.snapshot(published, &api.symbols(), api.sides(base, quote)?);
             progress.height = book.height;
             serde_json::to_value(book).expect("plain data")
         }
@@ -124,7 +124,7 @@ pub(super) fn snapshot(api: &Api, channel: &Channel) -> Result<Told, Failure> {
 /// What follows a height in a channel; `None` if this node cannot tell it.
 pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Option<Told>, Failure> {
     if let Channel::Book(base, quote) = channel {
-        let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, height);
+        let news = api.books.news(api.published(), &api.symbols(), api.sides(base, quote)?, height);
         let begun = json!({"type": "resumed", "channel": name(channel), "height": height});
         return Ok(changes_of(news).map(|(changes, height)| {
             let messages = std::iter::once(begun.into()).chain(changes).collect();
@@ -153,7 +153,7 @@ pub(super) fn resumed(api: &Api, channel: &Channel, height: Height) -> Result<Op
                     Channel::Trades(market) => {
                         messages.extend(trades(api, market, &batch).into_iter().map(|trade| tagged("trade", trade)));
                     }
-                    _ => messages.push(tagged("batch", api.symbols.batch(&batch))),
+                    _ => messages.push(tagged("batch", api.symbols().batch(&batch))),
                 }
             }
         }
@@ -209,7 +209,7 @@ pub(super) fn increments(
     let to_all = |make: &dyn Fn() -> Vec<Value>| shared(&api.shared_news.of(channel, committed, make));
     let messages = match channel {
         Channel::Blocks => to_all(&|| vec![tagged("block", json::block(&committed.summary))]),
-        Channel::Batches => to_all(&|| vec![tagged("batch", api.symbols.batch(&committed.batch))]),
+        Channel::Batches => to_all(&|| vec![tagged("batch", api.symbols().batch(&committed.batch))]),
         Channel::Trades(market) => {
             to_all(&|| trades(api, market, &committed.batch).into_iter().map(|trade| tagged("trade", trade)).collect())
         }
@@ -218,7 +218,7 @@ pub(super) fn increments(
             changed.map(|candle| tagged("candle", candle)).into_iter().collect()
         }),
         Channel::Book(base, quote) => {
-            let news = api.books.news(api.published(), &api.symbols, api.sides(base, quote)?, progress.height);
+            let news = api.books.news(api.published(), &api.symbols(), api.sides(base, quote)?, progress.height);
             let Some((messages, height)) = changes_of(news) else { return snapshot(api, channel) };
             progress.height = height;
             messages

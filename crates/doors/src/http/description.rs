@@ -151,11 +151,20 @@ fn asked(path: &str) -> Value {
         "additionalProperties": false, "description": "A transaction to be laid out for its signer."})
 }
 
-/// Transactions are sent as bytes, or as hexadecimal in JSON.
+/// The type of bodies that are bytes.
+const BYTES: &str = "application/octet-stream";
+
+/// Transactions are sent as bytes, or as hexadecimal in JSON; requests to the payment lane as bytes alone.
 fn describe_body(path: &str, content: &mut Map<String, Value>) {
     if let Some((_, name)) = ASKED.iter().find(|(asked, _)| *asked == path) {
         let schema = json!({"$ref": format!("#/components/schemas/{name}")});
         content.insert("application/json".into(), json!({"schema": schema}));
+        return;
+    }
+    let bytes =
+        |page: &str| json!({"schema": {"type": "string", "format": "binary", "description": format!("see {page}")}});
+    if path == "/v1/lane/relay" {
+        content.insert(BYTES.into(), bytes("docs/lane-specification.md"));
         return;
     }
     let one = json!({"type": "string", "pattern": TRANSACTION, "description": "see docs/specification.md"});
@@ -176,8 +185,7 @@ fn describe_body(path: &str, content: &mut Map<String, Value>) {
         "type": "object", "required": [name], "properties": properties, "additionalProperties": false,
     });
     content.insert("application/json".into(), json!({"schema": body}));
-    let bytes = json!({"type": "string", "format": "binary", "description": "see docs/specification.md"});
-    content.insert("application/octet-stream".into(), json!({"schema": bytes}));
+    content.insert(BYTES.into(), bytes("docs/specification.md"));
 }
 
 /// Numbers of 64 bits, as decimal strings; a JSON number is taken too.
@@ -200,6 +208,7 @@ fn sentence(status: &str) -> &'static str {
         "422" => "The transaction is rejected; the code names the reason.",
         "429" => "Too much at once; try again after the time in `Retry-After`.",
         "500" => "The node's archive cannot be read; its log says why.",
+        "502" => "A shard of the payment lane does not answer this node: ask the others, or another node.",
         "503" => "The node cannot serve this now; try again after the time in `Retry-After`.",
         _ => "See the message.",
     }
@@ -214,7 +223,8 @@ mod tests {
     /// node or the network has seen. What a client or a contract chooses without such a bound is not among them.
     const COUNTED: &str = "height heights heights_left ms epoch epochs group_keys boundary from last home decided \
         certified certified_anywhere committed refused batches rounds halt_round unbonding_epochs sequence_window \
-        until_max life_max previous connected needed validators me since acts confirms notice notice_min patience";
+        until_max life_max previous connected needed validators me since acts confirms notice notice_min patience \
+        closes";
 
     fn is_counted(name: &str) -> bool {
         COUNTED.split_whitespace().any(|end| name == end || name.ends_with(&format!("_{end}")))

@@ -148,7 +148,7 @@ impl Api {
         for order in orders {
             let sums = self.sums(account, &order.1, left.clamp(1, FILLS_OF_ORDER))?;
             left = left.saturating_sub(sums.changes.len());
-            told.push(self.symbols.order(order, &standing(at, order, sums.changes.first()), &sums));
+            told.push(self.symbols().order(order, &standing(at, order, sums.changes.first()), &sums));
         }
         Ok(told)
     }
@@ -164,7 +164,7 @@ impl Api {
         let span = self.backend.history()?;
         let part = asked.part(span)?;
         let offer = asked.offer.as_ref().map(|text| number("offer", text)).transpose()?;
-        let fill = |height, row: &FillRow| self.symbols.history_fill(height, row);
+        let fill = |height, row: &FillRow| self.symbols().history_fill(height, row);
         let (fills, next) = match offer {
             None => {
                 let (rows, next) = self.page_of::<FillRow>(&HistoryRange::fills(account, part), asked)?;
@@ -193,7 +193,7 @@ impl Api {
                 (self.at_places(&places, |place| HistoryRange::transfer_at(account, place))?, next)
             }
         };
-        let transfers = rows.iter().map(|(place, row)| self.symbols.transfer(place.height, row)).collect();
+        let transfers = rows.iter().map(|(place, row)| self.symbols().transfer(place.height, row)).collect();
         Ok(json::TransfersBody { height: span.height, known_from: span.known_from, transfers, next })
     }
 
@@ -201,7 +201,7 @@ impl Api {
         let span = self.backend.history()?;
         let range = HistoryRange::balances(account, asked.part(span)?);
         let (rows, next) = self.page_of::<BalanceRow>(&range, asked)?;
-        let balances = rows.iter().map(|(place, row)| self.symbols.balances_at(place.height, row)).collect();
+        let balances = rows.iter().map(|(place, row)| self.symbols().balances_at(place.height, row)).collect();
         Ok(json::BalancesBody { height: span.height, known_from: span.known_from, balances, next })
     }
 
@@ -307,7 +307,7 @@ impl Api {
         let sums = self.sums(account, row, FILLS_OF_ORDER)?;
         let standing = standing(span.height, order, sums.changes.first());
         let fills = sums.changes.iter().filter_map(|(place, change)| match change {
-            OfferChange::Filled(fill) => Some(self.symbols.history_fill(place.height, fill)),
+            OfferChange::Filled(fill) => Some(self.symbols().history_fill(place.height, fill)),
             OfferChange::Ended { .. } => None,
         });
         let fills = fills.collect();
@@ -320,7 +320,7 @@ impl Api {
             why: standing.why.clone(),
             id: row.id.to_string(),
             sequence: row.sequence.to_string(),
-            order: Some(self.symbols.order(order, &standing, &sums)),
+            order: Some(self.symbols().order(order, &standing, &sums)),
             sold: sums.sold.to_string(),
             bought: sums.bought.map(|units| units.to_string()),
             returned: sums.returned.to_string(),

@@ -18,7 +18,7 @@ use readers::candles::{Candle, Interval};
 pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::MarketsBody> {
     api.blocking(|api| {
         let views = api.published().views();
-        Json(markets::markets(&views, &api.published().candles(), &api.symbols))
+        Json(markets::markets(&views, &api.published().candles(), &api.symbols()))
     })
     .await
 }
@@ -28,7 +28,7 @@ pub(super) async fn markets_list(State(api): State<Api>) -> Answered<json::Marke
 pub(super) async fn tickers(State(api): State<Api>) -> Answered<json::TickersBody> {
     api.blocking(|api| {
         let views = api.published().views();
-        let tickers = markets::tickers(&views, &api.published().candles(), &api.symbols);
+        let tickers = markets::tickers(&views, &api.published().candles(), &api.symbols());
         Json(json::TickersBody { height: views.height(), tickers })
     })
     .await
@@ -49,7 +49,7 @@ pub(super) async fn market_ticker(
 pub(super) fn ticker(api: &Api, base: &str, quote: &str) -> Result<json::TickerBody, Failure> {
     let sides = api.sides(base, quote)?;
     let views = api.published().views();
-    Ok(markets::ticker(&views, &api.published().candles(), &api.symbols, sides))
+    Ok(markets::ticker(&views, &api.published().candles(), &api.symbols(), sides))
 }
 
 /// The requested number of levels or points.
@@ -75,7 +75,7 @@ pub(super) async fn market_book(
     let levels = detail.levels.unwrap_or(50).min(PAGE);
     api.blocking(move |api| {
         let views = api.published().views();
-        Json(markets::book(&views, &api.published().candles(), &api.symbols, sides, levels))
+        Json(markets::book(&views, &api.published().candles(), &api.symbols(), sides, levels))
     })
     .await
 }
@@ -91,7 +91,7 @@ pub(super) async fn market_curves(
 ) -> Answered<json::Curves> {
     let sides = api.sides(&base, &quote)?;
     let points = detail.points.unwrap_or(200).min(PAGE);
-    let curves = api.blocking(move |api| markets::curves(&api.published().views(), &api.symbols, sides, points));
+    let curves = api.blocking(move |api| markets::curves(&api.published().views(), &api.symbols(), sides, points));
     curves.await?.map(Json).ok_or_else(|| Failure::not_found("no batch has cleared yet"))
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn market_history(
         since_ms: detail.since_ms,
         limit: detail.limit.unwrap_or(500).min(PAGE),
     };
-    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols, sides, part))).await
+    api.blocking(move |api| Json(markets::history(&api.published().views(), &api.symbols(), sides, part))).await
 }
 
 /// The requested range of offers.
@@ -150,7 +150,7 @@ pub(super) async fn market_offers(
             // An inverted range is an empty one.
             None => OffersRead { height: api.published().views().height(), offers: Vec::new() },
         };
-        Json(markets::offers(read, &api.symbols, sides.supply(), count))
+        Json(markets::offers(read, &api.symbols(), sides.supply(), count))
     })
     .await
 }
@@ -205,10 +205,10 @@ pub(crate) fn candles_body(
     drop(views);
     let body = |candle: &Candle| {
         let is_over = candle.time_ms.saturating_add(interval.milliseconds()) <= now_ms;
-        json::candle(candle, is_over, &api.symbols, sides)
+        json::candle(candle, is_over, &api.symbols(), sides)
     };
     json::CandlesBody {
-        market: api.symbols.market(sides.base, sides.quote),
+        market: api.symbols().market(sides.base, sides.quote),
         interval: interval.name().into(),
         candles: candles.iter().map(body).collect(),
     }

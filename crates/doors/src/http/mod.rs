@@ -33,6 +33,7 @@ mod disconnect;
 mod ethereum;
 mod history;
 mod lane;
+mod lane_relay;
 mod login;
 mod markets;
 mod operations;
@@ -67,14 +68,14 @@ const PAGE: usize = 1_000;
 #[derive(Clone)]
 pub(crate) struct Api {
     kit: Kit,
-    /// Symbols of the assets.
-    symbols: Arc<json::Symbols>,
     /// Books as they change, for the stream.
     books: Arc<BookFeeds>,
     shared_news: Arc<shared_news::SharedNews>,
     refused: Arc<refused::Refused>,
     /// What connections of the stream have left for their ends.
     holders: Arc<disconnect::Holders>,
+    /// What requests to the payment lane's shards share.
+    relayed: lane_relay::Relayed,
     /// What Ethereum's interface does for this one.
     of_ethereum: OfEthereum,
 }
@@ -119,16 +120,20 @@ struct Description;
 impl Api {
     /// The interface to a node.
     pub(crate) fn new(kit: Kit, of_ethereum: OfEthereum) -> Api {
-        let symbols = json::Symbols::of(&kit.published().views().outline().assets);
         Api {
             kit,
-            symbols: Arc::new(symbols),
             books: Arc::default(),
             shared_news: Arc::default(),
             refused: Arc::default(),
             holders: Arc::default(),
+            relayed: lane_relay::Relayed::default(),
             of_ethereum,
         }
+    }
+
+    /// Symbols of the assets, those that were listed in the last block included.
+    pub(crate) fn symbols(&self) -> json::Symbols {
+        json::Symbols::published(self.published().names())
     }
 
     /// Runs a call that may block, off the threads that serve connections.
@@ -137,7 +142,7 @@ impl Api {
     }
 
     fn asset(&self, symbol: &str) -> Result<AssetId, Failure> {
-        self.symbols.find(symbol).ok_or_else(|| Failure::not_found(format!("no asset {symbol:?}; see /v1/assets")))
+        self.symbols().find(symbol).ok_or_else(|| Failure::not_found(format!("no asset {symbol:?}; see /v1/assets")))
     }
 
     pub(crate) fn sides(&self, base: &str, quote: &str) -> Result<Sides, Failure> {
@@ -156,6 +161,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::limits))
         .routes(routes!(chain::upgrade))
         .routes(routes!(chain::assets))
+        .routes(routes!(chain::asset_proof))
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))
@@ -192,6 +198,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(lane::board))
         .routes(routes!(lane::cases))
         .routes(routes!(lane::registrations_proof))
+        .routes(routes!(lane_relay::relay))
         .routes(routes!(blocks::block_account))
         .routes(routes!(transactions::transaction))
         .routes(routes!(accounts::offer_proof))

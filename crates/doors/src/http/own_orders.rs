@@ -107,7 +107,7 @@ impl Api {
     fn fills_of(&self, account: &Address, part: HistoryPart, count: usize) -> Result<Vec<HistoryFillBody>, Failure> {
         let range = HistoryRange::fills(account, part);
         let rows = self.fill_rows(&range, count)?;
-        Ok(rows.iter().map(|(place, row): &(_, FillRow)| self.symbols.history_fill(place.height, row)).collect())
+        Ok(rows.iter().map(|(place, row): &(_, FillRow)| self.symbols().history_fill(place.height, row)).collect())
     }
 
     /// The orders with these numbers, as they stand.

@@ -28,8 +28,8 @@ fn pool_key(api: &Api, a: &str, b: &str, class: u8) -> Result<PoolKey, Failure> 
 fn pool_body(api: &Api, key: &PoolKey, pool: &PoolRecord, least: &[Amount]) -> json::PoolBody {
     let least = [key.a, key.b].map(|asset| least[asset.0 as usize]);
     json::PoolBody {
-        a: api.symbols.name(key.a),
-        b: api.symbols.name(key.b),
+        a: api.symbols().name(key.a),
+        b: api.symbols().name(key.b),
         class: key.class,
         reserve_a: pool.a.to_string(),
         reserve_b: pool.b.to_string(),
@@ -47,7 +47,7 @@ pub(super) fn sleep_in_words(api: &Api, operation: &Operation) -> Option<String>
     let least = [key.a, key.b].map(|asset| least_units.get(asset.0 as usize).copied());
     let [Some(least_a), Some(least_b)] = least else { return None };
     let pool = pools.get(&key).filter(|pool| is_asleep(pool, [least_a, least_b]))?;
-    let both = |a, b| format!("{} and {}", api.symbols.money(key.a, a), api.symbols.money(key.b, b));
+    let both = |a, b| format!("{} and {}", api.symbols().money(key.a, a), api.symbols().money(key.b, b));
     let awake = both(least_a.saturating_mul(AWAKE), least_b.saturating_mul(AWAKE));
     Some(format!(
         "The pool sleeps: with {} it is too small to trade, and its shares earn nothing until it has {awake}.",

@@ -5,10 +5,10 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, Body, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement,
-    Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind, ReferenceRule,
-    SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData,
-    WalletSignature, policy_salt, slot_of, to_hex,
+    Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
+    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind,
+    ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction,
+    TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -37,7 +37,7 @@ pub(super) async fn prepare(State(api): State<Api>, body: Result<Bytes, BytesRej
         let sleeps = sleep_in_words(api, &body.operation);
         let keys = api.backend.account(&body.account).keys.filter(|_| slot_of(body.sequence) == 0);
         let views = api.published().views();
-        let mut says = in_words(&body, views.outline().fee, &api.symbols);
+        let mut says = in_words(&body, views.outline().fee, &api.symbols());
         says.extend(sleeps.map(|sleeps| format!(" {sleeps}")));
         if let Some(keys) = keys {
             says.push_str(" Each signature costs a fee.");
@@ -199,7 +199,29 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::SetReceiving { references: ReferenceRule::Optional } => {
             "takes payments without a reference, too, from the next block on".into()
         }
+        Operation::ListAsset(listing) => listing_words(listing),
+        Operation::CloseAsset { asset, closing: Closing::Announce } => {
+            format!("announces that {} closes: when the notice is over it can be paid, but not traded", symbol(*asset))
+        }
+        Operation::CloseAsset { asset, closing: Closing::Revoke } => {
+            format!("takes back that {} closes", symbol(*asset))
+        }
     }
+}
+
+/// A listing in words.
+fn listing_words(listing: &AssetListing) -> String {
+    let AssetListing { symbol, decimals, least_units, supply_max, document, fees, .. } = listing;
+    let document = match *document == Digest::default() {
+        true => "no document says what it is".into(),
+        false => format!("the document of digest {document} says what it is"),
+    };
+    format!(
+        "lists an asset {symbol}, with a point and its number behind it, which the account issues: {decimals} decimals, \
+         at most {} {symbol}, offers of at least {} {symbol}; {document}. It pays {fees} fees for that",
+        format_units(*supply_max, *decimals),
+        format_units(*least_units, *decimals),
+    )
 }
 
 /// A change of keys in words.

@@ -57,7 +57,7 @@ pub(super) async fn quote(
         let batch = api.backend.next_batch();
         let limit = limit.unwrap_or_else(|| batch.lowest_limit(pair, amount));
         let quoted = api.quotes.search(turn, || batch.quote(pair, amount, limit));
-        quoted.map(|quote| api.symbols.quote(pair, amount, limit, &quote))
+        quoted.map(|quote| api.symbols().quote(pair, amount, limit, &quote))
     });
     Ok(Json(quoted.await??))
 }

@@ -105,7 +105,7 @@ impl Api {
             body.account = Some(transaction.account.to_string());
             body.sequence = Some(transaction.sequence.to_string());
             body.until = Some(transaction.until.to_string());
-            body.operation = Some(self.symbols.operation(&transaction.operation));
+            body.operation = Some(self.symbols().operation(&transaction.operation));
         }
         if with_proof {
             let proven = receipts(self, found.height)?;
@@ -289,7 +289,7 @@ impl Api {
         let sessions = account.as_ref().and_then(|account| account.sessions.as_ref());
         let session = sessions.and_then(|sessions| sessions.get(slot_of(body.sequence)));
         let room = |asset: AssetId| session.map_or(0, |session| session.room(asset));
-        let money = |asset, units| self.symbols.money(asset, units);
+        let money = |asset, units| self.symbols().money(asset, units);
         let needs = ledger::spending(transaction, self.published().views().outline().fee);
         let beyond = needs.iter().filter(|(asset, units)| room(**asset) < **units);
         let beyond = beyond.map(|(asset, units)| {
@@ -317,7 +317,7 @@ impl Api {
             let balances = account.iter().flat_map(|account| &account.balances);
             balances.filter(|(held, _)| *held == asset).map(|(_, units)| *units).sum::<Amount>()
         };
-        let money = |asset, units| self.symbols.money(asset, units);
+        let money = |asset, units| self.symbols().money(asset, units);
         let of_asset = |(asset, needed): (AssetId, Amount)| {
             let fee = match asset == AssetId(0) && fee > 0 {
                 true if needed == fee => " for its fee".into(),

@@ -57,7 +57,7 @@ pub(super) async fn venues(State(api): State<Api>, Query(page): Query<Numbered>)
         Ok(Json(json::VenuesBody {
             height,
             terms: json::venue_terms(venues.terms()),
-            custody: api.symbols.venue_custody(&venues),
+            custody: api.symbols().venue_custody(&venues),
             venues: rows.into_iter().map(|(venue, record)| json::venue(venue, record)).collect(),
             more: next.is_some(),
             next: next.map(|(venue, _)| venue.to_string()),
@@ -91,7 +91,7 @@ pub(super) async fn venue_markets(
         let VenuesRead { height, venues } = read_venues(api)?;
         record(&venues, number)?;
         let (rows, next) = page_of(venues.markets_from(number, page.cursor.unwrap_or(0)), page.limit);
-        let market = |(market, terms)| json::VenueMarketBody { market, terms: api.symbols.venue_market_terms(terms) };
+        let market = |(market, terms)| json::VenueMarketBody { market, terms: api.symbols().venue_market_terms(terms) };
         Ok(Json(json::VenueMarketsBody {
             height,
             markets: rows.into_iter().map(market).collect(),
@@ -126,7 +126,7 @@ pub(super) async fn venue_deposits(
         let from = asked.cursor.as_deref().map(|cursor| deposit_place(api, cursor)).transpose()?;
         let from = from.unwrap_or((Address([0; 20]), AssetId(0)));
         let (rows, next) = page_of(venues.deposits_from(number, from), asked.limit);
-        let next = next.map(|((_, account, asset), _)| format!("{account}:{}", api.symbols.get(*asset)));
+        let next = next.map(|((_, account, asset), _)| format!("{account}:{}", api.symbols().get(*asset)));
         Ok(Json(deposits(api, height, &venues, &rows, next)))
     })
     .await?
@@ -145,7 +145,7 @@ fn deposits(
     rows: &[(&DepositId, &VenueDeposit)],
     next: Option<String>,
 ) -> json::VenueDepositsBody {
-    let deposit = |(id, deposit): &(&DepositId, &VenueDeposit)| api.symbols.venue_deposit(id, deposit, venues);
+    let deposit = |(id, deposit): &(&DepositId, &VenueDeposit)| api.symbols().venue_deposit(id, deposit, venues);
     json::VenueDepositsBody { height, deposits: rows.iter().map(deposit).collect(), more: next.is_some(), next }
 }
 
@@ -186,7 +186,7 @@ pub(super) async fn account_keys(
     api.blocking(move |api| {
         let (ids, next) = page.rows(api.published().views().venues().keys_of(&account));
         let VenuesRead { height, venues } = read_venues(api)?;
-        let key = |id: &(VenueId, PublicKey)| Some(api.symbols.trading_key(id, venues.key(id.0, &id.1)?, &venues));
+        let key = |id: &(VenueId, PublicKey)| Some(api.symbols().trading_key(id, venues.key(id.0, &id.1)?, &venues));
         let keys = ids.iter().filter_map(key).collect();
         Ok(Json(json::TradingKeysBody { height, keys, more: next.is_some(), next }))
     })
@@ -207,7 +207,7 @@ pub(super) async fn trading_key(
         record(&venues, number)?;
         let none = || Failure::not_found(format!("venue {number} has no key {public}: no account has authorised it"));
         let found = venues.key(number, &public).ok_or_else(none)?;
-        Ok(Json(json::TradingKeyAtBody { height, key: api.symbols.trading_key(&(number, public), found, &venues) }))
+        Ok(Json(json::TradingKeyAtBody { height, key: api.symbols().trading_key(&(number, public), found, &venues) }))
     })
     .await?
 }

@@ -48,6 +48,7 @@ pub fn outcome(outcome: &Outcome) -> OutcomeBody {
             returned: returned.to_string(),
             why: why.name().into(),
         },
+        Outcome::Listed(number) => OutcomeBody::Listed { number: number.0 },
         Outcome::Refused(refusal) => OutcomeBody::Refused { code: refusal.code().into(), message: refusal.to_string() },
     }
 }

@@ -1,9 +1,12 @@
 //! Symbols of the assets, for writing JSON.
 
+use std::sync::Arc;
+
 use ledger::{Asset, EndedOffer, ExactTrade, Pair, PoolFill};
 use primitives::{Amount, AssetId, format_units};
 
 use api::{BatchBody, EndedOfferBody, ExactTradeBody, PoolFillBody, SolverBody, TradeBody};
+use readers::AssetNames;
 use readers::views::BatchSummary;
 
 /// Ended offers that a batch shows: a mass end is half a million of them.
@@ -13,12 +16,18 @@ const ENDED_SHOWN: usize = 100;
 const EXACTS_SHOWN: usize = 100;
 
 /// Symbols and decimals by number, for writing JSON.
-pub struct Symbols(Vec<(String, u8)>);
+#[derive(Clone)]
+pub struct Symbols(AssetNames);
 
 impl Symbols {
     /// The symbols of a ledger's assets.
     pub fn of(assets: &[Asset]) -> Symbols {
-        Symbols(assets.iter().map(|asset| (asset.symbol.clone(), asset.decimals)).collect())
+        Symbols(Arc::new(assets.iter().map(|asset| (asset.symbol.clone(), asset.decimals)).collect()))
+    }
+
+    /// Those that a node has published.
+    pub fn published(names: AssetNames) -> Symbols {
+        Symbols(names)
     }
 
     /// The symbol of an asset.
@@ -42,7 +51,7 @@ impl Symbols {
     }
 
     /// The symbol of an asset, or its number if there is no such asset: rejected transactions may name any.
-    pub(crate) fn name(&self, asset: AssetId) -> String {
+    pub fn name(&self, asset: AssetId) -> String {
         self.0.get(asset.0 as usize).map_or_else(|| asset.to_string(), |(symbol, _)| symbol.clone())
     }
 

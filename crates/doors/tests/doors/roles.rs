@@ -37,7 +37,7 @@ fn concrete(route: &str) -> String {
         "{id}" if route.starts_with("/v1/transactions") => fake::zeros(),
         "{base}" | "{sell}" => "EUR".into(),
         "{quote}" | "{buy}" => "USD".into(),
-        "{height}" | "{id}" | "{limit}" => "1".into(),
+        "{height}" | "{id}" | "{limit}" | "{number}" => "1".into(),
         other => other.into(),
     };
     route.split('/').map(part).collect::<Vec<_>>().join("/")

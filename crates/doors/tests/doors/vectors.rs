@@ -5,12 +5,13 @@ use std::path::Path;
 
 use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
-    Address, AssetId, Body, ChangedBy, ClientId, Contradiction, Digest, Evidence, ExactSide, Fraction, KeyPolicy,
-    KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey,
-    PoolOperation, Price, Proposed, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind, ReferenceRule,
-    RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation,
-    SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock, Transaction, TypedData,
-    Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
+    Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
+    ExactSide, Fraction, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement,
+    Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey, REFERENCE_RULES, RecoverKeys,
+    Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope,
+    SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake,
+    SubBlock, Superblock, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt,
+    session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -156,6 +157,24 @@ fn keys_operations(chain: u64) -> [Operation; 3] {
     [Operation::SetKeys(Box::new(set)), Operation::RecoverKeys(Box::new(recover)), Operation::CompleteKeys { account }]
 }
 
+/// Listings at the limits of their fields, and both words about the end of an asset.
+fn listings() -> [Operation; 4] {
+    let most = (1 << 63) - 1;
+    let listing = |symbol: &str, decimals, supply_max, fees| {
+        let (symbol, document, control) = (symbol.into(), Digest([0x2b; 32]), AssetControl::Open);
+        let least_units = 4_096.min(supply_max);
+        let terms = AssetListing { symbol, decimals, control, least_units, supply_max, document, fees };
+        Operation::ListAsset(Box::new(terms))
+    };
+    let close = |asset, closing| Operation::CloseAsset { asset: AssetId(asset), closing };
+    [
+        listing("EUR", 2, 1_000_000_000, 10_000_000),
+        listing("a-B_09", 18, most, 1 << 40),
+        close(17, Closing::Announce),
+        close(u32::MAX, Closing::Revoke),
+    ]
+}
+
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
     PoolKey { a: AssetId(a), b: AssetId(b), class }
 }
@@ -289,6 +308,7 @@ fn bodies() -> Vec<(u8, Body)> {
     operations.extend(
         [ReferenceRule::Required, ReferenceRule::Optional].map(|references| Operation::SetReceiving { references }),
     );
+    operations.extend(listings());
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
@@ -366,6 +386,15 @@ fn operation(operation: &Operation) -> Value {
         Operation::RecoverKeys(recover) => changed_keys(&recover.change, &recover.signatures),
         Operation::CompleteKeys { account } => json!({"changed": account.to_string()}),
         Operation::SetReceiving { references } => json!({"references": REFERENCE_RULES[*references as usize]}),
+        Operation::ListAsset(listing) => json!({
+            "symbol": listing.symbol, "decimals": listing.decimals, "control": listing.control.name(),
+            "leastUnits": listing.least_units.to_string(), "supplyMax": listing.supply_max.to_string(),
+            "document": listing.document.to_string(), "fees": listing.fees.to_string(),
+        }),
+        Operation::CloseAsset { asset, closing } => {
+            let closing = if *closing == Closing::Announce { "announce" } else { "revoke" };
+            json!({"asset": asset.0, "closing": closing})
+        }
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
@@ -648,19 +677,19 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 75);
+    assert_eq!(vectors.len(), 79);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
-    let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving"];
+    let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
     for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 46);
+    assert_eq!(typed.len(), 48);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

@@ -14,8 +14,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place, PoolProof, PoolRecordId,
-    Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place,
+    PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
@@ -313,6 +313,10 @@ impl PointReads for Fake {
         self.prove(|roots| roots.prove_offer(&self.ledger(), pair, place))
     }
 
+    fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError> {
+        self.prove(|roots| (roots.prove_asset(&self.ledger(), asset), roots.prove_asset_terms(&self.ledger(), asset)))
+    }
+
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
         self.prove(|roots| roots.prove_validators(&self.ledger()))
     }
@@ -466,6 +470,10 @@ impl LaneReads for Fake {
 
     fn lane_has_tls(&self) -> bool {
         false
+    }
+
+    fn lane_key(&self, _: u64, _: u8, _: u16) -> Option<PublicKey> {
+        None
     }
 
     fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {

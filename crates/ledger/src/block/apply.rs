@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
-use proofs::{Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SettledFills};
+use proofs::{Asset, Batch, ContractReceipts, EndedOffer, Fill, Outcome, Pair, Refusal, SettledFills};
 
 use super::attached::Attached;
 use super::effects::apply_effects;
@@ -30,7 +30,7 @@ use super::exacts::{exact_credits, mark_exacts};
 use super::fault::Fault;
 use super::filter::{admit, filter};
 use super::orders::{Orders, merged};
-use super::outcomes::{mark_pooled, mark_void, outcomes};
+use super::outcomes::{mark_listed, mark_pooled, mark_void, outcomes};
 use super::quotas::beyond_quota;
 use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
@@ -44,7 +44,7 @@ use crate::places::pools::PoolTurn;
 use crate::places::sums::{Credit, Sums};
 use crate::places::{Kept, PlaceChanges, PlaceSums, Readiness, Turn};
 use crate::sessions::{SessionTurn, released};
-use crate::state::{Changes, Ledger};
+use crate::state::{AssetFigures, Changes, Ledger};
 use crate::terms::{RULES_FLOOR, manifest};
 
 /// What is known about a block's signatures.
@@ -106,6 +106,8 @@ struct AtPlaces {
     rekeyed: Vec<Rekeyed>,
     /// Accounts that are concerned though their balances may not change, some of them twice.
     concerned: Vec<Address>,
+    /// Assets that the block lists.
+    listed: Vec<Asset>,
 }
 
 impl Ledger {
@@ -178,8 +180,9 @@ impl Ledger {
         let filtered = filter(self, &transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
         stage(Stage::Filter);
         let mut orders = Orders::of(&transactions, &filtered, self);
-        let before = undo_before(self, &orders);
-        let mut pools = self.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools));
+        let (before, figures) = (undo_before(self, &orders), self.asset_figures());
+        let mut pools =
+            self.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools, self.founded_assets()));
         let mut traded = match attached {
             None => trade(self, block.height, &orders, &pools, stage)?,
             Some(attached) => trade_as(self, block.height, &orders, &pools, attached, stage)?,
@@ -191,9 +194,10 @@ impl Ledger {
         mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
         stage(Stage::Settlement);
-        let AtPlaces { kept, lane, venues, void, rekeyed, concerned } =
+        let AtPlaces { kept, lane, venues, void, rekeyed, concerned, listed } =
             apply_places(self, block, &orders, &transactions, &filtered.refusals);
         mark_void(&mut outcomes, &filtered, &transactions, &void);
+        mark_listed(&mut outcomes, &filtered, &transactions, self.assets.len());
         let Kept { credits: payouts, burnt, mut held, changes: mut places } = kept;
         let pooled = commit_pools(self, pools, &mut held, &mut places);
         let exacts = exact_credits(&orders.exacts, &traded.exacts);
@@ -208,15 +212,15 @@ impl Ledger {
         check_conservation(self, block.height, &held, &effects.issued)?;
         stage(Stage::Effects);
         let mut phase = execute_contracts(self, block, &traded.batch)?;
-        advance(self, block, digest);
-        note_history(self, effects.seen, before, &traded.batch, std::mem::take(&mut phase.undo));
+        advance(self, block, digest, listed);
+        note_history(self, effects.seen, (before, &figures), &traded.batch, std::mem::take(&mut phase.undo));
         let accounts = redigest(self, effects.changed, &phase.accounts);
         let pairs = traded.pairs.into_iter().map(|pair| pair.change).collect();
         let modified = with_concerned(accounts.iter().map(|(address, _)| Address(*address)).collect(), concerned);
         let Phase { receipts: contracts, slots, .. } = phase;
         (places.accounts, places.book) = (accounts, with_later(pairs, phase.pairs));
         places.contracts = ContractsChange { slots, rest: self.places.contracts.digest() };
-        let changes = Changes { places, assets: self.asset_digests() };
+        let changes = Changes { places, assets: self.changed_assets(&figures) };
         stage(Stage::Contracts);
         let Traded { batch, report, .. } = traded;
         let height = block.height;
@@ -232,30 +236,40 @@ fn commit_pools(ledger: &mut Ledger, turn: PoolTurn, held: &mut PlaceSums, chang
     credits
 }
 
-/// What the native phase may change of what Ethereum sees: valuations, and offers of contracts that leave.
+/// What the native phase may change of what Ethereum sees of offers of contracts that leave.
 fn undo_before(ledger: &Ledger, orders: &Orders) -> Undo {
     let mut before = Undo::default();
     if ledger.places.contracts.head().is_some() {
-        before.valuations = ledger.assets.iter().map(|asset| asset.valuation).collect();
         before.note_leaving(&orders.leaving, &ledger.places.book);
     }
     before
 }
 
-/// The block is the ledger's last one from now on.
-fn advance(ledger: &mut Ledger, block: &Superblock, digest: Digest) {
+/// The block is the ledger's last one from now on, and what it listed can be used.
+fn advance(ledger: &mut Ledger, block: &Superblock, digest: Digest, listed: Vec<Asset>) {
+    ledger.assets.extend(listed);
+    ledger.count_crowd();
     ledger.is_book_full = ledger.places.book.len() as u64 >= ledger.limits.resting_offers;
     (ledger.height, ledger.last_block, ledger.time_ms) = (block.height, digest, block.time_ms);
     note_hash(ledger);
 }
 
-/// Stores what Ethereum saw before each phase of a block.
-fn note_history(ledger: &mut Ledger, native: Vec<SeenBefore>, mut before: Undo, batch: &Batch, of_contracts: Undo) {
+/// Stores what Ethereum saw before each phase of a block, with the figures of assets before it.
+fn note_history(
+    ledger: &mut Ledger,
+    native: Vec<SeenBefore>,
+    (mut before, figures): (Undo, &[AssetFigures]),
+    batch: &Batch,
+    of_contracts: Undo,
+) {
     if ledger.places.contracts.head().is_none() {
         return;
     }
     before.note_batch(batch);
-    let Undo { native_offers, valuations, .. } = before;
+    let valuations = ledger.assets.iter().zip(figures).enumerate();
+    let changed = valuations.filter(|(_, (asset, (_, before)))| asset.valuation != *before);
+    let valuations = changed.map(|(number, (_, (_, before)))| (AssetId(number as u32), *before)).collect();
+    let native_offers = before.native_offers;
     let mut undo = Undo { native_offers, valuations, ..of_contracts };
     for before in native {
         if let Some(now) = ledger.places.accounts.get(&before.address) {
@@ -351,6 +365,8 @@ fn apply_places(
         transactions,
         pays_back: ledger.schedule().is_boundary(block.height),
         is_alone: ledger.is_alone(),
+        assets: ledger.assets.len(),
+        listed: Vec::new(),
         readiness: readiness(ledger, block.height),
         drawn: None,
         convicted: Vec::new(),
@@ -363,8 +379,8 @@ fn apply_places(
         concerned: Vec::new(),
     };
     let kept = ledger.places.apply(&mut turn, &orders.edits);
-    let Turn { lane, void, rekeyed, settled: venues, concerned, .. } = turn;
-    AtPlaces { kept, lane, venues, void: void.into_iter().collect(), rekeyed, concerned }
+    let Turn { lane, void, rekeyed, settled: venues, concerned, listed, .. } = turn;
+    AtPlaces { kept, lane, venues, void: void.into_iter().collect(), rekeyed, concerned, listed }
 }
 
 /// Who cannot follow the confirmed rules: asked at a boundary only.

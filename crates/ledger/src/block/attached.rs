@@ -90,7 +90,7 @@ pub(crate) fn check_attached(
     attached: &Attached,
 ) -> Result<(Vec<PairOutcome>, Option<clearing::Groups>), AttachedViolation> {
     attached.check_order()?;
-    if ledger.places.book.len() + orders.offers.len() == orders.leaving.len() && awake.is_empty() {
+    if awake.is_empty() && is_nothing_for_sale(ledger, orders) {
         let by_pair = orders.by_pair();
         let pairs = by_pair.iter().map(PairOutcome::unpriced);
         return if *attached == Attached::default() {
@@ -104,13 +104,14 @@ pub(crate) fn check_attached(
         return Err(Wrong::Valuations { given, assets }.into());
     }
     let mut trades: BTreeMap<Pair, Option<&AttachedTrade>> =
-        ledger.places.book.iter().map(|(pair, _)| (pair, None)).collect();
+        ledger.places.book.iter().filter(|(pair, _)| ledger.trades(*pair)).map(|(pair, _)| (pair, None)).collect();
     trades.extend(attached.trades.iter().map(|trade| (trade.pair, Some(trade))));
     let trades: Vec<_> = trades.into_iter().collect();
     let least = ledger.least_units();
     let prices = Prices::of(ledger, &attached.valuations, &least);
     let work = work(orders, &trades);
-    let offered = work.iter().map(|(orders, _)| orders).filter(|orders| has_offers(ledger, orders));
+    let offered = work.iter().map(|(orders, _)| orders);
+    let offered = offered.filter(|orders| ledger.trades(orders.pair) && has_offers(ledger, orders));
     let groups = groups(assets, offered.map(|orders| (orders.pair.sell, orders.pair.buy)), awake);
     if attached.short.iter().any(|asset| groups.lowest().binary_search(asset).is_err()) {
         return Err(Wrong::Short.into());
@@ -134,6 +135,15 @@ pub(crate) fn check_attached(
     Ok((pairs.into_iter().filter(|pair| !pair.is_nothing()).collect(), Some(groups)))
 }
 
+/// Whether no offer of assets that trade rests once the block's orders are in the book.
+fn is_nothing_for_sale(ledger: &Ledger, orders: &Orders) -> bool {
+    let rests = match ledger.listings().has_closed(ledger.next_height()) {
+        false => ledger.places.book.len(),
+        true => ledger.places.book.iter().filter(|(pair, _)| ledger.trades(*pair)).map(|(_, of)| of.len()).sum(),
+    };
+    rests + orders.offers.len() == orders.leaving.iter().filter(|ended| ledger.trades(ended.pair)).count()
+}
+
 /// Solves the groups that are said not to be full, and no others; the solver must find the same.
 fn check_best(
     ledger: &Ledger,
@@ -146,7 +156,8 @@ fn check_best(
     book.place(&orders.by_pair());
     let has = |asset: AssetId| of.get(asset.0 as usize) == Some(&true);
     let is_of = |pair: Pair| has(pair.sell) && has(pair.buy);
-    let found = clear_pairs(ledger, &book, awake, &[], is_of).ok().flatten().ok_or(AttachedViolation::NotTheBest)?;
+    let found = clear_pairs(ledger, &book, awake, &[], |pair| is_of(pair) && ledger.trades(pair));
+    let found = found.map_err(|_| AttachedViolation::NotTheBest)?;
     let trades = found.trades.iter().map(|trade| (trade.sell, trade.buy, trade.sold));
     let claimed = attached.trades.iter().filter(|trade| is_of(trade.pair));
     let chosen: Vec<PoolKey> = awake.iter().map(|(key, _)| *key).filter(|key| has(key.a) && has(key.b)).collect();
@@ -194,7 +205,7 @@ fn check_pair(
 ) -> Result<PairOutcome, AttachedViolation> {
     let Pair { sell, buy } = orders.pair;
     let has_offers = has_offers(ledger, orders);
-    let can_trade = has_offers && groups.are_one(sell, buy);
+    let can_trade = has_offers && ledger.trades(orders.pair) && groups.are_one(sell, buy);
     if trade.is_some() && has_offers && !can_trade {
         return Err(Wrong::AcrossGroups { sell, buy }.into());
     }

@@ -1,13 +1,13 @@
 //! Whether a transaction is valid alone, by the state before its block.
 
-use primitives::{Address, Body, Height, Life, OfferPlace, Operation, SignedBy, Transaction, slot_of};
+use primitives::{Address, Body, Height, Life, OfferPlace, Operation, PoolKey, SignedBy, Transaction, slot_of};
 use proofs::{Pair, Refusal};
 
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
 use crate::places::accounts::{Account, Shard, shard_of};
 use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
-use crate::places::pools::opens_with;
+use crate::places::pools::{LISTED_POOLS_MAX, opens_with};
 use crate::state::Ledger;
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
@@ -46,7 +46,19 @@ impl<'a> Visitor<'a> for Check<'_> {
                 permit(units >= ledger.assets[asset.0 as usize].least_units, Refusal::EXACT_TOO_SMALL)
             }
             Requirement::Room(pair) => check_room(ledger, pair),
-            Requirement::Alive(life) => check_life(ledger, life),
+            Requirement::Alive(pair, life) => {
+                ledger.listings().check_life(pair, life, ledger.next_height())?;
+                check_life(ledger, life)
+            }
+            Requirement::Open(asset) => ledger.listings().check_open(asset, ledger.next_height()),
+            Requirement::PoolRoom(pool) => check_pool_room(ledger, pool),
+            Requirement::Listing(listing) => {
+                let least = clearing::least_units(ledger.epsilon, ledger.mu);
+                ledger.listings().check_listing(listing, &ledger.assets, least, ledger.next_height())
+            }
+            Requirement::Closing(asset, closing) => {
+                ledger.listings().check_closing(asset, closing, ledger.next_height())
+            }
             Requirement::Reserve(asset, units) => {
                 let least = ledger.assets[asset.0 as usize].least_units;
                 permit(opens_with(units, least), Refusal::POOL_TOO_SMALL)
@@ -149,11 +161,24 @@ fn check_until(ledger: &Ledger, until: Height) -> Result<(), Refusal> {
 
 /// Whether the book takes one more offer of a pair in the next block.
 fn check_room(ledger: &Ledger, pair: Pair) -> Result<(), Refusal> {
-    match () {
-        _ if ledger.is_book_full => Err(Refusal::BOOK_FULL),
-        _ if pairs_room(ledger) == 0 && ledger.places.book.get(pair).is_none() => Err(Refusal::TOO_MANY_PAIRS),
-        _ => Ok(()),
+    if ledger.is_book_full {
+        return Err(Refusal::BOOK_FULL);
     }
+    ledger.crowd.check_offer(ledger.listings(), pair.sell)?;
+    let has_room = pairs_room(ledger) > 0;
+    if has_room && !ledger.listings().touches(pair) || ledger.places.book.get(pair).is_some() {
+        return Ok(());
+    }
+    ledger.crowd.check_pair(ledger.listings(), pair, &ledger.limits)?;
+    if has_room { Ok(()) } else { Err(Refusal::TOO_MANY_PAIRS) }
+}
+
+/// Whether pools with listed assets leave room for one more.
+fn check_pool_room(ledger: &Ledger, pool: PoolKey) -> Result<(), Refusal> {
+    let listings = ledger.listings();
+    let is_listed = |key: &PoolKey| listings.touches(Pair { sell: key.a, buy: key.b });
+    let taken = || ledger.pools().map_or(0, |pools| pools.iter().filter(|(key, _)| is_listed(key)).count());
+    if is_listed(&pool) && taken() >= LISTED_POOLS_MAX { Err(Refusal::LISTED_POOLS_FULL) } else { Ok(()) }
 }
 
 /// Whether an offer with this life may be placed in the next block.

@@ -1,6 +1,6 @@
 //! What transactions spend and claim together, and whether it fits.
 
-use primitives::{Amount, MAX_ISSUED, Transaction};
+use primitives::{Amount, Transaction};
 use proofs::{Pair, Place, Refusal};
 use smallvec::SmallVec;
 
@@ -108,7 +108,7 @@ pub(crate) fn room(ledger: &Ledger, sum: Sum, sender: &Account) -> Amount {
 /// The limit of a sum that belongs to no account in the next block.
 pub(super) fn shared_room(ledger: &Ledger, sum: Sum) -> Amount {
     match sum {
-        Sum::Issued(asset) => MAX_ISSUED - ledger.assets[asset.0 as usize].issued,
+        Sum::Issued(asset) => ledger.listings().supply_max(asset) - ledger.assets[asset.0 as usize].issued,
         Sum::Minted(pool) => ledger.pools().map_or(0, |pools| pools.room(&pool)),
         #[cfg(test)]
         Sum::Capped => 100,

@@ -10,14 +10,19 @@ use crate::places::offers::OrderBook;
 use crate::places::pools::AwakePool;
 use crate::state::Ledger;
 
-/// Prices and amounts for a whole book, starting from this ledger's valuations; `None` if nothing is for sale.
+/// Prices and amounts for what trades of a whole book, starting from this ledger's valuations; `None` if nothing is
+/// for sale.
 pub(crate) fn clear(
     ledger: &Ledger,
     book: &OrderBook,
     awake: &[AwakePool],
     exacts: &[NewExact],
 ) -> Result<Option<Clearing>, String> {
-    clear_pairs(ledger, book, awake, exacts, |_| true)
+    let trades = |pair| ledger.trades(pair);
+    if awake.is_empty() && !book.iter().any(|(pair, _)| trades(pair)) {
+        return Ok(None);
+    }
+    clear_pairs(ledger, book, awake, exacts, trades).map(Some)
 }
 
 /// As [`clear`], for the pairs that are chosen: whole groups, which the others do not concern.
@@ -27,10 +32,7 @@ pub(crate) fn clear_pairs(
     awake: &[AwakePool],
     exacts: &[NewExact],
     is_chosen: impl Fn(Pair) -> bool,
-) -> Result<Option<Clearing>, String> {
-    if book.is_empty() && awake.is_empty() {
-        return Ok(None);
-    }
+) -> Result<Clearing, String> {
     let last = last_valuations(ledger);
     let offers: Vec<_> = book.iter().filter(|(pair, _)| is_chosen(*pair)).collect();
     let pairs = offers.par_iter().map(|(pair, offers)| offers.view(*pair)).collect();
@@ -38,7 +40,7 @@ pub(crate) fn clear_pairs(
     let pools = pools.map(|(_, pool)| *pool).collect();
     let exacts = orders_of(exacts);
     let book = clearing::Book { assets: ledger.assets.len() as u32, pairs, pools, exacts };
-    clearing::clear(&book, &ledger.clearing_params(), Some(&last)).map(Some).map_err(|error| error.to_string())
+    clearing::clear(&book, &ledger.clearing_params(), Some(&last)).map_err(|error| error.to_string())
 }
 
 /// Where the search for prices starts: asset 0 is the unit of value, and an asset that had no price in the last

@@ -13,8 +13,8 @@
 //! accounts come last: all transactions that claim the same validator key, or whose issues together exceed an asset's
 //! cap, are removed. Some transactions have an effect that does not depend on who submits them, such as those that
 //! create one account. Of these, the one with the lowest id counts, and the others do nothing ([`Scope::KeepOne`]). An
-//! operation's footprint says what it spends and claims. At the very end, if a block opens more pairs than there is
-//! room for, the lowest are opened and the offers of the others are removed.
+//! operation's footprint says what it spends and claims. At the very end, listings and offers are removed for which
+//! there is no room (module `room`): listings with the highest ids, and offers that would open the highest pairs.
 //!
 //! Accusations and stakes beyond the quota of their sub-block ([`crate::Quota`]) are refused before any other check.
 //!
@@ -30,15 +30,15 @@
 //! conflict. Issues are limited here because any account may be an issuer.
 
 use primitives::{Amount, Sequence, SessionSlot, SignedBy, Transaction, TransactionId, slot_of};
-use proofs::{Offer, Pair, Refusal};
+use proofs::Refusal;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use super::checks::{admit_but_for_balance, check_in, pairs_room};
+use super::checks::{admit_but_for_balance, check_in};
 use super::claims::{AccountClaims, Shared, shared_room, visit};
-use super::footprint::{Once, Sum, Visitor};
+use super::footprint::{Once, Sum};
+use super::room;
 use crate::places::accounts::{Account, SHARDS, shard_of};
-use crate::places::offers::OrderBook;
 use crate::places::scope::Scope;
 use crate::sessions::{Precedence, is_relief};
 use crate::state::Ledger;
@@ -132,18 +132,6 @@ struct Judged<'a> {
     shared: Shared,
 }
 
-/// Finds the pair that a transaction would open.
-struct Opens<'l> {
-    book: &'l OrderBook,
-    pair: Option<Pair>,
-}
-
-impl<'a> Visitor<'a> for Opens<'_> {
-    fn place(&mut self, pair: Pair, _: Offer) {
-        self.pair = self.book.get(pair).is_none().then_some(pair);
-    }
-}
-
 /// Checks all transactions of a block. `valid[i]` says whether the signature of `transactions[i]` is valid, and
 /// `beyond` lists those beyond the quotas of their sub-blocks.
 pub(crate) fn filter(
@@ -163,6 +151,7 @@ pub(crate) fn filter(
     }
     let shared = judged.iter().map(|judged| &judged.shared);
     refuse_sides(ledger, shared.clone(), &mut refusals);
+    room::refuse_listings(ledger, transactions, &mut refusals);
     refuse_pairs(ledger, &judged, &mut refusals);
     let mut idle = idle(shared, &refusals, |index| transactions[index as usize].id());
     idle.extend(judged.iter().flat_map(|judged| &judged.idle));
@@ -307,26 +296,15 @@ fn refuse_sides<'s>(
     }
 }
 
-/// Opens the lowest of the pairs that accepted transactions would open, as far as there is room, and refuses the
-/// offers of the others.
+/// Opens the lowest of the pairs that accepted transactions would open, and refuses the offers of the others.
 fn refuse_pairs(ledger: &Ledger, judged: &[Judged], refusals: &mut [Option<Refusal>]) {
-    let assets = ledger.assets.len();
-    if assets.saturating_mul(assets) <= ledger.limits.open_pairs as usize {
+    if !room::may_lack_pairs(ledger) {
         return;
     }
     let stands = |candidate: &&Candidate| refusals[candidate.index as usize].is_none();
-    let opened = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands)).filter_map(
-        |Candidate { index, transaction, .. }| {
-            let mut opens = Opens { book: &ledger.places.book, pair: None };
-            visit(*transaction, 0, &mut opens);
-            opens.pair.map(|pair| (pair, *index))
-        },
-    );
-    let mut opened: Vec<(Pair, u32)> = opened.collect();
-    opened.par_sort_unstable();
-    for beyond in opened.chunk_by(|a, b| a.0 == b.0).skip(pairs_room(ledger)) {
-        beyond.iter().for_each(|(_, index)| refusals[*index as usize] = Some(Refusal::TOO_MANY_PAIRS));
-    }
+    let standing = judged.par_iter().flat_map_iter(|judged| judged.candidates.iter().filter(stands));
+    let opened = standing.filter_map(|one| Some((room::opened(ledger, one.transaction)?, one.index))).collect();
+    room::refuse_pairs(ledger, opened, refusals);
 }
 
 /// Checks one transaction against the present state, as the filter would if it were alone in the next block; see
@@ -389,7 +367,7 @@ fn by_shard(transactions: &[&Transaction]) -> ByShard {
 
 #[cfg(test)]
 mod tests {
-    use super::super::footprint::Footprint;
+    use super::super::footprint::{Footprint, Visitor};
     use super::*;
     use crate::{Genesis, Listing, Reservations, ReserveError};
     use primitives::{Address, AssetId, Digest, Fraction};

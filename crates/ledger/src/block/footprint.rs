@@ -10,14 +10,17 @@
 //! ([`Scope`]).
 
 use payments::{BridgeKey, Output, Recipient};
+use primitives::venue::VenueOperation;
 use primitives::{
-    Address, Amount, AssetId, Body, ExactSide, Life, OfferPlace, OfferReplacement, Operation, PoolKey, PoolOperation,
-    Price, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction, slot_of,
+    Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
+    PoolKey, PoolOperation, Price, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
+    slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
 use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
+use crate::places::assets::ListingEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::charter::CharterEdit;
 use crate::places::keys::KeysEdit;
@@ -45,8 +48,16 @@ pub(crate) enum Requirement<'a> {
     ExactSize(AssetId, Amount),
     /// The book has room for an offer of this pair.
     Room(Pair),
-    /// An offer with this life is not over in the next block, and may end when it does.
-    Alive(Life),
+    /// An offer of a pair with this life is not over in the next block, and may end when it does.
+    Alive(Pair, Life),
+    /// The asset is not closed in the next block.
+    Open(AssetId),
+    /// A pool with these assets finds room.
+    PoolRoom(PoolKey),
+    /// The chain lists such an asset.
+    Listing(&'a AssetListing),
+    /// The end of an asset permits what its issuer says about it.
+    Closing(AssetId, Closing),
     /// A new pool holds enough units of an asset.
     Reserve(AssetId, Amount),
     /// The sender issues the asset.
@@ -105,6 +116,8 @@ pub(crate) enum Once {
     Present,
     /// The sender says something about the rules.
     Approval,
+    /// The sender says something about the end of an asset.
+    Closing(AssetId),
     /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
     /// An account is created.
@@ -126,7 +139,7 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
-            Once::Replace(..) | Once::Session | Once::Receiving => Scope::Latest,
+            Once::Replace(..) | Once::Session | Once::Receiving | Once::Closing(_) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
@@ -241,7 +254,7 @@ impl Footprint for Transaction {
                 let pair = listed(sell, buy, visitor)?;
                 visitor.require(Requirement::Size(pair, amount, limit))?;
                 visitor.require(Requirement::Room(pair))?;
-                visitor.require(Requirement::Alive(life))?;
+                visitor.require(Requirement::Alive(pair, life))?;
                 spend(sequence, sell, amount, visitor);
                 open(sequence, life, visitor);
                 let place = Place { limit, account: sender, id: sequence };
@@ -252,6 +265,8 @@ impl Footprint for Transaction {
                 let request = ExactRequest { pair, side, units, bound, account: sender, id: sequence };
                 let exact = if side == ExactSide::Buy { buy } else { sell };
                 visitor.require(Requirement::ExactSize(exact, units))?;
+                visitor.require(Requirement::Open(sell))?;
+                visitor.require(Requirement::Open(buy))?;
                 spend(sequence, sell, request.locks(), visitor);
                 visitor.exact(request);
             }
@@ -266,7 +281,7 @@ impl Footprint for Transaction {
                 let pair = listed(replace.old.sell, replace.old.buy, visitor)?;
                 visitor.require(Requirement::Remains(replace))?;
                 visitor.require(Requirement::Size(pair, replace.amount, replace.limit))?;
-                visitor.require(Requirement::Alive(replace.life))?;
+                visitor.require(Requirement::Alive(pair, replace.life))?;
                 visitor.once(Once::Replace(pair, place_of(sender, &replace.old).1));
                 if replace.debit() > 0 {
                     spend(sequence, pair.sell, replace.debit(), visitor);
@@ -284,6 +299,7 @@ impl Footprint for Transaction {
                 let credit = Credit { to: *to, asset: *asset, amount: *amount };
                 visitor.require(Requirement::Listed(credit.asset))?;
                 visitor.require(Requirement::Issuer(credit.asset))?;
+                visitor.require(Requirement::Open(credit.asset))?;
                 receives(sender, to, operation, visitor)?;
                 visitor.sum(Sum::Issued(credit.asset), credit.amount);
                 visitor.issue(credit.asset, i128::from(credit.amount));
@@ -315,6 +331,7 @@ impl Footprint for Transaction {
             Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Open(asset))?;
                 let output = Output { to: Recipient::Key(to), asset, amount };
                 edit(PlaceEdit::Bridge(BridgeEdit::Withdraw(sequence, output)), visitor)?;
                 visitor.sum(Sum::Spent(asset), amount);
@@ -328,9 +345,14 @@ impl Footprint for Transaction {
             Operation::Pool(operation) => {
                 let pool = operation.pool();
                 listed(pool.a, pool.b, visitor)?;
+                if !matches!(**operation, PoolOperation::Leave { .. }) {
+                    visitor.require(Requirement::Open(pool.a))?;
+                    visitor.require(Requirement::Open(pool.b))?;
+                }
                 edit(PlaceEdit::Pools(PoolEdit { sequence, operation }), visitor)?;
                 match **operation {
                     PoolOperation::Open { x, y, .. } => {
+                        visitor.require(Requirement::PoolRoom(pool))?;
                         visitor.require(Requirement::Reserve(pool.a, x))?;
                         visitor.require(Requirement::Reserve(pool.b, y))?;
                         visitor.once(Once::Pool(pool));
@@ -355,9 +377,23 @@ impl Footprint for Transaction {
                 rekey(KeysEdit::Change(operation.key_change().expect("it is one")), visitor)?;
             }
             &Operation::CompleteKeys { account } => rekey(KeysEdit::Complete(account), visitor)?,
+            Operation::ListAsset(listing) => {
+                visitor.require(Requirement::Listing(listing))?;
+                visitor.edit(PlaceEdit::Listings(ListingEdit::List(listing, self.id())));
+            }
+            &Operation::CloseAsset { asset, closing } => {
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.require(Requirement::Closing(asset, closing))?;
+                visitor.once(Once::Closing(asset));
+                visitor.edit(PlaceEdit::Listings(ListingEdit::Close(asset, closing)));
+            }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
                     visitor.require(Requirement::Listed(asset))?;
+                }
+                if let VenueOperation::Deposit { asset, .. } = **operation {
+                    visitor.require(Requirement::Open(asset))?;
                 }
                 edit(PlaceEdit::Venues(VenueEdit { sequence, operation }), visitor)?;
                 VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));

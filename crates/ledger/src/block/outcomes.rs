@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use primitives::{Address, Amount, Operation, Sequence, Transaction};
+use primitives::{Address, Amount, AssetId, Operation, Sequence, Transaction};
 use proofs::{Cancelled, Outcome, Refusal, Replaced, Traded as Met};
 
 use super::filter::Filtered;
@@ -25,8 +25,8 @@ pub(super) fn mark_pooled(
     }
 }
 
-/// Marks the operations at venues, on pools and on keys, what accounts say about rules and references, and the
-/// replacements that pay and do nothing.
+/// Marks the operations at venues, on pools and on keys, what accounts say about rules and references, the ends of
+/// assets, and the replacements that pay and do nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -42,11 +42,23 @@ pub(super) fn mark_void(
     }
 }
 
+/// Marks the listings, each with the number of its asset: those from `next` on, by id.
+pub(super) fn mark_listed(outcomes: &mut [Outcome], filtered: &Filtered, transactions: &[&Transaction], next: usize) {
+    let is_listing = |index: &u32| matches!(transactions[*index as usize].body.operation, Operation::ListAsset(_));
+    let listings = filtered.admitted.iter().flatten().map(|admitted| admitted.index).filter(is_listing);
+    let mut listings: Vec<_> = listings.map(|index| (transactions[index as usize].id(), index)).collect();
+    listings.sort_unstable();
+    let numbers = (next as u32..).map(AssetId);
+    listings.iter().zip(numbers).for_each(|((_, at), number)| outcomes[*at as usize] = Outcome::Listed(number));
+}
+
 fn is_voidable(operation: &Operation) -> bool {
     use Operation::{Approve, SetReceiving, Unapprove};
     let says = matches!(operation, Approve { .. } | Unapprove { .. } | SetReceiving { .. });
     let changes_keys = operation.keys_of().is_some();
+    let closes = matches!(operation, Operation::CloseAsset { .. });
     says || changes_keys
+        || closes
         || matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
 }
 

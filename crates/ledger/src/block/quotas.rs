@@ -34,6 +34,9 @@ pub const EXACTS_PER_SUB_BLOCK: u32 = 1_024;
 /// book.
 pub const SESSION_ENDS_PER_SUB_BLOCK: u32 = 16;
 
+/// Listings of a sub-block: each adds an asset for ever.
+pub const LISTINGS_PER_SUB_BLOCK: u32 = 2;
+
 /// What a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuotaKind {
@@ -53,6 +56,8 @@ pub enum QuotaKind {
     LaneDutyChecks,
     /// Signature checks of other posts about the lane.
     LaneChecks,
+    /// Listings of assets.
+    Listings,
     /// Signatures of settles of venues.
     VenueSignatures,
 }
@@ -70,6 +75,7 @@ const QUOTAS: [u32; QUOTA_KINDS] = [
     SESSION_ENDS_PER_SUB_BLOCK,
     LANE_DUTY_CHECKS_PER_SUB_BLOCK,
     LANE_CHECKS_PER_SUB_BLOCK,
+    LISTINGS_PER_SUB_BLOCK,
     VENUE_SIGNATURES_PER_SUB_BLOCK,
 ];
 
@@ -91,6 +97,7 @@ pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, 
         Operation::Accuse(_) => Some((QuotaKind::Accusations, 1)),
         Operation::Stake(_) => Some((QuotaKind::Stakes, 1)),
         Operation::Exact { .. } => Some((QuotaKind::Exacts, 1)),
+        Operation::ListAsset(_) => Some((QuotaKind::Listings, 1)),
         Operation::Session(operation) if operation.ends_offers() => Some((QuotaKind::SessionEnds, 1)),
         Operation::Lane(bytes) if is_lane_duty(bytes) => Some((QuotaKind::LaneDutyChecks, bridge::cost(bytes))),
         Operation::Lane(bytes) => Some((QuotaKind::LaneChecks, bridge::cost(bytes))),

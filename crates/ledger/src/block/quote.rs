@@ -64,6 +64,10 @@ impl NextBatch {
     pub fn quote(self, pair: Pair, amount: Amount, limit: Price) -> Result<Quote, QuoteError> {
         let NextBatch(mut ledger) = self;
         ledger.minima(pair).check(amount, limit).map_err(|small| QuoteError::Refused(too_small(small)))?;
+        let height = ledger.next_height();
+        for asset in [pair.sell, pair.buy] {
+            ledger.listings().check_open(asset, height).map_err(QuoteError::Refused)?;
+        }
         if ledger.is_book_full {
             return Err(QuoteError::Refused(Refusal::BOOK_FULL));
         }
@@ -71,7 +75,9 @@ impl NextBatch {
         let offer = Offer { place: Place { limit, account, id }, amount, until: NO_END };
         let orders = Orders { offers: vec![NewOffer { pair, offer, index: 0 }], ..Orders::default() };
         let last = of_pair(pair, |asset| ledger.assets[asset].valuation);
-        let pools = ledger.pools().map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools));
+        let pools = ledger
+            .pools()
+            .map_or_else(PoolTurn::default, |pools| pools.turn(&orders.edits.pools, ledger.founded_assets()));
         let height = ledger.height;
         let traded = trade(&mut ledger, height + 1, &orders, &pools, &mut |_| {});
         let traded = traded.map_err(|fault| QuoteError::Clearing(fault.to_string()))?;

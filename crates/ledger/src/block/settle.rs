@@ -243,12 +243,12 @@ impl OrderBook {
         (due.par_iter().flat_map_iter(ended).collect(), locked)
     }
 
-    /// Removes the offers of session keys that end after the batch, which are sorted; returns them, and the change of
-    /// what is locked.
-    pub(crate) fn lapse(&mut self, places: &[(Pair, Place)]) -> (Vec<EndedOffer>, Sums) {
+    /// Removes offers that rest and leave after the batch, which are sorted; returns them, and the change of what is
+    /// locked.
+    pub(crate) fn take_out(&mut self, places: &[(Pair, Place)], why: EndReason) -> (Vec<EndedOffer>, Sums) {
         let ended = |(pair, place): &(Pair, Place)| {
-            let returned = self.rests((*pair, *place)).expect("an open offer of a session key rests");
-            EndedOffer { pair: *pair, place: *place, returned, why: EndReason::Lapsed }
+            let returned = self.rests((*pair, *place)).expect("it rests");
+            EndedOffer { pair: *pair, place: *place, returned, why }
         };
         let ended: Vec<EndedOffer> = places.iter().map(ended).collect();
         let by_pair: Vec<&[EndedOffer]> = ended.chunk_by(|one, other| one.pair == other.pair).collect();

@@ -3,7 +3,7 @@
 
 use clearing::{Clearing, Groups, PoolTrade};
 use primitives::{Amount, AssetId, Height, Price, slot_of};
-use proofs::{Batch, EndedOffer, ExactOutcome, Pair, PairTrade, Place, PoolFill};
+use proofs::{Batch, EndReason, EndedOffer, ExactOutcome, Pair, PairTrade, Place, PoolFill};
 use rayon::prelude::*;
 
 use super::attached::{Attached, check_attached, conserved};
@@ -13,6 +13,7 @@ use super::fault::Fault;
 use super::orders::{NewOffer, Orders};
 use super::settle::{PairOutcome, Prices, with_ended, work};
 use super::stage::Stage;
+use crate::places::assets::CLOSED_RETURNS;
 use crate::places::pools::{AwakePool, PoolTurn, groups};
 use crate::places::sums::Sums;
 use crate::sessions::SessionTurn;
@@ -41,7 +42,7 @@ pub(super) fn trade(
     let mut locked = ledger.places.book.place(&by_pair);
     stage(Stage::Orders);
     let least = ledger.least_units();
-    let awake = pools.awake(ledger.pools(), &least);
+    let awake = awake(ledger, pools, &least);
     let cleared = clear(ledger, &ledger.places.book, &awake, &orders.exacts)
         .map_err(|reason| Fault::Clearing { height, reason })?;
     stage(Stage::Clearing);
@@ -54,7 +55,8 @@ pub(super) fn trade(
     };
     let exacts = exact_trades(&orders.exacts, &clearing);
     let Clearing { valuations, trades, pools, short, report, .. } = clearing;
-    let offered = ledger.places.book.iter().map(|(pair, _)| (pair.sell, pair.buy));
+    let offered = ledger.places.book.iter().filter(|(pair, _)| ledger.trades(*pair));
+    let offered = offered.map(|(pair, _)| (pair.sell, pair.buy));
     let groups = groups(ledger.assets.len() as u32, offered, &awake);
     let fills: Vec<PoolFill> = pools.iter().map(|trade| pool_fill(&awake, trade)).collect();
     let prices = Prices::of(ledger, &valuations, &least);
@@ -86,6 +88,13 @@ pub(super) fn trade(
     Ok(Traded { batch, pairs, locked, exacts, report: Some(report) })
 }
 
+/// The pools that take part in the batch: those that are large enough, of assets that trade.
+fn awake(ledger: &Ledger, pools: &PoolTurn, least: &[Amount]) -> Vec<AwakePool> {
+    let mut awake = pools.awake(ledger.pools(), least);
+    awake.retain(|(key, _)| ledger.trades(Pair { sell: key.a, buy: key.b }));
+    awake
+}
+
 /// Removes the offers whose last batch this was, and lists every offer that left otherwise than by trading.
 pub(super) fn end_offers(
     ledger: &mut Ledger,
@@ -101,18 +110,34 @@ pub(super) fn end_offers(
     if !slots.is_empty() {
         let mut places: Vec<(Pair, Place)> = slots.into_iter().flat_map(|slot| ledger.slots.places(slot)).collect();
         places.par_sort_unstable();
-        let (lapsed, unlocked) = ledger.places.book.lapse(&places);
-        traded.locked.merge(&unlocked);
-        places.iter().for_each(|(_, place)| ledger.slots.leave(place));
-        ended.extend(lapsed);
-        ended.par_sort_unstable();
+        ended.extend(take_out(ledger, traded, &places, EndReason::Lapsed));
     }
+    if ledger.listings().has_closed(height + 1) {
+        let closed = closed_offers(ledger, height + 1);
+        ended.extend(take_out(ledger, traded, &closed, EndReason::Closed));
+    }
+    ended.par_sort_unstable();
     traded.pairs = with_ended(std::mem::take(&mut traded.pairs), &ended, orders);
     traded.batch.ended = std::mem::take(&mut orders.leaving);
     if !ended.is_empty() {
         traded.batch.ended.extend(ended);
         traded.batch.ended.par_sort_unstable();
     }
+}
+
+/// Takes offers out of the book after the batch; they are sorted, and each rests.
+fn take_out(ledger: &mut Ledger, traded: &mut Traded, places: &[(Pair, Place)], why: EndReason) -> Vec<EndedOffer> {
+    let (ended, unlocked) = ledger.places.book.take_out(places, why);
+    traded.locked.merge(&unlocked);
+    places.iter().for_each(|(_, place)| ledger.slots.leave(place));
+    ended
+}
+
+/// The first offers of assets that are closed at a height, by pair and place.
+fn closed_offers(ledger: &Ledger, height: Height) -> Vec<(Pair, Place)> {
+    let closed = ledger.places.book.iter().filter(|(pair, _)| !ledger.listings().trades(*pair, height));
+    let places = closed.flat_map(|(pair, offers)| offers.iter().map(move |offer| (pair, offer.place)));
+    places.take(CLOSED_RETURNS).collect()
 }
 
 /// Follows what came into the book and left it of the offers of session keys, and what their timers are raised to.
@@ -140,7 +165,7 @@ pub(super) fn trade_as(
     stage: &mut dyn FnMut(Stage),
 ) -> Result<Traded, Fault> {
     stage(Stage::Orders);
-    let awake = pools.awake(ledger.pools(), &ledger.least_units());
+    let awake = awake(ledger, pools, &ledger.least_units());
     let (pairs, groups) =
         check_attached(ledger, orders, &awake, attached).map_err(|violation| Fault::Attached { height, violation })?;
     stage(Stage::Clearing);

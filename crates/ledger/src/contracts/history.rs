@@ -70,8 +70,8 @@ pub(crate) struct Undo {
     pub native_offers: HashMap<(Pair, Place), Option<Amount>>,
     /// For offers that the contract phase changed, the units before it.
     pub offers: HashMap<(Pair, Place), Option<Amount>>,
-    /// Valuations of all assets before the block.
-    pub valuations: Vec<Option<Price>>,
+    /// Valuations before the block of the assets that it gave another one.
+    pub valuations: HashMap<AssetId, Option<Price>>,
 }
 
 impl Undo {

@@ -16,6 +16,8 @@ pub struct BookFacts {
     pub is_full: bool,
     /// Pairs that may still be opened; `None` where all pairs of the assets fit.
     pub pairs_left: Option<u32>,
+    /// Of these, pairs with an asset that was listed after the genesis.
+    pub listed_pairs_left: u64,
 }
 
 /// How contracts identify an offer of a known owner.
@@ -113,7 +115,33 @@ pub(crate) enum OffersSlot {
 
 pub(super) const EDIT: u8 = 1;
 pub(super) const OPENED: u8 = 2;
-pub(super) const OPENED_COUNT: u8 = 3;
+const OPENED_COUNT: u8 = 3;
+
+/// Whose new pairs a slot counts within a block.
+#[derive(Clone, Copy)]
+pub(super) enum OpenedOf {
+    All,
+    /// Those with an asset that was listed after the genesis.
+    Listed,
+    /// Those with this one.
+    Asset(AssetId),
+}
+
+impl OpenedOf {
+    pub fn slot(self) -> U256 {
+        let (kind, number) = match self {
+            OpenedOf::All => (0u64, 0),
+            OpenedOf::Listed => (1, 0),
+            OpenedOf::Asset(asset) => (2, asset.0),
+        };
+        tagged(OPENED_COUNT, &[0; 20], (kind << 32 | u64::from(number)).to_be_bytes())
+    }
+}
+
+/// A pair as eight bytes of a slot.
+pub(super) fn pair_bytes(pair: Pair) -> [u8; 8] {
+    (u64::from(pair.sell.0) << 32 | u64::from(pair.buy.0)).to_be_bytes()
+}
 
 impl OffersSlot {
     pub fn of(slot: &[u8; 32]) -> OffersSlot {

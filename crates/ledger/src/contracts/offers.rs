@@ -22,7 +22,7 @@
 //! # Rules
 //!
 //! 1. Whatever the native operation refuses, this refuses too, with a named error: least sizes, unknown assets, a
-//!    full book, too many pairs, more than the balance.
+//!    full book, too many pairs, assets that close, more than the balance.
 //! 2. Only offers placed here are cancelled and shown here. The holder of a key can cancel them natively, too: the
 //!    native phase comes first. So of two cancels in one block the native one counts, and the other reverts.
 //! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change state revert.
@@ -44,7 +44,7 @@ use revm::primitives::{Address, B256, U256, keccak256};
 use super::call::{Arguments, Call, CallFault, Called, READ_GAS, evm_address, number, plain_address, word};
 use super::evm_state::{Access, EvmState};
 use super::offer_words::{
-    BookEdit, FIRST_CONTRACT_OFFER, OPENED, OPENED_COUNT, OfferName, count_slot, edit_slot, tagged,
+    BookEdit, FIRST_CONTRACT_OFFER, OPENED, OfferName, OpenedOf, count_slot, edit_slot, pair_bytes, tagged,
 };
 use super::tokens::{TokenFacts, asset_at};
 use crate::places::contracts::reserved::OFFERS;
@@ -156,7 +156,8 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         let limit =
             limit.ok_or_else(|| too_small(if amount < minima.sell { TooSmall::Sells } else { TooSmall::Asks }))?;
         minima.check(amount, limit).map_err(too_small)?;
-        self.check_room(pair)?;
+        self.check_closing(of, until, [selling.closes, buying.closes])?;
+        self.check_room(pair, &selling, &buying)?;
         if until != NO_END {
             self.check_end(until)?;
         }
@@ -185,7 +186,7 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
     /// Whether an offer may end with the block of a height. Its first batch is that of the next one.
     fn check_end(&mut self, until: Height) -> Called<()> {
         self.0.pay(READ_GAS + END_GAS)?;
-        let first = self.0.context.block().number().saturating_to::<Height>().saturating_add(1);
+        let first = self.first_batch();
         let reader = self.0.context.db();
         let ending = |height| reader.state.ending_at(reader.space, height);
         check_end(until, first, ending).map_err(|fault| match fault {
@@ -195,28 +196,59 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         })
     }
 
+    /// Whether an offer that ends with the block of a height, or [`NO_END`], ends before its assets close.
+    fn check_closing(&mut self, of: &Arguments, until: Height, closes: [Option<Height>; 2]) -> Called<()> {
+        let first = self.first_batch();
+        for (at, last) in closes.into_iter().enumerate().filter_map(|(at, last)| Some((at, last?))) {
+            if first > last {
+                return Err(error("AssetClosed(address)", &[of.address(at)?.into_word().into()]));
+            }
+            if until > last {
+                return Err(error("OutlivesAsset(uint64)", &[U256::from(last)]));
+            }
+        }
+        Ok(())
+    }
+
+    /// The height of the first batch that an offer takes part in.
+    fn first_batch(&self) -> Height {
+        self.0.context.block().number().saturating_to::<Height>().saturating_add(1)
+    }
+
     /// Whether the book takes one more offer of a pair.
-    fn check_room(&mut self, pair: Pair) -> Called<()> {
+    fn check_room(&mut self, pair: Pair, selling: &TokenFacts, buying: &TokenFacts) -> Called<()> {
         self.0.pay(READ_GAS)?;
         let (state, space) = (self.0.context.db().state, self.0.context.db().space);
         let facts = state.book(space);
         if facts.is_full {
             return Err(error("BookFull()", &[]));
         }
-        let Some(left) = facts.pairs_left.filter(|_| !state.is_open(space, pair)) else { return Ok(()) };
-        let mut key = [0; 8];
-        key[..4].copy_from_slice(&pair.sell.0.to_be_bytes());
-        key[4..].copy_from_slice(&pair.buy.0.to_be_bytes());
-        let (slot, count) = (tagged(OPENED, &[0; 20], key), tagged(OPENED_COUNT, &[0; 20], [0; 8]));
-        if !self.0.read(slot)?.is_zero() {
+        if selling.is_crowded {
+            return Err(error("ListedOffersFull()", &[]));
+        }
+        if state.is_open(space, pair) {
             return Ok(());
         }
-        let opened = self.0.read(count)?;
-        if opened >= U256::from(left) {
-            return Err(error("TooManyPairs()", &[]));
+        let of_one = [(pair.sell, selling.pairs_left), (pair.buy, buying.pairs_left)];
+        let listed = of_one.iter().any(|(_, left)| left.is_some()).then_some(facts.listed_pairs_left);
+        let rooms = [("TooManyPairs()", OpenedOf::All, facts.pairs_left.map(u64::from))];
+        let rooms = rooms.into_iter().chain([("ListedPairsFull()", OpenedOf::Listed, listed)]);
+        let rooms = rooms.chain(of_one.map(|(asset, left)| ("ListedPairsFull()", OpenedOf::Asset(asset), left)));
+        let rooms: Vec<_> = rooms.filter_map(|(full, of, left)| Some((full, of.slot(), left?))).collect();
+        let slot = tagged(OPENED, &[0; 20], pair_bytes(pair));
+        if rooms.is_empty() || !self.0.read(slot)?.is_zero() {
+            return Ok(());
+        }
+        let mut counts = Vec::with_capacity(rooms.len());
+        for (full, count, left) in rooms {
+            let opened = self.0.read(count)?;
+            if opened >= U256::from(left) {
+                return Err(error(full, &[]));
+            }
+            counts.push((count, opened));
         }
         self.0.write(slot, U256::ZERO, U256::from(1))?;
-        self.0.write(count, opened, opened + U256::from(1))
+        counts.into_iter().try_for_each(|(count, opened)| self.0.write(count, opened, opened + U256::from(1)))
     }
 
     fn debit(&mut self, asset: AssetId, amount: Amount) -> Called<()> {

@@ -1,6 +1,6 @@
 //! The tokens of assets: their addresses, slots and facts. See `assets` for what they answer.
 
-use primitives::{Amount, AssetId, Price};
+use primitives::{Amount, AssetId, Height, Price};
 use proofs::Asset;
 use revm::primitives::Address;
 
@@ -19,14 +19,30 @@ pub struct TokenFacts {
     pub least_units: Amount,
     /// Its valuation in the batch of the block, if it had a price there.
     pub valuation: Option<Price>,
+    /// The last height that it trades at, if it closes or is closed.
+    pub closes: Option<Height>,
+    /// Whether the book takes no more offers that sell it, because its share of the book is full.
+    pub is_crowded: bool,
+    /// Pairs of it that may still be opened; `None` for an asset of the genesis.
+    pub pairs_left: Option<u64>,
 }
 
 impl TokenFacts {
-    /// The facts about the token of a listed asset.
+    /// The facts about the token of an asset that is in its record.
     pub fn of(asset: &Asset) -> TokenFacts {
         let Asset { symbol, decimals, issued, least_units, valuation, .. } = asset;
         let (symbol, decimals, issued) = (symbol.clone(), *decimals, *issued);
-        TokenFacts { symbol, decimals, issued, least_units: *least_units, valuation: *valuation }
+        let (least_units, valuation) = (*least_units, *valuation);
+        TokenFacts {
+            symbol,
+            decimals,
+            issued,
+            least_units,
+            valuation,
+            closes: None,
+            is_crowded: false,
+            pairs_left: None,
+        }
     }
 
     /// Wei of one unit; for asset 0.

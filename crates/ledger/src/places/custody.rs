@@ -159,6 +159,10 @@ pub(crate) struct Turn<'a> {
     pub pays_back: bool,
     /// Whether a node makes blocks alone.
     pub is_alone: bool,
+    /// How many assets there are before the block.
+    pub assets: usize,
+    /// Assets that the block lists, by number.
+    pub listed: Vec<Asset>,
     /// Who cannot follow the confirmed rules, at a boundary.
     pub readiness: Readiness,
     /// The committee that the block draws, at a boundary.

@@ -4,8 +4,8 @@
 //! payment lane, stakes, deposits and bonds at venues, reserves of pools. A place founds its state from the genesis,
 //! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
-//! what is issued. The *charter* and the *keys* hold no units: they are places because they have everything else that a
-//! place has.
+//! what is issued. The *charter*, the *keys* and the *listings* hold no units: they are places because they have
+//! everything else that a place has.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
@@ -15,6 +15,7 @@
 //! changes neither the proofs nor the chunks of the others.
 
 pub(crate) mod accounts;
+pub(crate) mod assets;
 pub(crate) mod bridge;
 pub(crate) mod charter;
 pub(crate) mod contracts;
@@ -42,6 +43,7 @@ use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
 use crate::terms::{Genesis, GenesisError};
 use accounts::Accounts;
+use assets::Listings;
 use bridge::LaneBridge;
 use contracts::Contracts;
 use custody::bytes_of;
@@ -81,6 +83,7 @@ list::places! {
     pools Pools: Option<Arc<Pools>>,
     charter Charter: Arc<Charter>,
     keys Keys: Keys,
+    listings Listings: Arc<Listings>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

@@ -48,6 +48,9 @@ pub enum AuditError {
     /// The policies of accounts violate an invariant.
     #[error("the keys of accounts violate an invariant: {0}")]
     Keys(&'static str),
+    /// The listings violate an invariant.
+    #[error("the terms of assets violate an invariant: {0}")]
+    Listings(&'static str),
     /// The venues violate an invariant.
     #[error("the venues violate an invariant: {0}")]
     Venues(&'static str),

@@ -11,7 +11,7 @@ use crate::places::PlaceChanges;
 pub struct Changes {
     /// What changed in each place of custody.
     pub(crate) places: PlaceChanges,
-    /// All assets.
+    /// Assets whose records changed.
     pub(crate) assets: Vec<(u32, [u8; 32])>,
 }
 

@@ -69,7 +69,15 @@ impl Ledger {
 
     /// Facts about the tokens of the assets.
     pub(crate) fn tokens(&self) -> Arc<[TokenFacts]> {
-        self.assets.iter().map(TokenFacts::of).collect()
+        (0..self.assets.len() as u32).filter_map(|number| self.token(AssetId(number))).collect()
+    }
+
+    /// Facts about the token of an asset, if it is listed.
+    fn token(&self, asset: AssetId) -> Option<TokenFacts> {
+        let record = self.assets.get(asset.0 as usize)?;
+        let is_crowded = self.crowd.check_offer(self.listings(), asset).is_err();
+        let pairs_left = self.listings().is_listed(asset).then(|| self.crowd.pairs_left_of(asset, &self.limits));
+        Some(TokenFacts { closes: self.listings().closes(asset), is_crowded, pairs_left, ..TokenFacts::of(record) })
     }
 
     /// The room for offers in the book.
@@ -77,7 +85,9 @@ impl Ledger {
         let most = self.limits.open_pairs as usize;
         let fits = self.assets.len().saturating_mul(self.assets.len()) <= most;
         let pairs_left = (!fits).then(|| most.saturating_sub(self.places.book.pairs()) as u32);
-        BookFacts { is_full: self.places.book.len() as u64 >= self.limits.resting_offers, pairs_left }
+        let listed_pairs_left = self.crowd.pairs_left(&self.limits);
+        let is_full = self.places.book.len() as u64 >= self.limits.resting_offers;
+        BookFacts { is_full, pairs_left, listed_pairs_left }
     }
 
     /// Whether an edit can be made in the next block.
@@ -205,13 +215,8 @@ impl Ledger {
     /// # Errors
     /// [`UndoError`] if the state after this height is not kept.
     pub fn token_facts_at(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
-        let number = asset.0 as usize;
-        let then =
-            self.history.above(self.height, height)?.next().map(|undo| undo.valuations.get(number).copied().flatten());
-        Ok(self.assets.get(number).map(|asset| {
-            let now = TokenFacts::of(asset);
-            TokenFacts { valuation: then.unwrap_or(now.valuation), ..now }
-        }))
+        let then = self.history.above(self.height, height)?.find_map(|undo| undo.valuations.get(&asset).copied());
+        Ok(self.token(asset).map(|now| TokenFacts { valuation: then.unwrap_or(now.valuation), ..now }))
     }
 
     /// Code that an account has, or had at a retained height.

@@ -1,9 +1,10 @@
 //! What a genesis founds: its digest, and its assets with what is issued.
 
-use primitives::{Amount, Digest, MAX_ISSUED};
+use primitives::{Amount, DECIMALS_MAX, Digest, MAX_ISSUED, RULES_OF_LISTINGS};
 use proofs::{Asset, RootPart};
 
 use crate::places::Places;
+use crate::places::assets::are_alike;
 use crate::terms::{Genesis, GenesisError, Listing, RULES_FLOOR, RULES_NEWEST};
 
 const CONTEXT: &str = "walras 2026 genesis v3";
@@ -49,7 +50,11 @@ impl Genesis {
             if !plain || !(1..=12).contains(&symbol.len()) || assets.iter().any(|asset| asset.symbol == *symbol) {
                 return Err(GenesisError::Symbol(number, symbol.clone()));
             }
-            if *decimals > 18 {
+            let alike = assets.iter().find(|asset| are_alike(&asset.symbol, symbol));
+            if let Some(other) = alike.filter(|_| self.rules >= RULES_OF_LISTINGS) {
+                return Err(GenesisError::LookAlike(number, symbol.clone(), other.symbol.clone()));
+            }
+            if *decimals > DECIMALS_MAX {
                 return Err(GenesisError::Decimals(number, *decimals));
             }
             let (symbol, least_units) = (symbol.clone(), *least_units);

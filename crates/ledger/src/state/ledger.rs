@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use clearing::{Minima, Params};
-use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, SessionSlot};
+use primitives::{Address, Amount, AssetId, Digest, Evidence, Fraction, Height, Price, SessionSlot};
 use proofs::{AccountKeys, Asset, Charter, Member, Pair, Refusal, Schedule, Validators, asset_digest};
 
 use super::audit::{Audit, audit};
 use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
 use crate::places::accounts::Accounts;
+use crate::places::assets::{Crowd, Listings};
 use crate::places::bridge::LaneBridge;
 use crate::places::charter::Electorate;
 use crate::places::contracts::Contracts;
@@ -19,6 +20,9 @@ use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
 use crate::sessions::{SessionRules, SlotOffers};
 use crate::terms::{Genesis, GenesisError, Limits, RULES_LEAST, RULES_NEWEST, manifest};
+
+/// Issued units of an asset, and its valuation.
+pub(crate) type AssetFigures = (Amount, Option<Price>);
 
 /// The hot state of the exchange after a block.
 ///
@@ -44,6 +48,8 @@ pub struct Ledger {
     pub(crate) history: History,
     /// Whether the book holds its maximum of resting offers and accepts no more.
     pub(crate) is_book_full: bool,
+    /// How much of the book listed assets take; derived.
+    pub(crate) crowd: Crowd,
     /// Whether blocks may edit accounts; set by the genesis, not part of a checkpoint.
     pub(crate) is_developers: bool,
     /// The newest rules that this node follows; not part of the state.
@@ -80,6 +86,7 @@ impl Ledger {
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
+            crowd: Crowd::default(),
             is_developers: genesis.is_developers,
             newest: RULES_NEWEST,
         })
@@ -104,6 +111,11 @@ impl Ledger {
     /// The rules of a height, as far as they are confirmed.
     pub fn rules_at(&self, height: Height) -> u32 {
         self.places.charter.rules.at(height)
+    }
+
+    /// The height of the next block.
+    pub(crate) fn next_height(&self) -> Height {
+        self.height.saturating_add(1)
     }
 
     /// The rules of the next block.
@@ -205,6 +217,36 @@ impl Ledger {
         &self.assets
     }
 
+    /// How assets were listed after the genesis, and which close.
+    pub fn listings(&self) -> &Listings {
+        &self.places.listings
+    }
+
+    /// The listings as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_listings(&self) -> Arc<Listings> {
+        self.places.listings.clone()
+    }
+
+    /// Fees that a listing in the next block costs.
+    pub fn listing_fees(&self) -> u64 {
+        self.listings().fees(self.assets.len(), self.next_height())
+    }
+
+    /// Whether both assets of a pair trade in the next block.
+    pub(crate) fn trades(&self, pair: Pair) -> bool {
+        self.listings().trades(pair, self.next_height())
+    }
+
+    /// Counts again how much of the book listed assets take.
+    pub(crate) fn count_crowd(&mut self) {
+        self.crowd = Crowd::of(&self.places.listings, self.assets.len(), &self.places.book, &self.limits);
+    }
+
+    /// The number of assets of the genesis, as pools need it: those with lower numbers.
+    pub(crate) fn founded_assets(&self) -> u32 {
+        self.listings().founded()
+    }
+
     /// The accounts.
     pub fn accounts(&self) -> &Accounts {
         &self.places.accounts
@@ -298,7 +340,19 @@ impl Ledger {
 
     /// The digests of all assets.
     pub(crate) fn asset_digests(&self) -> Vec<(u32, [u8; 32])> {
-        (0..).zip(&self.assets).map(|(number, asset)| (number, asset_digest(asset))).collect()
+        self.changed_assets(&[])
+    }
+
+    /// What changes of the records of assets.
+    pub(crate) fn asset_figures(&self) -> Vec<AssetFigures> {
+        self.assets.iter().map(|asset| (asset.issued, asset.valuation)).collect()
+    }
+
+    /// The digests of the assets that are new, or that had other figures.
+    pub(crate) fn changed_assets(&self, before: &[AssetFigures]) -> Vec<(u32, [u8; 32])> {
+        let is_same = |(number, asset): (usize, &Asset)| before.get(number) == Some(&(asset.issued, asset.valuation));
+        let changed = self.assets.iter().enumerate().filter(|one| !is_same(*one));
+        changed.map(|(number, asset)| (number as u32, asset_digest(asset))).collect()
     }
 
     /// Wei of one unit of asset 0.
@@ -323,5 +377,38 @@ impl Ledger {
         let (height, wei_per_unit, schedule) = (self.height, self.wei_per_unit(), self.schedule());
         let audited = Audited { assets, accounts, height, wei_per_unit, schedule };
         audit(&self.places, &self.slots, &audited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use primitives::Superblock;
+
+    use super::*;
+    use crate::{Listing, Roots, Signatures};
+
+    /// A block costs by what it changed, and not by how many assets there are.
+    #[test]
+    fn only_assets_that_changed_are_hashed() {
+        let assets = (0..1_000).map(|number| Listing::new(format!("A{number}"), 2, Address([9; 20]))).collect();
+        let genesis = Genesis { mu: Fraction::power_of_two(10), assets, ..Genesis::default() };
+        let mut ledger = Ledger::new(&genesis).expect("sound");
+        let mut roots = Roots::of(&ledger);
+        let block = |ledger: &Ledger| {
+            let (height, parent) = (ledger.height() + 1, ledger.last_block());
+            Superblock { height, parent, ..Superblock::default() }
+        };
+        // The valuations of the genesis' last batch are gone with the first block.
+        for number in [7, 8] {
+            ledger.assets[number].valuation = Some(Price::ONE);
+        }
+        let mut roots_of_valued = Roots::of(&ledger);
+        let applied = ledger.apply(&block(&ledger), Signatures::Valid, &mut |_| {}).expect("sound");
+        let changed: Vec<u32> = applied.changes.assets.iter().map(|(number, _)| *number).collect();
+        assert_eq!(changed, [7, 8]);
+        assert_eq!(roots_of_valued.apply(&applied.changes), Roots::of(&ledger).parts().root());
+        let applied = ledger.apply(&block(&ledger), Signatures::Valid, &mut |_| {}).expect("sound");
+        assert_eq!(applied.changes.assets, []);
+        assert_eq!(roots.apply(&applied.changes), Roots::of(&ledger).parts().root());
     }
 }

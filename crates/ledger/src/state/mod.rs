@@ -12,6 +12,7 @@ mod snapshot;
 
 pub use audit::Audit;
 pub use changes::Changes;
+pub(crate) use ledger::AssetFigures;
 pub use ledger::Ledger;
 pub use roots::Roots;
 pub use snapshot::{Restore, Snapshot, SnapshotError};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use payments::LaneCarryOver;
-use primitives::{Digest, RULES_OF_KEYS};
+use primitives::{Digest, RULES_OF_KEYS, RULES_OF_LISTINGS};
 use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
@@ -54,6 +54,9 @@ impl Ledger {
         let meant = meant.filter(|meant| self.follows(rules, meant)).ok_or(RestartError::Rules(rules))?;
         if rules < RULES_OF_KEYS && (self.places.keys.len() > 0 || self.accounts().need_references()) {
             return Err(RestartError::Policies(rules));
+        }
+        if rules < RULES_OF_LISTINGS && !self.listings().is_empty() {
+            return Err(RestartError::Listings(rules));
         }
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();

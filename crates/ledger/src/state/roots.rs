@@ -13,6 +13,7 @@
 //!   7 pools        H(trie of pools and holdings by the digest of their ids, digest of the terms)
 //!   8 charter      H(rules by height, digest of terms and approvals)
 //!  10 keys         trie by account, once an account has a policy
+//!  11 listings     H(trie of terms by asset number, digest of the terms of all), once there is something to tell
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -21,8 +22,8 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId, RootPart,
-    RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
+    AccountProof, AssetProof, AssetTermsProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId,
+    RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
 };
 use trie::Trie;
 
@@ -84,6 +85,16 @@ impl Roots {
         let parts = self.parts();
         let record = ledger.assets().get(asset.0 as usize).cloned();
         AssetProof { parts, asset: record, path: prove(&self.assets, &asset.0.to_be_bytes()) }
+    }
+
+    /// Proves how an asset was listed and when it closes, or that it has no terms, in `ledger`, which must be the state
+    /// of these tries.
+    pub fn prove_asset_terms(&mut self, ledger: &Ledger, asset: AssetId) -> AssetTermsProof {
+        let parts = self.parts();
+        let tries = &mut self.places.listings;
+        let (trie, of_all) = (Digest(tries.trie.root().0), tries.of_all.unwrap_or_default());
+        let terms = ledger.listings().get(asset).copied();
+        AssetTermsProof { parts, trie, of_all, terms, path: prove(&tries.trie, &asset.0.to_be_bytes()) }
     }
 
     /// Proves the value of a contract's slot in `ledger`, which must be the state of these tries; `None` on a chain

@@ -15,6 +15,7 @@ use proofs::Asset;
 use super::audit::slots_of;
 use super::ledger::Ledger;
 use crate::contracts::{EvmEngine, History};
+use crate::places::assets::Crowd;
 use crate::places::tags::{CHAIN, END};
 use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
@@ -176,6 +177,7 @@ impl Restore {
         }
         let is_book_full = places.book.len() as u64 >= limits.resting_offers;
         let slots = slots_of(&places)?;
+        let crowd = Crowd::of(&places.listings, assets.len(), &places.book, &limits);
         let ledger = Ledger {
             chain,
             fee,
@@ -191,6 +193,7 @@ impl Restore {
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full,
+            crowd,
             is_developers: false,
             newest: RULES_NEWEST,
         };

@@ -6,6 +6,7 @@ use proofs::{CharterTerms, Member, Terms};
 
 use super::lane::LaneTerms;
 use super::limits::{Limits, TRANSACTION_GAS_MAX};
+use super::listings::ListingTerms;
 use super::pools::PoolTerms;
 use super::rules::{RULES_FLOOR, RULES_NEWEST};
 use super::venues::VenueTerms;
@@ -83,6 +84,8 @@ pub struct Genesis {
     pub venues: Option<VenueTerms>,
     /// The terms of constant-product pools, if the chain has them.
     pub pools: Option<PoolTerms>,
+    /// The terms by which assets are listed after the genesis, and by which assets close.
+    pub listings: ListingTerms,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
@@ -105,6 +108,7 @@ impl Default for Genesis {
             lane: None,
             venues: None,
             pools: None,
+            listings: ListingTerms::default(),
             is_developers: false,
         }
     }
@@ -172,6 +176,15 @@ pub enum GenesisError {
     /// The terms of pools are impossible.
     #[error("pools: {0}")]
     Pools(&'static str),
+    /// The terms of listings are impossible.
+    #[error("listings: {0}")]
+    Listings(&'static str),
+    /// Two assets could be taken for each other.
+    #[error(
+        "asset {0}: symbol {1:?} could be taken for {2:?}: choose one that differs by more than case, 0 and o, 1, i and l, \
+         5 and s, or the signs . - _"
+    )]
+    LookAlike(usize, String, String),
     /// The developers' chain could be mistaken for a real one.
     #[error("a developers' chain {0}: leave \"developers\" out of the genesis, or change the part that does not fit")]
     Developers(&'static str),

@@ -7,6 +7,10 @@
 //! | what | bound | where it is set |
 //! |---|---|---|
 //! | resting offers, open pairs, validators | [`Limits`] | genesis, `limits` |
+//! | offers, pairs and pools with assets that were listed after the genesis | half of all; a sixteenth of offers and pairs for each asset | rules |
+//! | open assets | [`super::ListingTerms::assets_max`] | genesis, `listings` |
+//! | listings of a sub-block | [`crate::LISTINGS_PER_SUB_BLOCK`] | rules |
+//! | offers of closed assets that return after a batch | [`crate::CLOSED_RETURNS`] | rules |
 //! | bytes of a sub-block | `sub_block_bytes` | genesis, `consensus` |
 //! | bytes of a superblock | committee × `sub_block_bytes` ≤ [`BLOCK_BYTES_MAX`] | asserted when a genesis is read |
 //! | bytes of a vote log | [`votes_bytes`] ≤ [`VOTES_BYTES_MAX`] | asserted when a genesis is read |

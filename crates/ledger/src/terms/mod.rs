@@ -4,6 +4,7 @@
 mod genesis;
 mod lane;
 mod limits;
+mod listings;
 mod pools;
 mod restart;
 mod rules;
@@ -14,6 +15,7 @@ pub(crate) use genesis::{CHARTER_HEIGHTS_MAX, STAKED};
 pub use genesis::{DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, Listing, Membership, usual_fee};
 pub use lane::{LaneAsset, LaneOutflow, LaneOutput, LaneTerms};
 pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, VOTES_BYTES_MAX, votes_bytes};
+pub use listings::{ListingPolicy, ListingTerms};
 pub use pools::PoolTerms;
 pub use restart::{Restart, RestartError, RestartedLane};
 pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, followed, manifest, text_of};

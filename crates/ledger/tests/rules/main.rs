@@ -17,6 +17,7 @@ mod lane_evidence;
 mod lane_group;
 mod lane_proofs;
 mod lane_restart;
+mod listings;
 mod lives;
 mod minima;
 mod offer_lives;

@@ -7,8 +7,8 @@ use ledger::contracts::{
     AccountInfo, EthereumRequest, EvmCode, EvmJob, EvmOutcome, EvmState, EvmStatus, EvmView, TokenFacts, TxEnv,
     contract_address, token_address,
 };
-use ledger::{Applied, Ledger, Outcome, Refusal};
-use primitives::{Address, AssetId, Body, Operation, Superblock};
+use ledger::{Applied, Genesis, Ledger, ListingTerms, Outcome, Refusal, Roots};
+use primitives::{Address, AssetControl, AssetId, AssetListing, Body, Closing, Digest, Operation, Superblock};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -429,4 +429,52 @@ fn threads_decide_nothing_and_earlier_heights_are_told() {
             assert_eq!(U256::from_be_slice(&told.output), U256::from(*units), "{one} after {height}");
         }
     }
+}
+
+/// Before its listing the address reverts, so that no allowance is older; afterwards it is a token under its whole
+/// name.
+#[test]
+#[ignore = "listings begin with rules 15, which this program does not implement yet"]
+fn an_address_that_reverted_before_its_listing_is_a_token_after_it() {
+    let listings = ListingTerms { fees: 10, ..ListingTerms::priced() };
+    let ledger = Ledger::new(&Genesis { fee: 1, listings, ..genesis() }).expect("sound");
+    let mut roots = Roots::of(&ledger);
+    let root = roots.parts().root();
+    let mut chain = Chain { ledger, roots, root, time_ms: 1_700_000_000_000 };
+    let new = token_address(AssetId(2));
+    let approve = || input("approve(address,uint256)", &[of(person(1)), U256::from(500)]);
+    let applied = chain.run(vec![vec![call(0, 0, new, approve())]]);
+    assert_eq!(statuses(&applied), [Reverted]);
+    let listing = AssetListing {
+        symbol: "GBP".into(),
+        decimals: 2,
+        control: AssetControl::Open,
+        least_units: 4_096,
+        supply_max: 1_000,
+        document: Digest::default(),
+        fees: 10,
+    };
+    let holder = validator(9);
+    let native = |sequence, operation| {
+        Body { chain: CHAIN, account: holder.public().address(), sequence, until: 50_000, operation }
+            .sign(&NETWORK, &holder)
+    };
+    // In the block of its listing it still reverts.
+    let block =
+        chain.block(vec![native(1, Operation::ListAsset(Box::new(listing)))], vec![vec![call(0, 1, new, approve())]]);
+    let applied = chain.apply(&block);
+    let listed = vec![Outcome::Listed(AssetId(2))];
+    assert_eq!((&applied.outcomes, statuses(&applied)), (&listed, vec![Reverted]));
+    let issue = Operation::Issue { to: person(0), asset: AssetId(2), amount: 700 };
+    let block = chain.block(vec![native(2, issue)], vec![vec![call(0, 2, new, transfer(person(1), 300))]]);
+    assert_eq!(statuses(&chain.apply(&block)), [Succeeded]);
+    assert_eq!(ask(&chain, new, "balanceOf(address)", &[of(person(1))]), U256::from(300));
+    assert_eq!(ask(&chain, new, "allowance(address,address)", &[of(person(0)), of(person(1))]), U256::ZERO);
+    assert_eq!(ask(&chain, new, "totalSupply()", &[]), U256::from(700));
+    let symbol = ask_at(&chain, chain.ledger.height(), new, input("symbol()", &[])).output;
+    assert!(symbol.windows(5).any(|part| part == b"GBP.2"), "{symbol:?}");
+    // A closed asset moves as a token, and a contract offers it no more.
+    let close = Operation::CloseAsset { asset: EUR, closing: Closing::Announce };
+    let refused = chain.apply(&chain.block(vec![native(3, close)], vec![vec![]])).outcomes;
+    assert_eq!(refused, [Outcome::Refused(Refusal::NOT_ISSUER)]);
 }

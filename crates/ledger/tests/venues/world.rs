@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ledger::{
-    Applied, FillVerdict, Genesis, Ledger, Listing, Outcome, Refusal, Restore, Roots, Signatures, Snapshot,
-    VenueDeposit, VenueRecord, VenueTerms,
+    Applied, FillVerdict, Genesis, Ledger, Listing, ListingTerms, Outcome, Refusal, Restore, Roots, Signatures,
+    Snapshot, VenueDeposit, VenueRecord, VenueTerms,
 };
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillReport, FillTree, Mandate, MarketMandate, MarketTerms, OrderLife,
@@ -86,7 +86,8 @@ pub fn genesis(terms: Option<VenueTerms>) -> Genesis {
     let of = |person| [USD, EUR, GLD].map(|asset| (address(person), asset, START));
     let balances = (1..=PEOPLE).flat_map(of).collect();
     let mu = Fraction::power_of_two(10);
-    Genesis { chain: 1, fee: 1, mu, assets, balances, venues: terms, ..Genesis::default() }
+    let listings = ListingTerms { notice: 4, ..ListingTerms::default() };
+    Genesis { chain: 1, fee: 1, mu, assets, balances, listings, venues: terms, ..Genesis::default() }
 }
 
 pub fn operator(account: u8, report: u8) -> VenueOperator {
@@ -218,9 +219,13 @@ impl World {
     }
 
     pub fn sign(&mut self, person: u8, operation: VenueOperation) -> Transaction {
+        self.sign_native(person, Operation::Venue(Box::new(operation)))
+    }
+
+    /// Signs an operation that is at no venue.
+    pub fn sign_native(&mut self, person: u8, operation: Operation) -> Transaction {
         let sequence = self.sequences.entry(person).or_default();
         *sequence += 1;
-        let operation = Operation::Venue(Box::new(operation));
         Body { chain: 1, account: address(person), sequence: *sequence, until: self.ledger.height() + 100, operation }
             .sign(&self.ledger.network(), &key(person))
     }

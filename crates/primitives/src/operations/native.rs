@@ -546,4 +546,52 @@ pub static NATIVE: &[OperationRow] = &[
         )],
         ..ROW
     },
+    OperationRow {
+        code: &[25],
+        name: "list_asset",
+        structure: "ListAsset",
+        about: "Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules \
+                15.",
+        needs: Needs::Govern,
+        fields: &[
+            field(
+                "symbol",
+                FieldKind::Text,
+                "What its name begins with: 1 to 6 letters, digits, `-` or `_`, a letter first.",
+            ),
+            field("decimals", FieldKind::Short(1), "Decimal places for display, at most 18."),
+            field(
+                "control",
+                FieldKind::Choice(&["open"]),
+                "What its issuer controls in the hands of others: `open`, nothing.",
+            ),
+            field("least_units", FieldKind::Units, "The least units of it that an offer sells or asks for.")
+                .typed("leastUnits"),
+            field("supply_max", FieldKind::Units, "The most units of it that may exist at one time.")
+                .typed("supplyMax"),
+            field("document", FieldKind::Key, "The digest of a document that says what it is; zero for none."),
+            field(
+                "fees",
+                FieldKind::Long,
+                "The fees that it pays for being listed: exactly `listing.fees` of `/v1/limits`, or nothing happens.",
+            ),
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[26],
+        name: "close_asset",
+        structure: "CloseAsset",
+        about: "Announces that an asset closes, or takes that back; only its issuer can. Since rules 15.",
+        needs: Needs::Govern,
+        fields: &[
+            ASSET,
+            field(
+                "closing",
+                FieldKind::Choice(&["announce", "revoke"]),
+                "`announce` that it closes when the notice is over, or `revoke` that before.",
+            ),
+        ],
+        ..ROW
+    },
 ];

@@ -61,7 +61,8 @@ fn class(
     for field in fields {
         let more = match field.kind {
             FieldKind::Choice(texts) => {
-                format!(", ({})", texts.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", "))
+                let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
+                format!(", ({}{})", texts.join(", "), if texts.len() == 1 { "," } else { "" })
             }
             FieldKind::List(list) => format!(", ({},)", list.name),
             _ => String::new(),

@@ -4,6 +4,7 @@ mod accounts;
 mod bridge;
 mod charter;
 mod keys;
+mod listings;
 mod offers;
 mod pools;
 mod stakes;
@@ -26,6 +27,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::POOLS => pools::REASONS,
         RootPart::CHARTER => charter::REASONS,
         RootPart::KEYS => keys::REASONS,
+        RootPart::LISTINGS => listings::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

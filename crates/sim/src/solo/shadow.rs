@@ -353,6 +353,9 @@ impl Shadow {
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
             Operation::SetReceiving { .. } => {}
+            Operation::ListAsset(_) | Operation::CloseAsset { .. } => {
+                return Err("the chain lists no assets, but a listing or a closing was applied".into());
+            }
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

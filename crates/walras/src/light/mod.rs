@@ -70,6 +70,15 @@ pub enum Light {
         #[arg(long)]
         asset: String,
     },
+    /// Prove an asset: its name, issuer and supply, how it was listed and when it closes.
+    #[command(after_help = "Example:\n  walras light asset --genesis genesis.json --number 17")]
+    Asset {
+        #[command(flatten)]
+        source: Source,
+        /// Its number: what stands behind the point of `EUR.17`.
+        #[arg(long)]
+        number: u32,
+    },
     /// Prove a venue: its owner, operator and bond, and the tree of the fills that it settled.
     #[command(after_help = "Example:\n  walras light venue --genesis genesis.json --venue 0")]
     Venue {
@@ -147,6 +156,7 @@ impl Light {
         | Light::Keys { source, .. }
         | Light::Transaction { source, .. }
         | Light::Deposit { source, .. }
+        | Light::Asset { source, .. }
         | Light::Venue { source, .. }
         | Light::Pin { source, .. }) = &self;
         let (mut client, genesis) = source.client()?;
@@ -168,10 +178,14 @@ impl Light {
             Light::Keys { address, .. } => report::keys(address, &client.keys(address).map_err(advised)?),
             Light::Transaction { id, .. } => report::transaction(id, &client.transaction(id).map_err(advised)?),
             Light::Deposit { address, venue, asset: symbol, .. } => {
-                let asset = genesis.assets.iter().position(|asset| asset.symbol == *symbol);
-                let asset = AssetId(asset.with_context(|| format!("the genesis has no asset {symbol:?}"))? as u32);
+                let asset =
+                    numbered(genesis, symbol).with_context(|| format!("the genesis has no asset {symbol:?}"))?;
                 let proved = client.deposit(address, *venue, (asset, symbol)).map_err(advised)?;
                 report::deposit(address, *venue, asset, &proved, genesis)
+            }
+            Light::Asset { number, .. } => {
+                let asset = AssetId(*number);
+                report::asset(asset, &client.asset(asset).map_err(advised)?)
             }
             Light::Venue { venue, .. } => report::venue(*venue, &client.venue(*venue).map_err(advised)?, genesis),
             Light::Pin { own_node, .. } => {
@@ -182,4 +196,11 @@ impl Light {
             }
         })
     }
+}
+
+/// The asset with a name: one of the genesis, or one that was listed after it, whose number ends its name.
+fn numbered(genesis: &Genesis, name: &str) -> Option<AssetId> {
+    let founded = genesis.assets.iter().position(|asset| asset.symbol == name);
+    let listed = || name.rsplit_once('.')?.1.parse().ok().filter(|number| *number >= genesis.assets.len());
+    founded.or_else(listed).and_then(|number| u32::try_from(number).ok()).map(AssetId)
 }

@@ -1,6 +1,6 @@
 //! ProvedFact facts and errors of light clients, for people and as JSON.
 
-use client::light::{LightError, LightRemedy, Pin, ProvedFact};
+use client::light::{AssetFacts, LightError, LightRemedy, Pin, ProvedFact};
 use ledger::Genesis;
 use primitives::venue::VenueId;
 use primitives::{Address, Amount, AssetId, Digest, TransactionId};
@@ -44,9 +44,38 @@ fn signers<T>(proved: &ProvedFact<T>) -> String {
     format!("Signed by {signed_by} of the {validators} validators of epoch {epoch}.{witnesses}")
 }
 
-/// Symbol and decimals of an asset, as the genesis has them.
-fn listed(genesis: &Genesis, asset: AssetId) -> (&str, u8) {
-    genesis.assets.get(asset.0 as usize).map_or(("?", 0), |asset| (&asset.symbol, asset.decimals))
+/// Symbol and decimals of an asset, as the genesis has them. One that was listed after it is told by its number, and
+/// its amounts in units: `walras light asset` proves what it is.
+fn listed(genesis: &Genesis, asset: AssetId) -> (String, u8) {
+    let known = genesis.assets.get(asset.0 as usize);
+    known.map_or_else(|| (format!("asset {asset}"), 0), |known| (known.symbol.clone(), known.decimals))
+}
+
+pub fn asset(number: AssetId, proved: &ProvedFact<AssetFacts>) -> LightReport {
+    let (record, terms) = &proved.fact;
+    let listed = terms.as_ref().and_then(|terms| terms.listed);
+    let closes = terms.as_ref().and_then(|terms| terms.closes);
+    let end = closes.map_or_else(String::new, |last| format!(", trades up to height {last}"));
+    let most = listed.map_or_else(String::new, |listed| format!(" of at most {}", listed.supply_max));
+    let words = match record {
+        None => format!("there is no asset {number} at height {}", proved.height),
+        Some(asset) => format!(
+            "asset {number} is {} with {} decimals, issued by {}: {} units{most} exist at height {}{end}",
+            asset.symbol, asset.decimals, asset.issuer, asset.issued, proved.height
+        ),
+    };
+    let record = record.as_ref().map(|asset| {
+        json!({
+            "symbol": asset.symbol,
+            "decimals": asset.decimals,
+            "issuer": asset.issuer.to_string(),
+            "issued": asset.issued.to_string(),
+            "supply_max": listed.map(|listed| listed.supply_max.to_string()),
+            "document": listed.map(|listed| listed.document.to_string()),
+            "closes": closes,
+        })
+    });
+    LightReport::new(proved, json!({"asset": number.0, "record": record}), &words)
 }
 
 fn money(genesis: &Genesis, asset: AssetId, units: Amount) -> String {

@@ -14,6 +14,7 @@ use crate::keystore::{self, Passphrase};
 use crate::validator_keys::with_link_key;
 use client::hexadecimal::hex_bytes;
 
+mod assets;
 mod at_venues;
 mod exact;
 mod keys;
@@ -27,6 +28,7 @@ pub mod server;
 mod session;
 mod show;
 
+use assets::AssetCommand;
 use at_venues::AtVenues;
 use client::Assets;
 use client::wallet::NetworkPin;
@@ -201,6 +203,9 @@ pub enum WalletCommand {
     /// Constant-product pools: open one, provide to one, leave it, see what is there.
     #[command(subcommand)]
     Pool(PoolCommand),
+    /// Assets: list one on the running chain, close one, see what there is.
+    #[command(subcommand)]
+    Asset(AssetCommand),
     /// Session keys: let a program's key cancel or trade for this account, within caps.
     #[command(subcommand)]
     Session(SessionCommand),
@@ -309,6 +314,7 @@ impl WalletCommand {
             WalletCommand::Retry { id, key, delivery } => send::retry(json, &key, &id, &delivery),
             WalletCommand::AtVenues(command) => command.run(json),
             WalletCommand::Pool(command) => command.run(json),
+            WalletCommand::Asset(command) => command.run(json),
             WalletCommand::Session(command) => command.run(json),
             WalletCommand::Keys(command) => command.run(json),
             WalletCommand::Request(command) => command.run(json),

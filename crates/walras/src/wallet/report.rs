@@ -131,6 +131,9 @@ fn in_words(body: &TransactionBody, assets: &Assets) -> String {
         (_, Some(OutcomeBody::Cancelled { found, missing })) => {
             format!("{found} cancelled; {missing} had traded or ended before")
         }
+        (_, Some(OutcomeBody::Listed { number })) => {
+            format!("listed {}.{number}; use it once the block is certified", text("symbol"))
+        }
         (_, Some(OutcomeBody::Void)) => {
             "it paid its fee and did nothing: another operation of the block counted (a cancel or a later replacement \
              of the offer, one at the venue, or another opening of the pool), or the venue's bond or its next \

@@ -1,6 +1,7 @@
 //! The structure of the workspace: crates depend on one another only as ARCHITECTURE.md says.
 
 mod circles;
+mod named_tests;
 mod sentences;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -251,45 +252,6 @@ fn section(document: &str, heading: &str) -> String {
     let text = std::fs::read_to_string(root().join(document)).expect("a document");
     let section = text.split(&format!("\n## {heading}\n")).nth(1).and_then(|rest| rest.split("\n## ").next());
     section.unwrap_or_else(|| panic!("{document} has no section {heading:?}")).into()
-}
-
-/// Names between backticks that no function has.
-fn missing_functions<'t>(named: impl Iterator<Item = &'t str>) -> Vec<&'t str> {
-    let sources = sources();
-    let is_missing = |name: &&str| !sources.iter().any(|(_, text)| text.contains(&format!("fn {name}(")));
-    named.filter(is_missing).collect()
-}
-
-/// The tests that SECURITY.md names beside the attacks.
-#[test]
-fn tests_against_attacks_exist() {
-    let section = section("SECURITY.md", "Known attacks and accidents");
-    let missing = missing_functions(section.split('`').skip(1).step_by(2));
-    assert!(missing.is_empty(), "no such tests: {missing:?}");
-}
-
-/// The tests that docs/fairnet.md names for what the market edge must do. What is a command or a crate is no test.
-#[test]
-fn tests_of_the_market_edge_exist() {
-    let section = section("docs/fairnet.md", "What is tested where");
-    let rows = section.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| item |"));
-    let is_test = |name: &&str| name.contains('_') && !name.contains(' ');
-    let named: Vec<Vec<&str>> = rows.map(|row| row.split('`').skip(1).step_by(2).filter(is_test).collect()).collect();
-    let count: usize = named.iter().map(Vec::len).sum();
-    assert!(count > 100, "the table names {count} tests");
-    let missing = missing_functions(named.into_iter().flatten());
-    assert!(missing.is_empty(), "no such tests: {missing:?}");
-}
-
-/// The tests that docs/venues.md names for what must hold of a venue, one or more in each row.
-#[test]
-fn tests_of_venues_exist() {
-    let section = section("docs/venues.md", "What is tested where");
-    let rows: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").nth(1)).collect();
-    let missing = missing_functions(rows.iter().flat_map(|tests| tests.split('`').skip(1).step_by(2)));
-    assert!(missing.is_empty(), "no such tests: {missing:?}");
-    let untested: Vec<&&str> = rows.iter().skip(1).filter(|tests| !tests.contains('`')).collect();
-    assert!(rows.len() > 40 && untested.is_empty(), "{} rows; without a test: {untested:?}", rows.len());
 }
 
 /// Each promise of the specification's table counts something that the code has.

@@ -1,4 +1,4 @@
-"""The payment lane by docs/lane-specification.md alone: nothing here comes from the node or from the package.
+"""What only members and the ledger do in the payment lane, by docs/lane-specification.md alone.
 
-Everything but `shell` is pure: bytes in, bytes or a refusal out, without clock, socket or disk. `shell` moves bytes.
+What purses do is `walras.purse.lane`: together they implement the page, and share no code with the node.
 """

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from . import ed25519
-from .certificate import Answer, Certificate, Claim, read_answer, read_certificate
-from .committee import Dealing, Quorums, Registration, read_dealing, read_registration, sole_bls_keys
-from .complaint import Complaint, read_complaint
-from .layout import Reader, ascends, derived, parsed, require, u8, u64
-from .payment import (
+from walras.purse.lane import ed25519
+from walras.purse.lane.certificate import Answer, Certificate, Claim, read_answer, read_certificate
+from walras.purse.lane.committee import Dealing, Quorums, Registration, read_dealing, read_registration, sole_bls_keys
+from lane_reference.complaint import Complaint, read_complaint
+from walras.purse.lane.layout import Reader, ascends, derived, parsed, require, u8, u64
+from walras.purse.lane.payment import (
     CONFIRMATION,
     HALT,
     VIEW,
@@ -25,7 +25,7 @@ from .payment import (
     read_spent,
     read_summary,
 )
-from .receipt import Committees, PaidProof, check_certified, encode_proof, known, read_proof
+from walras.purse.lane.receipt import Committees, PaidProof, check_certified, encode_proof, known, read_proof
 
 DUTY = 128
 

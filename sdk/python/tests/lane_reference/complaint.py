@@ -7,9 +7,9 @@ from typing import Any
 
 from blake3 import blake3
 
-from . import bls
-from .committee import Committee, Dealing, sole_bls_keys
-from .layout import Reader, Refused, derived, require, u8
+from walras.purse.lane import bls
+from walras.purse.lane.committee import Committee, Dealing, sole_bls_keys
+from walras.purse.lane.layout import Reader, Refused, derived, require, u8
 
 
 @dataclass(frozen=True)

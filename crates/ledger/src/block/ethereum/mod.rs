@@ -92,6 +92,7 @@ fn execute_lanes(ledger: &mut Ledger, block: &Superblock, base_fee: u64, phase: 
         transaction: one.transaction.to_job(&one.sender),
     };
     let jobs: Vec<EvmJob> = standing.iter().map(job).collect();
+    ledger.count_crowd();
     let book_facts = ledger.book_facts();
     let state = LedgerState {
         book: std::mem::take(&mut ledger.places.book),

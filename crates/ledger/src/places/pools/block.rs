@@ -7,7 +7,9 @@ use primitives::{Address, Amount, AssetId, PoolKey, PoolOperation, Sequence};
 use proofs::{HoldingId, PoolFill, PoolRecord, PoolRecordId, Pooled, pool_record_value};
 
 use super::custody::PoolsChange;
-use super::{POOLS_MAX, PoolEdit, Pools, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays};
+use super::{
+    LISTED_POOLS_MAX, POOLS_MAX, PoolEdit, Pools, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_pays,
+};
 use crate::places::bytes_of;
 use crate::places::sums::{Credit, Sums};
 
@@ -79,13 +81,19 @@ impl PoolTurn {
         self.credits.extend(credits.map(|(asset, amount)| Credit { to, asset, amount }));
     }
 
-    /// Opens the lowest of the new pools, as far as there is room; the units of the others return.
-    fn open(&mut self, pools: &Pools, mut new: Vec<(PoolKey, Address, Sequence, [Amount; 2])>) {
+    /// Opens the lowest of the new pools, as far as there is room; the units of the others return. `founded` is the
+    /// number of assets of the genesis: pools with others find room in their share alone.
+    fn open(&mut self, pools: &Pools, mut new: Vec<(PoolKey, Address, Sequence, [Amount; 2])>, founded: u32) {
         new.sort_unstable();
-        let room = POOLS_MAX - pools.pools.len();
-        for (at, (key, sender, sequence, [a, b])) in new.into_iter().enumerate() {
+        let is_listed = |key: &PoolKey| key.b.0 >= founded;
+        let mut room = POOLS_MAX - pools.pools.len();
+        let mut listed_room = LISTED_POOLS_MAX.saturating_sub(pools.pools.keys().filter(|key| is_listed(key)).count());
+        for (key, sender, sequence, [a, b]) in new {
             let shares = SHARES_NEW - SHARES_OF_NOBODY;
-            let opened = (at < room).then_some(Pooled { a, b, shares });
+            let has_room = room > 0 && (!is_listed(&key) || listed_room > 0);
+            let opened = has_room.then_some(Pooled { a, b, shares });
+            room -= usize::from(has_room);
+            listed_room -= usize::from(has_room && is_listed(&key));
             match opened {
                 Some(_) => {
                     self.pools.insert(key, PoolRecord { a, b, shares: SHARES_NEW });
@@ -125,13 +133,14 @@ impl PoolTurn {
 
 impl Pools {
     /// What a block's accepted operations make of the pools before its batch. Their order does not matter.
-    pub(crate) fn turn(&self, edits: &[(Address, PoolEdit<'_>)]) -> PoolTurn {
+    /// `founded` is the number of assets of the genesis.
+    pub(crate) fn turn(&self, edits: &[(Address, PoolEdit<'_>)], founded: u32) -> PoolTurn {
         let mut turn = PoolTurn::default();
         let opens = edits.iter().filter_map(|(sender, edit)| match *edit.operation {
             PoolOperation::Open { pool, x, y } => Some((pool, *sender, edit.sequence, [x, y])),
             _ => None,
         });
-        turn.open(self, opens.collect());
+        turn.open(self, opens.collect(), founded);
         let others = edits.iter().filter(|(_, edit)| !matches!(edit.operation, PoolOperation::Open { .. }));
         others.for_each(|(sender, edit)| turn.act(self, *sender, edit));
         turn

@@ -64,6 +64,8 @@ pub(crate) use block::{AwakePool, PoolTurn, groups};
 
 /// The most pools of a chain.
 pub const POOLS_MAX: usize = 4_096;
+/// The most of them with an asset that was listed after the genesis.
+pub(crate) const LISTED_POOLS_MAX: usize = POOLS_MAX / 2;
 /// Shares of a new pool.
 pub const SHARES_NEW: u64 = 1 << 24;
 /// Those of them that belong to nobody.

@@ -29,7 +29,7 @@ fn of_new_pools_the_lowest_are_opened_as_far_as_there_is_room() {
         .enumerate()
         .map(|(at, operation)| (sender(at), PoolEdit { sequence: at as u64 + 1, operation }))
         .collect();
-    let turn = pools.turn(&edits);
+    let turn = pools.turn(&edits, u32::MAX);
     let told: Vec<bool> = (0..3).map(|at| turn.outcome((sender(at), at as u64 + 1)).is_some()).collect();
     assert_eq!(told, [false, true, true]);
     let (credits, held, _) = pools.commit(turn);
@@ -100,4 +100,23 @@ fn the_most_pools_there_may_be_are_cleared() {
     let cleared = clearing::clear(&book, &clearing::Params::default(), Some(&last)).expect("a proper book");
     clearing::verify(&book, &clearing::Params::default(), &cleared).expect("conserves");
     assert!(cleared.pools.len() > 100, "{}", cleared.pools.len());
+}
+
+/// Junk costs nothing but the fee: pools with assets that were listed after the genesis leave half of all places,
+/// though pools of a plain asset with junk come before those of two plain ones.
+#[test]
+fn pools_with_listed_assets_leave_half_of_the_places() {
+    let mut pools = Pools::new(PoolTerms::default());
+    let (founded, junk) = (5, |b: u32| PoolKey { a: AssetId(0), b: AssetId(b), class: 0 });
+    let taken = (0..LISTED_POOLS_MAX as u32 - 1).map(|at| (junk(1_000 + at), record(SHARES_OF_NOBODY)));
+    pools.pools = taken.collect();
+    let keys = [junk(10), junk(11), PoolKey { a: AssetId(3), b: AssetId(4), class: 0 }];
+    let opens = keys.map(|pool| PoolOperation::Open { pool, x: 100, y: 200 });
+    let edits: Vec<(Address, PoolEdit)> =
+        opens.iter().map(|operation| (Address([1; 20]), PoolEdit { sequence: 1, operation })).collect();
+    let turn = pools.turn(&edits, founded);
+    let (_, held, _) = pools.commit(turn);
+    let opened = keys.map(|key| pools.get(&key).is_some());
+    assert_eq!((opened, held.get(10), held.get(11)), ([true, false, true], 200, 0));
+    assert_eq!(pools.pools.keys().filter(|key| key.b.0 >= founded).count(), LISTED_POOLS_MAX);
 }

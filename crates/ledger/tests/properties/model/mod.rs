@@ -471,6 +471,7 @@ impl Model {
                 unreachable!("the rules of this chain have no policies")
             }
             Operation::SetReceiving { .. } => unreachable!("nobody asks for references here"),
+            Operation::ListAsset(_) | Operation::CloseAsset { .. } => unreachable!("the model's chains list no assets"),
             Operation::Withdraw { .. } | Operation::Lane(_) => unreachable!("the model's chains have no payment lane"),
             Operation::Venue(_) => unreachable!("the model's chains have no venues"),
             // They acted before, and act in the batch.

@@ -50,9 +50,9 @@ use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
 use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
-use ledger::{Batch, BlockReceipts, Genesis, Ledger};
+use ledger::{Asset, Batch, BlockReceipts, Genesis, Ledger, Outcome, outcomes_by_id};
 use node::{Replay, restore};
-use primitives::{Address, AssetId, Digest, Superblock};
+use primitives::{Address, AssetId, Digest, Operation, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
@@ -214,8 +214,8 @@ fn write_trades(
         table.push([
             height.into(),
             time_ms.into(),
-            Cell::Text(symbols.get(fill.pair.sell).into()),
-            Cell::Text(symbols.get(fill.pair.buy).into()),
+            Cell::Text(symbols.name(fill.pair.sell)),
+            Cell::Text(symbols.name(fill.pair.buy)),
             fill.sold.into(),
             fill.bought.into(),
             fill.left.into(),
@@ -233,9 +233,14 @@ fn write_trades(
 
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
-        let assets = AssetCells(Ledger::new(genesis)?.assets().to_vec());
+        let before = match state_before(genesis, &view) {
+            // Assets that were listed before the store begins are then told by their numbers.
+            Err(_) if export.no_balances => Ledger::new(genesis)?,
+            before => before?,
+        };
+        let assets = AssetCells(before.assets().to_vec());
         let symbols = Symbols::of(&assets.0);
-        let replay = if export.no_balances { None } else { Some(Replay::new(state_before(genesis, &view)?)) };
+        let replay = (!export.no_balances).then(|| Replay::new(before));
         let has_contracts = genesis.limits.has_contracts();
         let has_pools = genesis.pools.is_some();
         let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
@@ -259,7 +264,37 @@ impl<'a> History<'a> {
         if let Some(replay) = &mut self.replay {
             replay.step(height, &bytes, None)?;
         }
-        if self.files.is_some() { self.write(&block) } else { Ok(()) }
+        if self.files.is_some() {
+            self.write(&block)?;
+        }
+        self.learn(&block)
+    }
+
+    /// Learns the assets that a block lists: its receipts have their numbers.
+    fn learn(&mut self, block: &Superblock) -> anyhow::Result<()> {
+        let native = || block.sub_blocks.iter().flat_map(|sub| &sub.native);
+        if !native().any(|one| matches!(one.body.operation, Operation::ListAsset(_))) {
+            return Ok(());
+        }
+        let bytes = self.archive.receipts(block.height)?;
+        let bytes = bytes.with_context(|| format!("the receipts of block {} are not archived yet", block.height))?;
+        let receipts: BlockReceipts = borsh::from_slice(&bytes)?;
+        let outcomes: BTreeMap<_, _> = outcomes_by_id(receipts.outcomes).into_iter().collect();
+        let listed = native().filter_map(|one| match (&one.body.operation, outcomes.get(&one.id())) {
+            (Operation::ListAsset(listing), Some(Outcome::Listed(number))) => {
+                Some((*number, one.body.account, listing))
+            }
+            _ => None,
+        });
+        let listed: BTreeMap<AssetId, Asset> = listed
+            .map(|(number, issuer, listing)| {
+                let (symbol, decimals, least_units) = (listing.name(number), listing.decimals, listing.least_units);
+                (number, Asset { symbol, decimals, issuer, least_units, issued: 0, valuation: None })
+            })
+            .collect();
+        self.assets.0.extend(listed.into_values());
+        self.symbols = Symbols::of(&self.assets.0);
+        Ok(())
     }
 
     fn is_wanted(&self, day: u64) -> bool {
@@ -318,7 +353,7 @@ impl<'a> History<'a> {
             files.prices.push([
                 height.into(),
                 time(),
-                Cell::Text(self.symbols.get(asset).into()),
+                Cell::Text(self.symbols.name(asset)),
                 Cell::Text(valuation.to_string()),
                 Cell::Real(valuation.to_f64()),
                 self.assets.decimals(asset),
@@ -421,7 +456,7 @@ fn write_balances(ledger: &Ledger, symbols: &Symbols, path: &Path) -> anyhow::Re
                 let available = account.balance(asset);
                 if available > 0 || locked > 0 {
                     let account = Cell::Text(state.address.to_string());
-                    let asset = Cell::Text(symbols.get(asset).into());
+                    let asset = Cell::Text(symbols.name(asset));
                     let decimals = u64::from(ledger.assets()[number as usize].decimals);
                     let row =
                         [ledger.height().into(), account, asset, available.into(), locked.into(), decimals.into()];

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from walras.client.amounts import Assets, Number
 from walras.client.book import BookUpdate, LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
-from walras.client.encoding import NO_CLIENT, RESTS, Operation
+from walras.client.encoding import NO_CLIENT, RESTS, Operation, Signed
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.guards import AsyncDisconnectGuard, AsyncKeepAlive
@@ -243,6 +243,12 @@ class AsyncClient:
         remittance: Said | None = None, reference: str | None = None, wait: bool = True,
     ) -> Fate:
         return await self.run(self._core.pay(to, asset, amount, remittance, reference, wait))
+
+    async def submit(
+        self, operation: Operation, *,
+        reference: str | None = None, wait: bool = True, kept: Callable[[Signed], None] | None = None,
+    ) -> Fate:
+        return await self.run(self._core.sender.send(operation, wait, reference, kept))
 
     async def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,

@@ -74,6 +74,10 @@ class Asset:
     """In the last batch, per unit; only ratios of valuations mean anything."""
     token: str | None
     """The address of its ERC-20 token, on a chain with contracts."""
+    supply_max: Decimal | None = None
+    """The most that may exist at one time, of an asset that was listed after the genesis."""
+    closes: int | None = None
+    """The last height that it trades at, if it closes or is closed."""
 
     def units(self, amount: Number, what: str = "the amount") -> int:
         """An amount above zero in units; refused if a part of a unit would be lost."""
@@ -101,6 +105,11 @@ class Assets(Mapping[str, Asset]):
     def __init__(self, listed: list[Asset]) -> None:
         self._by_symbol = {asset.symbol: asset for asset in listed}
         self._by_number = {asset.number: asset for asset in listed}
+
+    def learn(self, others: Assets) -> None:
+        """Adds assets that were listed since; what is known of the others is renewed."""
+        self._by_symbol = {**self._by_symbol, **others._by_symbol}
+        self._by_number = {**self._by_number, **others._by_number}
 
     def __getitem__(self, symbol: str) -> Asset:
         if symbol not in self._by_symbol:
@@ -143,6 +152,8 @@ def _asset_of(body: Mapping[str, Any]) -> Asset:
         issued=amount(body["issued"]),
         valuation=None if body.get("valuation") is None else Decimal(body["valuation"]),
         token=body.get("token"),
+        supply_max=amount(body["listed"]["supply_max"]) if body.get("listed") else None,
+        closes=None if body.get("closes") is None else int(body["closes"]),
     )
 
 

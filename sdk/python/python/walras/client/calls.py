@@ -11,7 +11,7 @@ from urllib.parse import quote as escaped
 from walras.client import operations
 from walras.client.amounts import Assets, Number, assets_of, limit_of, plain
 from walras.client.encoding import address_bytes
-from walras.client.errors import OtherNetworkError
+from walras.client.errors import ForeignAnswerError, OtherNetworkError, UnknownAssetError
 from walras.client.flow import Flow, get
 from walras.client.history import OrderFate
 from walras.client.models import (
@@ -54,6 +54,13 @@ class Session:
         self._lock = threading.Lock()
 
     def get(self, path: str, decode: Callable[[Any], T], **params: str | int | None) -> Flow[T]:
+        try:
+            return (yield from get(self.server, path, decode, **params))
+        except UnknownAssetError as error:
+            # It may have been listed since the assets were asked for.
+            if self._assets is None or not (yield from self._learn(self._assets)):
+                why = f"its answer names an asset that it does not list: {error}"
+                raise ForeignAnswerError(self.server, why) from error
         return (yield from get(self.server, path, decode, **params))
 
     def limits(self) -> Flow[Limits]:
@@ -67,12 +74,21 @@ class Session:
             self._limits = limits
         return self._limits
 
-    def assets(self) -> Flow[Assets]:
-        """The assets. They are those of the genesis, so they are asked for once."""
+    def assets(self, *named: str) -> Flow[Assets]:
+        """The assets. They are asked for once, and again if one of these symbols is not among them: it may have
+        been listed since."""
         if self._assets is None:
             yield from self.limits()
             self._assets = yield from self.get("/v1/assets", assets_of)
+        if not all(symbol in self._assets for symbol in named):
+            yield from self._learn(self._assets)
         return self._assets
+
+    def _learn(self, assets: Assets) -> Flow[bool]:
+        """Adds what was listed since to the assets that everybody shares; whether there was something."""
+        known = len(assets)
+        assets.learn((yield from get(self.server, "/v1/assets", assets_of)))
+        return len(assets) > known
 
     @property
     def known_assets(self) -> Assets | None:

@@ -102,6 +102,8 @@ def outcome_bytes(stated: Any, proved: bytes | None) -> bytes | None:
             amounts = [int(stated[name]) for name in ("sold", "bought", "returned")]
             reason = _EXACT_REASONS.index(stated["why"])
             return b"\7" + b"".join(amount.to_bytes(8, "little") for amount in amounts) + bytes([reason])
+        case "listed":
+            return b"\x08" + int(stated["number"]).to_bytes(4, "little")
         case "cancelled":
             return bytes([4, stated["found"], stated["missing"]])
     return None

@@ -191,7 +191,7 @@ class Core:
         self, to: str, asset: str, amount: Number, remittance: Said | None, reference: str | None, wait: bool
     ) -> Flow[Fate]:
         address_bytes(to)
-        assets = yield from self.session.assets()
+        assets = yield from self.session.assets(asset)
         of = assets[asset]
         operation: operations.Pay | operations.PayReferenced = operations.Pay(to.lower(), of.number, of.units(amount))
         if remittance is not None:
@@ -211,7 +211,7 @@ class Core:
         wait: bool,
     ) -> Flow[Fate]:
         """`named` are its life and its client's name for it."""
-        assets = yield from self.session.assets()
+        assets = yield from self.session.assets(sell, buy)
         sold, bought = assets[sell], assets[buy]
         terms = (sold.units(amount), limit_of(price, sold, bought))
         operation = operations.CreateOffer(sold.number, bought.number, *terms, *named)
@@ -228,7 +228,7 @@ class Core:
         reference: str | None,
         wait: bool,
     ) -> Flow[Fate]:
-        assets = yield from self.session.assets()
+        assets = yield from self.session.assets(*market.split("/"))
         base, quote = assets.market(market)
         units, limit = base.units(amount), limit_of(price, base, quote)
         if side == "sell":
@@ -249,7 +249,7 @@ class Core:
         reference: str | None,
         wait: bool,
     ) -> Flow[Fate]:
-        assets = yield from self.session.assets()
+        assets = yield from self.session.assets(*market.split("/"))
         base, quote = assets.market(market)
         sell, buy = (base, quote) if side == "sell" else (quote, base)
         operation = operations.Exact(sell.number, buy.number, side, base.units(amount), quote.units(bound), client)

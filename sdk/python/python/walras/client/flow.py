@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from walras.client.errors import BusyError, ForeignAnswerError, NotFoundError, RefusedError
+from walras.client.errors import BusyError, ForeignAnswerError, NotFoundError, RefusedError, UnknownAssetError
 
 __all__ = ["Answer", "Ask", "Flow", "Pause", "get", "post", "read"]
 
@@ -71,9 +71,11 @@ def read(server: str, answer: Answer) -> Any:
 
 
 def decoded(server: str, body: Any, decode: Callable[[Any], T]) -> T:
-    """What an answer means; an answer that lacks a field is foreign."""
+    """What an answer means; an answer that lacks a field is foreign. An asset may have been listed since."""
     try:
         return decode(body)
+    except UnknownAssetError:
+        raise
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise ForeignAnswerError(server, f"its answer cannot be decoded: {type(error).__name__} {error}") from error
 

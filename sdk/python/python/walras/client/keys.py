@@ -148,6 +148,11 @@ class Ed25519Key:
             raise KeyFileError(f"{path}: {error.strerror}") from error
 
     @property
+    def seed(self) -> bytes:
+        """The secret: whoever has it has the key."""
+        return bytes(self._key)
+
+    @property
     def public(self) -> str:
         """The public key."""
         return "0x" + bytes(self._key.verify_key).hex()

@@ -579,7 +579,7 @@ class Outcome:
     """What a block did with a transaction. The amounts are those of an offer in its first batch, or of
     an exact order."""
 
-    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "refused"]
+    result: Literal["applied", "void", "offered", "replaced", "cancelled", "pooled", "exact", "listed", "refused"]
     sold: Decimal | None = None
     bought: Decimal | None = None
     left: Decimal | None = None
@@ -593,6 +593,8 @@ class Outcome:
     """How many of them did not: they had traded or ended."""
     code: str | None = None
     message: str | None = None
+    number: int | None = None
+    """The number of the asset that was listed. Use it once this is certified."""
 
     @staticmethod
     def of(body: Json, pair: tuple[Asset, Asset] | None) -> Outcome:
@@ -619,6 +621,8 @@ class Outcome:
                 )
             case "refused":
                 return Outcome("refused", code=body["code"], message=body["message"])
+            case "listed":
+                return Outcome("listed", number=body["number"])
             case "cancelled":
                 return Outcome("cancelled", found=body["found"], missing=body["missing"])
             case result:

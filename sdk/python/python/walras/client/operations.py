@@ -17,6 +17,7 @@ __all__ = [
     "AuthorizeSession",
     "Burn",
     "Cancel",
+    "CloseAsset",
     "CompleteKeys",
     "CreateAccount",
     "CreateOffer",
@@ -29,6 +30,7 @@ __all__ = [
     "KeySigner",
     "Lane",
     "Leave",
+    "ListAsset",
     "MandateLimit",
     "MarketLimits",
     "OfferPlace",
@@ -42,7 +44,6 @@ __all__ = [
     "SessionAlive",
     "SessionLimit",
     "SetKeys",
-    "SetReceiving",
     "Stake",
     "Unapprove",
     "Unstake",
@@ -777,15 +778,47 @@ class CompleteKeys(Operation):
 
 
 @dataclass(frozen=True, slots=True)
-class SetReceiving(Operation):
-    """Says whether payments and issues to the account need a reference, from the next block on. Since rules 14."""
-    references: str
-    """``optional``, or ``required``: then ``pay`` and ``issue`` to it are refused, and ``pay_referenced``
-    counts."""
-    NAME: ClassVar[str] = "SetReceiving"
+class ListAsset(Operation):
+    """Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules 15."""
+    symbol: str
+    """What its name begins with: 1 to 6 letters, digits, ``-`` or ``_``, a letter first."""
+    decimals: int
+    """Decimal places for display, at most 18."""
+    control: str
+    """What its issuer controls in the hands of others: ``open``, nothing."""
+    least_units: int
+    """The least units of it that an offer sells or asks for."""
+    supply_max: int
+    """The most units of it that may exist at one time."""
+    document: str
+    """The digest of a document that says what it is; zero for none."""
+    fees: int
+    """The fees that it pays for being listed: exactly ``listing.fees`` of ``/v1/limits``, or nothing happens."""
+    NAME: ClassVar[str] = "ListAsset"
     CODE: ClassVar[bytes] = bytes([24])
     FIELDS: ClassVar[tuple[Field, ...]] = (
-        Field("references", "references", "string", "choice", ("optional", "required")),
+        Field("symbol", "symbol", "string", "text"),
+        Field("decimals", "decimals", "uint8", "u8"),
+        Field("control", "control", "string", "choice", ("open",)),
+        Field("least_units", "leastUnits", "uint64", "u64"),
+        Field("supply_max", "supplyMax", "uint64", "u64"),
+        Field("document", "document", "bytes32", "raw"),
+        Field("fees", "fees", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CloseAsset(Operation):
+    """Announces that an asset closes, or takes that back; only its issuer can. Since rules 15."""
+    asset: int
+    """Symbol."""
+    closing: str
+    """``announce`` that it closes when the notice is over, or ``revoke`` that before."""
+    NAME: ClassVar[str] = "CloseAsset"
+    CODE: ClassVar[bytes] = bytes([25])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("closing", "closing", "string", "choice", ("announce", "revoke")),
     )
 
 

@@ -209,8 +209,8 @@ def read_outcome(reader: Reader) -> bytes | None:
     begun, kind = reader.at, reader.number(1)
     # Applied, offered (four amounts and a reason), refused (place and number), void, cancelled (found and missing),
     # replaced (what remained, and as offered), pooled (two amounts and shares), exact (three
-    # amounts and a reason).
-    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2, 5: 5 * 8 + 1, 6: 3 * 8, 7: 3 * 8 + 1}
+    # amounts and a reason), listed (the number of the asset).
+    lengths = {0: 0, 1: 4 * 8 + 1, 2: 2, 3: 0, 4: 2, 5: 5 * 8 + 1, 6: 3 * 8, 7: 3 * 8 + 1, 8: 4}
     if kind not in lengths:
         raise ProofError(f"{kind} is no kind of outcome")
     reader.take(lengths[kind])

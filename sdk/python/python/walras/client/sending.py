@@ -23,6 +23,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from walras.client.calls import Session
@@ -151,11 +152,20 @@ class Sender:
         """What was sent before this counts no more, and is not signed anew."""
         self._stops += 1
 
-    def send(self, operation: Operation, wait: bool, reference: str | None) -> Flow[Fate]:
-        """Signs an operation and sends it; with `wait` until its block."""
+    def send(
+        self,
+        operation: Operation,
+        wait: bool,
+        reference: str | None,
+        kept: Callable[[Signed], None] | None = None,
+    ) -> Flow[Fate]:
+        """Signs an operation and sends it; with `wait` until its block. `kept` is told of each transaction that is
+        signed for it, before that is sent."""
         stops = self._stops
         for _ in range(_RENUMBERED_MAX):
             signed, is_new = yield from self.sign(operation, reference)
+            if kept is not None:
+                kept(signed)
             try:
                 return (yield from self.deliver(signed, wait, is_new))
             except _NumberGoneError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from walras.client.amounts import Assets, Number
 from walras.client.book import BookUpdate, LocalBook
 from walras.client.certificate import Committee
 from walras.client.core import Core, T
-from walras.client.encoding import NO_CLIENT, RESTS, Operation
+from walras.client.encoding import NO_CLIENT, RESTS, Operation, Signed
 from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.guards import DisconnectGuard, KeepAlive
@@ -267,6 +267,14 @@ class Client:
         public for ever. Chains have it since rules 12.
         """
         return self.run(self._core.pay(to, asset, amount, remittance, reference, wait))
+
+    def submit(
+        self, operation: Operation, *,
+        reference: str | None = None, wait: bool = True, kept: Callable[[Signed], None] | None = None,
+    ) -> Fate:
+        """Sends any operation of `walras.client.operations`. `kept` is told of each transaction that is signed for it,
+        before that is sent."""
+        return self.run(self._core.sender.send(operation, wait, reference, kept))
 
     def offer(
         self, sell: str, buy: str, amount: Number, price: Number, *,
