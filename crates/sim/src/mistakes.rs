@@ -233,7 +233,7 @@ const MARKET: [Row; 24] = [
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
-    of_market(MarketMistake::OrdersUnverified, 41, "that nobody signed"),
+    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 133, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),
