@@ -196,7 +196,7 @@ impl Market {
 
     /// Waits until the venue stands so. A wait that does not end is a failure that the log explains.
     fn until(&self, holds: impl Fn(&VenueStatusBody) -> bool) -> VenueStatusBody {
-        for _ in 0..2_000 {
+        for _ in 0..15_000 {
             let status = self.status();
             if holds(&status) {
                 return status;
