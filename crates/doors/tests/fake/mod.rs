@@ -30,7 +30,6 @@ use replica::{EthereumReject, encode, receipts_with};
 use sockets::Client;
 use tokio::sync::oneshot;
 
-/// A block with its receipts.
 type ArchivedBlock = (Arc<Superblock>, Arc<ProvenReceipts>);
 
 /// See the module text.
@@ -102,9 +101,8 @@ impl Fake {
     #[allow(dead_code, reason = "not every test submits")]
     pub fn next_submitted(&self) -> Transaction {
         let submitted = self.submitted.lock().expect("no test panics with it");
-        let mut submitted =
-            self.submission.wait_while(submitted, |all| all.is_empty()).expect("no test panics with it");
-        submitted.pop_front().expect("one was waited for")
+        let waited = self.submission.wait_while(submitted, |all| all.is_empty());
+        waited.expect("no test panics with it").pop_front().expect("one was waited for")
     }
 
     /// Whether everything that was submitted was asked for.
