@@ -100,7 +100,8 @@ struct Place {
 #[utoipa::path(post, path = "/v1/lane/relay",
     request_body(content = String, content_type = "application/octet-stream", description = "the body of a request"),
     params(("home" = u64, Query, description = "the home of the outputs that it is about"),
-        ("member" = u8, Query), ("shard" = u16, Query, description = "the member's shard for their owner")),
+        ("member" = u8, Query, maximum = 255),
+        ("shard" = u16, Query, maximum = 65535, description = "the member's shard for their owner")),
     responses((status = 200, description = "the body of the reply", content_type = "application/octet-stream"),
         (status = 400, body = ErrorBody), (status = 404, body = ErrorBody), (status = 429, body = ErrorBody),
         (status = 502, body = ErrorBody)))]
