@@ -85,8 +85,8 @@ impl Relayed {
 #[derive(Clone, Copy, Deserialize)]
 pub(super) struct AskedShard {
     home: u64,
-    member: u8,
-    shard: u16,
+    member: u32,
+    shard: u32,
 }
 
 /// Where a shard listens, and its key if it speaks TLS.
@@ -100,8 +100,7 @@ struct Place {
 #[utoipa::path(post, path = "/v1/lane/relay",
     request_body(content = String, content_type = "application/octet-stream", description = "the body of a request"),
     params(("home" = u64, Query, description = "the home of the outputs that it is about"),
-        ("member" = u8, Query, maximum = 255),
-        ("shard" = u16, Query, maximum = 65535, description = "the member's shard for their owner")),
+        ("member" = u32, Query), ("shard" = u32, Query, description = "the member's shard for their owner")),
     responses((status = 200, description = "the body of the reply", content_type = "application/octet-stream"),
         (status = 400, body = ErrorBody), (status = 404, body = ErrorBody), (status = 429, body = ErrorBody),
         (status = 502, body = ErrorBody)))]
@@ -148,6 +147,7 @@ fn place_of(api: &Api, AskedShard { home, member, shard }: AskedShard) -> Result
              `registrations` of /v1/lane, or relay through the node of a member"
         ))
     };
+    let (Ok(member), Ok(shard)) = (u8::try_from(member), u16::try_from(shard)) else { return Err(unknown()) };
     let key = api.backend.lane_key(home, member, shard).ok_or_else(unknown)?;
     let address = lane.addresses.get(usize::from(member)).and_then(|shards| shards.get(usize::from(shard)));
     let mut address: SocketAddr = address.and_then(|text| text.parse().ok()).ok_or_else(unknown)?;
