@@ -327,11 +327,11 @@ impl Wallet {
                 return Ok(fate);
             }
             if matches!(fate, Fate::Unknown(None) | Fate::TurnedAway(_)) {
-                // The effect of any other answer is seen in the next query.
-                self.node.submit(transaction).map(drop).or_else(|error| match can_never_count(&error) {
-                    true => Err(error),
-                    false => Ok(()),
-                })?;
+                match self.node.submit(transaction) {
+                    Err(error) if can_never_count(&error) => return Err(error),
+                    // The effect of any other answer is seen in the next query.
+                    Ok(_) | Err(_) => {}
+                }
             }
             if begun.elapsed() >= due {
                 tell(Progress::Waiting(begun.elapsed(), &fate));

@@ -5,8 +5,7 @@ use axum::extract::{Path, Query, State};
 use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
 use primitives::AssetId;
 
-use super::record_proof::AskedProof;
-use super::record_proof::{proved_record, record_body};
+use super::record_proof::{AskedProof, proved_record, record_body};
 use super::{Api, stream};
 use crate::book_feed::BOOK_LEVELS;
 use crate::json::{self, ErrorBody};

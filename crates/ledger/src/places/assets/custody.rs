@@ -8,7 +8,7 @@ use primitives::{Address, AssetId, AssetListing, Closing, Digest, Height, Transa
 use proofs::{Asset, AssetTerms, RootPart, asset_terms_root};
 use trie::Trie;
 
-use super::{Asked, Listings};
+use super::{AskedListing, Listings};
 use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Turn, bytes_of, in_place, tagged};
 use crate::terms::{Genesis, GenesisError, ListingTerms};
@@ -112,7 +112,7 @@ impl Custody for Arc<Listings> {
         let (mut asked, mut changed) = (Vec::new(), Vec::new());
         for (sender, edit) in edits {
             match *edit {
-                ListingEdit::List(listing, id) => asked.push(Asked { id, sender: *sender, listing }),
+                ListingEdit::List(listing, id) => asked.push(AskedListing { id, sender: *sender, listing }),
                 ListingEdit::Close(asset, closing) => {
                     listings.close(asset, closing, height);
                     changed.push(asset);

@@ -273,9 +273,9 @@ impl Listings {
 
     /// Lists what a block's accepted listings ask for, by rising id; returns the records, the first of them with this
     /// number.
-    pub(super) fn list(&mut self, next: usize, mut asked: Vec<Asked<'_>>, height: Height) -> Vec<Asset> {
+    pub(super) fn list(&mut self, next: usize, mut asked: Vec<AskedListing<'_>>, height: Height) -> Vec<Asset> {
         asked.sort_unstable_by_key(|asked| asked.id);
-        let record = |(number, asked): (u32, &Asked)| {
+        let record = |(number, asked): (u32, &AskedListing)| {
             let AssetListing { decimals, control, least_units, supply_max, document, .. } = *asked.listing;
             let asset = AssetId(number);
             let listed = Some(ListedTerms { height, control, supply_max, document });
@@ -299,7 +299,7 @@ impl Listings {
 }
 
 /// An accepted listing of a block.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AskedListing<'a> {
     pub id: TransactionId,
     pub sender: Address,
     pub listing: &'a AssetListing,
