@@ -16,6 +16,7 @@ fn seeds_hold() {
         listings += report.listings;
     }
     assert!(crashes > 100, "only {crashes} crashes");
+    println!("{sessions:?}\n{policies:?}\n{listings:?}");
     let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
     let each = [authorized, raised, stopped, revoked, orders, replaced, fills, lapsed, beyond_caps];
     assert!(

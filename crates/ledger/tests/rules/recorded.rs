@@ -97,7 +97,6 @@ pub struct Seen {
     pub refused: BTreeSet<&'static str>,
     /// Why offers left otherwise than by trading.
     pub ended: BTreeSet<&'static str>,
-    pub blocks: usize,
 }
 
 impl Seen {
@@ -106,7 +105,7 @@ impl Seen {
         let recorded = read(&fixtures().join(format!("rules-{rules}.chain")));
         let blocks = decoded(&recorded);
         let (done, refused, ended) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        let mut seen = Seen { done, refused, ended, blocks: blocks.len() };
+        let mut seen = Seen { done, refused, ended };
         let mut acted = BTreeSet::new();
         replay(&recorded.state, &blocks, |at, applied, _, ledger| {
             acted.insert(ledger.next_rules());

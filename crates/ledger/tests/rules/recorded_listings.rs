@@ -140,6 +140,6 @@ fn the_chain_of_rules_15_has_all_that_they_brought_and_crosses_their_first_heigh
         Refusal::CLOSES_NOW,
         Refusal::ASSET_CLOSED,
     ];
-    seen.has(&["list_asset", "close_asset", "pool", "burn", "issue"], &refused);
+    seen.has(&["list_asset", "close_asset", "open_pool", "leave", "burn", "issue"], &refused);
     assert!(seen.ended.contains("closed"), "offers of a closed asset returned: {:?}", seen.ended);
 }

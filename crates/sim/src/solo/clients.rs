@@ -146,12 +146,12 @@ impl Clients {
                 let (transaction, must_refuse) = self.policies.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            _ if dice.once_in(3) => Drawn { transaction: self.listings.draw(ledger, dice), must_refuse: false },
-            0..4 => {
+            _ if dice.once_in(4) => Drawn { transaction: self.listings.draw(ledger, dice), must_refuse: false },
+            0..5 => {
                 let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            4 => self.bad(dice),
+            5 => self.bad(dice),
             _ => self.sensible(dice),
         };
         self.sent.push(drawn.transaction.clone());

@@ -30,6 +30,7 @@ pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --lane      # the same, with a payment lane
+  walras init --home ./network --validators 4 --listings  # assets are listed on the running chain
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
     --address c.example:9100 --address d.example:9100")]
 pub struct Init {

@@ -8,27 +8,28 @@
 //!
 //! The parameters in force are one record. A proposal changes one *thing* of it: a parameter, what a plain symbol
 //! means, or whether an asset stays. Every block is judged by the state before it, boundaries and their tallies too.
-//! B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n seats,
-//! f = ⌊(n−1)/3⌋.
+//! B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n seats, f =
+//! ⌊(n−1)/3⌋.
 //!
-//! - Upon *Propose{change}* of a validator account, for 1,000 fees: the change is open under the id of its transaction,
-//!   from the next block on and for four boundaries. An account has one open: a newer one replaces it, with all its
-//!   votes. What is out of bounds, what changes nothing, and what does not fit beside the record that will be in force
-//!   is refused.
-//! - Upon *Vote{id, yes}* of an account with a stake or a seat: that is its word about the proposal of this id. Of several
-//!   words the last one counts.
-//! - *Tally*, at B(k), of each open proposal: it *passes* with the yes of n − f seats of committee k−1 and of committee
-//!   k, and of accounts with 2/3 of all stake. A seat whose holder has unstaked or was convicted says nothing.
-//! - *One change a thing*: of those that pass for the same thing, that with more seats of committee k, then the one with
-//!   the lower id. The others are over.
-//! - *They fit together*: by rising id, each is written into the record that will be in force, if the whole record then
-//!   passes the checks of a genesis. Those that do not fit are over.
-//! - The record of B(k) acts from F(k+1), which is after B(k+1): so the record of B(k+1) is made on top of one that does
-//!   not act yet. At most two wait at a time.
+//! - Upon *Propose{change}* of a validator account, for 1,000 fees: the change is open under the id of its
+//!   transaction, from the next block on and for four boundaries. An account has one open: a newer one replaces it,
+//!   with all its votes. What is out of bounds, what changes nothing, and what does not fit beside the record that
+//!   will be in force is refused.
+//! - Upon *Vote{id, yes}* of an account with a stake or a seat: that is its word about the proposal of this id. Of
+//!   several words the last one counts.
+//! - *Tally*, at B(k), of each open proposal: it *passes* with the yes of n − f seats of committee k−1 and of
+//!   committee k, and of accounts with 2/3 of all stake. A seat whose holder has unstaked or was convicted says
+//!   nothing.
+//! - *One change a thing*: of those that pass for the same thing, that with more seats of committee k, then the one
+//!   with the lower id. The others are over.
+//! - *They fit together*: by rising id, each is written into the record that will be in force, if the whole record
+//!   then passes the checks of a genesis. Those that do not fit are over.
+//! - The record of B(k) acts from F(k+1), which is after B(k+1): so the record of B(k+1) is made on top of one that
+//!   does not act yet. At most two wait at a time.
 //! - *Step*: a parameter at most doubles or halves, and its next change passes at the earliest 30 days after its last
 //!   one did. Zero stays zero. A parameter stays within its bounds (the table below), which are made of the genesis.
-//! - A *List* that passes lists, for nothing, under a plain name, for the issuer that it names. A *Close* announces, as the
-//!   issuer would.
+//! - A *List* that passes lists, for nothing, under a plain name, for the issuer that it names. A *Close* announces,
+//!   as the issuer would.
 //!
 //! | parameter | bounds |
 //! |---|---|
@@ -77,10 +78,10 @@
 //!
 //! From the design of a network that lives for years:
 //!
-//! - *The charter keeps two records that wait*, not one "next": what passes at B(k) acts from F(k+1), after the tally of
-//!   B(k+1), whose record must not overwrite it.
-//! - *Not checked again when it acts*: nothing but a tally changes a record, and no tally changes one that waits, so the
-//!   check at its tally is that of its first height.
+//! - *The charter keeps two records that wait*, not one "next": what passes at B(k) acts from F(k+1), after the tally
+//!   of B(k+1), whose record must not overwrite it.
+//! - *Not checked again when it acts*: nothing but a tally changes a record, and no tally changes one that waits, so
+//!   the check at its tally is that of its first height.
 //! - *The 30 days count from tally to tally*, so that a boundary needs to know no heights to come.
 //! - *A step is bounded on both sides*, ×2 and ×½: to halve a limit at once, of gas or of offers, is as sudden.
 //! - *What changes nothing is refused*, since it would use up the 30 days of its parameter.

@@ -114,7 +114,7 @@ fn fits(values: &[u64]) -> bool {
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Proposes { height: Height, by: u8, number: usize, parameter: usize, value: u64 },
-    Says { height: Height, by: u8, number: usize, yes: bool },
+    Says { by: u8, number: usize, yes: bool },
 }
 
 /// All words, boundaries and records.
@@ -310,7 +310,7 @@ impl Case {
         if self.wrong != Wrong::FirstWordCounts || is_first {
             self.machine.vote(account(by), &id, yes);
         }
-        self.oracle.words.push(Word::Says { height: self.height, by, number, yes });
+        self.oracle.words.push(Word::Says { by, number, yes });
     }
 
     /// Blocks up to the next boundary, and its tally by the state before it.
@@ -355,7 +355,8 @@ impl Case {
         }
         let mut theirs: Vec<Digest> = self.machine.open.values().map(|proposal| proposal.id).collect();
         let mut ours: Vec<Digest> = self.oracle.open().into_iter().map(|(number, ..)| id(number)).collect();
-        (theirs.sort_unstable(), ours.sort_unstable());
+        theirs.sort_unstable();
+        ours.sort_unstable();
         if theirs == ours { Ok(()) } else { Err(format!("{theirs:?} are open, and {ours:?} by the oracle")) }
     }
 }
