@@ -137,7 +137,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 39] = [
+const SOLO: [Row; 38] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 11, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -172,7 +172,6 @@ const SOLO: [Row; 39] = [
     solo(EngineMistake::RefusedListingPays, 0, "units were kept, but burnt"),
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),
     solo(EngineMistake::NamesCopied, 4, "could be taken for"),
-    solo(EngineMistake::JunkPairsUncounted, 0, "pairs with listed assets are open"),
     solo(EngineMistake::ClosesLate, 11, "were over, but"),
     solo(EngineMistake::RevokedLate, 84, "says Revoke at"),
     solo(EngineMistake::OffersOutlive, 16, "closes at"),
