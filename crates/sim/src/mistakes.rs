@@ -191,7 +191,7 @@ const VALIDATORS: [Row; 22] = [
     of_replica(Defect::CommitteeKept, 43, "wrongly signed"),
     of_replica(Defect::ReceiptsUnsigned, 0, "a certificate of another outcome"),
     of_replica(Defect::CertificatesUnsynced, 0, "durable"),
-    of_replica(Defect::GenerationsMixed, 15, "without a slot"),
+    of_replica(Defect::GenerationsMixed, 21, "without a slot"),
     of_replica(Defect::LaggardsUnanswered, 0, "the run does not end"),
     of_replica(Defect::PaceIgnored, 0, "came too soon"),
     of_replica(Defect::QuotaHoldsAll, 1, "has waited for"),
