@@ -136,7 +136,9 @@ export const SCOPES = { trade: "trade, cancel", cancel: "cancel only", duty: "a 
 const LETS = { trade: "trade", cancel: "cancel offers", duty: "post a node's duties" };
 
 /** What a transaction asks for, in a few words, with amounts as people count them. */
-export function operationText(operation: Operation, { assets, decimals }: Known): string {
+export function operationText(operation: Operation, known: Known): string {
+  const { assets } = known;
+  const decimals = (symbol: string) => known.decimals(symbol);
   switch (operation.type) {
     case "create_account":
       return "Register an account";
@@ -247,14 +249,15 @@ export function outcomeText(outcome: Outcome): string {
 }
 
 /** A part of what an offer met in its batch, as people count its asset, what rests of it in its base; nothing for what is no offer. */
-export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", { assets, decimals }: Known): string {
+export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", known: Known): string {
+  const decimals = (symbol: string) => known.decimals(symbol);
   if (outcome.result === "exact" && operation.type === "exact") {
     const symbol = part === "bought" ? operation.buy : operation.sell;
     return money(part === "left" ? "0" : outcome[part], symbol, decimals(symbol));
   }
   const isOffer = operation.type === "create_offer" || operation.type === "replace";
   if ((outcome.result !== "offered" && outcome.result !== "replaced") || !isOffer) return "";
-  if (part === "left") return restText(outcome.left, operation, assets);
+  if (part === "left") return restText(outcome.left, operation, known.assets);
   const symbol = part === "bought" ? operation.buy : operation.sell;
   return money(outcome[part], symbol, decimals(symbol));
 }

@@ -7,8 +7,8 @@ import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
 import { exactTermsOf, exactly, lockedBy, orderOf, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
 import { boundsOf, check, filledOf } from "../src/trade/orders";
-import { described, orderText, planOf, restText } from "../src/trade/placing";
-import { marketLimit, partOf } from "../src/views/ticket-words";
+import { described, orderText, planOf, restText, type Plan } from "../src/trade/placing";
+import { marketLimit, partOf, planWords } from "../src/views/ticket-words";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
@@ -213,6 +213,31 @@ describe("a purchase of a base amount", () => {
     expect(partOf("500001", 0n, 25, 4, null, 4)).toBe("12.5");
     expect(partOf("10", 40n, 100, 2, null, 4)).toBe("0");
     expect([marketLimit("buy", "1.2"), marketLimit("sell", "1.2"), marketLimit("buy", "")]).toEqual(["1.26", "1.14", ""]);
+  });
+});
+
+describe("the ticket's words", () => {
+  const order: Order = { side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" };
+  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests") => {
+    const asked = { ...order, ...change };
+    const terms = termsOf(asked, ASSETS) as Terms;
+    const quote = { ...terms, sold, bought } as unknown as Quote;
+    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS);
+  };
+
+  it("say what a purchase buys, what it costs at most, and that nothing else happens", () => {
+    expect(words("6000", "560000")).toBe("You buy exactly 50 EUR in the next batch and pay at most 60 USD, or nothing happens. As things stand: about 1.071429 USD each.");
+    expect(words("3000", "280000", {}, "whole")).toContain("As things stand it would not");
+  });
+
+  it("say of one that waits that its money may buy more", () => {
+    expect(words("0", "0")).toBe("In the next batch nobody would take it at this price: it would wait. It pays 60 USD at most; should a later batch be better than your limit, the same money buys more.");
+    expect(words("3000", "280000", {}, "one batch")).toBe("If nothing else came, the next batch would fill 50.0\u202f% of it, at about 1.071429 USD each. The rest would return.");
+  });
+
+  it("say of a sale what the batch would make of it", () => {
+    expect(words("500000", "6500", { side: "sell" })).toBe("If nothing else came, the next batch would fill all of it, at about 1.300000 USD each.");
+    expect(words("0", "0", { side: "sell" })).toBe("In the next batch nobody would take it at this price: it would wait.");
   });
 });
 

@@ -37,13 +37,24 @@ export function marketOf(a: string, b: string, assets: ReadonlyMap<string, Asset
   return one.asset > other.asset ? [one, other] : [other, one];
 }
 
+/** Orders that were told before: tables tell the same ones again with each block. */
+const told = new Map<string, Described | null>();
+const TOLD_MOST = 2_000;
+
 /** What terms ask for, in the terms of their market, or of the pair with this base; null where the assets are not known. */
 export function described(asked: Asked, assets: ReadonlyMap<string, Asset>, base?: string): Described | null {
   const market = marketOf(asked.sell, asked.buy, assets);
   if (!market) return null;
+  const { sell, buy, amount, limit, exact } = asked;
+  const key = [sell, buy, amount, limit, exact?.side, exact?.units, exact?.bound, base].join(" ");
+  const known = told.get(key);
+  if (known !== undefined) return known;
   const [first, second] = base === market[1].symbol ? [market[1], market[0]] : market;
   const order = orderOf(asked, first, second);
-  return order && { ...order, isExact: Boolean(asked.exact) };
+  if (told.size >= TOLD_MOST) told.clear();
+  const made = order && { ...order, isExact: Boolean(exact) };
+  told.set(key, made);
+  return made;
 }
 
 const grouped = (text: string): string => {

@@ -1,11 +1,11 @@
 /** The first view: what the place is, what trades, and the way to a first order. */
 import type { View } from "./view";
-import type { Market, Ticker } from "@walras/client/bodies";
+import type { Ticker } from "@walras/client/bodies";
 import { parseDecimal, round, toNumber, trimZeros, type Decimal } from "@walras/client/decimal";
 import { format, formatAmount, formatPrice, formatShort, shorten } from "../amount";
 import { get, getIfThere } from "../api";
 import { sparkline } from "../charts/sparkline";
-import { fill, h, notice, panel } from "../dom";
+import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
@@ -22,10 +22,10 @@ const SENTENCE =
   "Walras is an exchange that several institutions run together: every asset trades with every other, at one price per batch, " +
   "so nobody profits from being faster.";
 const SHOWN = 12;
-const PAUSE_MS = 2_000;
+const PAUSE_MS = 3_000;
 
-/** A market with its last day, and what it traded in it as worth of the numeraire. */
-type Row = { market: Market; ticker: Ticker | undefined; worth: Decimal | null };
+/** A market at a glance, and what it traded in its last day as worth of the numeraire. */
+type Row = { ticker: Ticker; base: string; quote: string; worth: Decimal | null };
 
 export function homeView(live: Live): View {
   const problem = notice();
@@ -45,7 +45,7 @@ export function homeView(live: Live): View {
     panel("Top markets", { aside: more("All markets", href.markets) }, top.element),
     continuous,
   );
-  let tickers = new Map<string, Ticker>();
+  let tickers: Ticker[] | null = null;
   let publics: Trader[] | null = null;
   let runsVenue: boolean | null = null;
 
@@ -57,8 +57,7 @@ export function homeView(live: Live): View {
   venueLoading.request();
 
   async function load(signal: AbortSignal): Promise<void> {
-    const [answer] = await Promise.all([get<{ tickers: Ticker[] }>("tickers", signal), live.loadMarkets(signal)]);
-    tickers = new Map(answer.tickers.map((ticker) => [ticker.market, ticker]));
+    tickers = (await get<{ tickers: Ticker[] }>("tickers", signal)).tickers;
     update();
   }
 
@@ -89,15 +88,15 @@ export function homeView(live: Live): View {
 
   function update(): void {
     if (publics === null && live.status !== null) finding.request();
-    if (live.assets.size === 0) return;
+    if (live.assets.size === 0 || tickers === null) return;
     const rows = rowsOf(live, tickers);
-    for (const { market } of rows.slice(0, SHOWN)) {
-      const line = lines.get(market.market) ?? sparkline();
-      lines.set(market.market, line);
-      line.show(recentPrices(live.batches, live.assets, market.base, market.quote));
+    for (const { ticker, base, quote } of rows.slice(0, SHOWN)) {
+      const line = lines.get(ticker.market) ?? sparkline();
+      lines.set(ticker.market, line);
+      line.show(recentPrices(live.batches, live.assets, base, quote));
     }
-    if (live.markets !== null) top.show(rows.slice(0, SHOWN));
-    const first = rows[0]?.market;
+    top.show(rows.slice(0, SHOWN));
+    const first = rows[0];
     if (first) trade.href = href.market(first.base, first.quote);
     showFigures(rows);
   }
@@ -107,7 +106,7 @@ export function homeView(live: Live): View {
     const total = rows.reduce((sum, row) => sum + (row.worth ? round(row.worth, 0).digits : 0n), 0n);
     const symbol = numeraire(live.assets)?.symbol ?? "";
     const pace = format(trimZeros(round(parseDecimal((live.pace_ms / 1000).toFixed(3))!, 1), 0));
-    fill(figures, `${count(rows.length)} markets, ${shorten({ digits: total, scale: 0 }, 0)} ${symbol} traded in 24 h, a batch about every ${pace} s`);
+    setText(figures, `${count(rows.length)} markets, ${shorten({ digits: total, scale: 0 }, 0)} ${symbol} traded in 24 h, a batch about every ${pace} s`);
     figures.title = live.status ? `This node is up for ${duration(live.status.uptime_ms)}` : "";
   }
 
@@ -127,49 +126,49 @@ export function homeView(live: Live): View {
 const more = (text: string, to: string) => h("a", { href: to, class: "more" }, text);
 
 /** The markets by what they traded in their last day. */
-function rowsOf(live: Live, tickers: Map<string, Ticker>): Row[] {
+function rowsOf(live: Live, tickers: Ticker[]): Row[] {
   const batch = live.batches.at(-1);
-  const rows = (live.markets ?? []).map((market): Row => {
-    const ticker = tickers.get(market.market);
-    const volume = ticker?.day?.quote_volume;
-    return { market, ticker, worth: batch && volume !== undefined ? worth(batch, live.assets, market.quote, volume) : null };
+  const rows = tickers.map((ticker): Row => {
+    const [base, quote] = ticker.market.split("/") as [string, string];
+    return { ticker, base, quote, worth: batch && ticker.day ? worth(batch, live.assets, quote, ticker.day.quote_volume) : null };
   });
   const about = ({ worth }: Row) => (worth ? toNumber(worth) : 0);
   return rows.sort((a, b) => about(b) - about(a));
 }
 
 function topTable(live: Live, lines: Map<string, ReturnType<typeof sparkline>>) {
-  const symbol = () => numeraire(live.assets)?.symbol ?? "";
-  const volume = (row: Row) => (row.worth ? `${shorten(row.worth, 0)} ${symbol()}` : "–");
+  const volume = (row: Row) => (row.worth ? `${shorten(row.worth, 0)} ${numeraire(live.assets)?.symbol ?? ""}` : "–");
   const names = new Map<string, HTMLElement>();
+  /** Where there is no room for a column of it, the volume stands below the name. */
   function name(row: Row): HTMLElement {
-    const { market, base, quote } = row.market;
-    const known = names.get(market) ?? h("div", {}, h("a", { href: href.market(base, quote), class: "strong" }, market), h("small", { class: "quiet" }));
+    const { market } = row.ticker;
+    const known = names.get(market) ?? h("div", {}, h("a", { href: href.market(row.base, row.quote), class: "strong" }, market), h("small", { class: "quiet" }));
     names.set(market, known);
-    fill(known.lastElementChild!, volume(row));
+    setText(known.lastElementChild!, volume(row));
     return known;
   }
-  const exact = ({ market, ticker }: Row) => (ticker?.day ? `${formatAmount(ticker.day.base_volume, live.decimals(market.base))} ${market.base}` : "");
+  const price = (text: string | null | undefined) => formatPrice(parseDecimal(text ?? ""));
+  const exact = ({ ticker, base }: Row) => (ticker.day ? `${formatAmount(ticker.day.base_volume, live.decimals(base))} ${base}` : "");
   return table<Row>({
     caption: "Top markets",
-    key: ({ market }) => market.market,
+    key: ({ ticker }) => ticker.market,
     empty: "Nothing has traded yet.",
     columns: [
       { name: "Market", class: "named", cell: name },
-      { name: "Price", class: "number strong", cell: ({ market }) => ({ text: formatPrice(parseDecimal(market.price ?? "")), title: `${market.quote} per ${market.base}` }) },
+      { name: "Price", class: "number strong", cell: ({ ticker, base, quote }) => ({ text: price(ticker.price), title: `${quote} per ${base}` }) },
       { name: "24 h", class: "number", cell: ({ ticker }) => change(ticker) },
-      { name: "Recent", cell: ({ market }) => lines.get(market.market)?.element ?? "" },
-      { name: "High", class: "number wide", cell: ({ ticker }) => formatPrice(parseDecimal(ticker?.day?.high ?? "")) },
-      { name: "Low", class: "number wide", cell: ({ ticker }) => formatPrice(parseDecimal(ticker?.day?.low ?? "")) },
-      { name: "Volume, base", class: "number wide", cell: (row) => ({ text: row.ticker?.day ? formatShort(row.ticker.day.base_volume, live.decimals(row.market.base)) : "–", title: exact(row) }) },
+      { name: "Recent", cell: ({ ticker }) => lines.get(ticker.market)?.element ?? "" },
+      { name: "High", class: "number wide", cell: ({ ticker }) => price(ticker.day?.high) },
+      { name: "Low", class: "number wide", cell: ({ ticker }) => price(ticker.day?.low) },
+      { name: "Volume, base", class: "number wide", cell: (row) => ({ text: row.ticker.day ? formatShort(row.ticker.day.base_volume, live.decimals(row.base)) : "–", title: exact(row) }) },
       { name: "Volume, 24 h", class: "number wide", cell: (row) => ({ text: volume(row), title: exact(row) }) },
-      { name: "Trade", class: "wide", cell: ({ market }) => ({ text: "Trade", href: href.market(market.base, market.quote) }) },
+      { name: "Trade", class: "wide", cell: ({ base, quote }) => ({ text: "Trade", href: href.market(base, quote) }) },
     ],
   });
 }
 
-function change(ticker: Ticker | undefined): Cell {
-  if (!ticker?.day) return "–";
-  const { text, direction } = percent(Number(ticker.day.change_percent) / 100);
-  return { text, class: direction, title: `since ${formatPrice(parseDecimal(ticker.day.open))}` };
+function change({ day }: Ticker): Cell {
+  if (!day) return "–";
+  const { text, direction } = percent(Number(day.change_percent) / 100);
+  return { text, class: direction, title: `since ${formatPrice(parseDecimal(day.open))}` };
 }

@@ -7,6 +7,7 @@ import { h } from "../dom";
 import type { Live } from "../live";
 import { href } from "../router";
 import { table } from "../table";
+import type { Order } from "@walras/client/terms";
 import { lockedOf, type KeptOrder } from "../trade/orders";
 import { described, orderText, restText } from "../trade/placing";
 import { clock, exactEnd, orderName, placedBy } from "../words";
@@ -19,8 +20,10 @@ export function whole(units: string, decimals: number): string {
 
 const bySession = (order: string): string => (slotOf(BigInt(order)) === 0 ? "" : `, by ${placedBy(order)}`);
 
+const isUnfilled = ({ state, order }: KeptOrder): boolean => state.is === "exact" && state.why !== "filled" && order.price !== undefined;
+
 type Row = { key: string; placed: KeptOrder | null; offer: Offer | null };
-type Acts = { cancel: (offer: Offer) => void; replace: (offer: Offer) => void };
+type Acts = { cancel: (offer: Offer) => void; replace: (offer: Offer) => void; again: (order: Order) => void };
 
 /** What this browser has placed on the pair, and what else of the account rests there. */
 export function ordersTable(live: Live, base: string, quote: string, acts: Acts) {
@@ -35,7 +38,7 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
       { name: "Placed", class: "number first wide", cell: (row) => (row.placed ? clock(row.placed.placed_ms) : "–") },
       { name: "Order", class: "prose", cell: (row) => ({ text: words(row) }) },
       { name: "State", class: "prose", cell: (row) => state(row) },
-      { name: "Action", class: "acts", cell: (row) => (row.offer ? actsOn(row.offer) : "") },
+      { name: "Action", class: "acts", cell: (row) => (row.offer ? actsOn(row.offer) : row.placed && isUnfilled(row.placed) ? againOf(row.placed) : "") },
     ],
   });
 
@@ -47,6 +50,15 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
     const now = () => latest.find(({ id }) => id === offer.id) ?? offer;
     const made = h("span", { class: "actions" }, one("Replace", () => acts.replace(now())), one("Cancel", () => acts.cancel(now())));
     buttons.set(offer.id, made);
+    return made;
+  }
+
+  /** An order for a whole amount that found no room is written again with one press. */
+  function againOf({ sequence, order }: KeptOrder): HTMLElement {
+    const known = buttons.get(`again ${sequence}`);
+    if (known) return known;
+    const made = h("button", { type: "button", class: "plain", "aria-label": `Write order ${orderName(sequence)} again`, click: () => acts.again(order) }, "Again");
+    buttons.set(`again ${sequence}`, made);
     return made;
   }
 
@@ -72,7 +84,7 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
     const to = placed.id === null ? {} : { href: href.transaction(placed.id) };
     switch (is.is) {
       case "sent":
-        return { text: "Sent, not yet in a block" };
+        return { text: left ?? "Sent, not yet in a block" };
       case "refused":
         return { text: `Refused: ${is.why}` };
       case "void":
@@ -119,7 +131,7 @@ export function ordersTable(live: Live, base: string, quote: string, acts: Acts)
       latest = offers.filter((offer) => [offer.sell, offer.buy].sort().join() === [base, quote].sort().join());
       const mine = orders.filter((order) => order.order.base === base && order.order.quote === quote);
       const rest = new Map(latest.map((offer) => [offer.id, offer]));
-      rows = mine.map((placed) => ({ key: `own ${placed.sequence} ${placed.until}`, placed, offer: placed.state.is === "placed" ? (rest.get(placed.sequence) ?? null) : null }));
+      rows = mine.map((placed) => ({ key: `own ${placed.sequence} ${placed.until}`, placed, offer: ["sent", "placed"].includes(placed.state.is) ? (rest.get(placed.sequence) ?? null) : null }));
       const known = new Set(rows.map((row) => row.offer?.id));
       rows.push(...latest.filter((offer) => !known.has(offer.id)).map((offer) => ({ key: `rests ${offer.id}`, placed: null, offer })));
       shown.show(rows);

@@ -51,7 +51,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const sides = choices("Side", radio("side", "buy", "Buy"), radio("side", "sell", "Sell"));
   const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "market", "Market"));
   const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, button);
-  const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer });
+  const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer, again });
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
   const history = h("a", { href: href.accounts, hidden: true, class: "more", "data-history": "" }, "All orders, fills and transfers");
@@ -162,6 +162,15 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
       [amount.input.value, price.input.value, life.value] = [order.amount, order.price, "rests"];
       amount.input.focus();
     }
+    draw();
+  }
+
+  /** An order is written into the ticket, to be looked at and sent. */
+  function again(order: Order): void {
+    replaceOffer(null);
+    for (const input of form.querySelectorAll<HTMLInputElement>("input[type=radio]")) input.checked = input.value === order.side || input.value === "limit";
+    [amount.input.value, price.input.value] = [order.amount, order.price];
+    amount.input.focus();
     draw();
   }
 

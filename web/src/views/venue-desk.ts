@@ -1,5 +1,5 @@
 /** Who trades in a continuous market, the order, what became of earlier ones, and the deposit. */
-import { fromUnits, multiply, parseDecimal, plainText, trimZeros, type Decimal } from "@walras/client/decimal";
+import { fromUnits, parseDecimal, plainText, trimZeros } from "@walras/client/decimal";
 import type { OrderLife, VenueSide } from "@walras/client/venue";
 import { format, formatAmount, formatPrice } from "../amount";
 import { ApiError } from "../api";
@@ -9,6 +9,7 @@ import { table } from "../table";
 import { orderText, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
 import { amountOf, lotsAndTick, priceOf, tooLittle, VenueDesk, type KeptVenueOrder, type Pair, type VenueFill, type VenueMarket, type VenueStatus } from "../trade/venue";
+import { lotsOf, reachOf, tickOf } from "../trade/venue-sums";
 import { clock, count, explain } from "../words";
 import { traderChoice } from "./trader";
 import { shown } from "./venue-book";
@@ -21,27 +22,9 @@ const LIVES: [OrderLife, string][] = [
 ];
 const PERCENTS = [25, 50, 75, 100];
 const FILLS_SHOWN = 50;
-/** How far beyond the best price a market order reaches, in hundredths. */
-const ROOM = 3;
 
 /** A market, and where it is. */
 type Known = { status: VenueStatus; all: VenueMarket[]; market: VenueMarket; pair: Pair };
-
-/** The limit of a market order: the best price of the other side with some room, in whole ticks; null where nobody is there. */
-export function reachOf(side: VenueSide, { bid, ask }: Pick<VenueMarket, "bid" | "ask">): number | null {
-  const best = side === "buy" ? ask : bid;
-  if (best === null) return null;
-  return side === "buy" ? Math.floor((best * (100 + ROOM)) / 100) : Math.max(1, Math.ceil((best * (100 - ROOM)) / 100));
-}
-
-/** Lots that a part of a deposit sells, or buys at a tick with fees. */
-export function lotsOf(side: VenueSide, free: string, percent: number, tick: number, { lot_units, tick_units, fee_cap_ppm, lots_max }: VenueMarket): number {
-  const units = (BigInt(free) * BigInt(percent)) / 100n;
-  const each = side === "sell" ? BigInt(lot_units) : BigInt(tick) * BigInt(tick_units);
-  const dear = side === "sell" ? each * 1_000_000n : each * BigInt(1_000_000 + fee_cap_ppm);
-  const lots = dear > 0n ? (units * 1_000_000n) / dear : 0n;
-  return Number(lots > BigInt(lots_max) ? BigInt(lots_max) : lots);
-}
 
 export function deskPanels(live: Live) {
   const choice = traderChoice(live);
@@ -133,7 +116,7 @@ export function deskPanels(live: Live) {
   function takePart(percent: number): void {
     if (!known) return;
     const { market, pair } = known;
-    const limit = priceTick(written().price, known);
+    const limit = tickOf(written().price, market, pair);
     if (side() === "buy" && limit === null) return problem.say("Write a limit first: it says how much your money buys.");
     const symbol = side() === "sell" ? pair.base.symbol : pair.quote.symbol;
     const lots = lotsOf(side(), free.get(symbol) ?? "0", percent, limit ?? 1, market);
@@ -290,17 +273,6 @@ export function deskPanels(live: Live) {
     },
   };
 }
-
-/** The tick of a written price, rounded down; null where it is none. */
-function priceTick(text: string, { market, pair }: Known): number | null {
-  const [limit, one] = [parseDecimal(text), priceOf(1, market, pair)];
-  if (!limit || !one || limit.digits <= 0n) return null;
-  const scaled = multiply(limit, ten(one.scale));
-  const ticks = scaled.digits / (one.digits * 10n ** BigInt(Math.max(0, scaled.scale)));
-  return ticks > 0n ? Number(ticks) : null;
-}
-
-const ten = (power: number): Decimal => ({ digits: 10n ** BigInt(Math.max(0, power)), scale: 0 });
 
 type Where = { market: VenueMarket; pair: Pair } | null;
 type Acts = { cancel: (order: KeptVenueOrder) => void; replace: (order: KeptVenueOrder) => void };
