@@ -46,7 +46,8 @@ export function described(asked: Asked, assets: ReadonlyMap<string, Asset>, base
   const market = marketOf(asked.sell, asked.buy, assets);
   if (!market) return null;
   const { sell, buy, amount, limit, exact } = asked;
-  const key = [sell, buy, amount, limit, exact?.side, exact?.units, exact?.bound, base].join(" ");
+  const scale = market.map(({ asset, decimals }) => `${asset}:${decimals}`).join();
+  const key = [scale, sell, buy, amount, limit, exact?.side, exact?.units, exact?.bound, base].join(" ");
   const known = told.get(key);
   if (known !== undefined) return known;
   const [first, second] = base === market[1].symbol ? [market[1], market[0]] : market;

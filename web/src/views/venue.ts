@@ -69,7 +69,7 @@ export function venueView(live: Live, wanted: number | null): View {
     const status = await getIfThere<VenueStatus>("venue", signal);
     none.hidden = status !== null;
     grid.hidden = bar.hidden = status === null;
-    if (!status) return pause();
+    if (!status) return (head.none(), pause());
     head.standingOf(status);
     operator.show(status);
     const { markets: all } = await get<{ markets: VenueMarket[] }>("venue/markets", signal);
@@ -139,6 +139,7 @@ function marketHead(live: Live) {
   return {
     element,
     standing,
+    none: () => element.replaceChildren(title),
     standingOf(status: VenueStatus): void {
       const words = { runs: status.paused ? `Matching pauses: ${status.paused.message}` : "The venue matches.", waits: "The venue waits", failed: "The venue has failed", stopped: "The venue has stopped" };
       setText(standing, status.standing === "runs" ? words.runs : `${words[status.standing]}: ${status.why ?? "it does not say why"}`);
