@@ -103,13 +103,13 @@ describe("a market's view", () => {
     await site.until("candles are drawn", async () => (await inked("demand")) + (await inked("supply")) > 5);
     expect(await site.page.getAttribute("[data-chart=candles]", "aria-label")).toMatch(new RegExp(`^Candles of ${base} in ${quote}: \\d+ intervals; the latest closes at [\\d,.]+\\.$`));
     expect(await site.page.locator("[data-chart=curves]").isVisible()).toBe(false);
-    const choose = (name: string) => site.page.getByLabel(name, { exact: true }).check({ force: true });
-    await choose("1m");
-    await site.until("candles of a minute are drawn", async () => (await inked("demand")) + (await inked("supply")) > 2);
-    await choose("5s");
     const described = () => site.page.getAttribute("[data-chart=candles]", "aria-label");
-    const first = await described();
-    await site.until("a candle goes on", async () => (await described()) !== first);
+    for (const interval of ["1m", "1h", "5s"]) {
+      await site.page.getByLabel(interval, { exact: true }).check({ force: true });
+      await site.until(`candles of ${interval} are drawn`, async () => (await inked("demand")) + (await inked("supply")) > 2);
+      const first = await described();
+      await site.until(`a candle of ${interval} goes on`, async () => (await described()) !== first);
+    }
     // Open, high, low, close and volume stand above them.
     await site.until("the newest candle is told", async () => /^O [\d,.]+ +H [\d,.]+ +L [\d,.]+ +C [\d,.]+ +V [\d,.]/.test(await site.page.innerText(".ohlc")));
     await site.page.getByText("Supply and demand", { exact: true }).click();

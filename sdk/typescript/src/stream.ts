@@ -253,6 +253,8 @@ function channelsOf(message: Message): string[] {
     case "book":
     case "ticker":
       return [`${message.type}:${message.market}`];
+    case "candle":
+      return [`candles:${message.market}:${message.interval}`];
     case "account":
       return [`account:${message.address}`];
     case "orders":
