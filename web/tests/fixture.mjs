@@ -622,13 +622,19 @@ function snapshot(exchange, height, channel) {
   if (name === "blocks") return { ...start, blocks: Array.from({ length: 20 }, (_, i) => exchange.block(height - 19 + i)) };
   if (name === "batches") return { ...start, batch: exchange.batch(height) };
   if (name === "trades") return { ...start, trades: trades(exchange, height, channel).map(({ type: _, ...trade }) => trade) };
-  if (name === "ticker") return { ...start, ticker: ticker(exchange, height, ...sidesOf(of)) };
-  if (name === "candles") return { ...start, candles: candlesOf(exchange, height, ...sidesOf(of), of.split(":")[1]) };
+  const sides = sidesOf(of);
+  if (name === "ticker" || name === "candles") {
+    if (!sides) return { type: "error", code: "unknown_channel", message: `no market ${of}` };
+    return name === "ticker" ? { ...start, ticker: ticker(exchange, height, ...sides) } : { ...start, candles: candlesOf(exchange, height, ...sides, of.split(":")[1]) };
+  }
   return { ...start, account: account(height, of), offers: offersOf(of) };
 }
 
-/** Both assets of a market that a channel names. */
-const sidesOf = (name) => name.split(":")[0].split("/").map(bySymbol);
+/** Both assets of a market that a channel names; null where there is none. */
+function sidesOf(name) {
+  const sides = name.split(":")[0].split("/").map(bySymbol);
+  return sides.length === 2 && sides.every(Boolean) ? sides : null;
+}
 
 function trades(exchange, height, channel) {
   return pairs()
@@ -643,10 +649,11 @@ function increments(exchange, height, channel) {
   if (channel === "blocks") return [{ type: "block", ...exchange.block(height) }];
   if (channel === "batches") return [{ type: "batch", ...exchange.batch(height) }];
   if (channel.startsWith("trades")) return trades(exchange, height, channel);
-  if (channel.startsWith("ticker:")) return [{ type: "ticker", ...ticker(exchange, height, ...sidesOf(channel.slice(7))) }];
-  if (channel.startsWith("candles:")) {
-    const [market, interval] = channel.slice(8).split(":");
-    return [{ type: "candle", height, market, interval, candle: candlesOf(exchange, height, ...sidesOf(market), interval).at(-1) }];
+  const [kind, market, interval] = channel.split(":");
+  if (kind === "ticker" || kind === "candles") {
+    const sides = sidesOf(market);
+    if (!sides) return [];
+    return [kind === "ticker" ? { type: "ticker", ...ticker(exchange, height, ...sides) } : { type: "candle", height, market, interval, candle: candlesOf(exchange, height, ...sides, interval).at(-1) }];
   }
   const address = channel.slice("account:".length);
   if (address === QUIET_ACCOUNT) return [];
