@@ -23,7 +23,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         section: "§5",
         title: "throughput and processor time by shards, four validators",
         kind: Measured,
-        seconds: (12, 120),
+        seconds: (30, 500),
         plot: Some(ChartPlot { x: "shards", y: "payments/s", by: &["how"], log: (true, true) }),
         says: &[
             ("1, 2, 4 shards, payments/s", "48,667; 92,115; 183,380", QUOTED),
@@ -69,7 +69,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         section: "§5",
         title: "throughput by validators and shards",
         kind: Measured,
-        seconds: (40, 400),
+        seconds: (60, 600),
         plot: Some(ChartPlot { x: "shards", y: "payments/s", by: &["validators", "how"], log: (true, true) }),
         says: &[
             ("4 validators, 1, 2, 4 shards, payments/s", "48,667; 92,115; 183,380", QUOTED),
@@ -238,7 +238,7 @@ fn sharded(
                 validators,
                 shards,
                 only,
-                payments: options.pick(1_500, 8_000),
+                payments: options.pick(1_500, 4_000),
                 window: options.pick(750, 2_048),
                 leaves: vec![64],
                 variants: Vec::new(),
