@@ -1,6 +1,7 @@
 /** The page: a frame that stays, and in it the view that the address bar names. */
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
+import "./controls.css";
 import "./terminal.css";
 import { h, setText } from "./dom";
 import { icon, type Icon } from "./icons";
