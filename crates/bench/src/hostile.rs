@@ -15,6 +15,7 @@
 //! block and returns the largest move of a valuation.
 
 mod genes;
+mod listed;
 mod prices;
 
 use std::time::Instant;
@@ -68,13 +69,20 @@ pub struct Row {
     pub name: &'static str,
     /// Assets of the ledger.
     pub assets: u32,
+    /// Of those, assets of the genesis; the others were listed.
+    pub founded: u32,
 }
 
 /// Number of timings of blocks that decide the result.
 const TIMES: usize = 3;
 
 /// All rows.
-pub const ROWS: [Row; 2] = [Row { name: "50 assets", assets: 50 }, Row { name: "200 assets", assets: 200 }];
+pub const ROWS: [Row; 3] = [
+    Row { name: "50 assets", assets: 50, founded: 50 },
+    Row { name: "200 assets", assets: 200, founded: 200 },
+    // As many as a chain lists, unless its genesis says otherwise (`ListingTerms::assets_max`).
+    Row { name: "1024 assets, 1000 of them listed", assets: 1_024, founded: 24 },
+];
 
 /// The times of a block, in milliseconds.
 #[derive(Clone, Debug)]
@@ -136,9 +144,10 @@ struct Timed {
 }
 
 impl Arena {
-    fn new(options: &HostileOptions, assets: u32) -> Arena {
+    fn new(options: &HostileOptions, assets: u32, founded: u32) -> Arena {
         let population = Population::new(options.accounts, assets, false);
-        let ledger = Ledger::new(&population.genesis()).expect("a sound genesis");
+        let plain = Ledger::new(&listed::named(population.genesis(), founded)).expect("a sound genesis");
+        let ledger = if founded < assets { listed::listed(&plain, founded) } else { plain };
         Arena { assets, options: options.clone(), roots: Roots::of(&ledger), ledger, population }
     }
 
@@ -377,7 +386,7 @@ const WHICH: [Which; 2] = [|took| took.block, |took| took.next];
 
 fn measure(options: &HostileOptions, row: Row, say: &mut (dyn FnMut(&str) + Send)) -> Value {
     say(&format!("an ordinary block, {}", row.name));
-    let arena = Arena::new(options, row.assets);
+    let arena = Arena::new(options, row.assets, row.founded);
     let (ordinary, bytes) = arena.ordinary();
     let usual = ordinary.time_often();
     let (worst, kept) = search(&arena, bytes, &usual, &mut |attempt, took, worst| {

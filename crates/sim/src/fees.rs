@@ -5,8 +5,9 @@ use primitives::{Life, Operation, SessionOperation, SignedBy, Transaction, slot_
 /// Fees of a transaction: one for each KiB begun of a lane post, none for a member's duty and for what a validator says
 /// of itself. One more
 /// for each eight offers of a cancel, for an offer with an end, and for one of a session key that rests until its
-/// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, and one for everything else. A
-/// hundred for each key of a new policy, and one for each signature of a policy beyond the first.
+/// timer. Four for an exact order, a hundred for a session key, a thousand for a pool, what a listing names beside its
+/// own, and one for everything else. A hundred for each key of a new policy, and one for each signature of a policy
+/// beyond the first.
 pub(crate) fn fees_of(transaction: &Transaction) -> i128 {
     let further = match &transaction.signed_by {
         SignedBy::Policy(signed) => signed.signatures.keys.len() + signed.signatures.wallets.len() - 1,
@@ -30,6 +31,7 @@ fn fees_of_body(transaction: &Transaction) -> i128 {
         Operation::CreateOffer { life, .. } => offer(*life),
         Operation::Replace(replace) => offer(replace.life),
         Operation::Exact { .. } => 4,
+        Operation::ListAsset(listing) => 1 + i128::from(listing.fees),
         Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
             let asked = transaction.body.operation.key_change().expect("it is one");
             let policy = &asked.change.policy;

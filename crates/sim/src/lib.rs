@@ -12,6 +12,7 @@
 mod ethereum;
 mod fees;
 mod lane;
+mod listings;
 mod market;
 mod mistakes;
 mod policies;
@@ -21,6 +22,7 @@ pub mod validators;
 mod world;
 
 pub use lane::{LaneOptions, LaneReport, run_lane};
+pub use listings::ListingCounts;
 pub use market::{MarketOptions, MarketReport, run_market};
 pub use mistakes::{FOUND_ELSEWHERE, FoundMistake, Scene, found};
 pub use policies::PolicyCounts;

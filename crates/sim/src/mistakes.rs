@@ -137,7 +137,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 30] = [
+const SOLO: [Row; 39] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 10, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -168,6 +168,15 @@ const SOLO: [Row; 30] = [
     solo(EngineMistake::CompletesEarly, 0, "is completed before its wait is over"),
     solo(EngineMistake::RecoversBesideChange, 0, "a recovery counts although a change waits"),
     solo(EngineMistake::BarePayments, 0, "a bare payment to"),
+    solo(EngineMistake::NumbersByPlace, 0, "by its id a listing gets the number"),
+    solo(EngineMistake::RefusedListingPays, 0, "holds"),
+    solo(EngineMistake::ListingFeesFound, 0, "are asked for"),
+    solo(EngineMistake::NamesCopied, 0, "could be taken for"),
+    solo(EngineMistake::JunkPairsUncounted, 0, "pairs with listed assets are open"),
+    solo(EngineMistake::ClosesLate, 0, "were over, but"),
+    solo(EngineMistake::RevokedLate, 0, "says Revoke at"),
+    solo(EngineMistake::OffersOutlive, 0, "closes at"),
+    solo(EngineMistake::ReturnLost, 0, "holds"),
 ];
 
 const VALIDATORS: [Row; 22] = [

@@ -1,11 +1,11 @@
 //! The invariants hold for some seeds, and the same seed gives the same run.
 
-use sim::{PolicyCounts, SessionCounts, SimOptions, crash_points, run};
+use sim::{ListingCounts, PolicyCounts, SessionCounts, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
     let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
-    let mut policies = PolicyCounts::default();
+    let (mut policies, mut listings) = (PolicyCounts::default(), ListingCounts::default());
     for seed in 0..64 {
         let report = run(seed, SimOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
         assert!(report.acknowledged > 0 && report.blocks >= SimOptions::default().blocks);
@@ -13,8 +13,10 @@ fn seeds_hold() {
         beyond_caps += report.beyond_caps;
         sessions += report.sessions;
         policies += report.policies;
+        listings += report.listings;
     }
     assert!(crashes > 100, "only {crashes} crashes");
+    println!("{sessions:?}\n{policies:?}\n{listings:?}");
     let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
     let each = [authorized, raised, stopped, revoked, orders, replaced, fills, lapsed, beyond_caps];
     assert!(
@@ -24,6 +26,9 @@ fn seeds_hold() {
     let PolicyCounts { set, waited, recovered, completed, requests, referenced } = policies;
     let each = [set, waited, recovered, completed, requests, referenced];
     assert!(each.iter().all(|count| *count >= 20), "accounts of institutions do too little: {policies:?}");
+    let ListingCounts { listed, together, announced, revoked, returned, fills, pooled } = listings;
+    let each = [listed, together, announced, revoked, returned, fills, pooled];
+    assert!(each.iter().all(|count| *count >= 20), "assets are listed and close too little: {listings:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use kernel::Dice;
-use ledger::{Genesis, Limits, Listing, PoolTerms, usual_fee};
+use ledger::{Genesis, Limits, Listing, ListingTerms, PoolTerms, usual_fee};
 use primitives::{
     Address, AssetId, Body, Digest, Fraction, Height, MAX_ISSUED, Operation, Price, SecretKey, Sequence, Transaction,
 };
@@ -95,6 +95,7 @@ pub fn genesis(traders: &Traders, assets: usize, committee: u32) -> Genesis {
         balances: traders.traders.iter().flat_map(holdings).chain(developer_balances()).collect(),
         assets,
         pools: Some(PoolTerms::default()),
+        listings: ListingTerms::priced(),
         ..Genesis::default()
     }
 }

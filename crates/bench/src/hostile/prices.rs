@@ -9,7 +9,7 @@ use super::{Arena, HostileOptions, apply};
 /// The largest move of a valuation, in basis points, if a proposer orders and spreads the transactions of a block,
 /// and sets its clock, in every way that is tried.
 pub fn basis_points(options: &HostileOptions) -> f64 {
-    let arena = Arena::new(options, 20);
+    let arena = Arena::new(options, 20, 20);
     let (mut ledger, mut trading) = arena.trading(11);
     let resting = trading.resting(&ledger, options.resting.min(20_000));
     let native = trading.population.sign(resting, None);

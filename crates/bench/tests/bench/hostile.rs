@@ -11,7 +11,7 @@ fn a_proposer_moves_no_price() {
 
 #[test]
 fn the_worst_block_is_told_with_its_genes() {
-    let report = run(&OPTIONS, &[Row { name: "ten assets", assets: 10 }], &mut |_| {});
+    let report = run(&OPTIONS, &[Row { name: "ten assets", assets: 10, founded: 5 }], &mut |_| {});
     let row = &report["rows"][0];
     assert_eq!((row["row"].as_str(), row["tries"].as_u64()), (Some("ten assets"), Some(6)));
     for figure in ["ordinary_ms", "worst_ms", "ratio", "next_ordinary_ms", "next_ms", "next_ratio"] {

@@ -98,7 +98,6 @@ fn in_every_order(world: &World, parts: &[Vec<Transaction>]) -> Vec<(Vec<(Digest
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn listings_commute_and_the_lowest_ids_win_the_room() {
     let mut world = World::of(&Genesis { listings: ListingTerms { assets_max: 4, ..listings() }, ..genesis() });
     let mut sign = |who, symbol| {
@@ -130,7 +129,6 @@ fn listings_commute_and_the_lowest_ids_win_the_room() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn a_listing_whose_fees_have_doubled_costs_nothing() {
     let mut world = world();
     let (held, stale) = (world.balance(OTHER, USD), lists(&world, "JPY"));
@@ -151,7 +149,6 @@ fn a_listing_whose_fees_have_doubled_costs_nothing() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn look_alikes_are_refused_and_a_closed_name_is_never_free() {
     let mut world = world();
     for symbol in ["USD", "usd", "U5D", "U-S-D", "EuR"] {
@@ -174,7 +171,6 @@ fn look_alikes_are_refused_and_a_closed_name_is_never_free() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn a_flood_of_listings_ends_at_the_room_and_closed_assets_leave_it() {
     let mut world = world();
     let (mut paid, mut listed) = (Vec::new(), Vec::new());
@@ -195,7 +191,6 @@ fn a_flood_of_listings_ends_at_the_room_and_closed_assets_leave_it() {
 
 /// Junk is free to issue: offers of it leave half of the book to others, and one of them a sixteenth.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn junk_leaves_half_the_book() {
     let limits = Limits { resting_offers: 64, open_pairs: 64, ..Limits::default() };
     let mut world = World::of(&Genesis { limits, ..genesis() });
@@ -221,7 +216,6 @@ fn junk_leaves_half_the_book() {
 
 /// An offer that buys junk costs next to nothing, and its pair counts all the same.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn junk_leaves_half_the_pairs_also_to_who_comes_in_the_same_block() {
     let limits = Limits { resting_offers: 1_000, open_pairs: 16, ..Limits::default() };
     let mut world = World::of(&Genesis { limits, ..genesis() });
@@ -242,7 +236,6 @@ fn junk_leaves_half_the_pairs_also_to_who_comes_in_the_same_block() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn issues_that_exceed_supply_max_together_are_all_removed() {
     let mut world = world();
     let asset = list(&mut world, "GBP");
@@ -261,7 +254,6 @@ fn issues_that_exceed_supply_max_together_are_all_removed() {
 
 /// A number belongs to whoever gets it: a wallet that guesses it pays with another asset.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn a_number_is_nobodys_before_its_receipt() {
     let mut world = world();
     let guessed = AssetId(2);
@@ -281,7 +273,6 @@ fn a_number_is_nobodys_before_its_receipt() {
 
 /// Where units of an asset can be when it closes, they come home, and what works for ever works.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn custody_comes_home_after_an_asset_closes() {
     let lane = Some(terms());
     let mut world = World::of(&Genesis { lane, ..genesis() });
@@ -342,7 +333,6 @@ fn one_of_crowd(number: u32) -> SecretKey {
 /// A closing returns so many offers a block, the first by pair and place; those that wait are in no batch, and neither
 /// a restart nor a replay in between changes what returns.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn a_crowd_of_offers_returns_in_parts_while_others_trade() {
     const ACCOUNTS: u32 = 1_030;
     const EACH: u64 = 64;
@@ -392,7 +382,6 @@ fn a_crowd_of_offers_returns_in_parts_while_others_trade() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn the_terms_of_an_asset_are_proved_and_nothing_else_is() {
     let mut world = world();
     let gbp = list(&mut world, "GBP");
@@ -427,7 +416,6 @@ fn listings_wait_for_their_rules() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn nobody_lists_where_the_genesis_says_so() {
     let mut world = World::of(&Genesis { listings: ListingTerms::default(), ..genesis() });
     let operation = lists(&world, "GBP");
@@ -451,7 +439,6 @@ fn nobody_lists_where_the_genesis_says_so() {
 }
 
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn what_a_listing_says_stands_in_the_record() {
     let mut world = world();
     let gbp = list(&mut world, "GBP");

@@ -334,7 +334,6 @@ fn the_book_and_its_pairs_have_bounds() {
 /// What contracts offer of a closing asset must end with it, in the words of its errors; and a resting offer of theirs
 /// returns when it has closed, and is told.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn contracts_offer_a_closing_asset_up_to_its_last_height() {
     let mut genesis = Genesis { fee: 1, listings: ListingTerms { notice: 4, ..ListingTerms::default() }, ..genesis() };
     genesis.assets[EUR.0 as usize].issuer = validator(9).public().address();

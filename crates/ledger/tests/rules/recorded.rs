@@ -2,18 +2,19 @@
 //! operation that they have. Whoever changes the program replays them for ever with the same roots and outcomes.
 //!
 //! A file is written once, when its rules are released, and never again: `cargo test -p ledger --test rules
-//! record_rules -- --ignored` writes that of the newest rules where there is none.
+//! record_rules -- --ignored` writes those that are not there. This file has the history of rules 14.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use ledger::{Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatures, Snapshot, manifest};
+use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatures, Snapshot, manifest};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
-    KeysChange, Operation, RULES_OF_KEYS, RecoverKeys, Reference, ReferenceKind, ReferenceRule, Scope, SecretKey,
-    Sequence, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Superblock,
-    Transaction, Upgrade, WalletKey, WalletSigner, session_possession_bytes, slot_of, slot_sequence,
+    KeysChange, Operation, RULES_OF_KEYS, RULES_OF_LISTINGS, RecoverKeys, Reference, ReferenceKind, ReferenceRule,
+    Scope, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys,
+    SignedBy, Superblock, Transaction, Upgrade, WalletKey, WalletSigner, session_possession_bytes, slot_of,
+    slot_sequence,
 };
 
 use crate::charter::{NETWORK, World, account, genesis, key, node};
@@ -50,7 +51,7 @@ fn restored(state: &[Vec<u8>]) -> Ledger {
 }
 
 /// Applies the blocks to the state; `each` is told what became of each.
-fn replay(state: &[Vec<u8>], blocks: &[Superblock], mut each: impl FnMut(usize, &[Outcome], Digest, &Ledger)) {
+fn replay(state: &[Vec<u8>], blocks: &[Superblock], mut each: impl FnMut(usize, &Applied, Digest, &Ledger)) {
     let mut ledger = restored(state);
     let mut roots = Roots::of(&ledger);
     for (at, block) in blocks.iter().enumerate() {
@@ -58,7 +59,7 @@ fn replay(state: &[Vec<u8>], blocks: &[Superblock], mut each: impl FnMut(usize, 
         let root = roots.apply(&applied.changes);
         assert_eq!(Roots::of(&ledger).parts().root(), root, "the tries follow");
         ledger.audit().expect("sound");
-        each(at, &applied.outcomes, root, &ledger);
+        each(at, &applied, root, &ledger);
     }
 }
 
@@ -73,9 +74,14 @@ fn every_recorded_chain_replays() {
     assert!(!chains.is_empty(), "there is one");
     for path in chains {
         let recorded = read(&path);
-        replay(&recorded.state, &decoded(&recorded), |at, outcomes, root, ledger| {
+        replay(&recorded.state, &decoded(&recorded), |at, applied, root, ledger| {
             let (one, height) = (&recorded.blocks[at], ledger.height());
-            assert_eq!(borsh::to_vec(outcomes).expect("memory"), one.outcomes, "{}: block {height}", path.display());
+            assert_eq!(
+                borsh::to_vec(&applied.outcomes).expect("memory"),
+                one.outcomes,
+                "{}: block {height}",
+                path.display()
+            );
             assert_eq!(root, one.root, "{}: the root after block {height}", path.display());
             // What comes later goes through a snapshot, too.
             let chunks: Vec<_> = Snapshot::of(ledger).collect();
@@ -84,31 +90,57 @@ fn every_recorded_chain_replays() {
     }
 }
 
-/// The file is worth keeping only if it has all that its rules brought, on both sides of their first height.
+/// What a recorded chain has.
+pub struct Seen {
+    /// The operations that counted, by name, and how they were signed if that came with rules 14.
+    pub done: BTreeSet<String>,
+    pub refused: BTreeSet<&'static str>,
+    /// Why offers left otherwise than by trading.
+    pub ended: BTreeSet<&'static str>,
+}
+
+impl Seen {
+    /// Of the chain of these rules, which has blocks on both sides of their first height, and two epochs after it.
+    pub fn of(rules: u32) -> Seen {
+        let recorded = read(&fixtures().join(format!("rules-{rules}.chain")));
+        let blocks = decoded(&recorded);
+        let (done, refused, ended) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let mut seen = Seen { done, refused, ended };
+        let mut acted = BTreeSet::new();
+        replay(&recorded.state, &blocks, |at, applied, _, ledger| {
+            acted.insert(ledger.next_rules());
+            let transactions = blocks[at].sub_blocks.iter().flat_map(|sub| &sub.native);
+            transactions.zip(&applied.outcomes).for_each(|(one, outcome)| seen.note(one, outcome));
+            seen.ended.extend(applied.batch.ended.iter().map(|ended| ended.why.name()));
+        });
+        assert!(acted.contains(&(rules - 1)) && acted.contains(&rules) && blocks.len() > 45, "{acted:?}");
+        seen
+    }
+
+    fn note(&mut self, transaction: &Transaction, outcome: &Outcome) {
+        let names = [named(transaction), transaction.body.operation.name()];
+        match outcome.refusal() {
+            None => self.done.extend(names.map(String::from).into_iter().filter(|name| !name.is_empty())),
+            Some(refusal) => drop(self.refused.insert(refusal.code())),
+        }
+    }
+
+    /// The file is worth keeping only if it has all that its rules brought.
+    pub fn has(&self, done: &[&str], refused: &[Refusal]) {
+        for name in done {
+            assert!(self.done.contains(*name), "{name} is not in {:?}", self.done);
+        }
+        for why in refused {
+            assert!(self.refused.contains(why.code()), "{why:?} is not in {:?}", self.refused);
+        }
+    }
+}
+
 #[test]
 fn the_chain_of_rules_14_has_all_that_they_brought_and_crosses_their_first_height() {
-    let recorded = read(&fixtures().join("rules-14.chain"));
-    let (mut done, mut refused, mut rules) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let blocks = decoded(&recorded);
-    replay(&recorded.state, &blocks, |at, outcomes, _, ledger| {
-        rules.insert(ledger.next_rules());
-        for (transaction, outcome) in blocks[at].sub_blocks.iter().flat_map(|sub| &sub.native).zip(outcomes) {
-            let names = [named(transaction), transaction.body.operation.name()];
-            let said = names.map(String::from).into_iter().filter(|name| !name.is_empty());
-            match outcome.refusal() {
-                None => done.extend(said),
-                Some(refusal) => drop(refused.insert(refusal.code())),
-            }
-        }
-    });
-    assert!(rules.contains(&(RULES_OF_KEYS - 1)) && rules.contains(&RULES_OF_KEYS), "{rules:?}");
-    for name in ["set_keys", "recover_keys", "complete_keys", "set_receiving", "by a policy", "by a duty key"] {
-        assert!(done.contains(name), "{name} is not in {done:?}");
-    }
-    for why in [Refusal::RULES_TO_COME, Refusal::POLICY_SIGNS, Refusal::KEYS_CHANGED, Refusal::NEEDS_REFERENCE] {
-        assert!(refused.contains(why.code()), "{why:?} is not in {refused:?}");
-    }
-    assert!(blocks.len() > 45, "two epochs after the first height");
+    let done = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "by a policy", "by a duty key"];
+    let refused = [Refusal::RULES_TO_COME, Refusal::POLICY_SIGNS, Refusal::KEYS_CHANGED, Refusal::NEEDS_REFERENCE];
+    Seen::of(RULES_OF_KEYS).has(&done, &refused);
 }
 
 /// How a transaction is signed, if that came with these rules.
@@ -214,8 +246,10 @@ fn accuses(world: &World) -> Operation {
     Operation::Accuse(Box::new(Evidence { epoch, member, height: 20, contradiction: Contradiction::Commits(commits) }))
 }
 
-/// The state before, and the blocks.
-fn history() -> (Vec<Vec<u8>>, Vec<Superblock>) {
+/// A state, and the blocks that follow.
+pub type History = (Vec<Vec<u8>>, Vec<Superblock>);
+
+fn of_keys() -> History {
     let rules = RULES_OF_KEYS;
     let mut world = World::new(&Genesis { rules: rules - 1, ..genesis() });
     let state = Snapshot::of(&world.ledger).collect();
@@ -223,6 +257,17 @@ fn history() -> (Vec<Vec<u8>>, Vec<Superblock>) {
     let first = |world: &World| change(world, 1, ChangedBy::Signers, &[key(TREASURY), signer(1), signer(2)]);
     let early = world.sign(SENDER, first(&world));
     assert_eq!(world.apply(vec![early]), [Some(Refusal::RULES_TO_COME)]);
+    upgrade(&mut world, rules);
+    let first = first(&world);
+    begins(&mut world, first);
+    changes(&mut world);
+    let height = world.ledger.height();
+    world.until(height + 20);
+    (state, world.blocks)
+}
+
+/// All approve these rules, and blocks follow until they act.
+pub fn upgrade(world: &mut World, rules: u32) {
     let next = Upgrade { rules, manifest: manifest(rules).expect("this program knows them"), notice: 3 };
     let approvals = (0..4).map(|person| world.approval(person, next)).collect();
     assert!(world.apply(approvals).iter().all(Option::is_none));
@@ -230,12 +275,6 @@ fn history() -> (Vec<Vec<u8>>, Vec<Superblock>) {
         let height = world.ledger.height();
         world.until(height + 1);
     }
-    let first = first(&world);
-    begins(&mut world, first);
-    changes(&mut world);
-    let height = world.ledger.height();
-    world.until(height + 20);
-    (state, world.blocks)
 }
 
 /// The treasury gets its policy, and its signers do what they may.
@@ -278,16 +317,18 @@ fn changes(world: &mut World) {
 }
 
 #[test]
-#[ignore = "writes the file that the other tests read, once"]
+#[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let path = fixtures().join(format!("rules-{RULES_OF_KEYS}.chain"));
-    assert!(!path.exists(), "{} is there: a recorded chain is never written again", path.display());
-    let (state, blocks) = history();
-    let mut recorded = Recorded { state, blocks: Vec::new() };
-    replay(&recorded.state.clone(), &blocks, |at, outcomes, root, _| {
-        let outcomes = borsh::to_vec(outcomes).expect("memory");
-        recorded.blocks.push(RecordedBlock { block: blocks[at].to_bytes(), outcomes, root });
-    });
-    std::fs::create_dir_all(fixtures()).expect("made");
-    std::fs::write(path, borsh::to_vec(&recorded).expect("memory")).expect("written");
+    let histories: [(u32, fn() -> History); 2] =
+        [(RULES_OF_KEYS, of_keys), (RULES_OF_LISTINGS, crate::recorded_listings::of_listings)];
+    let path = |rules: u32| fixtures().join(format!("rules-{rules}.chain"));
+    for (rules, history) in histories.into_iter().filter(|(rules, _)| !path(*rules).exists()) {
+        let (state, blocks) = history();
+        let mut recorded = Recorded { state, blocks: Vec::new() };
+        replay(&recorded.state.clone(), &blocks, |at, applied, root, _| {
+            let outcomes = borsh::to_vec(&applied.outcomes).expect("memory");
+            recorded.blocks.push(RecordedBlock { block: blocks[at].to_bytes(), outcomes, root });
+        });
+        std::fs::write(path(rules), borsh::to_vec(&recorded).expect("memory")).expect("written");
+    }
 }

@@ -434,7 +434,6 @@ fn threads_decide_nothing_and_earlier_heights_are_told() {
 /// Before its listing the address reverts, so that no allowance is older; afterwards it is a token under its whole
 /// name.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn an_address_that_reverted_before_its_listing_is_a_token_after_it() {
     let listings = ListingTerms { fees: 10, ..ListingTerms::priced() };
     let ledger = Ledger::new(&Genesis { fee: 1, listings, ..genesis() }).expect("sound");

@@ -207,7 +207,6 @@ fn a_deposit_is_the_senders_own_and_needs_its_units_and_a_venue() {
 /// What was deposited before its asset closed trades at venues and comes home; nothing more comes in. A fill in flight
 /// at the last height settles as at every other.
 #[test]
-#[ignore = "listings begin with rules 15, which this program does not implement yet"]
 fn what_was_deposited_trades_and_comes_home_after_its_asset_closed() {
     const ISSUER: u8 = 9;
     let mut world = World::new();

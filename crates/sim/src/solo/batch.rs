@@ -8,9 +8,11 @@ use primitives::{Amount, AssetId};
 
 use super::exacts::{exact_orders, kept_by_exacts};
 use super::pools::met;
+use crate::listings::ListingBooks;
 
-/// Verifies a batch by what it did.
+/// Verifies a batch by what it did; the books are those before its block.
 pub(crate) fn verify_batch(
+    books: &ListingBooks,
     ledger: &Ledger,
     receipts: &BlockReceipts,
     report: Option<clearing::Report>,
@@ -26,13 +28,13 @@ pub(crate) fn verify_batch(
         (pair, after.as_met_by(batch, pair))
     });
     let offers: Vec<_> = offers.filter(|(_, offers)| !offers.is_empty()).collect();
-    let (pools, pool_trades) = met(ledger, batch)?;
+    let (pools, pool_trades) = met(ledger, batch, |asset| books.is_closed(asset, receipts.height))?;
     let Some(report) = report else {
         return if offers.is_empty() && pools.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };
     let pairs = offers.iter().map(|(pair, offers)| offers.view(*pair));
     let (exacts, exact_fills) = exact_orders(batch);
-    let book = clearing::Book { assets: ledger.assets().len() as u32, pairs: pairs.collect(), pools, exacts };
+    let book = clearing::Book { assets: books.assets() as u32, pairs: pairs.collect(), pools, exacts };
     let trade = |trade: &ledger::PairTrade| {
         let (sell, buy) = (trade.pair.sell, trade.pair.buy);
         clearing::Trade { sell, buy, sold: trade.sold }

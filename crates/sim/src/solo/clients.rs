@@ -1,7 +1,7 @@
 //! Simulated clients: valid transactions, and every kind of invalid one.
 
 use kernel::Dice;
-use ledger::{Genesis, Ledger, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
+use ledger::{Genesis, Ledger, Limits, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
     OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
@@ -9,12 +9,16 @@ use primitives::{
 };
 
 use crate::ethereum::EthereumClients;
+use crate::listings::{ListingClients, listing_terms};
 use crate::policies::PolicyClients;
 use crate::sessions::SessionClients;
 
 pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
 const NETWORK: Digest = Digest([42; 32]);
+/// So few that listed assets take all of their part. The others take less than half.
+const OPEN_PAIRS: u32 = 64;
+const RESTING_OFFERS: u64 = 640;
 /// Number of clients that stake at the start.
 const FOUNDERS: usize = 4;
 
@@ -49,6 +53,7 @@ pub(crate) struct Clients {
     pub ethereum: EthereumClients,
     sessions: SessionClients,
     policies: PolicyClients,
+    listings: ListingClients,
 }
 
 fn key(dice: &mut Dice) -> SecretKey {
@@ -75,14 +80,16 @@ impl Clients {
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
         let sessions = SessionClients::new(3, assets, (CHAIN, NETWORK), dice);
         let policies = PolicyClients::new(2, assets, (CHAIN, NETWORK), dice);
-        let committee = (0, Vec::new());
-        Clients { people, assets, committee, height: 0, sent: Vec::new(), ethereum, sessions, policies }
+        let listings = ListingClients::new(assets, (CHAIN, NETWORK), dice);
+        let (committee, height, sent) = ((0, Vec::new()), 0, Vec::new());
+        Clients { people, assets, committee, height, sent, ethereum, sessions, policies, listings }
     }
 
-    /// Every client holds some of every asset; the first issues all assets.
+    /// Every client holds some of every asset; the first issues all assets but the last, which one may close who lists
+    /// others.
     pub fn genesis(&self, fee: u64) -> Genesis {
-        let issuer = self.people[0].address;
         let assets = self.assets;
+        let issuer = |asset| if asset + 1 == assets { self.listings.issuer() } else { self.people[0].address };
         let holdings = |person: &Person| {
             (0..assets).map(|asset| (person.address, AssetId(asset as u32), HOLDING)).collect::<Vec<_>>()
         };
@@ -91,7 +98,7 @@ impl Clients {
             fee,
             epsilon: Fraction::power_of_two(15),
             mu: Fraction::power_of_two(10),
-            assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer)).collect(),
+            assets: (0..assets).map(|asset| Listing::new(format!("A{asset}"), 2, issuer(asset))).collect(),
             balances: self
                 .people
                 .iter()
@@ -99,8 +106,10 @@ impl Clients {
                 .chain(self.ethereum.balances())
                 .chain(self.sessions.balances())
                 .chain(self.policies.balances())
+                .chain(self.listings.balances())
                 .collect(),
-            limits: crate::ethereum::limits(3),
+            limits: Limits { open_pairs: OPEN_PAIRS, resting_offers: RESTING_OFFERS, ..crate::ethereum::limits(3) },
+            listings: listing_terms(fee),
             membership: Some(self.membership()),
             pools: Some(PoolTerms::default()),
             ..Genesis::default()
@@ -137,11 +146,12 @@ impl Clients {
                 let (transaction, must_refuse) = self.policies.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            0..4 => {
+            _ if dice.once_in(4) => Drawn { transaction: self.listings.draw(ledger, dice), must_refuse: false },
+            0..5 => {
                 let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            4 => self.bad(dice),
+            5 => self.bad(dice),
             _ => self.sensible(dice),
         };
         self.sent.push(drawn.transaction.clone());
@@ -321,7 +331,7 @@ impl Clients {
             }
             1 => body.chain += 1,
             2 => body.sequence += 1 << 40,
-            3 => body.operation = Operation::Burn { asset: AssetId(self.assets as u32), amount: 1 },
+            3 => body.operation = Operation::Burn { asset: AssetId(1_000), amount: 1 },
             4 => body.operation = Operation::Burn { asset, amount: 0 },
             5 => body.operation = Operation::Pay { to: account, asset, amount: 1 },
             _ => body.operation = Operation::Burn { asset, amount: u64::MAX },
@@ -334,6 +344,7 @@ impl Clients {
     pub fn look(&mut self, ledger: &Ledger) {
         self.sessions.look(ledger);
         self.policies.look(ledger);
+        self.listings.look(ledger);
         self.height = ledger.height();
         let epoch = ledger.validators().last_epoch();
         self.committee = (epoch, ledger.committee(epoch).unwrap_or_default().to_vec());

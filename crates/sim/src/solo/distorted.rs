@@ -11,6 +11,7 @@ use primitives::{
     slot_of,
 };
 
+use super::mislisted;
 use super::mistaken::see;
 use super::rewritten::rewrite;
 use crate::world::{EngineMistake, Mistake};
@@ -26,13 +27,16 @@ pub(crate) fn execute(
     let Some(mistake) = mistake.and_then(Mistake::of_engine) else {
         return ledger.apply(block, signatures, &mut |_| {});
     };
+    mislisted::look(mistake, ledger);
     let mut seen = block.clone();
     let transactions = seen.sub_blocks.iter_mut().flat_map(|sub| &mut sub.native);
     transactions.for_each(|transaction| see(mistake, ledger, transaction));
     // What is seen in place of a signature is none.
     let signatures = if seen == *block { signatures } else { Signatures::Valid };
     let mut applied = ledger.apply(&seen, signatures, &mut |_| {})?;
+    mislisted::look_away(mistake, &before, ledger);
     distort(mistake, &before, ledger, block, &mut applied);
+    mislisted::distort(mistake, ledger, block, &mut applied);
     Ok(applied)
 }
 
@@ -50,11 +54,16 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
                 return;
             };
             let (account, asset) = (place.account, pair.sell);
-            edit(ledger, &account, |account| credit(account, asset, units), Some((asset, units)));
+            edit(ledger, &account, |account| credit(account, asset, units), Some((asset, units.into())));
         }
         EngineMistake::FeeNotBurnt => {
             let Some((first, _)) = effective.next() else { return };
-            edit(ledger, &first.body.account, |account| credit(account, AssetId(0), fee), Some((AssetId(0), fee)));
+            edit(
+                ledger,
+                &first.body.account,
+                |account| credit(account, AssetId(0), fee),
+                Some((AssetId(0), fee.into())),
+            );
             less_burnt(applied, AssetId(0), fee);
         }
         EngineMistake::RoundedUp => {
@@ -76,7 +85,7 @@ fn distort(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger, block: 
             let Some(proposer) = before.committee(epoch).and_then(|committee| committee.first()) else { return };
             let reward = before.validators().terms.reward;
             let asset = AssetId(0);
-            edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward)));
+            edit(ledger, &proposer.account, |account| credit(account, asset, reward), Some((asset, reward.into())));
         }
         EngineMistake::OfferOfARevertedCall => {
             let reverted = applied.contracts.receipts.iter().filter(|receipt| receipt.status == EvmStatus::Reverted);
@@ -197,7 +206,7 @@ fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {
     }
 }
 
-fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
+pub(super) fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
     for (_, held) in account.balances.iter_mut().filter(|(held, _)| *held == asset) {
         *held -= units;
     }
@@ -212,28 +221,43 @@ fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
 }
 
 /// A snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets.
-type Head = ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
+pub(super) type Head =
+    ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
 
 /// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
-fn edit(
+pub(super) fn edit(
     ledger: &mut Ledger,
     address: &Address,
     change: impl FnOnce(&mut AccountState),
-    issue: Option<(AssetId, Amount)>,
+    issue: Option<(AssetId, i128)>,
 ) {
     let mut change = Some(change);
     rewrite(ledger, |kind, content| match (kind, issue) {
-        (HEAD, Some((asset, units))) => {
-            let mut rest = &content[..];
-            let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
-            head.9[asset.0 as usize].issued += units;
-            *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
-        }
+        (HEAD, Some((asset, units))) => change_head(content, |head| {
+            let issued = &mut head.9[asset.0 as usize].issued;
+            *issued = Amount::try_from(i128::from(*issued) + units).expect("in range");
+        }),
         (ACCOUNTS, _) => change_account(content, address, |account| {
             change.take().expect("an account is in one chunk")(account);
         }),
         _ => {}
     });
+}
+
+/// Changes the head, by way of a snapshot.
+pub(super) fn edit_head(ledger: &mut Ledger, change: impl Fn(&mut Head)) {
+    rewrite(ledger, |kind, content| {
+        if kind == HEAD {
+            change_head(content, &change);
+        }
+    });
+}
+
+fn change_head(content: &mut Vec<u8>, change: impl FnOnce(&mut Head)) {
+    let mut rest = &content[..];
+    let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
+    change(&mut head);
+    *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
 }
 
 /// Tags of chunks.

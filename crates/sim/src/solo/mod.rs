@@ -13,7 +13,8 @@
 //!    account is overdrawn, no number is used twice, no fill is below its limit. Session keys use at most their caps,
 //!    each number of theirs once, and nothing after their block of lapse, stop or revocation. For an account with a
 //!    policy those have signed who must, each once, after its last change of keys; changes wait; who needs a reference
-//!    gets no bare payment.
+//!    gets no bare payment. Listings get their numbers by their ids, pay what is asked for and copy no name; closed
+//!    assets trade nowhere, and what rested of them returns.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
@@ -26,6 +27,7 @@ mod clients;
 mod crash_points;
 mod distorted;
 mod exacts;
+mod mislisted;
 mod mistaken;
 mod node;
 mod offered;
@@ -38,6 +40,7 @@ mod world;
 pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
+use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
 use crate::sessions::SessionCounts;
 use crate::world::{Failure, Mistake};
@@ -88,6 +91,8 @@ pub struct SimReport {
     pub sessions: SessionCounts,
     /// What accounts with policies did.
     pub policies: PolicyCounts,
+    /// What happened to assets.
+    pub listings: ListingCounts,
     /// Transactions refused at intake because they exceed a cap of a session key.
     pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.

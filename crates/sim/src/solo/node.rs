@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kernel::{Dice, FaultDisk};
 use ledger::contracts::ContractReceipts;
-use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Refusal, Roots, Signatures, outcomes_by_id};
+use ledger::{BlockReceipts, Changes, Genesis, Ledger, Outcome, Quota, Refusal, Roots, Signatures, outcomes_by_id};
 use primitives::{Height, Superblock, Transaction, TransactionId, verify_transactions};
 use replica::life::Durable;
 use replica::{
@@ -16,6 +16,7 @@ use replica::{
 use store::{CheckpointWriter, Options, Store, StoreError};
 
 use super::distorted::{execute, forget_timers};
+use super::mislisted::look;
 use super::mistaken::see;
 use super::oracle::Oracle;
 use crate::world::{EngineMistake, Mistake};
@@ -183,6 +184,7 @@ impl SimNode {
             return self.mempool.admit(entry, &self.ledger);
         };
         let (mut ledger, came) = (self.ledger.clone(), entry.transaction.clone());
+        look(mistake, &mut ledger);
         see(mistake, &mut ledger, &mut entry.transaction);
         if entry.transaction != came {
             self.came.insert(entry.id, came);
@@ -280,8 +282,19 @@ impl SimNode {
         }))
     }
 
+    /// What waits, as far as the quotas of a sub-block go.
+    fn take_pending(&mut self, now_ms: u64) -> Vec<PoolEntry> {
+        let (pool, most, mut quota) = (&mut self.mempool, self.setup.block, Quota::default());
+        let mut admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
+        let mut entries = pool.take_duties(most, &mut admits);
+        entries.extend(pool.take_settles(most - entries.len(), &mut admits));
+        entries.extend(pool.take_bounded(most - entries.len(), now_ms, &mut admits));
+        entries.extend(pool.take_while(most - entries.len(), admits));
+        entries
+    }
+
     fn build(&mut self, height: Height, around: &mut Around) -> Result<(), Stop> {
-        let entries = self.mempool.take(self.setup.block);
+        let entries = self.take_pending(around.now_ms);
         let ids = entries.iter().map(|entry| entry.id).collect();
         let came = |entry: PoolEntry| self.came.remove(&entry.id).unwrap_or(entry.transaction);
         let native = entries.into_iter().map(came).collect();

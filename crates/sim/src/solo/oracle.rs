@@ -11,6 +11,7 @@ use replica::Restored;
 use super::batch::verify_batch;
 use super::distorted::execute;
 use super::shadow::Shadow;
+use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
 use crate::sessions::SessionCounts;
 use crate::world::Mistake;
@@ -82,6 +83,10 @@ impl Oracle {
         self.newest().shadow.policy_counts()
     }
 
+    pub fn listing_counts(&self) -> ListingCounts {
+        self.newest().shadow.listings().counts
+    }
+
     /// Adds the next block, as every node must execute it.
     pub fn extend(&mut self, block: &Superblock, dice: &mut Dice) -> Result<(), String> {
         let last = self.newest();
@@ -94,7 +99,8 @@ impl Oracle {
         let applied = self.threads.install(run).map_err(|error| error.to_string())?;
         ledger.audit().map_err(|error| format!("conservation: {error}"))?;
         let receipts = replica::receipts(block, &applied);
-        verify_batch(&ledger, &receipts, applied.report.clone()).map_err(|error| format!("clearing: {error}"))?;
+        verify_batch(last.shadow.listings(), &ledger, &receipts, applied.report.clone())
+            .map_err(|error| format!("clearing: {error}"))?;
         let mut shadow = last.shadow.clone();
         shadow.apply(block, &receipts, &last.ledger, &ledger).map_err(|error| format!("bookkeeping: {error}"))?;
         shadow.hold(&ledger).map_err(|error| format!("bookkeeping: {error}"))?;

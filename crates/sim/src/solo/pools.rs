@@ -106,7 +106,12 @@ impl PoolBooks {
 }
 
 /// The pools that took part in a batch and its trades, as the clearing knows them, from the pools after it.
-pub(super) fn met(ledger: &Ledger, batch: &Batch) -> Result<(Vec<clearing::Pool>, Vec<clearing::PoolTrade>), String> {
+/// Pools of closed assets take part in none.
+pub(super) fn met(
+    ledger: &Ledger,
+    batch: &Batch,
+    is_closed: impl Fn(AssetId) -> bool,
+) -> Result<(Vec<clearing::Pool>, Vec<clearing::PoolTrade>), String> {
     let Some(pools) = ledger.pools() else { return Ok(Default::default()) };
     let (mut met, mut trades) = (Vec::new(), Vec::new());
     let mut fills = batch.pools.iter().peekable();
@@ -119,7 +124,7 @@ pub(super) fn met(ledger: &Ledger, batch: &Batch) -> Result<(Vec<clearing::Pool>
             trades.push(clearing::PoolTrade { pool, sell, buy, sold: fill.sold, bought: fill.bought });
         }
         let least = [key.a, key.b].map(|asset: AssetId| ledger.assets()[asset.0 as usize].least_units);
-        if !is_asleep(&was, least) {
+        if !is_asleep(&was, least) && !is_closed(key.a) && !is_closed(key.b) {
             let (PoolKey { a, b, .. }, fee) = (*key, pools.fee(key));
             met.push(clearing::Pool { a, b, reserve_a: was.a, reserve_b: was.b, fee });
         }

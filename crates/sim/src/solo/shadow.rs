@@ -16,6 +16,7 @@ use super::offered::check_offer;
 use super::pools::PoolBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
+use crate::listings::ListingBooks;
 use crate::policies::{PolicyBooks, PolicyCounts};
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
@@ -39,11 +40,11 @@ pub(crate) struct Shadow {
     offers: BTreeMap<(Pair, Place), Amount>,
     /// The last heights of offers that have one.
     ends: BTreeMap<(Pair, Place), u64>,
-    least: Vec<Amount>,
     bonds: Bonds,
     pools: PoolBooks,
     sessions: SessionBooks,
     policies: PolicyBooks,
+    listings: ListingBooks,
     wei: WeiBooks,
 }
 
@@ -53,11 +54,10 @@ impl Shadow {
         let membership = genesis.membership.clone().expect("the clients' genesis has validators");
         let bonds = Bonds::new(&membership);
         let (fee, holders, offers) = (genesis.fee, BTreeMap::new(), BTreeMap::new());
-        let least = genesis.assets.iter().map(|listing| listing.least_units).collect();
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
-        let (ends, policies) = (BTreeMap::new(), PolicyBooks::default());
-        let mut shadow = Shadow { fee, issued, holders, offers, ends, least, bonds, pools, sessions, policies, wei };
+        let (ends, policies, listings) = (BTreeMap::new(), PolicyBooks::default(), ListingBooks::new(genesis));
+        let mut shadow = Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -84,6 +84,11 @@ impl Shadow {
         self.sessions.counts
     }
 
+    /// What assets there are, by the receipts.
+    pub fn listings(&self) -> &ListingBooks {
+        &self.listings
+    }
+
     /// What accounts with policies have done.
     pub fn policy_counts(&self) -> PolicyCounts {
         self.policies.counts
@@ -104,6 +109,8 @@ impl Shadow {
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .collect();
         self.policies.apply(block.height, &effective)?;
+        self.listings.apply(block.height, &effective, &receipts.batch, &self.offers)?;
+        self.issued.resize(self.listings.assets(), 0);
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
         }
@@ -125,7 +132,8 @@ impl Shadow {
         }
         self.settle(receipts, &effective)?;
         self.end(receipts, &ending)?;
-        self.follow_contracts(receipts, after)
+        self.follow_contracts(receipts, after)?;
+        self.listings.check_pairs(&self.offers.keys().map(|(pair, _)| *pair).collect())
     }
 
     fn follow_contracts(&mut self, receipts: &BlockReceipts, after: &Ledger) -> Result<(), String> {
@@ -171,6 +179,10 @@ impl Shadow {
             }
         }
         self.ends.extend(logs().filter_map(last_height));
+        for event in OfferEvent::of_block(&receipts.contracts) {
+            let OfferEvent::Placed(pair, place, _) = event else { continue };
+            self.listings.check_placed(pair, self.ends.get(&(pair, place)).copied(), receipts.height)?;
+        }
         self.check_overdrafts()
     }
 
@@ -353,9 +365,8 @@ impl Shadow {
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
             Operation::SetReceiving { .. } => {}
-            Operation::ListAsset(_) | Operation::CloseAsset { .. } => {
-                return Err("the chain lists no assets, but a listing or a closing was applied".into());
-            }
+            // `listings` has judged them.
+            Operation::ListAsset(_) | Operation::CloseAsset { .. } => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());
@@ -366,7 +377,7 @@ impl Shadow {
 
     /// Whether `amount` units at a limit sell or ask for less than the least size.
     fn is_too_small(&self, pair: Pair, limit: Price, amount: Amount) -> bool {
-        let [sell, buy] = [pair.sell, pair.buy].map(|asset| self.least[asset.0 as usize]);
+        let [sell, buy] = [pair.sell, pair.buy].map(|asset| self.listings.least(asset));
         // The least payment that satisfies the limit, found by trial.
         amount < sell || (0..buy).any(|asked| limit.accepts(amount, asked))
     }
@@ -418,14 +429,24 @@ impl Shadow {
         Ok(())
     }
 
-    /// Removes what ended with the block, and pays it back; the slots are those whose offers end with it.
+    /// Removes what ended with the block, and pays it back; the slots are those whose offers end with it, as those of
+    /// closed assets do.
     fn end(&mut self, receipts: &BlockReceipts, slots: &BTreeSet<SlotName>) -> Result<(), String> {
         let is_due = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
         let lapses = |place: &Place| slots.contains(&(place.account, slot_of(place.id)));
-        let over = self.offers.iter().filter(|(key, _)| is_due(key) || lapses(&key.1));
-        let over: Vec<_> = over.map(|(key, left)| ((*key, *left), !is_due(key))).collect();
+        let is_over = |(key, left): (&(Pair, Place), &Amount)| {
+            let why = match () {
+                () if is_due(key) => None,
+                () if lapses(&key.1) => Some(EndReason::Lapsed),
+                () if self.listings.returns(key.0, receipts.height) => Some(EndReason::Closed),
+                () => return None,
+            };
+            Some(((*key, *left), why))
+        };
+        let over: Vec<_> = self.offers.iter().filter_map(is_over).collect();
         let after = receipts.batch.ended.iter().filter(|ended| ended.why.is_after_batch());
-        let told = after.map(|ended| (((ended.pair, ended.place), ended.returned), ended.why == EndReason::Lapsed));
+        let names = |why| Some(why).filter(|why| matches!(why, EndReason::Lapsed | EndReason::Closed));
+        let told = after.map(|ended| (((ended.pair, ended.place), ended.returned), names(ended.why)));
         let told: Vec<_> = told.collect();
         if told != over {
             return Err(format!("{over:?} were over, but {told:?} ended"));
@@ -440,6 +461,7 @@ impl Shadow {
 
     /// Compares the ledger with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
+        self.listings.hold(ledger)?;
         if ledger.accounts().len() != self.holders.len() {
             return Err(format!("{} accounts, but {} by the receipts", ledger.accounts().len(), self.holders.len()));
         }

@@ -69,6 +69,7 @@ impl World for SoloWorld {
         self.report.acknowledged = self.oracle.acknowledged() as u64;
         self.report.sessions = self.oracle.session_counts();
         self.report.policies = self.oracle.policy_counts();
+        self.report.listings = self.oracle.listing_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }

@@ -136,6 +136,24 @@ pub enum EngineMistake {
     RecoversBesideChange,
     /// An account that needs references is paid without.
     BarePayments,
+    /// Listings of a block get their numbers in its order.
+    NumbersByPlace,
+    /// A listing that is refused pays its fees all the same.
+    RefusedListingPays,
+    /// Whatever fees a listing names, it pays those that are asked for.
+    ListingFeesFound,
+    /// A listed asset may look like one of the genesis.
+    NamesCopied,
+    /// Pairs with listed assets may take the whole room.
+    JunkPairsUncounted,
+    /// An asset closes a height late: it is in another batch, and what rests stays.
+    ClosesLate,
+    /// A closing is revoked at the last height.
+    RevokedLate,
+    /// An offer may outlive its asset, as far as anybody can see.
+    OffersOutlive,
+    /// Of the offers of a closed asset that return one comes back without its units.
+    ReturnLost,
 }
 
 impl EngineMistake {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ::founding::Succession;
 use anyhow::{Context, bail, ensure};
-use ledger::{Genesis, Limits, Listing, PoolTerms};
+use ledger::{Genesis, Limits, Listing, ListingTerms, PoolTerms};
 use primitives::{Address, Amount, AssetId, Fraction, PublicKey};
 
 use self::aside::Aside;
@@ -30,6 +30,7 @@ pub const DEMO_CHAIN: u64 = ledger::DEVELOPERS_CHAIN;
   walras init --home ./exchange --genesis genesis.json    # join a chain that exists
   walras init --home ./network --validators 4             # the homes of four validators on this machine
   walras init --home ./network --validators 4 --lane      # the same, with a payment lane
+  walras init --home ./network --validators 4 --listings  # assets are listed on the running chain
   walras init --home ./network --validators 4 --address a.example:9100 --address b.example:9100 \\
     --address c.example:9100 --address d.example:9100")]
 pub struct Init {
@@ -91,6 +92,9 @@ pub struct Init {
     /// asset can open pools far from every price, beside which batches of their group may not be full.
     #[arg(long, conflicts_with = "genesis")]
     pub pools: bool,
+    /// Everybody lists assets on the running chain, for ten million fees at first. Without it nobody does.
+    #[arg(long, conflicts_with = "genesis")]
+    pub listings: bool,
     /// Blocks of an epoch of the payment lane. Money there can be spent in its own epoch and the next one, and must
     /// be renewed by then; validators keep records of spent money for three epochs.
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
@@ -276,6 +280,7 @@ impl Init {
             assets,
             balances,
             pools: self.pools.then(PoolTerms::default),
+            listings: if self.listings { ListingTerms::priced() } else { ListingTerms::default() },
             ..Genesis::default()
         })
     }

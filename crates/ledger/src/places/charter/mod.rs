@@ -86,6 +86,8 @@
 mod custody;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod proposals;
 mod tally;
 
 use std::collections::BTreeMap;
