@@ -237,7 +237,8 @@ fn a_shard_is_started_once_and_only_as_its_node_knows_it() {
     let path = home.join("walras.toml");
     let config = file(&path);
     let (before, rest) = config.split_once("key = \"").expect("a key");
-    std::fs::write(&path, format!("{before}key = \"{}{}", "0".repeat(64), &rest[64..])).expect("written");
+    let (_, after) = rest.split_once('"').expect("the end of a key");
+    std::fs::write(&path, format!("{before}key = \"0x{}\"{after}", "0".repeat(64))).expect("written");
     let other = refused(0);
     assert!(other.contains("lists another key"), "{other}");
     std::fs::write(&path, &config).expect("written");
@@ -278,7 +279,7 @@ impl Load {
     /// Withdraws one coin for each chain of payments into the lane.
     fn deposit(&self, network: &Network, amount: u64) -> Vec<(SecretKey, Holding)> {
         let issuer = client::keystore::open_under(&network.path("issuer-key.json"), "correct horse").expect("opens");
-        let (account, node) = (issuer.public().address(), client::NodeClient::at(network.server().into()));
+        let (account, node) = (issuer.public().address(), client::NodeClient::at(network.server().to_string()));
         let coin = |number: u64| {
             let owner = owner(number, 0);
             let output = Output { to: Recipient::Key(owner.public()), asset: EUR, amount };
@@ -316,7 +317,7 @@ fn owner(chain: u64, number: u64) -> SecretKey {
 }
 
 /// Four members with four shards each, 20 processes, while shards and nodes are killed one after another. Run by name:
-/// `cargo test -p walras --test lane_shards -- --ignored --nocapture`; `WALRAS_LANE_PAYMENTS` is the number of payments.
+/// `cargo test -p walras --test lane_shards -- --ignored --nocapture`. `WALRAS_LANE_PAYMENTS` is how many payments.
 #[test]
 #[ignore = "20 processes and 10,000 payments take minutes"]
 fn twenty_processes_pay_while_they_are_killed() {

@@ -55,8 +55,8 @@
 //! whatever the node says:
 //!
 //! - *Two spends of an output.* The log decides, and it is the shard's own.
-//! - *Another home in the place of one that was told.* The terms of a home are pinned, durably, when it first starts: the
-//!   network, and the keys of its committee. Another committee for it starts nothing ([`ShardPins`]).
+//! - *Another home in the place of one that was told.* The terms of a home are pinned, durably, when it first starts:
+//!   the network, and the keys of its committee. Another committee for it starts nothing ([`ShardPins`]).
 //! - *A log made again.* A log is made only for an epoch above every one that the shard was ever told of; the pins
 //!   outlast the log. Without its log a shard is mute in that home.
 //! - *An output told twice.* What an output is said to be first stands.

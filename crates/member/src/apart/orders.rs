@@ -1,9 +1,9 @@
 //! What a node orders a shard to do, and what a shard answers.
 //!
 //! ```text
-//! order   1 home 8 · network 32 · BLS kind 1 (prepare) · 2 home 8 · epoch 8 · terms (start) · 3 home 8 · fact (tell)
-//!         · 4 home 8 (stop listening) · 5 home 8 (stop) · 6 home 8 (remove) · 7 home 8 (forget)
-//!         · 8 newest 8 · home 8 each (keep)
+//! order   1 home 8 · network 32 · BLS kind 1 (prepare) · 2 home 8 · epoch 8 · terms (start)
+//!         · 3 home 8 · fact (tell) · 4 home 8 (stop listening) · 5 home 8 (stop) · 6 home 8 (remove)
+//!         · 7 home 8 (forget) · 8 newest 8 · home 8 each (keep)
 //! answer  1 home 8 · offer, or nothing (prepared) · 2 home 8 · 0 | 1 | 2, digest 32 each (failed, mute, runs)
 //!         · 3 home 8 · report
 //! ```

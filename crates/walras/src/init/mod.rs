@@ -96,7 +96,7 @@ pub struct Init {
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
         value_parser = clap::value_parser!(u64).range(2..=u64::from(u32::MAX)))]
     pub lane_epoch_heights: u64,
-    /// Shards of each member of the payment lane. Each owner's money is in one of them; more of them sign more payments.
+    /// Shards of each member of the payment lane. Each owner's money is in one of them: more of them sign more.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "lane",
         value_parser = clap::value_parser!(u16).range(1..=payments::SHARDS_MAX as i64))]
     pub shards: u16,
