@@ -38,6 +38,7 @@ pub mod transaction_management;
 pub mod transport;
 pub mod venue;
 mod venue_feed;
+mod venue_latency;
 pub mod venue_measurement;
 pub mod venue_memory;
 pub mod venue_pipeline;

@@ -16,7 +16,7 @@ pub mod claim;
 pub mod document;
 pub mod exhibit;
 mod onyx;
-mod picture;
+pub(crate) mod picture;
 mod provenance;
 mod red_belly;
 mod speedex;

@@ -6,38 +6,39 @@
 //! the input by a certificate. Then all of the second payments are settled.
 //!
 //! With several shards, a validator's outputs are divided among them by their owners. Each shard has its own thread,
-//! log, socket and key. All share one machine here, so the processor time of a payment shows whether shards scale: it
-//! should be the same with any number of them.
+//! log, socket and key, and the same load as a single one. All share one machine here, so what shows whether shards
+//! scale is the processor time and the bytes of a payment: they should be the same with any number of shards. One shard
+//! of each validator may also be run alone, as if each had a machine (`only`).
 //!
 //! A *variant* changes one thing: shards and client use TLS; the client signs requests as it sends them and not
 //! beforehand; validators keep no verified roots, so that each is cold. There are also rows without sockets
 //! (`lane_rows.rs`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use lane::wire::{HEAD_BYTES, REPLY_BYTES_MAX, Reply, read_head, read_reply, write_frame};
-use lane::{FileLog, LaneReceiver, LaneSender, LaneShard, ShardLimits, ShardSetup, connect};
+use lane::{FileLog, LaneShard, ShardLimits, ShardSetup};
 use payments::{
-    AssetRule, CheckBudget, Claim, FastReceipt, Holding, LaneAnswer, LaneCommittee, LaneRules, LaneSettings, LogOwner,
-    Output, OutputId, OutputProof, PaymentCertificate, PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment,
-    StatementKind, build_payment, settle_request,
+    AssetRule, FastReceipt, Holding, LaneCommittee, LaneRules, LaneSettings, LogOwner, Output, OutputId, OutputProof,
+    PaymentView, Recipient, RootCache, SchemeCosts, SignedPayment, StatementKind, build_payment, settle_request,
 };
-use primitives::{AssetId, Digest, PublicKey, SecretKey, verify_all};
+use primitives::{AssetId, Digest, SecretKey, verify_all};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use store::RealDisk;
 
-use crate::consensus::processor;
 use crate::exchange::Error;
 use crate::lane_attacks::{LaneAttack, LaneAttackOptions};
-use crate::lane_rows::{self, Item, LaneRowsOptions, cpu};
+use crate::lane_rows::{self, Item, LaneRowsOptions};
 use crate::measurement::{BenchFolder, BenchResult, BenchSteps, Measurement, count};
+
+mod load;
+
+use load::{LoadNetwork, loads};
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -48,10 +49,13 @@ pub struct PaymentsLaneOptions {
     /// Shards of each validator, all on this machine.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub shards: u16,
-    /// Payments of each phase.
+    /// Run the shard of this number of each validator, without the others.
+    #[arg(skip)]
+    pub only: Option<u16>,
+    /// Payments of each shard in each phase.
     #[arg(long, default_value_t = 20_000, value_parser = count(1..))]
     pub payments: usize,
-    /// Maximum number of payments in flight.
+    /// Maximum number of payments in flight, of each shard.
     #[arg(long, default_value_t = 4_096, value_parser = count(1..))]
     pub window: usize,
     /// Leaves of a tree, for each run; 1 is the naive scheme.
@@ -131,10 +135,8 @@ pub enum LaneVariant {
 }
 
 const NETWORK: Digest = Digest([7; 32]);
-/// Owners of outputs; each pays many times.
-const OWNERS: usize = 256;
-/// Number of requests that are sent together.
-const TOGETHER: usize = 64;
+/// Owners of outputs, of each shard; each pays many times.
+const OWNERS: usize = 64;
 
 fn key(kind: u8, number: usize) -> SecretKey {
     let mut seed = [kind; 32];
@@ -170,8 +172,8 @@ pub fn run(options: &PaymentsLaneOptions, directory: &Path, say: &mut dyn FnMut(
         "validators": options.validators,
         "shards": options.shards,
         "quorum": quorum,
-        "payments": options.payments,
-        "window": options.window,
+        "payments": options.all_payments(),
+        "window": options.window * options.running().len(),
         "cores": cores(),
         "microseconds": costs.as_json(),
         "best_leaves": costs.scheme().best_leaves(quorum),
@@ -262,6 +264,55 @@ fn committee(options: &PaymentsLaneOptions) -> LaneCommittee {
     LaneCommittee::new(NETWORK, 0, (0..options.validators as u8).map(keys).collect())
 }
 
+impl PaymentsLaneOptions {
+    /// Numbers of the shards that run.
+    fn running(&self) -> Vec<u16> {
+        self.only.map_or_else(|| (0..self.shards).collect(), |only| vec![only])
+    }
+
+    /// Payments of each phase, of all shards that run.
+    fn all_payments(&self) -> usize {
+        self.payments * self.running().len()
+    }
+}
+
+/// Owners of outputs of the shards that run. Payments go around among them, and each stays in its shard.
+struct Owners(Vec<Vec<SecretKey>>);
+
+impl Owners {
+    fn new(options: &PaymentsLaneOptions, committee: &LaneCommittee) -> Owners {
+        let running = options.running();
+        let mut keys = vec![Vec::new(); running.len()];
+        let candidates = (0..).map(|number| key(1, number));
+        for candidate in candidates {
+            let shard = committee.shard_of(0, &candidate.public()).expect("the validator is registered");
+            match running.iter().position(|of| *of == shard) {
+                Some(at) if keys[at].len() < OWNERS => keys[at].push(candidate),
+                _ if keys.iter().all(|of| of.len() == OWNERS) => break,
+                _ => {}
+            }
+        }
+        Owners(keys)
+    }
+
+    /// Who owns a coin, after so many payments of it.
+    fn of(&self, coin: usize, payments: usize) -> &SecretKey {
+        let (shard, round) = (coin % self.0.len(), coin / self.0.len());
+        &self.0[shard][(round + payments) % OWNERS]
+    }
+
+    fn output(&self, coin: usize, payments: usize) -> Output {
+        let to = Recipient::Key(self.of(coin, payments).public());
+        Output { to, asset: AssetId(0), amount: 1_000 }
+    }
+
+    /// The payment of a coin by its owner to the next one.
+    fn pay(&self, coin: usize, payments: usize, holding: Holding) -> Result<SignedPayment, String> {
+        let next = self.output(coin, payments + 1);
+        build_payment(&rules(), self.of(coin, payments), 0, 0, vec![holding], vec![next]).map_err(|e| e.to_string())
+    }
+}
+
 /// A shard of a validator, as a client reaches it.
 struct RunningShard {
     validator: u8,
@@ -315,7 +366,8 @@ fn start(
         };
         Ok(RunningShard { validator, number, shard: LaneShard::start(setup, &disk)? })
     };
-    let all = (0..options.validators as u8).flat_map(|of| (0..options.shards).map(move |shard| (of, shard)));
+    let running = options.running();
+    let all = (0..options.validators as u8).flat_map(|of| running.iter().map(move |shard| (of, *shard)));
     all.map(start).collect()
 }
 
@@ -327,25 +379,20 @@ fn measure(
 ) -> Result<Value, Error> {
     let committee = committee(options);
     let quorum = committee.quorums().certificate;
-    let owner = |index: usize| key(1, index % OWNERS);
-    let output = |index: usize| Output { to: Recipient::Key(owner(index).public()), asset: AssetId(0), amount: 1_000 };
+    let owners = Owners::new(options, &committee);
     let coin = |index: usize| {
         let id = OutputId::of_genesis(&NETWORK, 0, index as u32);
-        Holding { id, output: output(index), proof: OutputProof::Ledger }
+        Holding { id, output: owners.output(index, 0), proof: OutputProof::Ledger }
     };
-    let coins: Vec<Holding> = (0..options.payments).map(coin).collect();
+    let coins: Vec<Holding> = (0..options.all_payments()).map(coin).collect();
     let shards = start(options, (leaves, variant), &coins, directory)?;
-    let pay = |index: usize, holding: Holding, payer: usize| {
-        build_payment(&rules(), &owner(payer), 0, 0, vec![holding], vec![output(index + 1)]).map_err(|e| e.to_string())
-    };
-    let network =
-        LoadNetwork { shards: &shards, committee: &committee, window: options.window, leaves, variant, costs };
-    let first: Vec<SignedPayment> =
-        coins.par_iter().enumerate().map(|(index, coin)| pay(index, coin.clone(), index)).collect::<Result<_, _>>()?;
-    let build = |index: usize| pay(index, coins[index].clone(), index);
+    let window = options.window * options.running().len();
+    let network = LoadNetwork { shards: &shards, committee: &committee, window, leaves, variant, costs };
+    let build = |index: usize| owners.pay(index, 0, coins[index].clone());
+    let first: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;
     let confirmation = StatementKind::Confirmation;
     let (phase_one, certificates) = network.pay_all(confirmation, &loads(&first)?, &build)?;
-    let received: Vec<Holding> = (0..options.payments)
+    let received: Vec<Holding> = (0..coins.len())
         .into_par_iter()
         .map(|index| {
             let view = PaymentView::parse(&first[index].payment).map_err(|error| error.to_string())?;
@@ -353,8 +400,8 @@ fn measure(
             receipt.verify(&committee, &mut RootCache::new(0)).map_err(|error| error.to_string())
         })
         .collect::<Result<_, String>>()?;
-    let build = |index: usize| pay(index + 1, received[index].clone(), index + 1);
-    let second: Vec<SignedPayment> = (0..options.payments).into_par_iter().map(build).collect::<Result<_, String>>()?;
+    let build = |index: usize| owners.pay(index, 1, received[index].clone());
+    let second: Vec<SignedPayment> = (0..coins.len()).into_par_iter().map(build).collect::<Result<_, String>>()?;
     let (phase_two, certificates) = network.pay_all(confirmation, &loads(&second)?, &build)?;
     let mut settlements = loads(&second)?;
     for (index, load) in settlements.iter_mut().enumerate() {
@@ -388,220 +435,6 @@ impl LaneVariant {
     }
 }
 
-/// One request.
-struct Load {
-    digest: Digest,
-    owner: PublicKey,
-    request: Vec<u8>,
-}
-
-fn loads(payments: &[SignedPayment]) -> Result<Vec<Load>, Error> {
-    let load = |payment: &SignedPayment| {
-        let owner = PaymentView::parse(&payment.payment)?.owner();
-        Ok(Load { digest: payment.digest, owner, request: payment.request.clone() })
-    };
-    payments.iter().map(load).collect()
-}
-
-/// The network that a client of the measurement uses.
-#[derive(Clone, Copy)]
-struct LoadNetwork<'a> {
-    shards: &'a [RunningShard],
-    committee: &'a LaneCommittee,
-    window: usize,
-    leaves: usize,
-    variant: LaneVariant,
-    costs: &'a Costs,
-}
-
-/// Builds and signs a payment again.
-type Build<'a> = &'a (dyn Fn(usize) -> Result<SignedPayment, String> + Sync);
-
-impl LoadNetwork<'_> {
-    /// Sends all of these, as many at a time as the window holds; returns the time and the certificates.
-    fn pay_all(
-        &self,
-        kind: StatementKind,
-        loads: &[Load],
-        build: Build<'_>,
-    ) -> Result<(Value, Vec<PaymentCertificate>), Error> {
-        let LoadNetwork { shards, committee, leaves, .. } = *self;
-        let needed = committee.quorums().certificate;
-        let places: HashMap<Digest, usize> =
-            loads.iter().enumerate().map(|(index, load)| (load.digest, index)).collect();
-        let counts: Vec<AtomicUsize> = loads.iter().map(|_| AtomicUsize::new(0)).collect();
-        // The requests of each shard, the same for all validators.
-        let shares = self.shares(loads)?;
-        let built: Vec<Vec<OnceLock<()>>> =
-            shares.iter().map(|share| share.chunks(TOGETHER).map(|_| OnceLock::new()).collect()).collect();
-        let (done, before, begun) = (AtomicUsize::new(0), processor(), Instant::now());
-        // The threads of the client end before the times of all threads are read again.
-        let client = AtomicU64::new(0);
-        let end = || client.fetch_add(cpu(), Ordering::Relaxed);
-        let mut collected = Vec::new();
-        std::thread::scope(|scope| -> Result<(), Error> {
-            let mut readers = Vec::new();
-            for RunningShard { validator, number, shard } in shards {
-                let tls = self.variant == LaneVariant::Tls;
-                let key = tls.then(|| committee.key(*validator, *number)).transpose()?;
-                let (writing, reading) = connect(shard.address(), key)?;
-                let (done, counts, places, end) = (&done, &counts, &places, &end);
-                let (share, built) = (&shares[usize::from(*number)], &built[usize::from(*number)]);
-                std::thread::Builder::new().name("load-writer".into()).spawn_scoped(scope, move || {
-                    self.send_all(writing, (loads, share), done, (built, build));
-                    end();
-                })?;
-                let read = move || {
-                    let missing = share.len();
-                    let collector = Collector { kind, committee, places, loads, counts, needed, done, leaves, missing };
-                    let answers = collector.collect(reading);
-                    if answers.is_err() {
-                        // The readers are done: writers need not wait any more.
-                        done.store(usize::MAX / 2, Ordering::Release);
-                    }
-                    end();
-                    answers
-                };
-                readers.push(std::thread::Builder::new().name("load-reader".into()).spawn_scoped(scope, read)?);
-            }
-            for reader in readers {
-                collected.push(reader.join().map_err(|_| "a reader panicked")??);
-            }
-            Ok(())
-        })?;
-        let (seconds, after) = (begun.elapsed().as_secs_f64(), processor());
-        let certificate = |index: usize| {
-            let answers = collected.iter().filter_map(|answers: &Vec<Option<LaneAnswer>>| answers[index].clone());
-            PaymentCertificate::Answers(answers.take(needed).collect())
-        };
-        let spent = |prefix: &str| -> f64 {
-            let of = |times: &HashMap<String, f64>| -> f64 {
-                times.iter().filter(|(name, _)| name.starts_with(prefix)).map(|(_, seconds)| seconds).sum()
-            };
-            (of(&after) - of(&before)) * 1e6 / loads.len() as f64
-        };
-        let validators = committee.quorums().validators as f64;
-        let per_second = loads.len() as f64 / seconds;
-        let value = json!({
-            "payments_per_second": per_second.round(),
-            "of_ceiling": per_second / self.costs.ceiling(validators as usize, needed, leaves),
-            "processor_us_per_payment": {
-                "machine_of_each_validator": spent("lane-machine") / validators,
-                "syncer_of_each_validator": spent("lane-syncer") / validators,
-                "sockets_of_each_validator": spent("lane-sockets") / validators,
-                "client": client.load(Ordering::Relaxed) as f64 / 1e3 / loads.len() as f64,
-            },
-        });
-        Ok((value, (0..loads.len()).map(certificate).collect()))
-    }
-
-    /// The places of the requests of each shard, by their owners.
-    fn shares(&self, loads: &[Load]) -> Result<Vec<Vec<usize>>, Error> {
-        let mut shares = vec![Vec::new(); self.committee.keys_of(0).len()];
-        for (place, load) in loads.iter().enumerate() {
-            shares[usize::from(self.committee.shard_of(0, &load.owner)?)].push(place);
-        }
-        Ok(shares)
-    }
-
-    /// Sends the requests of one shard, no more than the window ahead of the completed ones. The reader detects if the
-    /// connection breaks. In a live load the first writer that reaches some payments signs them.
-    fn send_all(
-        &self,
-        mut to: LaneSender,
-        (loads, share): (&[Load], &[usize]),
-        done: &AtomicUsize,
-        (built, build): (&[OnceLock<()>], Build<'_>),
-    ) {
-        let mut frames = Vec::new();
-        for (some, built) in share.chunks(TOGETHER).zip(built) {
-            while some[0] >= done.load(Ordering::Acquire) + self.window {
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
-            if self.variant == LaneVariant::Live {
-                built.get_or_init(|| {
-                    for index in some {
-                        // Signing gives the same bytes each time.
-                        let payment = build(*index).expect("it was built before");
-                        assert_eq!(payment.digest, loads[*index].digest);
-                    }
-                });
-            }
-            frames.clear();
-            for index in some {
-                write_frame(&mut frames, *index as u32, &loads[*index].request);
-            }
-            if to.send(&frames).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-/// Receives the answers of one shard of a validator.
-struct Collector<'a> {
-    kind: StatementKind,
-    committee: &'a LaneCommittee,
-    places: &'a HashMap<Digest, usize>,
-    loads: &'a [Load],
-    counts: &'a [AtomicUsize],
-    needed: usize,
-    done: &'a AtomicUsize,
-    leaves: usize,
-    /// Payments of the shard without an answer.
-    missing: usize,
-}
-
-impl Collector<'_> {
-    /// Verifies every answer; ends when each payment of the shard has one.
-    fn collect(mut self, mut from: LaneReceiver) -> Result<Vec<Option<LaneAnswer>>, Error> {
-        let mut answers = vec![None; self.loads.len()];
-        let mut roots = RootCache::new(1 << 12);
-        let (mut bytes, mut chunk) = (Vec::new(), vec![0; 1 << 18]);
-        while self.missing > 0 {
-            let count = from.receive(&mut chunk)?;
-            if count == 0 {
-                return Err("a shard closed the connection".into());
-            }
-            bytes.extend_from_slice(&chunk[..count]);
-            let mut at = 0;
-            while let Some((length, number)) = read_head(&bytes[at..], REPLY_BYTES_MAX)? {
-                let start = at + HEAD_BYTES;
-                let Some(body) = bytes.get(start..start + length) else { break };
-                match read_reply(number, body, None)? {
-                    Reply::Answer { kind, digest, answer } if kind == self.kind => {
-                        let place = *self.places.get(&digest).ok_or("an answer without a request")?;
-                        self.missing -= usize::from(answers[place].is_none());
-                        self.verify(&mut roots, kind, &digest, &answer, place)?;
-                        answers[place] = Some(answer);
-                    }
-                    Reply::Refusal { text, .. } => return Err(text.into()),
-                    other => return Err(format!("{other:?}").into()),
-                }
-                at = start + length;
-            }
-            bytes.drain(..at);
-        }
-        Ok(answers)
-    }
-
-    fn verify(
-        &self,
-        roots: &mut RootCache,
-        kind: StatementKind,
-        digest: &Digest,
-        answer: &LaneAnswer,
-        place: usize,
-    ) -> Result<(), Error> {
-        let claim = Claim { kind, owner: &self.loads[place].owner, digest };
-        roots.verify(self.committee, &claim, answer, &mut CheckBudget(self.leaves.max(1) as u32))?;
-        if self.counts[place].fetch_add(1, Ordering::AcqRel) + 1 == self.needed {
-            self.done.fetch_add(1, Ordering::AcqRel);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -611,8 +444,9 @@ mod tests {
         let options = PaymentsLaneOptions {
             validators: 4,
             shards: 3,
-            payments: 200,
-            window: 100,
+            only: None,
+            payments: 70,
+            window: 40,
             leaves: vec![1, 64],
             variants: vec![LaneVariant::Tls, LaneVariant::Live, LaneVariant::ColdRoots],
             rows: Some(LaneRowsOptions { payments: 16, spent: 1_000, logged: 1_000 }),
@@ -628,5 +462,29 @@ mod tests {
                 assert!(client.as_f64().expect("a number") > 0.0, "{run}");
             }
         }
+    }
+    #[test]
+    fn a_shard_alone_gets_the_load_that_it_has_beside_others() {
+        let options = PaymentsLaneOptions {
+            validators: 4,
+            shards: 3,
+            only: Some(2),
+            payments: 50,
+            window: 40,
+            leaves: vec![64],
+            variants: vec![],
+            rows: None,
+        };
+        let directory = tempfile::tempdir().expect("a directory");
+        let alone = run(&options, directory.path(), &mut |_| {}).expect("it ends well");
+        let together = PaymentsLaneOptions { only: None, ..options };
+        let directory = tempfile::tempdir().expect("a directory");
+        let together = run(&together, directory.path(), &mut |_| {}).expect("it ends well");
+        for phase in ["from_certificates", "settlement"] {
+            let requests = |report: &Value| report["runs"][0][phase]["bytes_per_payment"]["request"].as_f64();
+            assert!(requests(&alone).is_some_and(|bytes| bytes > 0.0), "{alone}");
+        }
+        assert_eq!(alone["payments"], 50);
+        assert_eq!(together["payments"], 150);
     }
 }

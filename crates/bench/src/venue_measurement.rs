@@ -3,11 +3,15 @@
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use primitives::venue::Delay;
 
 use crate::flow::{FlowEvent, FlowParameters, from_itch};
 use crate::measurement::{BenchFolder, BenchResult, BenchShown, BenchSteps, Measurement, count, of_file};
 use crate::paper::exhibit::ExhibitError;
 use crate::venue::{self, VenueBenchOptions};
+use crate::venue_latency::LatencyOptions;
 use crate::venue_memory;
 use crate::venue_pipeline::{self, PipelineOptions};
 
@@ -15,6 +19,7 @@ use crate::venue_pipeline::{self, PipelineOptions};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   walras-lab bench venue --json
+  walras-lab bench venue --latency --picture latency.svg
   walras-lab bench venue --file 01302020.NASDAQ_ITCH50 --security AAPL   # orders of a day instead of a drawn flow")]
 pub struct VenueArgs {
     /// Arrivals of a drawn flow.
@@ -46,11 +51,26 @@ pub struct VenueArgs {
     /// Only memory: so many orders rest, of a tenth as many traders.
     #[arg(long, conflicts_with_all = ["file", "pipeline"], value_parser = count(10..=10_000_000))]
     resting: Option<usize>,
+    /// Only latency: orders over OUCH, FIX, HTTP and WebSocket at a tenth, half and four fifths of the highest rate.
+    #[arg(long, conflicts_with_all = ["file", "pipeline", "resting"])]
+    latency: bool,
+    /// With --latency: seconds of each rate.
+    #[arg(long, default_value_t = 5, requires = "latency", value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// With --latency: a file for the picture of the distributions (SVG).
+    #[arg(long, requires = "latency")]
+    picture: Option<PathBuf>,
 }
 
 impl Measurement for VenueArgs {
     fn measured(self, say: &mut BenchSteps) -> BenchResult {
-        let VenueArgs { arrivals, file, security, batch, trips, runs, folder, pipeline, flow, resting } = self;
+        let VenueArgs { arrivals, file, security, batch, trips, runs, folder, .. } = self;
+        let VenueArgs { pipeline, flow, resting, latency, seconds, picture, .. } = self;
+        if latency {
+            let (time, delay) = (Duration::from_secs(seconds), Delay { heights: 32, ms: 4_000 });
+            let options = LatencyOptions { time, orders: 16_000, traders: 128, delay, picture };
+            return folder.with(|folder| crate::venue_latency::run(&options, folder, say));
+        }
         if let Some(path) = flow.map(|into| into.join("flow.txt")) {
             let file = File::create(&path).map_err(of_file(&path))?;
             venue_pipeline::write_flow(arrivals, &mut BufWriter::new(file)).map_err(of_file(&path))?;

@@ -53,6 +53,22 @@ pub(crate) fn round_trips(trips: usize) -> io::Result<RoundTrips> {
     Ok(RoundTrips { soup_us: median(of_soup), echo_us: median(of_echo) })
 }
 
+/// Microseconds of round trips of an order's bytes over a bare socket.
+pub(crate) fn echoes(trips: usize) -> io::Result<Vec<f64>> {
+    let (mut echo, served) = served(serve_echo)?;
+    let mut bytes = [7; 256];
+    let mut trip = || -> io::Result<f64> {
+        let begun = Instant::now();
+        echo.write_all(&bytes)?;
+        echo.read_exact(&mut bytes)?;
+        Ok(begun.elapsed().as_secs_f64() * 1e6)
+    };
+    let times = (0..trips).map(|_| trip()).collect::<io::Result<_>>()?;
+    drop(echo);
+    served.join().map_err(|_| io::Error::other("a server panicked"))??;
+    Ok(times)
+}
+
 type Served = std::thread::JoinHandle<io::Result<()>>;
 
 /// A connection to a server on a thread of its own.

@@ -168,6 +168,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -226,6 +228,40 @@ mod tests {
                 panic!("{words:?}: {error}");
             }
         }
+    }
+
+    /// Spans of code that begin with the program's name, each of the words that it says one of.
+    fn spans(document: &str) -> Vec<Vec<String>> {
+        let spans = document.split('`').skip(1).step_by(2).filter(|span| span.starts_with("walras "));
+        spans.flat_map(|span| said(&words(&span.split_whitespace().collect::<Vec<_>>().join(" ")))).collect()
+    }
+
+    /// Each of the commands that a line says: `a|b` and `a | b` stand for one with either.
+    fn said(words: &[String]) -> Vec<Vec<String>> {
+        let joined = words.join(" ").replace(" | ", "|");
+        let of = |mut lines: Vec<Vec<String>>, word: &str| {
+            lines = word
+                .split('|')
+                .flat_map(|one| lines.iter().map(|line| [&line[..], &[one.to_string()]].concat()).collect::<Vec<_>>())
+                .collect();
+            lines
+        };
+        joined.split(' ').fold(vec![Vec::new()], of)
+    }
+
+    #[test]
+    fn every_command_and_option_that_a_text_names_is_there() {
+        let mut checked = 0;
+        for (name, document) in DOCUMENTS {
+            for words in spans(document) {
+                let error = Cli::try_parse_from(&words).err().map(|error| error.kind());
+                // What a text leaves out, or writes in capitals, is no fault of it.
+                let is_wrong = matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument));
+                assert!(!is_wrong, "{name}: `{}`: {error:?}", words.join(" "));
+                checked += 1;
+            }
+        }
+        assert!(checked > 150, "{checked}");
     }
 
     /// The documents that say what there is.

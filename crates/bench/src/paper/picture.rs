@@ -44,7 +44,7 @@ enum Content {
 ///
 /// # Panics
 /// Never: drawing into a string cannot fail.
-pub(super) fn svg(title: &str, chart: &Chart, plot: Option<&ChartPlot>) -> String {
+pub(crate) fn svg(title: &str, chart: &Chart, plot: Option<&ChartPlot>) -> String {
     let content = content(chart, plot);
     let names = content.names();
     let widths = column_widths(chart);
