@@ -8,7 +8,7 @@
 //! and likewise for the answers. *Checked from every state*: once connections hold, the shard has performed everything
 //! that the node has said in the present session.
 //!
-//! What is left out: content of items, and TLS. With these bounds there are 157,276 states.
+//! What is left out: content of items, and TLS. With these bounds there are 84,194 states.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
