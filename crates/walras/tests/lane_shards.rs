@@ -236,7 +236,7 @@ fn a_shard_is_started_once_and_only_as_its_node_knows_it() {
     apart.kill_shard(1, 0);
     let path = home.join("walras.toml");
     let config = file(&path);
-    let (before, rest) = config.split_once("key = \"").expect("a key");
+    let (before, rest) = config.rsplit_once("key = \"").expect("a key");
     let (_, after) = rest.split_once('"').expect("the end of a key");
     std::fs::write(&path, format!("{before}key = \"0x{}\"{after}", "0".repeat(64))).expect("written");
     let other = refused(0);
