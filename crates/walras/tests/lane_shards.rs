@@ -208,6 +208,8 @@ fn shards_that_run_apart_make_their_keys_of_each_epoch() {
     let (_, lane) = get(&agent(), apart.network.server(), "/v1/lane");
     assert_eq!(lane["epoch"], 2, "{}", apart.logs());
     pay_one(&apart.network, "2.txt");
+    // Money is renewed in the epoch after its own.
+    apart.network.pay("bob", &[&["settle"][..], &PATIENT].concat());
     // It is back: it signs nothing in an epoch for which it has offered no key, and makes the next one's.
     apart.start_shard(2, 1);
     apart.network.pass_until_epoch(3);
