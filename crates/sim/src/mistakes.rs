@@ -57,7 +57,9 @@ impl FoundMistake {
     fn play(&self, mistake: Option<Mistake>) -> Result<(), Failure> {
         match self.scene {
             Scene::Solo => run(self.seed, SimOptions { mistake, ..SimOptions::default() }).map(drop),
-            Scene::Lane(blocks) => run_lane(self.seed, LaneOptions { blocks, mistake }).map(drop),
+            Scene::Lane(blocks) => {
+                run_lane(self.seed, LaneOptions { blocks, mistake, ..LaneOptions::default() }).map(drop)
+            }
             Scene::Market => {
                 let options = MarketOptions { mistake, ..MarketOptions::default() };
                 run_market(self.seed, options).map(drop)

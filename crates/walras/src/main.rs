@@ -27,6 +27,7 @@ mod pay;
 mod remedy;
 mod restart;
 mod restart_lane;
+mod shard_command;
 mod signer_command;
 mod snapshot;
 mod traders;
@@ -74,6 +75,8 @@ enum Command {
     Prune(operator::Prune),
     /// Hold a validator's key in a process other than its node.
     Signer(signer_command::SignerCommand),
+    /// Run one shard of a member of the payment lane in a process other than its node.
+    Shard(shard_command::ShardCommand),
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
@@ -123,7 +126,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     cli.global.start_log(match &cli.command {
-        Command::Node(_) | Command::Signer(_) => "info,arc_malachitebft=error",
+        Command::Node(_) | Command::Signer(_) | Command::Shard(_) => "info,arc_malachitebft=error",
         _ => terminal::WARNINGS,
     });
     if kernel::PLANTABLE {
@@ -141,6 +144,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Prune(prune) => prune.run(json),
         Command::Config(config) => config.run(json),
         Command::Signer(signer) => signer.run(),
+        Command::Shard(shard) => shard.run(),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Pay(pay) => pay.run(json),
         Command::Venue(venue) => venue.run(json),
