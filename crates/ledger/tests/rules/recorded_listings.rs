@@ -99,7 +99,7 @@ fn lists_and_trades(world: &mut World) -> AssetId {
     let over = Operation::Issue { to: account(TRADER), asset: gbp, amount: 500_000 };
     assert_eq!(block(world, &[(BANK, over)]), [Some(Refusal::ISSUE_TOO_LARGE)]);
     let pool = PoolKey { a: EUR, b: gbp, class: 0 };
-    let open = Operation::Pool(Box::new(PoolOperation::Open { pool, x: 50_000, y: 50_000 }));
+    let open = Operation::Pool(Box::new(PoolOperation::Open { pool, x: 200_000, y: 200_000 }));
     let limit = "0.9".parse().expect("a price");
     let sells = Operation::offer(gbp, USD, 9 * LEAST, limit);
     let buys = Operation::offer(USD, gbp, 5 * LEAST, limit);

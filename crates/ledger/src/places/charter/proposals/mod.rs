@@ -253,7 +253,9 @@ impl Proposals {
     /// The word of an account. A block may have replaced the proposal: then it is about nothing.
     pub(crate) fn vote(&mut self, account: Address, id: &Digest, yes: bool) {
         let proposal = self.open.values_mut().find(|proposal| proposal.id == *id);
-        proposal.into_iter().for_each(|proposal| drop(proposal.votes.insert(account, yes)));
+        if let Some(proposal) = proposal {
+            proposal.votes.insert(account, yes);
+        }
     }
 
     /// The boundary of this height: what passes is in the record that acts from `acts` on.
