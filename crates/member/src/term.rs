@@ -7,8 +7,6 @@ use payments::{
 };
 use primitives::SecretKey;
 
-use crate::apart::ShardOrder;
-
 /// The term of a home: what its shards must know to start.
 #[derive(Clone, Debug)]
 pub struct ShardTerm {
@@ -46,17 +44,6 @@ impl ShardTerm {
     pub(crate) fn apart(terms: HomeTerms, now: HomeEpoch) -> ShardTerm {
         let HomeTerms { rules, committee, previous } = terms;
         ShardTerm { rules, committee, previous, generation: None, now, backed: Vec::new(), proven: Vec::new() }
-    }
-
-    /// What a shard that runs apart is started with: its order, and the facts that follow it.
-    pub fn orders(self) -> Vec<ShardOrder> {
-        let ShardTerm { rules, committee, previous, now, backed, proven, .. } = self;
-        let home = committee.epoch();
-        let terms = Box::new(HomeTerms { rules, committee, previous });
-        let backed = backed.into_iter().map(|(id, output)| LaneInput::Backed(id, output));
-        let proven = proven.into_iter().map(|(id, output)| LaneInput::Proven(id, output));
-        let facts = backed.chain(proven).map(|fact| ShardOrder::Tell(home, fact));
-        [ShardOrder::Start { home, now, terms }].into_iter().chain(facts).collect()
     }
 
     /// Follows certified blocks, for shards that start later. They are told of cases and halts when they start.

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use kernel::Planted;
-use member::apart::{LinkEffect, LinkEnd, LinkMistake, Session};
+use member::apart::{ShardLineEffect, ShardLineEnd, ShardLineMistake, ShardSession};
 
 const ITEMS: u8 = 4;
 const KEPT: usize = 2;
@@ -22,16 +22,16 @@ const BREAKS: u8 = 2;
 /// What one end has said and performed, by session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct End {
-    link: LinkEnd,
-    said: BTreeMap<Session, Vec<u8>>,
+    link: ShardLineEnd,
+    said: BTreeMap<ShardSession, Vec<u8>>,
     done: Vec<u8>,
     /// Frames on their way to the other end.
     wire: VecDeque<Vec<u8>>,
 }
 
 impl End {
-    fn new(is_node: bool, mistake: Planted<LinkMistake>) -> End {
-        let link = LinkEnd::new(is_node).planted(KEPT, mistake);
+    fn new(is_node: bool, mistake: Planted<ShardLineMistake>) -> End {
+        let link = ShardLineEnd::new(is_node).planted(KEPT, mistake);
         End { link, said: BTreeMap::new(), done: Vec::new(), wire: VecDeque::new() }
     }
 
@@ -43,17 +43,17 @@ impl End {
     }
 
     /// Performs effects; whether the connection is closed.
-    fn perform(&mut self, effects: Vec<LinkEffect>) -> bool {
+    fn perform(&mut self, effects: Vec<ShardLineEffect>) -> bool {
         let (mut is_closed, mut echoes) = (false, Vec::new());
         for effect in effects {
             match effect {
-                LinkEffect::Send(frame) => self.wire.push_back(frame),
-                LinkEffect::Begin | LinkEffect::End => self.done.clear(),
-                LinkEffect::Item(item) => {
+                ShardLineEffect::Send(frame) => self.wire.push_back(frame),
+                ShardLineEffect::Begin | ShardLineEffect::End => self.done.clear(),
+                ShardLineEffect::Item(item) => {
                     self.done.extend(&item);
                     echoes.extend(item);
                 }
-                LinkEffect::Close => is_closed = true,
+                ShardLineEffect::Close => is_closed = true,
             }
         }
         // The node's items are below the shard's answers.
@@ -71,7 +71,7 @@ struct State {
     breaks: u8,
     node_ends: u8,
     shard_ends: u8,
-    fresh: Session,
+    fresh: ShardSession,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ const STEPS: [Step; 7] =
     [Step::Connect, Step::ToShard, Step::ToNode, Step::Break, Step::Say, Step::NodeEnds, Step::ShardEnds];
 
 impl State {
-    fn new(mistake: Planted<LinkMistake>) -> State {
+    fn new(mistake: Planted<ShardLineMistake>) -> State {
         let (node, shard) = (End::new(true, mistake), End::new(false, mistake));
         State { node, shard, is_connected: false, items: 0, breaks: 0, node_ends: 0, shard_ends: 0, fresh: 0 }
     }
@@ -116,7 +116,7 @@ impl State {
     }
 
     /// Takes a step; whether it was possible.
-    fn take(&mut self, step: Step, mistake: Planted<LinkMistake>) -> bool {
+    fn take(&mut self, step: Step, mistake: Planted<ShardLineMistake>) -> bool {
         match step {
             Step::Connect if !self.is_connected => {
                 self.is_connected = true;
@@ -171,7 +171,7 @@ impl State {
     }
 
     /// Connections hold from now on: everything that was said in the present session arrives.
-    fn settle(mut self, mistake: Planted<LinkMistake>) -> Result<(), String> {
+    fn settle(mut self, mistake: Planted<ShardLineMistake>) -> Result<(), String> {
         for _ in 0..200 {
             let moved = self.take(Step::Connect, mistake) | self.deliver(true) | self.deliver(false);
             self.check()?;
@@ -190,7 +190,7 @@ impl State {
 }
 
 /// All states that can be reached; an error names what is wrong in one of them.
-fn search(mistake: Planted<LinkMistake>) -> Result<usize, String> {
+fn search(mistake: Planted<ShardLineMistake>) -> Result<usize, String> {
     let first = State::new(mistake);
     let (mut seen, mut next) = (HashSet::from([first.clone()]), VecDeque::from([first]));
     while let Some(state) = next.pop_front() {
@@ -216,11 +216,11 @@ fn a_shard_performs_what_its_node_says_in_order_and_once_whatever_breaks() {
 #[test]
 fn wrong_rules_of_the_line_are_found() {
     let wrong = [
-        LinkMistake::SessionNotCompared,
-        LinkMistake::SessionKept,
-        LinkMistake::OldestDropped,
-        LinkMistake::NotRepeated,
-        LinkMistake::PerformedTwice,
+        ShardLineMistake::SessionNotCompared,
+        ShardLineMistake::SessionKept,
+        ShardLineMistake::OldestDropped,
+        ShardLineMistake::NotRepeated,
+        ShardLineMistake::PerformedTwice,
     ];
     for mistake in wrong {
         let found = search(Some(mistake).into());

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use kernel::Planted;
 
 /// The name of a session, which no other session of this shard has.
-pub type Session = u128;
+pub type ShardSession = u128;
 
 /// Items that an end keeps for the other one at most.
 pub const KEPT_MAX: usize = 1 << 16;
@@ -31,7 +31,7 @@ const ACKNOWLEDGEMENT: u8 = 3;
 
 /// Wrong rules that the model finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LinkMistake {
+pub enum ShardLineMistake {
     /// A shard that does not know the session is taken for one that does.
     SessionNotCompared,
     /// A session goes on although the shard has forgotten what it was told in it.
@@ -46,7 +46,7 @@ pub enum LinkMistake {
 
 /// What the shell does for an end of the line, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkEffect {
+pub enum ShardLineEffect {
     /// Send a frame on the present connection.
     Send(Vec<u8>),
     /// A session has begun at both ends: nothing was said in it yet.
@@ -61,9 +61,9 @@ pub enum LinkEffect {
 
 /// The end of a node or of a shard. The node names sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LinkEnd {
+pub struct ShardLineEnd {
     is_node: bool,
-    session: Option<Session>,
+    session: Option<ShardSession>,
     /// Whether the shell was told that the session has begun.
     has_begun: bool,
     /// Whether a connection is there, and both have said hello on it.
@@ -76,13 +76,13 @@ pub struct LinkEnd {
     kept_bytes: usize,
     kept_max: usize,
     received: u64,
-    mistake: Planted<LinkMistake>,
+    mistake: Planted<ShardLineMistake>,
 }
 
-impl LinkEnd {
+impl ShardLineEnd {
     /// The end of a node, or of a shard, before any connection.
-    pub fn new(is_node: bool) -> LinkEnd {
-        LinkEnd {
+    pub fn new(is_node: bool) -> ShardLineEnd {
+        ShardLineEnd {
             is_node,
             session: None,
             has_begun: false,
@@ -99,8 +99,8 @@ impl LinkEnd {
     }
 
     /// The same end with another number of items that it keeps, and a mistake: for models.
-    pub fn planted(self, kept_max: usize, mistake: Planted<LinkMistake>) -> LinkEnd {
-        LinkEnd { kept_max, mistake, ..self }
+    pub fn planted(self, kept_max: usize, mistake: Planted<ShardLineMistake>) -> ShardLineEnd {
+        ShardLineEnd { kept_max, mistake, ..self }
     }
 
     /// Whether both ends have met on the present connection.
@@ -114,12 +114,12 @@ impl LinkEnd {
     }
 
     /// The present session.
-    pub fn session(&self) -> Option<Session> {
+    pub fn session(&self) -> Option<ShardSession> {
         self.session
     }
 
     /// A connection is there. `fresh` names a session if the node needs a new one.
-    pub fn connected(&mut self, fresh: Session) -> Vec<LinkEffect> {
+    pub fn connected(&mut self, fresh: ShardSession) -> Vec<ShardLineEffect> {
         (self.is_connected, self.is_met) = (true, false);
         if !self.is_node {
             return Vec::new();
@@ -134,12 +134,12 @@ impl LinkEnd {
     }
 
     /// Says something in the session. Nothing if there is none; if there is no room, the session ends.
-    pub fn push(&mut self, item: Vec<u8>) -> Vec<LinkEffect> {
+    pub fn push(&mut self, item: Vec<u8>) -> Vec<ShardLineEffect> {
         if !self.has_begun {
             return Vec::new();
         }
         if self.kept.len() >= self.kept_max || self.kept_bytes + item.len() > KEPT_BYTES_MAX {
-            if !self.mistake.is(LinkMistake::OldestDropped) {
+            if !self.mistake.is(ShardLineMistake::OldestDropped) {
                 return self.end();
             }
             self.kept.pop_front();
@@ -155,7 +155,7 @@ impl LinkEnd {
     }
 
     /// A frame has come on the present connection.
-    pub fn frame(&mut self, frame: &[u8]) -> Vec<LinkEffect> {
+    pub fn frame(&mut self, frame: &[u8]) -> Vec<ShardLineEffect> {
         let Some((kind, rest)) = frame.split_first() else { return self.refuse() };
         match *kind {
             // A node that begins another session says hello again.
@@ -166,15 +166,15 @@ impl LinkEnd {
         }
     }
 
-    fn hello(&self, knows: bool) -> LinkEffect {
+    fn hello(&self, knows: bool) -> ShardLineEffect {
         let session = self.session.expect("it has been named").to_le_bytes();
         let frame = [&[HELLO][..], &session, &self.received.to_le_bytes(), &[u8::from(knows)]].concat();
-        LinkEffect::Send(frame)
+        ShardLineEffect::Send(frame)
     }
 
     /// Ends the session, so that the next connection begins another one.
-    pub fn end(&mut self) -> Vec<LinkEffect> {
-        let ended = self.has_begun.then_some(LinkEffect::End);
+    pub fn end(&mut self) -> Vec<ShardLineEffect> {
+        let ended = self.has_begun.then_some(ShardLineEffect::End);
         self.forget();
         ended.into_iter().chain(self.refuse()).collect()
     }
@@ -186,13 +186,13 @@ impl LinkEnd {
         self.kept_bytes = 0;
     }
 
-    fn refuse(&mut self) -> Vec<LinkEffect> {
+    fn refuse(&mut self) -> Vec<ShardLineEffect> {
         let is_connected = std::mem::take(&mut self.is_connected);
         self.is_met = false;
-        is_connected.then_some(LinkEffect::Close).into_iter().collect()
+        is_connected.then_some(ShardLineEffect::Close).into_iter().collect()
     }
 
-    fn on_hello(&mut self, rest: &[u8]) -> Vec<LinkEffect> {
+    fn on_hello(&mut self, rest: &[u8]) -> Vec<ShardLineEffect> {
         let Some((session, rest)) = rest.split_first_chunk::<16>() else { return self.refuse() };
         let Some((received, [knows @ (0 | 1)])) = rest.split_first_chunk::<8>() else { return self.refuse() };
         let (session, received) = (u128::from_le_bytes(*session), u64::from_le_bytes(*received));
@@ -200,15 +200,15 @@ impl LinkEnd {
     }
 
     /// The shard hears which session the node is in.
-    fn on_named(&mut self, session: Session, received: u64) -> Vec<LinkEffect> {
+    fn on_named(&mut self, session: ShardSession, received: u64) -> Vec<ShardLineEffect> {
         let knows = self.session == Some(session) && self.may_resume(received);
-        let knows = knows || self.session.is_some() && self.mistake.is(LinkMistake::SessionNotCompared);
+        let knows = knows || self.session.is_some() && self.mistake.is(ShardLineMistake::SessionNotCompared);
         let mut effects = Vec::new();
         if !knows {
-            effects.extend(self.has_begun.then_some(LinkEffect::End));
+            effects.extend(self.has_begun.then_some(ShardLineEffect::End));
             self.forget();
             (self.session, self.has_begun) = (Some(session), true);
-            effects.push(LinkEffect::Begin);
+            effects.push(ShardLineEffect::Begin);
         }
         effects.push(self.hello(knows));
         effects.extend(self.resume(received));
@@ -216,15 +216,16 @@ impl LinkEnd {
     }
 
     /// The node hears what the shard has of the session.
-    fn on_answer(&mut self, session: Session, received: u64, knows: bool) -> Vec<LinkEffect> {
+    fn on_answer(&mut self, session: ShardSession, received: u64, knows: bool) -> Vec<ShardLineEffect> {
         if self.session != Some(session) {
             return self.refuse();
         }
         let is_new = !self.has_begun && received == 0;
         let is_known = knows && self.may_resume(received);
-        let goes_on = self.has_begun && (is_known || self.mistake.is(LinkMistake::SessionKept));
+        let goes_on = self.has_begun && (is_known || self.mistake.is(ShardLineMistake::SessionKept));
         if !is_new && !goes_on {
-            let mut effects: Vec<LinkEffect> = self.has_begun.then_some(LinkEffect::End).into_iter().collect();
+            let mut effects: Vec<ShardLineEffect> =
+                self.has_begun.then_some(ShardLineEffect::End).into_iter().collect();
             self.forget();
             self.session = Some(session.wrapping_add(1));
             effects.push(self.hello(true));
@@ -232,7 +233,7 @@ impl LinkEnd {
         }
         let begins = !std::mem::replace(&mut self.has_begun, true);
         let mut effects = self.resume(received);
-        effects.extend(begins.then_some(LinkEffect::Begin));
+        effects.extend(begins.then_some(ShardLineEffect::Begin));
         effects
     }
 
@@ -241,10 +242,10 @@ impl LinkEnd {
     }
 
     /// Both ends have met, and the other one has so many items.
-    fn resume(&mut self, received: u64) -> Vec<LinkEffect> {
+    fn resume(&mut self, received: u64) -> Vec<ShardLineEffect> {
         self.is_met = true;
         self.drop_until(received);
-        if !self.mistake.is(LinkMistake::NotRepeated) {
+        if !self.mistake.is(ShardLineMistake::NotRepeated) {
             self.next = self.first;
         }
         self.send_due()
@@ -260,32 +261,32 @@ impl LinkEnd {
         self.next = self.next.max(self.first);
     }
 
-    fn send_due(&mut self) -> Vec<LinkEffect> {
+    fn send_due(&mut self) -> Vec<ShardLineEffect> {
         let mut effects = Vec::new();
         while self.is_met && self.next < self.first + WINDOW {
             let Some(item) = self.kept.get((self.next - self.first) as usize) else { break };
-            effects.push(LinkEffect::Send([&[ITEM][..], &self.received.to_le_bytes(), item].concat()));
+            effects.push(ShardLineEffect::Send([&[ITEM][..], &self.received.to_le_bytes(), item].concat()));
             self.next += 1;
         }
         effects
     }
 
-    fn on_item(&mut self, rest: &[u8]) -> Vec<LinkEffect> {
+    fn on_item(&mut self, rest: &[u8]) -> Vec<ShardLineEffect> {
         let Some((received, item)) = rest.split_first_chunk::<8>() else { return self.refuse() };
         let acknowledged = self.on_acknowledgement(received);
         if !self.is_met {
             return acknowledged;
         }
-        if !self.mistake.is(LinkMistake::PerformedTwice) || self.received == 0 {
+        if !self.mistake.is(ShardLineMistake::PerformedTwice) || self.received == 0 {
             self.received += 1;
         }
-        let mut effects = vec![LinkEffect::Item(item.to_vec())];
-        effects.push(LinkEffect::Send([&[ACKNOWLEDGEMENT][..], &self.received.to_le_bytes()].concat()));
+        let mut effects = vec![ShardLineEffect::Item(item.to_vec())];
+        effects.push(ShardLineEffect::Send([&[ACKNOWLEDGEMENT][..], &self.received.to_le_bytes()].concat()));
         effects.extend(acknowledged);
         effects
     }
 
-    fn on_acknowledgement(&mut self, received: &[u8]) -> Vec<LinkEffect> {
+    fn on_acknowledgement(&mut self, received: &[u8]) -> Vec<ShardLineEffect> {
         let received = u64::from_le_bytes(received.try_into().expect("eight bytes"));
         if received > self.next || received < self.first {
             return self.refuse();

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! A *session* is one sequence of orders and one of answers, each numbered from 0, over as many connections as it takes
-//! ([`LinkEnd`]). Both ends keep what the other one has not acknowledged.
+//! ([`ShardLineEnd`]). Both ends keep what the other one has not acknowledged.
 //!
 //! - Upon a connection the node says *hello*: its session, and how many answers it has. The shard answers with how many
 //!   orders it has, and whether it knew the session. Each then sends what the other lacks, in order.
@@ -75,7 +75,7 @@
 //! | a node withholds certified blocks from one shard | the shard knows less: it refuses what it does not know, and signs what it does; its member posts no view without its bars | `a_shard_that_is_told_nothing_signs_only_what_it_knows`, `a_view_waits_for_a_shard_that_is_away` |
 //! | inputs of a payment in shards that are Byzantine, silent or restarted between reservation and settlement | one shard a member, whatever it does, is one member's signature; the reservation is in its log | `a_shard_that_is_told_nothing_signs_only_what_it_knows`, `payments_go_on_while_shards_and_nodes_are_killed_and_no_unit_is_lost` (`walras`, `lane_shards`) |
 //! | a shard lies to its node | a vote or view that is not its own is not posted, and costs no fee; a payment's certificate is verified | `a_report_that_is_not_the_shards_own_is_not_posted` |
-//! | a shard floods its node | one frame of a shard at a time waits for the host; `LinkEnd` keeps as much as its bounds | `a_queue_that_overflows_begins_a_new_session` |
+//! | a shard floods its node | one frame of a shard at a time waits for the host; `ShardLineEnd` keeps as much as its bounds | `a_queue_that_overflows_begins_a_new_session` |
 //! | a silent shard while the next epoch is prepared | a key that nobody has stands in for it | `a_shard_that_offers_no_key_costs_its_range_and_nothing_else`, `shards_that_run_apart_make_their_keys_of_each_epoch` (`walras`, `lane_shards`) |
 //! | a drain in flight | the number of shards is a fact of the epoch, and its map does not change: a home that a shard no longer has in later epochs lives until it ends | `homes_with_other_numbers_of_shards_live_side_by_side` |
 //! | epochs that begin at different times in shards of one member | a shard signs by the epoch that it was told of; the home's committee alone spends its outputs, in any order of boundaries | `boundaries` of `payments` |
@@ -86,14 +86,14 @@
 //!
 //! The paper's shards each follow the blockchain (§4) and share nothing. Ours follow it through their node. A light
 //! client in each shard would need proofs that *nothing was left out* of a block, which the ledger's state does not
-//! give, and it would not protect a member from itself: whoever holds the node holds the registrar's key and can
-//! register other shards. What is lost is nothing that the model of f Byzantine *members* promises.
+//! give. Nor would it protect a member from itself: whoever holds the node has the registrar's key, and can register
+//! other shards. What is lost is nothing that the model of f Byzantine *members* promises.
 //!
 //! # The model
 //!
 //! `tests/apart_model.rs` drives both ends through all interleavings of connections that break, processes that end,
 //! and queues that overflow, and checks that what a running shard was told is what its member said since its start.
-//! The rules in [`LinkMistake`] are found.
+//! The rules in [`ShardLineMistake`] are found.
 
 mod genuine;
 mod link;
@@ -103,7 +103,7 @@ mod pins;
 mod shard_end;
 
 pub(crate) use genuine::{Reporter, is_genuine};
-pub use link::{FRAME_BYTES_MAX, KEPT_MAX, LinkEffect, LinkEnd, LinkMistake, Session, WINDOW};
+pub use link::{FRAME_BYTES_MAX, KEPT_MAX, ShardLineEffect, ShardLineEnd, ShardLineMistake, ShardSession, WINDOW};
 pub use node_end::{NodeEnd, NodeEndEffect};
 pub use orders::{ShardAnswer, ShardOrder};
 pub use pins::ShardPins;

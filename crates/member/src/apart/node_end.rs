@@ -1,6 +1,6 @@
 //! The node's end of the line to a shard.
 
-use super::link::{LinkEffect, LinkEnd, Session};
+use super::link::{ShardLineEffect, ShardLineEnd, ShardSession};
 use super::orders::{ShardAnswer, ShardOrder};
 
 /// What the shell does, in this order.
@@ -20,11 +20,11 @@ pub enum NodeEndEffect {
 
 /// See the module text of [`super`].
 #[derive(Clone, Debug)]
-pub struct NodeEnd(LinkEnd);
+pub struct NodeEnd(ShardLineEnd);
 
 impl Default for NodeEnd {
     fn default() -> NodeEnd {
-        NodeEnd(LinkEnd::new(true))
+        NodeEnd(ShardLineEnd::new(true))
     }
 }
 
@@ -35,7 +35,7 @@ impl NodeEnd {
     }
 
     /// A connection is there; `fresh` is random.
-    pub fn connected(&mut self, fresh: Session) -> Vec<NodeEndEffect> {
+    pub fn connected(&mut self, fresh: ShardSession) -> Vec<NodeEndEffect> {
         heard(self.0.connected(fresh))
     }
 
@@ -56,13 +56,13 @@ impl NodeEnd {
 }
 
 /// What cannot be read is no answer: the member asks again for what it lacks.
-fn heard(effects: Vec<LinkEffect>) -> Vec<NodeEndEffect> {
+fn heard(effects: Vec<ShardLineEffect>) -> Vec<NodeEndEffect> {
     let effects = effects.into_iter().filter_map(|effect| match effect {
-        LinkEffect::Send(frame) => Some(NodeEndEffect::Send(frame)),
-        LinkEffect::Close => Some(NodeEndEffect::Close),
-        LinkEffect::Begin => Some(NodeEndEffect::Back),
-        LinkEffect::End => Some(NodeEndEffect::Away),
-        LinkEffect::Item(bytes) => ShardAnswer::parse(&bytes).map(|of| NodeEndEffect::Heard(Box::new(of))),
+        ShardLineEffect::Send(frame) => Some(NodeEndEffect::Send(frame)),
+        ShardLineEffect::Close => Some(NodeEndEffect::Close),
+        ShardLineEffect::Begin => Some(NodeEndEffect::Back),
+        ShardLineEffect::End => Some(NodeEndEffect::Away),
+        ShardLineEffect::Item(bytes) => ShardAnswer::parse(&bytes).map(|of| NodeEndEffect::Heard(Box::new(of))),
     });
     effects.collect()
 }

@@ -11,11 +11,12 @@
 use std::collections::BTreeSet;
 
 use payments::{
-    HomeEpoch, HomeTerms, LaneBls, LaneEffect, LaneFact, ShardOffer, fact_bytes, parse_fact, parse_report, report_bytes,
+    HomeEpoch, HomeTerms, LaneBls, LaneEffect, LaneFact, LaneInput, ShardOffer, fact_bytes, parse_fact, parse_report,
+    report_bytes,
 };
 use primitives::Digest;
 
-use crate::ShardStart;
+use crate::{ShardStart, ShardTerm};
 
 /// What a node orders.
 #[derive(Clone, Debug)]
@@ -84,6 +85,17 @@ fn set<T: Ord, const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Opt
 }
 
 impl ShardOrder {
+    /// What a shard is started with: its start, and the outputs that the ledger knows as facts.
+    pub fn starting(term: ShardTerm) -> Vec<ShardOrder> {
+        let ShardTerm { rules, committee, previous, now, backed, proven, .. } = term;
+        let home = committee.epoch();
+        let terms = Box::new(HomeTerms { rules, committee, previous });
+        let backed = backed.into_iter().map(|(id, output)| LaneInput::Backed(id, output));
+        let proven = proven.into_iter().map(|(id, output)| LaneInput::Proven(id, output));
+        let facts = backed.chain(proven).map(|fact| ShardOrder::Tell(home, fact));
+        [ShardOrder::Start { home, now, terms }].into_iter().chain(facts).collect()
+    }
+
     /// Its bytes; `None` for a fact that is none of the ledger.
     pub fn encode(&self) -> Option<Vec<u8>> {
         Some(match self {

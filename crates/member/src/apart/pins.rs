@@ -21,7 +21,7 @@ pub struct ShardPins {
 
 /// Why terms are not the ones that were pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PinError {
+pub enum ShardPinError {
     /// The terms are of another network.
     #[error("this shard serves network {0}: start it in a home of its own for another network")]
     Network(Digest),
@@ -42,15 +42,15 @@ impl ShardPins {
     /// Pins the terms of a home that is to start; whether that changes the pins.
     ///
     /// # Errors
-    /// [`PinError`] if they contradict what was told before.
-    pub fn pin(&mut self, now: HomeEpoch, terms: &HomeTerms) -> Result<bool, PinError> {
+    /// [`ShardPinError`] if they contradict what was told before.
+    pub fn pin(&mut self, now: HomeEpoch, terms: &HomeTerms) -> Result<bool, ShardPinError> {
         let (home, network) = (terms.committee.epoch(), terms.rules.network);
         if let Some((known, _)) = self.told.filter(|(known, _)| *known != network) {
-            return Err(PinError::Network(known));
+            return Err(ShardPinError::Network(known));
         }
         let digest = terms.committee_digest();
         match self.homes.get(&home) {
-            Some(known) if *known != digest => Err(PinError::Terms(home)),
+            Some(known) if *known != digest => Err(ShardPinError::Terms(home)),
             known => {
                 let before = self.clone();
                 let is_new = known.is_none();

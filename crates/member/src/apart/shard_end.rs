@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use payments::{HomeEpoch, HomeTerms, LOG_EPOCHS, LaneBls, LaneEffect, LaneFact, LaneInput, ShardOffer};
 use primitives::Digest;
 
-use super::link::{LinkEffect, LinkEnd};
+use super::link::{ShardLineEffect, ShardLineEnd};
 use super::orders::{ShardAnswer, ShardOrder};
 use super::pins::ShardPins;
 use crate::{ShardStart, ShardTerm};
@@ -61,7 +61,7 @@ pub enum ShardEndEffect {
 /// See the module text of [`super`].
 #[derive(Clone, Debug)]
 pub struct ShardEnd {
-    link: LinkEnd,
+    link: ShardLineEnd,
     pins: ShardPins,
     /// The homes of which the disk has a key or a log.
     stored: BTreeSet<HomeEpoch>,
@@ -75,7 +75,7 @@ impl ShardEnd {
     /// A shard that starts with these pins, and keys or logs of these homes.
     pub fn new(pins: ShardPins, stored: impl IntoIterator<Item = HomeEpoch>) -> ShardEnd {
         let (stored, removing) = (stored.into_iter().collect(), BTreeSet::new());
-        ShardEnd { link: LinkEnd::new(false), pins, stored, removing, life: 0 }
+        ShardEnd { link: ShardLineEnd::new(false), pins, stored, removing, life: 0 }
     }
 
     /// Whether the node is connected.
@@ -138,18 +138,18 @@ impl ShardEnd {
         self.carry(effects)
     }
 
-    fn carry(&mut self, effects: Vec<LinkEffect>) -> Vec<ShardEndEffect> {
+    fn carry(&mut self, effects: Vec<ShardLineEffect>) -> Vec<ShardEndEffect> {
         let mut carried = Vec::new();
         for effect in effects {
             match effect {
-                LinkEffect::Send(frame) => carried.push(ShardEndEffect::Send(frame)),
-                LinkEffect::Close => carried.push(ShardEndEffect::Close),
-                LinkEffect::Begin => self.life += 1,
-                LinkEffect::End => {
+                ShardLineEffect::Send(frame) => carried.push(ShardEndEffect::Send(frame)),
+                ShardLineEffect::Close => carried.push(ShardEndEffect::Close),
+                ShardLineEffect::Begin => self.life += 1,
+                ShardLineEffect::End => {
                     self.life += 1;
                     carried.push(ShardEndEffect::Do(ShardTask::StopAll));
                 }
-                LinkEffect::Item(bytes) => match ShardOrder::parse(&bytes) {
+                ShardLineEffect::Item(bytes) => match ShardOrder::parse(&bytes) {
                     Some(order) => carried.extend(self.order(order).into_iter().map(ShardEndEffect::Do)),
                     None => return [carried, self.refuse()].concat(),
                 },

@@ -1,8 +1,8 @@
 //! Shards that run apart: what a member tells them, and what they do whatever their node says.
 
 use member::apart::{
-    LinkEffect, LinkEnd, NodeEnd, NodeEndEffect, ShardAnswer, ShardEnd, ShardEndEffect, ShardOrder, ShardPins,
-    ShardTask,
+    NodeEnd, NodeEndEffect, ShardAnswer, ShardEnd, ShardEndEffect, ShardLineEffect, ShardLineEnd, ShardOrder,
+    ShardPins, ShardTask,
 };
 use payments::{
     Claim, HomeTerms, LaneCommittee, LaneRefusal, LaneSettings, LaneValidator, LogOwner, MuteReason, Output, Recipient,
@@ -119,7 +119,7 @@ fn terms(world: &World, home: HomeEpoch) -> Box<HomeTerms> {
     Box::new(HomeTerms { rules: lane.rules(), committee, previous: None })
 }
 
-fn start(world: &World, home: HomeEpoch) -> ShardOrder {
+pub fn start(world: &World, home: HomeEpoch) -> ShardOrder {
     ShardOrder::Start { home, now: home, terms: terms(world, home) }
 }
 
@@ -215,12 +215,14 @@ fn keys_that_no_home_needs_are_wiped_when_the_shard_is_back() {
 #[test]
 fn what_is_no_frame_ends_the_connection() {
     let met = || {
-        let (mut node, mut shard) = (LinkEnd::new(true), LinkEnd::new(false));
+        let (mut node, mut shard) = (ShardLineEnd::new(true), ShardLineEnd::new(false));
         drop(shard.connected(0));
-        let sent = |effects: Vec<LinkEffect>| match effects.into_iter().find(|of| matches!(of, LinkEffect::Send(_))) {
-            Some(LinkEffect::Send(frame)) => frame,
-            _ => panic!("it says nothing"),
-        };
+        let sent =
+            |effects: Vec<ShardLineEffect>| match effects.into_iter().find(|of| matches!(of, ShardLineEffect::Send(_)))
+            {
+                Some(ShardLineEffect::Send(frame)) => frame,
+                _ => panic!("it says nothing"),
+            };
         let answer = sent(shard.frame(&sent(node.connected(7))));
         drop(node.frame(&answer));
         assert!(node.is_met() && shard.is_met());
@@ -230,7 +232,7 @@ fn what_is_no_frame_ends_the_connection() {
     for frame in [&[][..], &[0], &[1, 2], &[2, 0], &[3], &[9; 40], &claims_too_much] {
         let (mut node, mut shard) = met();
         for end in [&mut node, &mut shard] {
-            assert_eq!(end.frame(frame), [LinkEffect::Close], "{frame:?}");
+            assert_eq!(end.frame(frame), [ShardLineEffect::Close], "{frame:?}");
             assert!(!end.is_met());
         }
     }
@@ -238,11 +240,11 @@ fn what_is_no_frame_ends_the_connection() {
     let mut pair = Pair::new(vec![fresh()]);
     pair.connect(0);
     pair.order(&ShardOrder::Tell(0, LaneInput::Epoch(1)));
-    let (mut link, told) = (LinkEnd::new(true), pair.tasks[0].len());
+    let (mut link, told) = (ShardLineEnd::new(true), pair.tasks[0].len());
     let mut shard = fresh();
     drop(shard.connected());
     let mut frames = link.connected(3);
-    while let Some(LinkEffect::Send(frame)) = frames.pop() {
+    while let Some(ShardLineEffect::Send(frame)) = frames.pop() {
         for effect in shard.frame(&frame) {
             if let ShardEndEffect::Send(answer) = effect {
                 drop(link.frame(&answer));
@@ -250,7 +252,7 @@ fn what_is_no_frame_ends_the_connection() {
         }
     }
     let effects = link.push(vec![99, 1]);
-    let Some(LinkEffect::Send(frame)) = effects.first() else { panic!("{effects:?}") };
+    let Some(ShardLineEffect::Send(frame)) = effects.first() else { panic!("{effects:?}") };
     let done = shard.frame(frame);
     assert!(done.iter().any(|of| matches!(of, ShardEndEffect::Do(ShardTask::StopAll))), "{done:?}");
     assert!(done.iter().any(|of| matches!(of, ShardEndEffect::Close)) && told == 1);
@@ -258,23 +260,23 @@ fn what_is_no_frame_ends_the_connection() {
 
 #[test]
 fn a_queue_that_overflows_begins_a_new_session() {
-    let mut node = LinkEnd::new(true).planted(3, Default::default());
-    let mut shard = LinkEnd::new(false);
+    let mut node = ShardLineEnd::new(true).planted(3, Default::default());
+    let mut shard = ShardLineEnd::new(false);
     drop(shard.connected(0));
-    let Some(LinkEffect::Send(hello)) = node.connected(7).pop() else { panic!("it greets") };
+    let Some(ShardLineEffect::Send(hello)) = node.connected(7).pop() else { panic!("it greets") };
     for effect in shard.frame(&hello) {
-        if let LinkEffect::Send(frame) = effect {
+        if let ShardLineEffect::Send(frame) = effect {
             drop(node.frame(&frame));
         }
     }
     // The shard is silent: nothing is acknowledged.
-    (0..3).for_each(|item| assert!(!node.push(vec![item]).contains(&LinkEffect::End)));
-    assert_eq!(node.push(vec![3]), [LinkEffect::End, LinkEffect::Close]);
+    (0..3).for_each(|item| assert!(!node.push(vec![item]).contains(&ShardLineEffect::End)));
+    assert_eq!(node.push(vec![3]), [ShardLineEffect::End, ShardLineEffect::Close]);
     assert!(!node.has_begun() && node.push(vec![4]).is_empty(), "nothing is kept between sessions");
-    let Some(LinkEffect::Send(hello)) = node.connected(8).pop() else { panic!("it greets") };
+    let Some(ShardLineEffect::Send(hello)) = node.connected(8).pop() else { panic!("it greets") };
     drop(shard.connected(0));
     let begun = shard.frame(&hello);
-    assert!(begun.starts_with(&[LinkEffect::End, LinkEffect::Begin]), "{begun:?}");
+    assert!(begun.starts_with(&[ShardLineEffect::End, ShardLineEffect::Begin]), "{begun:?}");
 }
 
 /// A shard that runs apart is told in order what one in the node is told; while it is away no block waits for it.
@@ -466,87 +468,4 @@ fn a_shard_that_is_told_nothing_signs_only_what_it_knows() {
     // Without its log it is mute.
     let (mute, _) = LaneValidator::open(settings, shard_key(0, shard), [6; 32], None::<&Vec<u8>>);
     assert_eq!(mute.muted(), Some(MuteReason::MissingLog));
-}
-
-/// One of each order and answer.
-fn samples(world: &mut World) -> (Vec<ShardOrder>, Vec<ShardAnswer>) {
-    let case = world.contest();
-    let resolver = world.ledger.lane().expect("there is one").bridge().resolver();
-    let contested = resolver.cases().map(|(of, _)| *of).next().expect("it is open");
-    let network = world.ledger.lane().expect("there is one").network();
-    let exit = std::sync::Arc::new(PaymentBody::new(contested.exit(network)));
-    let certificate = payments::PaymentCertificate::Answers(vec![answer()]);
-    let paid = Box::new(payments::CertifiedPayment { summary: exit.payment.summary(), certificate });
-    let output = Output { to: Recipient::Key(key(1).public()), asset: USD, amount: 100 };
-    let facts = [
-        LaneInput::Epoch(3),
-        LaneInput::Backed(case, output),
-        LaneInput::Proven(case, Output { to: Recipient::Account(key(1).public().address()), ..output }),
-        LaneInput::Halted(true),
-        LaneInput::CaseOpened(contested),
-        LaneInput::CandidatesFixed(case, vec![exit.clone()]),
-        LaneInput::AllBarred(case, Some(paid.clone())),
-        LaneInput::AllBarred(case, None),
-        LaneInput::CaseRuled(case, payments::Verdict::Confirmed(exit.digest, payments::ConfirmedBy::Child)),
-        LaneInput::CaseRuled(case, payments::Verdict::Lapsed),
-        LaneInput::SignsThrough(9),
-        LaneInput::Confirmed(exit.digest),
-    ];
-    let mut orders = vec![
-        ShardOrder::Prepare { home: 4, network, bls: LaneBls::Aggregate },
-        start(world, 0),
-        ShardOrder::StopListening(1),
-        ShardOrder::Stop(2),
-        ShardOrder::Remove(3),
-        ShardOrder::Forget(4),
-        ShardOrder::Keep(5, BTreeSet::from([3, 4, 5])),
-    ];
-    orders.extend(facts.into_iter().map(|fact| ShardOrder::Tell(7, fact)));
-    let offer = |bls| ShardOffer::make(&network, (4, 0, 1), &shard_key(4, 1), bls, &key(9).public());
-    let reports = [
-        vote(world, case),
-        LaneEffect::Shown(paid.clone()),
-        LaneEffect::Barred { case, paid: Some(paid.clone()) },
-        LaneEffect::View { case, paid: None, answer: answer() },
-    ];
-    let mut answers = vec![
-        ShardAnswer::Prepared(4, None),
-        ShardAnswer::Prepared(4, Some(offer(LaneBls::None))),
-        ShardAnswer::Prepared(4, Some(offer(LaneBls::Aggregate))),
-        ShardAnswer::Started(5, ShardStart::Failed),
-        ShardAnswer::Started(5, ShardStart::Mute),
-        ShardAnswer::Started(5, ShardStart::Runs(BTreeSet::from([exit.digest]))),
-    ];
-    answers.extend(reports.into_iter().map(|report| ShardAnswer::Reported(6, report)));
-    (orders, answers)
-}
-
-/// Whatever the other end sends: it is what it encodes, or it is nothing.
-#[test]
-fn orders_and_answers_have_one_encoding_and_no_bytes_are_a_panic() {
-    let (orders, answers) = samples(&mut World::new(false));
-    let orders = orders.iter().map(|order| order.encode().expect("it has bytes"));
-    let answers = answers.iter().map(|answer| answer.encode().expect("it has bytes"));
-    let order = |bytes: &[u8]| ShardOrder::parse(bytes).map(|order| order.encode().expect("it has bytes"));
-    let answer = |bytes: &[u8]| ShardAnswer::parse(bytes).map(|answer| answer.encode().expect("it has bytes"));
-    type Parse<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
-    let all: [(Vec<Vec<u8>>, Parse<'_>); 2] = [(orders.collect(), &order), (answers.collect(), &answer)];
-    for (all, parse) in all {
-        for bytes in all {
-            assert_eq!(parse(&bytes), Some(bytes.clone()));
-            for at in 0..bytes.len() {
-                assert_eq!(parse(&bytes[..at]).filter(|of| *of != bytes[..at]), None, "cut at {at}");
-                for change in [1, 0x80, 0xff] {
-                    let mut other = bytes.clone();
-                    other[at] ^= change;
-                    // A change gives another value with its own bytes, or nothing.
-                    let read = parse(&other);
-                    assert!(read.is_none() || read == Some(other), "byte {at} ^ {change}");
-                }
-            }
-        }
-    }
-    let pins = [&b"walras-lane-pin\x01"[..], &[7; 40 + 40]].concat();
-    assert_eq!(ShardPins::parse(&pins).map(|pins| pins.encode()), Some(pins.clone()));
-    assert!((17..pins.len()).filter(|at| *at != 56).all(|at| ShardPins::parse(&pins[..at]).is_none()));
 }

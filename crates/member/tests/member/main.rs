@@ -2,6 +2,7 @@
 
 mod apart;
 mod cases;
+mod layouts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -246,7 +246,8 @@ impl LaneHost {
     fn start_shard(&mut self, home: HomeEpoch, shard: u16, term: ShardTerm) -> Vec<MemberInput> {
         if self.apart.contains_key(&shard) {
             let underway = MemberInput::Started(home, shard, ShardStart::Underway);
-            let ordered: Vec<MemberInput> = term.orders().iter().flat_map(|order| self.order(shard, order)).collect();
+            let ordered: Vec<MemberInput> =
+                ShardOrder::starting(term).iter().flat_map(|order| self.order(shard, order)).collect();
             return [underway].into_iter().chain(ordered).collect();
         }
         let (start, started) = self.room.start(home, shard, &term, self.reporter(home, shard));

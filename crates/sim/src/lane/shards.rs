@@ -270,7 +270,7 @@ impl SimValidator {
         match effect {
             MemberEffect::Prepare { home, makes_keys } => Some(self.prepare(home, makes_keys)),
             MemberEffect::Start { home, shard, term } if self.lines.contains_key(&shard) => {
-                term.orders().into_iter().for_each(|order| self.order(shard, &order));
+                ShardOrder::starting(*term).into_iter().for_each(|order| self.order(shard, &order));
                 Some(MemberInput::Started(home, shard, ShardStart::Underway))
             }
             MemberEffect::Start { home, shard, term } => {

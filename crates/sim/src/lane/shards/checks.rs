@@ -39,6 +39,13 @@ impl SimValidator {
         self.lines.get(&shard).is_none_or(SimLine::is_quiet)
     }
 
+    /// Whether the shard that an owner's money is in signs: one that runs apart and offered no key in time does not,
+    /// which counts as its member's fault.
+    pub fn serves(&self, home: HomeEpoch, owner: &PublicKey) -> bool {
+        let shard = lane(&self.ledger).committee(home).and_then(|of| of.shard_of(self.index, owner).ok());
+        shard.is_none_or(|shard| !self.lines.contains_key(&shard) || self.shards.contains_key(&(home, shard)))
+    }
+
     /// Whether all shards of a home run.
     fn runs(&self, home: HomeEpoch) -> bool {
         (0..self.count).all(|shard| self.shards.contains_key(&(home, shard)))
