@@ -106,6 +106,13 @@ impl LaneMember {
         (member, effects)
     }
 
+    /// The same member, of which these shards run apart from the node: they are away until they are back.
+    pub fn with_apart(mut self, shards: impl IntoIterator<Item = u16>) -> LaneMember {
+        self.apart = shards.into_iter().collect();
+        self.away.clone_from(&self.apart);
+        self
+    }
+
     /// Takes an input; returns what the shell does. `ledger` is the newest applied state: it may be ahead of certified
     /// blocks.
     pub fn step(&mut self, ledger: &Ledger, input: MemberInput) -> Vec<MemberEffect> {

@@ -6,6 +6,27 @@ use payments::{Output, Recipient, ShardOffer};
 use crate::apart::start;
 use crate::*;
 
+/// A new node opens its homes with its first step: what it knows is kept for shards that are back later.
+#[test]
+fn a_shard_that_is_back_after_the_first_step_is_told_what_the_genesis_says() {
+    let mut terms = genesis(false, 0);
+    let output = ledger::LaneOutput { to: key(1).public(), asset: USD, amount: 50 };
+    terms.lane.as_mut().expect("there is one").outputs = vec![output; 3];
+    let ledger = Ledger::new(&terms).expect("sound");
+    let (member, first) = LaneMember::new(settings(false, 0, None), &ledger, []);
+    let mut world = World::new(false);
+    (world.ledger, world.member) = (ledger, member.with_apart([1]));
+    world.perform_all(first);
+    world.give(MemberInput::Certified(0));
+    world.taken();
+    world.give(MemberInput::Back(1));
+    let started = |effect: MemberEffect| match effect {
+        MemberEffect::Start { home: 0, shard: 1, term } => Some(term.backed.len()),
+        _ => None,
+    };
+    assert_eq!(world.taken().into_iter().find_map(started), Some(3));
+}
+
 /// One of each order and answer.
 fn samples(world: &mut World) -> (Vec<ShardOrder>, Vec<ShardAnswer>) {
     let case = world.contest();

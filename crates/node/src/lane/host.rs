@@ -72,6 +72,7 @@ impl LaneHost {
             mistake: Default::default(),
         };
         let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&room.directory));
+        let member = member.with_apart(seat.apart.keys().copied());
         let apart = seat.apart.keys().map(|shard| (*shard, ShardApart::new(*shard))).collect();
         let mut host =
             LaneHost { shared, seat, room, told, heard, member, shards: BTreeMap::new(), apart, later: Vec::new() };
@@ -87,10 +88,9 @@ impl LaneHost {
     }
 
     /// Dials the shards that run apart. Until they are back they are told nothing.
-    fn dial_all(&mut self) -> Result<(), LaneStartError> {
+    fn dial_all(&self) -> Result<(), LaneStartError> {
         let LaneKeys::Registrar(own) = self.seat.keys.clone() else { return Ok(()) };
         for (shard, seat) in self.seat.apart.clone() {
-            self.step(MemberInput::Away(shard));
             let (told, wanted, own) = (self.told.clone(), self.shared.clone(), own.clone());
             let run = move || {
                 let tell = |event| told.send(LaneHeard::Line(shard, event)).is_ok();

@@ -151,7 +151,9 @@ impl SimValidator {
             logs.keys().map(|(home, _)| *home).collect::<Vec<_>>(),
         );
         let keys = (0..count).map(|shard| ((0, shard), shard_key(index, 0, shard))).collect();
-        let lines = (0..count).filter(|shard| is_apart(*shard)).map(|shard| (shard, SimLine::new())).collect();
+        let lines: BTreeMap<u16, SimLine> =
+            (0..count).filter(|shard| is_apart(*shard)).map(|shard| (shard, SimLine::new())).collect();
+        let member = member.with_apart(lines.keys().copied());
         let mut validator = SimValidator {
             index,
             mistake,
@@ -182,7 +184,6 @@ impl SimValidator {
             broken: None,
         };
         validator.perform_all(first);
-        validator.begin_apart();
         validator.give(MemberInput::Certified(genesis.height()));
         validator.pump();
         validator.is_calm = false;
@@ -472,9 +473,9 @@ impl SimValidator {
         let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).map(|(home, _)| *home).collect();
         let settings = settings(self.index, self.ledger.height(), self.count, self.mistake);
         let (member, first) = LaneMember::new(settings, &self.ledger, stored);
-        self.member = member;
-        self.perform_all(first);
         self.begin_apart();
+        self.member = member.with_apart(self.lines.keys().copied());
+        self.perform_all(first);
         self.give(MemberInput::Certified(self.certified));
         self.pump();
     }

@@ -56,13 +56,13 @@ impl SimValidator {
     pub fn check_facts(&self) -> Result<(), String> {
         let bridge = lane(&self.known).bridge();
         let cases: Vec<&ContestedOutput> = bridge.resolver().cases().map(|(contested, _)| contested).collect();
-        for ((home, _), shard) in self.shards.iter().filter(|((_, shard), _)| self.hears(*shard)) {
+        for ((home, number), shard) in self.shards.iter().filter(|((_, shard), _)| self.hears(*shard)) {
             let concerns = |of: &&&ContestedOutput| (of.home..=of.home + 1).contains(home);
             let contested = cases.iter().filter(concerns).map(|of| of.output.id);
             let known = bridge.backed(*home).chain(bridge.proven(*home)).map(|(id, _)| *id);
             let mut facts = known.chain(contested);
             if let Some(id) = facts.find(|id| !shard.told.contains(id)) {
-                return Err(format!("the shard of home {home} of validator {} was not told of {id}", self.index));
+                return Err(format!("shard {number} of home {home} of validator {} was not told of {id}", self.index));
             }
         }
         Ok(())

@@ -60,13 +60,11 @@ impl SimLine {
 impl SimValidator {
     /// A node has started: it knows nothing of its shards that run apart.
     pub(super) fn begin_apart(&mut self) {
-        let apart: Vec<u16> = self.lines.keys().copied().collect();
         for line in self.lines.values_mut() {
             line.break_connection();
             line.node = NodeEnd::default();
             line.offers.clear();
         }
-        apart.into_iter().for_each(|shard| self.give(MemberInput::Away(shard)));
     }
 
     /// What happens on the lines.
