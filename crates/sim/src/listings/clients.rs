@@ -42,10 +42,11 @@ pub(crate) struct ListingClients {
     network: Digest,
     founded: u64,
     listers: Vec<Lister>,
-    /// What the chain told when a client looked: its height, the fees of a listing, and the assets with their issuers.
+    /// What the chain told when a client looked: its height, the fees of a listing, and of each asset its issuer, and
+    /// whether it closes.
     height: Height,
     fees: u64,
-    assets: Vec<Address>,
+    assets: Vec<(Address, bool)>,
 }
 
 impl ListingClients {
@@ -57,7 +58,8 @@ impl ListingClients {
             Lister { key: SecretKey::from_seed(seed), next: 1, offers: Vec::new(), shares: Vec::new() }
         };
         let listers = (0..3).map(|_| lister()).collect();
-        ListingClients { chain, network, founded, listers, height: 0, fees: 20, assets: Vec::new() }
+        let assets = vec![(Address::default(), false); founded as usize];
+        ListingClients { chain, network, founded, listers, height: 0, fees: 20, assets }
     }
 
     /// Who issues the last asset of the genesis, and may close it.
@@ -73,14 +75,14 @@ impl ListingClients {
 
     /// The next transaction. Clients look at a ledger from time to time.
     pub fn draw(&mut self, ledger: &Ledger, dice: &mut Dice) -> Transaction {
-        if dice.once_in(2) {
+        if !dice.once_in(4) {
             self.look(ledger);
         }
         let who = dice.index(self.listers.len());
         let operation = match dice.below(20) {
-            0..5 => self.list(dice),
-            5 => self.close(who, dice),
-            6..8 => self.issue(who, dice),
+            0..3 => self.list(dice),
+            3 => self.close(who, dice),
+            4..8 => self.issue(who, dice),
             8 => Operation::Burn { asset: self.own(who, dice), amount: 1 + dice.below(1_000) },
             9 => {
                 Operation::Pay { to: self.somebody(dice), asset: self.any(dice), amount: 1 + dice.below(HOLDING / 20) }
@@ -118,7 +120,7 @@ impl ListingClients {
     /// The newest asset that a client issues, or now and then any.
     fn own(&self, who: usize, dice: &mut Dice) -> AssetId {
         let issuer = self.listers[who].address();
-        let own: Vec<usize> = (0..self.assets.len()).filter(|at| self.assets[*at] == issuer).collect();
+        let own: Vec<usize> = (0..self.assets.len()).filter(|at| self.assets[*at].0 == issuer).collect();
         if own.is_empty() || dice.once_in(8) { self.any(dice) } else { AssetId(own[dice.index(own.len())] as u32) }
     }
 
@@ -136,8 +138,10 @@ impl ListingClients {
     }
 
     fn close(&self, who: usize, dice: &mut Dice) -> Operation {
-        let closing = if dice.once_in(2) { Closing::Announce } else { Closing::Revoke };
-        Operation::CloseAsset { asset: self.own(who, dice), closing }
+        let asset = self.own(who, dice);
+        let closes = self.assets.get(asset.0 as usize).is_some_and(|(_, closes)| *closes);
+        let closing = if closes != dice.once_in(8) { Closing::Revoke } else { Closing::Announce };
+        Operation::CloseAsset { asset, closing }
     }
 
     /// Several issues of a block may exceed what the listing permits.
@@ -146,8 +150,12 @@ impl ListingClients {
         Operation::Issue { to, asset, amount: 1 + dice.below(SUPPLY_MAX / 2) }
     }
 
+    /// Mostly a listed asset and the first one, so that they meet.
     fn pair(&self, dice: &mut Dice) -> (AssetId, AssetId) {
         let sell = self.any(dice);
+        if sell.0 > 0 && !dice.once_in(3) {
+            return if dice.once_in(2) { (sell, AssetId(0)) } else { (AssetId(0), sell) };
+        }
         let others = self.assets.len() as u64 - 1;
         let other = AssetId(((u64::from(sell.0) + 1 + dice.below(others)) % (others + 1)) as u32);
         (sell, other)
@@ -199,7 +207,8 @@ impl ListingClients {
     /// Clients read what there is, their next numbers, and what of theirs rests.
     pub fn look(&mut self, ledger: &Ledger) {
         (self.height, self.fees) = (ledger.height(), ledger.listing_fees());
-        self.assets = ledger.assets().iter().map(|asset| asset.issuer).collect();
+        let closes = |number: u32| ledger.listings().closes(AssetId(number)).is_some();
+        self.assets = (0..).zip(ledger.assets()).map(|(number, asset)| (asset.issuer, closes(number))).collect();
         for lister in &mut self.listers {
             let account = lister.address();
             let highest = ledger.accounts().get(&account).map_or(0, |account| account.window().highest());

@@ -17,7 +17,7 @@ pub(crate) const CHAIN: u64 = 4_242;
 const HOLDING: u64 = 100_000_000;
 const NETWORK: Digest = Digest([42; 32]);
 /// So few that listed assets take all of their part. The others take less than half.
-const OPEN_PAIRS: u32 = 64;
+const OPEN_PAIRS: u32 = 48;
 const RESTING_OFFERS: u64 = 640;
 /// Number of clients that stake at the start.
 const FOUNDERS: usize = 4;
@@ -146,12 +146,12 @@ impl Clients {
                 let (transaction, must_refuse) = self.policies.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            _ if dice.once_in(4) => Drawn { transaction: self.listings.draw(ledger, dice), must_refuse: false },
-            0..5 => {
+            _ if dice.once_in(3) => Drawn { transaction: self.listings.draw(ledger, dice), must_refuse: false },
+            0..6 => {
                 let (transaction, must_refuse) = self.sessions.draw(ledger, dice);
                 Drawn { transaction, must_refuse }
             }
-            5 => self.bad(dice),
+            6 => self.bad(dice),
             _ => self.sensible(dice),
         };
         self.sent.push(drawn.transaction.clone());

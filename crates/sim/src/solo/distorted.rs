@@ -1,19 +1,15 @@
 //! Results of the ledger as one with a mistake would give them: the ledger itself makes none.
 
-use borsh::BorshDeserialize;
 use ledger::contracts::ethereum::keccak256;
 use ledger::contracts::{EthereumReceipt, EthereumTransaction, EvmStatus, FIRST_CONTRACT_OFFER, OFFERS, token_at};
 use ledger::{
     AccountState, Applied, EndedOffer, Fault, Ledger, NO_END, Offer, Outcome, Pair, Place, SessionRecord, Signatures,
 };
-use primitives::{
-    Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, Price, Sequence, Superblock, Transaction,
-    slot_of,
-};
+use primitives::{Address, Amount, AssetId, Body, Operation, Price, Sequence, Superblock, Transaction, slot_of};
 
 use super::mislisted;
 use super::mistaken::see;
-use super::rewritten::rewrite;
+use super::rewritten::{ACCOUNTS, END, OFFERS_OF_PAIR, change_account, credit, debit, edit, rewrite};
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -198,76 +194,9 @@ pub(crate) fn transactions(block: &Superblock) -> impl Iterator<Item = &Transact
     block.sub_blocks.iter().flat_map(|sub| &sub.native)
 }
 
-fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {
-    match account.balances.binary_search_by_key(&asset, |(asset, _)| *asset) {
-        Ok(at) => account.balances[at].1 += units,
-        Err(_) if units == 0 => {}
-        Err(at) => account.balances.insert(at, (asset, units)),
-    }
-}
-
-pub(super) fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
-    for (_, held) in account.balances.iter_mut().filter(|(held, _)| *held == asset) {
-        *held -= units;
-    }
-    account.balances.retain(|(_, units)| *units > 0);
-}
-
 fn less_burnt(applied: &mut Applied, asset: AssetId, units: Amount) {
     for burnt in applied.batch.burnt.iter_mut().filter(|burnt| burnt.0 == asset) {
         burnt.1 = burnt.1.saturating_sub(units);
     }
     applied.batch.burnt.retain(|(_, units)| *units > 0);
-}
-
-/// A snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets.
-pub(super) type Head =
-    ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
-
-/// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
-pub(super) fn edit(
-    ledger: &mut Ledger,
-    address: &Address,
-    change: impl FnOnce(&mut AccountState),
-    issue: Option<(AssetId, i128)>,
-) {
-    let mut change = Some(change);
-    rewrite(ledger, |kind, content| match (kind, issue) {
-        (HEAD, Some((asset, units))) => change_head(content, |head| {
-            let issued = &mut head.9[asset.0 as usize].issued;
-            *issued = Amount::try_from(i128::from(*issued) + units).expect("in range");
-        }),
-        (ACCOUNTS, _) => change_account(content, address, |account| {
-            change.take().expect("an account is in one chunk")(account);
-        }),
-        _ => {}
-    });
-}
-
-/// Changes the head, by way of a snapshot.
-pub(super) fn edit_head(ledger: &mut Ledger, change: impl Fn(&mut Head)) {
-    rewrite(ledger, |kind, content| {
-        if kind == HEAD {
-            change_head(content, &change);
-        }
-    });
-}
-
-fn change_head(content: &mut Vec<u8>, change: impl FnOnce(&mut Head)) {
-    let mut rest = &content[..];
-    let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
-    change(&mut head);
-    *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
-}
-
-/// Tags of chunks.
-const HEAD: u8 = 0;
-const ACCOUNTS: u8 = 1;
-const OFFERS_OF_PAIR: u8 = 2;
-const END: u8 = 255;
-
-fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(&mut AccountState)) {
-    let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
-    accounts.iter_mut().find(|account| account.address == *address).map(change);
-    *content = borsh::to_vec(&accounts).expect("encodes");
 }

@@ -5,8 +5,7 @@
 use ledger::{Applied, AssetTerms, Ledger, ListingTerms, Outcome, Refusal, RootPart};
 use primitives::{Address, Amount, AssetId, Closing, Height, Life, Operation, Superblock, Transaction};
 
-use super::distorted::{edit, edit_head, transactions};
-use super::rewritten::rewrite;
+use super::rewritten::{debit, edit, edit_head, rewrite};
 use crate::world::EngineMistake;
 
 /// The places of listings in a snapshot: the terms of all first, and then those of assets.
@@ -92,7 +91,8 @@ pub(crate) fn distort(mistake: EngineMistake, ledger: &mut Ledger, block: &Super
         EngineMistake::NumbersByPlace => number_by_place(&mut applied.outcomes),
         EngineMistake::RefusedListingPays => {
             let fee = ledger.fee();
-            let mut refused = transactions(block).zip(&applied.outcomes).filter_map(|(one, outcome)| {
+            let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+            let mut refused = native.zip(&applied.outcomes).filter_map(|(one, outcome)| {
                 let Operation::ListAsset(listing) = &one.body.operation else { return None };
                 let is_judged = outcome.refusal().is_some_and(|refusal| refusal != Refusal::DUPLICATE);
                 is_judged.then_some((one.body.account, listing.fees * fee))
@@ -125,6 +125,6 @@ fn number_by_place(outcomes: &mut [Outcome]) {
 
 /// Units of an account vanish.
 fn take(ledger: &mut Ledger, account: Address, asset: AssetId, units: Amount) {
-    let change = |account: &mut ledger::AccountState| super::distorted::debit(account, asset, units);
+    let change = |account: &mut ledger::AccountState| debit(account, asset, units);
     edit(ledger, &account, change, Some((asset, -i128::from(units))));
 }

@@ -27,6 +27,7 @@ mod clients;
 mod crash_points;
 mod distorted;
 mod exacts;
+mod holder;
 mod mislisted;
 mod mistaken;
 mod node;

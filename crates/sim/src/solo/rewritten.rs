@@ -1,7 +1,8 @@
 //! Changes of a ledger's state by way of its snapshot: the ledger itself has no such operation.
 
-use ledger::{AccountKeys, Ledger, Restore, RootPart, Snapshot};
-use primitives::Address;
+use borsh::BorshDeserialize;
+use ledger::{AccountKeys, AccountState, Ledger, Restore, RootPart, Snapshot};
+use primitives::{Address, Amount, AssetId, Digest, Fraction, Height};
 
 /// Changes the keys of an account with a policy.
 pub(crate) fn edit_keys(ledger: &mut Ledger, account: &Address, change: impl FnOnce(&mut AccountKeys)) {
@@ -25,4 +26,71 @@ pub(crate) fn rewrite(ledger: &mut Ledger, mut change: impl FnMut(u8, &mut Vec<u
         restore.push(&[vec![kind], content].concat()).expect("a chunk");
     }
     *ledger = restore.finish().expect("a state in which money is conserved");
+}
+
+pub(super) fn credit(account: &mut AccountState, asset: AssetId, units: Amount) {
+    match account.balances.binary_search_by_key(&asset, |(asset, _)| *asset) {
+        Ok(at) => account.balances[at].1 += units,
+        Err(_) if units == 0 => {}
+        Err(at) => account.balances.insert(at, (asset, units)),
+    }
+}
+
+pub(super) fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
+    for (_, held) in account.balances.iter_mut().filter(|(held, _)| *held == asset) {
+        *held -= units;
+    }
+    account.balances.retain(|(_, units)| *units > 0);
+}
+
+/// A snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets.
+pub(super) type Head =
+    ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
+
+/// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
+pub(super) fn edit(
+    ledger: &mut Ledger,
+    address: &Address,
+    change: impl FnOnce(&mut AccountState),
+    issue: Option<(AssetId, i128)>,
+) {
+    let mut change = Some(change);
+    rewrite(ledger, |kind, content| match (kind, issue) {
+        (HEAD, Some((asset, units))) => change_head(content, |head| {
+            let issued = &mut head.9[asset.0 as usize].issued;
+            *issued = Amount::try_from(i128::from(*issued) + units).expect("in range");
+        }),
+        (ACCOUNTS, _) => change_account(content, address, |account| {
+            change.take().expect("an account is in one chunk")(account);
+        }),
+        _ => {}
+    });
+}
+
+/// Changes the head, by way of a snapshot.
+pub(super) fn edit_head(ledger: &mut Ledger, change: impl Fn(&mut Head)) {
+    rewrite(ledger, |kind, content| {
+        if kind == HEAD {
+            change_head(content, &change);
+        }
+    });
+}
+
+fn change_head(content: &mut Vec<u8>, change: impl FnOnce(&mut Head)) {
+    let mut rest = &content[..];
+    let mut head: Head = BorshDeserialize::deserialize(&mut rest).expect("a head");
+    change(&mut head);
+    *content = [&borsh::to_vec(&head).expect("encodes"), rest].concat();
+}
+
+/// Tags of chunks.
+const HEAD: u8 = 0;
+pub(super) const ACCOUNTS: u8 = 1;
+pub(super) const OFFERS_OF_PAIR: u8 = 2;
+pub(super) const END: u8 = 255;
+
+pub(super) fn change_account(content: &mut Vec<u8>, address: &Address, change: impl FnOnce(&mut AccountState)) {
+    let mut accounts: Vec<AccountState> = borsh::from_slice(content).expect("accounts");
+    accounts.iter_mut().find(|account| account.address == *address).map(change);
+    *content = borsh::to_vec(&accounts).expect("encodes");
 }

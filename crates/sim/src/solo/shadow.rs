@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
 use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
-    Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, PublicKey, Sequence, Superblock,
-    Transaction, slot_of,
+    Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, Superblock, Transaction, slot_of,
 };
 
 use super::bonds::Bonds;
 use super::distorted::transactions;
 use super::exacts::check_exact;
+use super::holder::Holder;
 use super::offered::check_offer;
 use super::pools::PoolBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
@@ -19,14 +19,6 @@ use crate::fees::fees_of;
 use crate::listings::ListingBooks;
 use crate::policies::{PolicyBooks, PolicyCounts};
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
-
-#[derive(Clone, Default)]
-struct Holder {
-    balances: BTreeMap<AssetId, i128>,
-    /// Of its own numbers, not of those of its session keys.
-    used: BTreeSet<Sequence>,
-    key: Option<PublicKey>,
-}
 
 /// A transaction that counted, and what became of it.
 type Counted<'a> = (&'a Transaction, Outcome);
@@ -482,27 +474,6 @@ impl Shadow {
             .flat_map(|(pair, offers)| offers.iter().map(move |offer| ((pair, offer.place), offer.amount)))
             .collect();
         if resting == self.offers { Ok(()) } else { Err("the book differs from the receipts".into()) }
-    }
-}
-
-impl Holder {
-    fn hold(&self, address: &Address, ledger: &Ledger) -> Result<(), String> {
-        let account = ledger.accounts().get(address).ok_or_else(|| format!("{address} is missing"))?;
-        let state = account.state();
-        let held: Vec<(AssetId, i128)> =
-            state.balances.iter().map(|(asset, units)| (*asset, (*units).into())).collect();
-        let ours: Vec<(AssetId, i128)> =
-            self.balances.iter().filter(|(_, units)| **units != 0).map(|(asset, units)| (*asset, *units)).collect();
-        if held != ours {
-            return Err(format!("{address} holds {held:?}, but by the receipts {ours:?}"));
-        }
-        if let Some(free) = self.used.iter().find(|used| state.window.check(**used).is_ok()) {
-            return Err(format!("sequence number {free} of {address} is used but still free"));
-        }
-        if state.window.highest() != self.used.last().copied().unwrap_or(0) || state.key != self.key {
-            return Err(format!("{address} has a key or window that differs from the receipts"));
-        }
-        Ok(())
     }
 }
 
