@@ -1,8 +1,8 @@
 //! Accept (Mathys, Schmid, Sliwinski, Wattenhofer): payments without consensus, by validators that are sharded.
 //!
 //! The paper's machines have 32 threads each, one machine for each shard. Here all shards and the clients share one
-//! machine. So what shows whether shards scale is the processor time and the bytes of a payment, which should not depend
-//! on their number while each shard has the same load. Shards are run *together*, and each *alone*, as if it had the
+//! machine. So what shows whether shards scale is the processor time and the bytes of a payment: they should not depend
+//! on the number of shards while each has the same load. Shards are run *together*, and each *alone*, as if it had the
 //! machine for itself. The sum of the rates of those alone is a multiplication: what as many machines would do.
 
 use serde_json::{Value, json};
@@ -265,9 +265,10 @@ fn sharded(
     ];
     let method = "payments whose inputs are proved by certificates, trees of 64, durable logs, loopback; every shard has \
                   its own threads, socket, log and key, and the same load, however many there are. *Together*, all \
-                  shards and the client share this machine's cores. *Alone*, one shard of each validator runs at a time, \
-                  and rates are added up: what as many machines would do. `validator` is the processor time of a payment \
-                  at one validator, in which its machine has the part `machine`; `bytes` is a request and an answer";
+                  shards and the client share this machine's cores. *Alone*, one shard of each validator runs at a \
+                  time, and rates are added up: what as many machines would do. `validator` is the processor time of a \
+                  payment at one validator, in which its machine has the part `machine`; `bytes` is a request and an \
+                  answer";
     Ok(Chart::of(method, &columns, &rows))
 }
 
