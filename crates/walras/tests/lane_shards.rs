@@ -286,7 +286,7 @@ impl Load {
             let owner = owner(number, 0);
             let output = Output { to: Recipient::Key(owner.public()), asset: EUR, amount };
             let operation = Operation::Withdraw { to: owner.public(), asset: EUR, amount };
-            let body = Body { chain: self.chain, account, sequence: 1 + number, until: 1_000_000, operation };
+            let body = Body { chain: self.chain, account, sequence: 1 + number, until: 10_000, operation };
             node.submit(&body.sign(&self.identity, &issuer)).expect("taken");
             let id = OutputId::of_deposit(&self.rules.network, 0, &account, 1 + number);
             (owner, Holding { id, output, proof: OutputProof::Ledger })
