@@ -14,7 +14,7 @@ const LEAST: Amount = 4_096;
 /// Symbols of listings. The first ones look like assets of the genesis.
 const SYMBOLS: [&str; 8] = ["AO", "a-1", "GBP", "GBP", "JPY", "CHF", "A", "XAU"];
 /// Heights from an announcement to the last one of an asset.
-const NOTICE: Height = 4;
+const NOTICE: Height = 6;
 
 /// Terms under which few assets have room, and the price doubles soon.
 pub(crate) fn listing_terms(fee: Amount) -> ListingTerms {
@@ -81,13 +81,13 @@ impl ListingClients {
         let who = dice.index(self.listers.len());
         let operation = match dice.below(20) {
             0..3 => self.list(dice),
-            3 => self.close(who, dice),
-            4..8 => self.issue(who, dice),
+            3 | 4 => self.close(who, dice),
+            5..8 => self.issue(who, dice),
             8 => Operation::Burn { asset: self.own(who, dice), amount: 1 + dice.below(1_000) },
             9 => {
                 Operation::Pay { to: self.somebody(dice), asset: self.any(dice), amount: 1 + dice.below(HOLDING / 20) }
             }
-            10 | 11 => self.pool(who, dice),
+            10..12 => self.pool(who, dice),
             12 => self.cancel(who, dice),
             13 => self.exact(dice),
             _ => self.offer(dice),
@@ -137,11 +137,16 @@ impl ListingClients {
         }))
     }
 
+    /// A word about the end of an asset: mostly one that takes it back, if an own one closes.
     fn close(&self, who: usize, dice: &mut Dice) -> Operation {
-        let asset = self.own(who, dice);
-        let closes = self.assets.get(asset.0 as usize).is_some_and(|(_, closes)| *closes);
-        let closing = if closes != dice.once_in(8) { Closing::Revoke } else { Closing::Announce };
-        Operation::CloseAsset { asset, closing }
+        let issuer = self.listers[who].address();
+        let closing = self.assets.iter().rposition(|(of, closes)| *of == issuer && *closes);
+        match closing {
+            Some(at) if !dice.once_in(4) => {
+                Operation::CloseAsset { asset: AssetId(at as u32), closing: Closing::Revoke }
+            }
+            _ => Operation::CloseAsset { asset: self.own(who, dice), closing: Closing::Announce },
+        }
     }
 
     /// Several issues of a block may exceed what the listing permits.
@@ -207,7 +212,7 @@ impl ListingClients {
     /// Clients read what there is, their next numbers, and what of theirs rests.
     pub fn look(&mut self, ledger: &Ledger) {
         (self.height, self.fees) = (ledger.height(), ledger.listing_fees());
-        let closes = |number: u32| ledger.listings().closes(AssetId(number)).is_some();
+        let closes = |number: u32| ledger.listings().closes(AssetId(number)).is_some_and(|last| last > self.height);
         self.assets = (0..).zip(ledger.assets()).map(|(number, asset)| (asset.issuer, closes(number))).collect();
         for lister in &mut self.listers {
             let account = lister.address();
