@@ -232,7 +232,9 @@ mod tests {
 
     /// Spans of code that begin with the program's name, each of the words that it says one of.
     fn spans(document: &str) -> Vec<Vec<String>> {
-        let spans = document.split('`').skip(1).step_by(2).filter(|span| span.starts_with("walras "));
+        // What is signed begins with the name, too, and ends with a version. What a shell works out is its own.
+        let is_command = |span: &&str| span.starts_with("walras ") && !span.ends_with(" v1") && !span.contains("$(");
+        let spans = document.split('`').skip(1).step_by(2).filter(is_command);
         spans.flat_map(|span| said(&words(&span.split_whitespace().collect::<Vec<_>>().join(" ")))).collect()
     }
 
@@ -257,7 +259,8 @@ mod tests {
                 let error = Cli::try_parse_from(&words).err().map(|error| error.kind());
                 // What a text leaves out, or writes in capitals, is no fault of it.
                 let is_wrong = matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument));
-                assert!(!is_wrong, "{name}: `{}`: {error:?}", words.join(" "));
+                let is_named = words.get(1).is_some_and(|word| word.chars().all(char::is_uppercase));
+                assert!(!is_wrong || is_named, "{name}: `{}`: {error:?}", words.join(" "));
                 checked += 1;
             }
         }
