@@ -5,7 +5,7 @@
 use ledger::{Applied, AssetTerms, Ledger, ListingTerms, Outcome, Refusal, RootPart};
 use primitives::{Address, Amount, AssetId, Closing, Height, Life, Operation, Superblock, Transaction};
 
-use super::rewritten::{debit, edit, edit_head, rewrite};
+use super::rewritten::{debit, edit, rewrite};
 use crate::world::EngineMistake;
 
 /// The places of listings in a snapshot: the terms of all first, and then those of assets.
@@ -31,25 +31,21 @@ fn edit_terms(ledger: &mut Ledger, change: impl Fn(AssetId, &mut AssetTerms)) {
 /// Changes a ledger to what one with this mistake sees of every block.
 pub(crate) fn look(mistake: EngineMistake, ledger: &mut Ledger) {
     let next = ledger.height() + 1;
-    match mistake {
-        EngineMistake::ClosesLate if closes_by(ledger, next) => edit_terms(ledger, |_, terms| {
+    if mistake == EngineMistake::ClosesLate && closes_by(ledger, next) {
+        edit_terms(ledger, |_, terms| {
             terms.closes.iter_mut().filter(|last| **last <= next).for_each(|last| *last += 1);
-        }),
-        EngineMistake::JunkPairsUncounted => edit_head(ledger, |head| head.5.open_pairs *= 4),
-        _ => {}
+        });
     }
 }
 
 /// Takes back what [`look`] changed, after a block.
 pub(crate) fn look_away(mistake: EngineMistake, before: &Ledger, ledger: &mut Ledger) {
     let height = ledger.height();
-    match mistake {
-        EngineMistake::ClosesLate if closes_by(before, height) => edit_terms(ledger, |asset, terms| {
+    if mistake == EngineMistake::ClosesLate && closes_by(before, height) {
+        edit_terms(ledger, |asset, terms| {
             let was = before.listings().closes(asset).filter(|last| *last <= height);
             terms.closes = was.or(terms.closes);
-        }),
-        EngineMistake::JunkPairsUncounted => edit_head(ledger, |head| head.5.open_pairs /= 4),
-        _ => {}
+        });
     }
 }
 

@@ -44,8 +44,7 @@ pub(super) fn debit(account: &mut AccountState, asset: AssetId, units: Amount) {
 }
 
 /// A snapshot's head: format and rules, chain, fee, ε, μ, limits, height, last block and its time, assets.
-pub(super) type Head =
-    ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
+type Head = ((u8, u32), u64, Amount, Fraction, Fraction, ledger::Limits, Height, Digest, u64, Vec<ledger::Asset>);
 
 /// Changes one account and the issue of an asset, by way of a snapshot: the ledger itself has no such operation.
 pub(super) fn edit(
@@ -64,15 +63,6 @@ pub(super) fn edit(
             change.take().expect("an account is in one chunk")(account);
         }),
         _ => {}
-    });
-}
-
-/// Changes the head, by way of a snapshot.
-pub(super) fn edit_head(ledger: &mut Ledger, change: impl Fn(&mut Head)) {
-    rewrite(ledger, |kind, content| {
-        if kind == HEAD {
-            change_head(content, &change);
-        }
     });
 }
 

@@ -144,8 +144,6 @@ pub enum EngineMistake {
     ListingFeesFound,
     /// A listed asset may look like one of the genesis.
     NamesCopied,
-    /// Pairs with listed assets may take the whole room.
-    JunkPairsUncounted,
     /// An asset closes a height late: it is in another batch, and what rests stays.
     ClosesLate,
     /// A closing is revoked at the last height.
