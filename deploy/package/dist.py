@@ -42,14 +42,14 @@ if [ "$1" = configure ]; then
     fi
     if [ -d /run/systemd/system ]; then
         systemctl daemon-reload
-        [ -z "$2" ] || systemctl try-restart walras.service
+        [ -z "$2" ] || systemctl try-restart walras.service 'walras-shard@*.service'
     fi
 fi
 """
 PRERM = """#!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl disable --now walras.service
+    systemctl disable --now walras.service 'walras-shard@*.service'
 fi
 """
 SYSUSERS = 'u walras - "Walras node" /var/lib/walras\n'
@@ -178,6 +178,7 @@ def debian(binary: Binary, version: str, time: int) -> bytes:
     files = [
         Entry("./usr/bin/walras", binary.content, 0o755),
         Entry("./usr/lib/systemd/system/walras.service", source("deploy/systemd/walras.service")),
+        Entry("./usr/lib/systemd/system/walras-shard@.service", source("deploy/systemd/walras-shard@.service")),
         Entry("./usr/lib/sysusers.d/walras.conf", SYSUSERS.encode()),
         Entry("./usr/share/doc/walras/operators.md", source("docs/operators.md")),
         Entry("./usr/share/doc/walras/copyright", source("LICENSE")),

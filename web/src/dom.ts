@@ -103,3 +103,31 @@ export function facts<Name extends string>(
     },
   };
 }
+
+/** Parts of which one is shown at a time; `chosen` is told which. */
+export function tabs<Name extends string>(
+  label: string,
+  parts: Record<Name, { title: string; elements: HTMLElement[] }>,
+  chosen: (name: Name) => void = () => undefined,
+): { element: HTMLElement; choose: (name: Name) => void } {
+  const names = Object.keys(parts) as Name[];
+  const group = `tabs ${label}`;
+  const choices = names.map((name, at) => {
+    const input = h("input", { type: "radio", name: group, value: name, checked: at === 0, change: () => choose(name) });
+    return h("label", {}, input, h("span", {}, parts[name].title));
+  });
+  const element = h("fieldset", { class: "choice tabs" }, h("legend", { class: "unseen" }, label), ...choices);
+
+  function show(name: Name): void {
+    for (const one of names) for (const part of parts[one].elements) part.hidden = one !== name;
+  }
+
+  function choose(name: Name): void {
+    for (const input of element.querySelectorAll("input")) input.checked = input.value === name;
+    show(name);
+    chosen(name);
+  }
+
+  if (names[0]) show(names[0]);
+  return { element, choose };
+}

@@ -1,7 +1,10 @@
 /** The page: a frame that stays, and in it the view that the address bar names. */
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
+import "./controls.css";
+import "./terminal.css";
 import { h, setText } from "./dom";
+import { icon, type Icon } from "./icons";
 import { Live } from "./live";
 import { find, href, parseRoute, type Route } from "./router";
 import { accountView } from "./views/account";
@@ -9,10 +12,11 @@ import { blockView } from "./views/block";
 import { blocksView } from "./views/blocks";
 import { ethereumView } from "./views/ethereum";
 import { fairnessView } from "./views/fairness";
+import { homeView } from "./views/home";
 import { laneView } from "./views/lane";
 import { marketView } from "./views/market";
 import { marketsView } from "./views/markets";
-import { overviewView } from "./views/overview";
+import { networkView } from "./views/network";
 import { transactionView } from "./views/transaction";
 import { validatorsView } from "./views/validators";
 import { venueView } from "./views/venue";
@@ -21,17 +25,27 @@ import { count, explain } from "./words";
 
 const live = new Live(() => new WebSocket(streamAddress()));
 const main = h("main", { id: "main" });
+const NETWORK: Route["view"][] = ["network", "blocks", "block", "transaction", "ethereum", "validators", "fairness"];
 const links = [
-  navLink("Overview", href.overview, ["overview"]),
-  navLink("Markets", href.markets, ["markets", "market"]),
-  navLink("Continuous", href.venues, ["venue"]),
+  navLink("Home", href.home, ["home"], "home"),
+  navLink("Markets", href.markets, ["markets", "market"], "markets"),
+  navLink("Continuous", href.venues, ["venue"], "continuous"),
+  navLink("Payments", href.lane, ["lane"], "payments"),
+  navLink("Account", href.accounts, ["account"], "account"),
+  navLink("Network", href.network, NETWORK, "network"),
+];
+/** What is known of the nodes themselves, behind *Network*. */
+const within = [
+  navLink("This node", href.network, ["network"]),
   navLink("Blocks", href.blocks, ["blocks", "block", "transaction", "ethereum"]),
   navLink("Validators", href.validators, ["validators"]),
-  navLink("Lane", href.lane, ["lane"]),
   navLink("Fairness", href.fairness, ["fairness"]),
-  navLink("Account", href.accounts, ["account"]),
 ];
+const inside = h("nav", { class: "inside", "aria-label": "Network", hidden: true }, ...within.map((link) => link.element));
+/** Views that fill the window and scroll inside their panels. */
+const TERMINALS: Route["view"][] = ["market", "venue"];
 const state = connectionState();
+const search = searchForm();
 const banner = h("p", { class: "banner", role: "alert", hidden: true });
 
 document.body.append(
@@ -39,12 +53,14 @@ document.body.append(
   h(
     "header",
     { class: "top" },
-    h("a", { class: "brand", href: href.overview }, h("img", { src: "./icon.svg", alt: "", width: 24, height: 24 }), "Walras"),
+    h("a", { class: "brand", href: href.home }, h("img", { src: "./icon.svg", alt: "", width: 24, height: 24 }), "Walras"),
     h("nav", { "aria-label": "Views" }, ...links.map((link) => link.element)),
-    searchForm(),
+    search.toggle,
+    search.form,
     state.element,
   ),
   banner,
+  inside,
   main,
   h("footer", { class: "bottom" }, footer()),
 );
@@ -55,6 +71,7 @@ addEventListener("hashchange", () => {
   view = show(parseRoute(location.hash));
   main.querySelector("h1")?.focus({ preventScroll: true });
   scrollTo(0, 0);
+  main.scrollTop = 0;
 });
 addEventListener("online", () => live.stream.open());
 document.addEventListener("visibilitychange", () => {
@@ -67,15 +84,20 @@ function show(route: Route): View {
   const made = makeView(route);
   document.title = `${made.title} · Walras`;
   main.replaceChildren(made.element);
-  for (const link of links) link.mark(route.view);
+  for (const link of [...links, ...within]) link.mark(route.view);
+  inside.hidden = !NETWORK.includes(route.view);
+  document.body.classList.toggle("terminal", TERMINALS.includes(route.view));
+  search.close();
   guard(() => made.update());
   return made;
 }
 
 function makeView(route: Route): View {
   switch (route.view) {
-    case "overview":
-      return overviewView(live);
+    case "home":
+      return homeView(live);
+    case "network":
+      return networkView(live);
     case "markets":
       return marketsView(live);
     case "market":
@@ -125,8 +147,8 @@ function guard(draw: () => void): void {
   }
 }
 
-function navLink(text: string, to: string, views: Route["view"][]) {
-  const element = h("a", { href: to }, text);
+function navLink(text: string, to: string, views: Route["view"][], sign?: Icon) {
+  const element = h("a", { href: to }, sign ? icon(sign) : null, text);
   return {
     element,
     mark(name: Route["view"]) {
@@ -165,7 +187,8 @@ function reconnecting(reason: string): string {
   return `Reconnecting. ${reason}${kept}`;
 }
 
-function searchForm(): HTMLElement {
+/** The search; on a phone it is an icon until it is needed. */
+function searchForm() {
   const input = h("input", {
     type: "search",
     name: "search",
@@ -175,7 +198,18 @@ function searchForm(): HTMLElement {
     spellcheck: "false",
     input: () => input.setCustomValidity(""),
   });
-  const go = (event: Event) => {
+  const form = h("form", { class: "search", role: "search", id: "search", submit: go });
+  form.append(input);
+  const toggle = h("button", { type: "button", class: "search-toggle", "aria-label": "Search", "aria-expanded": "false", "aria-controls": "search", click: () => open(!form.classList.contains("open")) });
+  toggle.append(icon("search"));
+
+  function open(wanted: boolean): void {
+    form.classList.toggle("open", wanted);
+    toggle.setAttribute("aria-expanded", String(wanted));
+    if (wanted) input.focus();
+  }
+
+  function go(event: Event): void {
     event.preventDefault();
     if (input.value.trim() === "") return;
     const there = find(input.value, [...live.assets.keys()]);
@@ -183,8 +217,9 @@ function searchForm(): HTMLElement {
     if (!there) return void input.reportValidity();
     input.value = "";
     location.hash = there;
-  };
-  return h("form", { class: "search", role: "search", submit: go }, input);
+  }
+
+  return { form, toggle, close: () => open(false) };
 }
 
 function footer(): HTMLElement {

@@ -1,12 +1,13 @@
 /** Which view the address bar names. */
 
 export type Route =
-  | { view: "overview" }
+  | { view: "home" }
   | { view: "markets" }
   | { view: "market"; base: string; quote: string }
   | { view: "blocks"; before: number | null }
   | { view: "block"; height: number }
   | { view: "venue"; market: number | null }
+  | { view: "network" }
   | { view: "validators" }
   | { view: "lane" }
   | { view: "fairness" }
@@ -16,12 +17,13 @@ export type Route =
   | { view: "unknown"; hash: string };
 
 export const href = {
-  overview: "#/",
+  home: "#/",
   markets: "#/markets",
   blocks: "#/blocks",
   blocksBefore: (height: number) => `#/blocks/${height}`,
   venues: "#/venue",
   venue: (market: number) => `#/venue/${market}`,
+  network: "#/network",
   validators: "#/validators",
   lane: "#/lane",
   fairness: "#/fairness",
@@ -40,7 +42,7 @@ const HEIGHT = /^\d{1,15}$/;
 
 export function parseRoute(hash: string): Route {
   const [name = "", a, b] = split(hash);
-  if (name === "") return { view: "overview" };
+  if (name === "") return { view: "home" };
   if (name === "markets") return { view: "markets" };
   if (name === "market" && a && b) return { view: "market", base: a, quote: b };
   if (name === "blocks" && a === undefined) return { view: "blocks", before: null };
@@ -48,6 +50,7 @@ export function parseRoute(hash: string): Route {
   if (name === "block" && a && HEIGHT.test(a)) return { view: "block", height: Number(a) };
   if (name === "venue" && a === undefined) return { view: "venue", market: null };
   if (name === "venue" && a && MARKET.test(a)) return { view: "venue", market: Number(a) };
+  if (name === "network" && a === undefined) return { view: "network" };
   if (name === "validators" && a === undefined) return { view: "validators" };
   if (name === "lane" && a === undefined) return { view: "lane" };
   if (name === "fairness" && a === undefined) return { view: "fairness" };

@@ -77,3 +77,12 @@ export function approximate(batch: Batch, assets: Assets): Map<string, number> {
   if (assets.size > 0) approximations.set(batch, new Map(values));
   return new Map(values);
 }
+
+/** The batch prices of a pair in these batches, as doubles for a line. */
+export function recentPrices(batches: Batch[], assets: Assets, base: string, quote: string): number[] {
+  return batches.flatMap((batch) => {
+    const values = approximate(batch, assets);
+    const [one, other] = [values.get(base), values.get(quote)];
+    return one && other ? [one / other] : [];
+  });
+}

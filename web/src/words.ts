@@ -1,8 +1,10 @@
 /** Times, counts, codes and errors as people say them. */
-import type { IdOutcome, Operation, Outcome } from "@walras/client/bodies";
+import type { Asset, IdOutcome, Operation, Outcome } from "@walras/client/bodies";
+import type { Asked } from "@walras/client/terms";
 import { SLOT_BITS, slotOf } from "@walras/client/slot";
 import { ApiError } from "./api";
 import { formatAmount } from "./amount";
+import { described, orderText, restText } from "./trade/placing";
 import { Told } from "./trade/told";
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
@@ -126,27 +128,26 @@ export function checkStatus(status: string): void {
   throw new Told(`The node tells the status “${stranger(status, 40)}” of a transaction, which this page does not know: reload it, as the node may be newer.`);
 }
 
-/** The decimals of an asset by its symbol. */
-export type Decimals = (symbol: string) => number;
+/** The assets, and the decimals of one by its symbol. */
+export type Known = { assets: ReadonlyMap<string, Asset>; decimals: (symbol: string) => number };
 
 /** What a session key may do, in a table and in a sentence. */
 export const SCOPES = { trade: "trade, cancel", cancel: "cancel only", duty: "a node's duties" };
 const LETS = { trade: "trade", cancel: "cancel offers", duty: "post a node's duties" };
 
 /** What a transaction asks for, in a few words, with amounts as people count them. */
-export function operationText(operation: Operation, decimals: Decimals): string {
+export function operationText(operation: Operation, known: Known): string {
+  const { assets } = known;
+  const decimals = (symbol: string) => known.decimals(symbol);
   switch (operation.type) {
     case "create_account":
       return "Register an account";
     case "create_offer":
-      return `Sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
-    case "exact": {
-      const { side, sell, buy, units } = operation;
-      const exactly = side === "buy" ? money(units, buy, decimals(buy)) : money(units, sell, decimals(sell));
-      return side === "buy" ? `Buy exactly ${exactly} for ${sell}` : `Sell exactly ${exactly} for ${buy}`;
-    }
+      return askedText(operation, assets);
+    case "exact":
+      return askedText({ ...operation, amount: "0", limit: "1", exact: operation }, assets);
     case "replace":
-      return `Replace offer ${operation.offer}: sell ${money(operation.amount, operation.sell, decimals(operation.sell))} for ${operation.buy}`;
+      return `Replace order ${operation.offer}: ${askedText(operation, assets)}`;
     case "cancel":
       return `Cancel ${operation.offers.length === 1 ? `offer ${operation.offers[0]?.offer ?? ""}` : `${operation.offers.length} offers`}`;
     case "pay":
@@ -204,6 +205,11 @@ export function operationText(operation: Operation, decimals: Decimals): string 
   }
 }
 
+function askedText(asked: Asked, assets: Known["assets"]): string {
+  const order = described(asked, assets);
+  return order ? orderText(order) : `Order of ${asked.buy} for ${asked.sell}`;
+}
+
 /** Why an exact order was not filled. */
 const EXACT_WHY: Record<string, string> = {
   no_price: "there is no price between the two assets",
@@ -242,14 +248,16 @@ export function outcomeText(outcome: Outcome): string {
   return "Unknown outcome";
 }
 
-/** A part of what an offer met in its batch, as people count its asset; nothing for what is no offer. */
-export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", decimals: Decimals): string {
+/** A part of what an offer met in its batch, as people count its asset, what rests of it in its base; nothing for what is no offer. */
+export function metText(operation: Operation, outcome: Outcome, part: "sold" | "bought" | "left" | "returned", known: Known): string {
+  const decimals = (symbol: string) => known.decimals(symbol);
   if (outcome.result === "exact" && operation.type === "exact") {
     const symbol = part === "bought" ? operation.buy : operation.sell;
     return money(part === "left" ? "0" : outcome[part], symbol, decimals(symbol));
   }
   const isOffer = operation.type === "create_offer" || operation.type === "replace";
   if ((outcome.result !== "offered" && outcome.result !== "replaced") || !isOffer) return "";
+  if (part === "left") return restText(outcome.left, operation, known.assets);
   const symbol = part === "bought" ? operation.buy : operation.sell;
   return money(outcome[part], symbol, decimals(symbol));
 }

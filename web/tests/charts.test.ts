@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Block, Candle, Curves } from "@walras/client/bodies";
 import { rates, stagesOf, sums, total } from "../src/charts/series";
-import { drawn } from "../src/charts/bodies";
+import { candlesOf, drawn } from "../src/charts/bodies";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf } from "../src/charts/shape";
 
 const point = (price: string, price_units: string, amount: string) => ({ price, price_units, amount });
@@ -87,5 +87,14 @@ describe("candles", () => {
   it("are drawn in whole assets, and one with a price that is no number is left out", () => {
     const candles = [candle(60_000, ["1.1", "1.3", "1.0", "1.2"], "12345"), candle(120_000, ["x", "1.3", "1.0", "1.2"], "1")];
     expect(drawn(candles, 2)).toEqual([{ at: 60_000, open: 1.1, high: 1.3, low: 1, close: 1.2, volume: 123.45 }]);
+  });
+
+  it("of trades begin where their interval does, and take each trade in its order", () => {
+    const trade = (at: number, price: number, volume = 1) => ({ at, price, volume });
+    expect(candlesOf([trade(5_100, 2), trade(5_900, 3, 2), trade(9_999, 1), trade(20_000, 4)], 5_000)).toEqual([
+      { at: 5_000, open: 2, high: 3, low: 1, close: 1, volume: 4 },
+      { at: 20_000, open: 4, high: 4, low: 4, close: 4, volume: 1 },
+    ]);
+    expect(candlesOf([], 5_000)).toEqual([]);
   });
 });

@@ -205,6 +205,38 @@ function marketRow(exchange, height, base, quote) {
   };
 }
 
+const WIDE = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 };
+
+function candlesOf(exchange, height, base, quote, interval) {
+  const wide = WIDE[interval];
+  const candles = new Map();
+  for (let at = Math.max(0, height - BLOCKS_KEPT); at <= height; at += 1) {
+    const { sold, bought } = exchange.market(at, base, quote);
+    const { price } = priced(exchange.price(at, base, quote), base, quote);
+    const time_ms = Math.floor((EPOCH_MS + 1000 * at) / wide) * wide;
+    const candle = candles.get(time_ms) ?? { time_ms, complete: false, open: price, high: price, low: price, close: price, base_volume: "0", quote_volume: "0", batches: 0 };
+    candle.close = price;
+    candle.high = Number(price) > Number(candle.high) ? price : candle.high;
+    candle.low = Number(price) < Number(candle.low) ? price : candle.low;
+    candle.base_volume = String(BigInt(candle.base_volume) + BigInt(positive(Math.max(sold, bought))));
+    candle.batches += 1;
+    candles.set(time_ms, candle);
+  }
+  return [...candles.values()];
+}
+
+/** A market at a glance; its day is what 24 such batches would make. */
+function ticker(exchange, height, base, quote) {
+  const row = marketRow(exchange, height, base, quote);
+  const { price: open } = priced(exchange.price(Math.max(0, height - 200), base, quote), base, quote);
+  const [low, high] = [open, row.price].sort((a, b) => Number(a) - Number(b));
+  const day = {
+    since_ms: EPOCH_MS, complete: true, open, high, low, close: row.price, change_percent: (100 * (Number(row.price) / Number(open) - 1)).toFixed(2),
+    base_volume: String(24n * BigInt(row.base_volume)), quote_volume: String(24n * BigInt(row.quote_volume)), batches: 24,
+  };
+  return { market: row.market, height, time_ms: EPOCH_MS + 1000 * height, price: row.price, best_sell: row.best_sell, best_buy: row.best_buy, day };
+}
+
 /** A price of units as one of whole assets. */
 const whole = (units, base, quote) => units * 10 ** (base.decimals - quote.decimals);
 const priced = (units, base, quote) => ({ price: plain(whole(units, base, quote)), price_units: plain(units) });
@@ -509,6 +541,10 @@ function answer(exchange, faults, height, url) {
     }
     case "assets":
       return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals), token: token(asset) })) };
+    case "venues":
+      return { height, venues: [], more: false, next: null };
+    case "tickers":
+      return { height, tickers: pairs().map(([base, quote]) => ticker(exchange, height, base, quote)) };
     case "markets":
       if (parts.length === 1) return { height, markets: pairs().map(([base, quote]) => marketRow(exchange, height, base, quote)) };
       if (parts[3] === "book") return book(exchange, height, ...pair(), number("levels", 50));
@@ -521,24 +557,6 @@ function answer(exchange, faults, height, url) {
           return { height: from + i, time_ms: EPOCH_MS + 1000 * (from + i), ...priced(exchange.price(from + i, base, quote), base, quote), base_volume: positive(Math.max(sold, bought)) };
         });
         return { market: `${base.symbol}/${quote.symbol}`, points };
-      }
-      if (parts[3] === "candles") {
-        const [base, quote] = pair();
-        const wide = { "1m": 60_000, "5m": 300_000, "15m": 900_000, "1h": 3_600_000, "4h": 14_400_000, "1d": 86_400_000 }[url.searchParams.get("interval")];
-        const candles = new Map();
-        for (let at = oldest; at <= height; at += 1) {
-          const { sold, bought } = exchange.market(at, base, quote);
-          const { price } = priced(exchange.price(at, base, quote), base, quote);
-          const time_ms = Math.floor((EPOCH_MS + 1000 * at) / wide) * wide;
-          const candle = candles.get(time_ms) ?? { time_ms, complete: false, open: price, high: price, low: price, base_volume: "0", quote_volume: "0", batches: 0 };
-          candle.close = price;
-          candle.high = Number(price) > Number(candle.high) ? price : candle.high;
-          candle.low = Number(price) < Number(candle.low) ? price : candle.low;
-          candle.base_volume = String(BigInt(candle.base_volume) + BigInt(positive(Math.max(sold, bought))));
-          candle.batches += 1;
-          candles.set(time_ms, candle);
-        }
-        return { market: `${base.symbol}/${quote.symbol}`, interval: url.searchParams.get("interval"), candles: [...candles.values()].slice(-number("limit", 500)) };
       }
       break;
     case "blocks": {
@@ -604,7 +622,18 @@ function snapshot(exchange, height, channel) {
   if (name === "blocks") return { ...start, blocks: Array.from({ length: 20 }, (_, i) => exchange.block(height - 19 + i)) };
   if (name === "batches") return { ...start, batch: exchange.batch(height) };
   if (name === "trades") return { ...start, trades: trades(exchange, height, channel).map(({ type: _, ...trade }) => trade) };
+  const sides = sidesOf(of);
+  if (name === "ticker" || name === "candles") {
+    if (!sides) return { type: "error", code: "unknown_channel", message: `no market ${of}` };
+    return name === "ticker" ? { ...start, ticker: ticker(exchange, height, ...sides) } : { ...start, candles: candlesOf(exchange, height, ...sides, of.split(":")[1]) };
+  }
   return { ...start, account: account(height, of), offers: offersOf(of) };
+}
+
+/** Both assets of a market that a channel names; null where there is none. */
+function sidesOf(name) {
+  const sides = name.split(":")[0].split("/").map(bySymbol);
+  return sides.length === 2 && sides.every(Boolean) ? sides : null;
 }
 
 function trades(exchange, height, channel) {
@@ -620,6 +649,12 @@ function increments(exchange, height, channel) {
   if (channel === "blocks") return [{ type: "block", ...exchange.block(height) }];
   if (channel === "batches") return [{ type: "batch", ...exchange.batch(height) }];
   if (channel.startsWith("trades")) return trades(exchange, height, channel);
+  const [kind, market, interval] = channel.split(":");
+  if (kind === "ticker" || kind === "candles") {
+    const sides = sidesOf(market);
+    if (!sides) return [];
+    return [kind === "ticker" ? { type: "ticker", ...ticker(exchange, height, ...sides) } : { type: "candle", height, market, interval, candle: candlesOf(exchange, height, ...sides, interval).at(-1) }];
+  }
   const address = channel.slice("account:".length);
   if (address === QUIET_ACCOUNT) return [];
   const fills = address === ACCOUNT && height % 2 === 0 ? fillsOf(height) : [];

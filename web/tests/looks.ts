@@ -31,25 +31,32 @@ export async function axeFindings(of: Page): Promise<string[]> {
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }
 
-/** How many pixels of a chart's canvas are drawn in about this colour of the page. */
-export function inkedOn(page: Page, chart: string, variable: string): Promise<number> {
-  return page.locator(`[data-chart=${chart}] canvas`).first().evaluate((element, name) => {
-    const canvas = element as HTMLCanvasElement;
-    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
-    const probe = copy.getContext("2d", { willReadFrequently: true })!;
-    probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
-    probe.fillRect(0, 0, 1, 1);
-    const wanted = probe.getImageData(0, 0, 1, 1).data;
-    probe.clearRect(0, 0, 1, 1);
-    probe.drawImage(canvas, 0, 0);
-    const { data } = probe.getImageData(0, 0, copy.width, copy.height);
-    let count = 0;
-    for (let i = 0; i < data.length; i += 4) {
-      const near = [0, 1, 2].every((c) => Math.abs(data[i + c]! - wanted[c]!) < 12);
-      if (near && data[i + 3]! > 200) count += 1;
-    }
-    return count;
-  }, variable);
+/** How many pixels of a chart's canvases are drawn in about this colour of the page. */
+export async function inkedOn(page: Page, chart: string, variable: string): Promise<number> {
+  await page.locator(`[data-chart=${chart}] canvas`).first().waitFor({ state: "attached" });
+  const canvases = await page.locator(`[data-chart=${chart}] canvas`).all();
+  const counts = await Promise.all(canvases.map((canvas) => canvas.evaluate(inked, variable)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** In the page: the same of one canvas. */
+function inked(element: Element, name: string): number {
+  const canvas = element as HTMLCanvasElement;
+  if (canvas.width === 0 || canvas.height === 0) return 0;
+  const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const probe = copy.getContext("2d", { willReadFrequently: true })!;
+  probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`);
+  probe.fillRect(0, 0, 1, 1);
+  const wanted = probe.getImageData(0, 0, 1, 1).data;
+  probe.clearRect(0, 0, 1, 1);
+  probe.drawImage(canvas, 0, 0);
+  const { data } = probe.getImageData(0, 0, copy.width, copy.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    const near = [0, 1, 2].every((c) => Math.abs(data[i + c]! - wanted[c]!) < 12);
+    if (near && data[i + 3]! > 200) count += 1;
+  }
+  return count;
 }
 
 /** In the page: texts whose contrast with what is painted behind them is below 4.5, or 3 if they are large. */

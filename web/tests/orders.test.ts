@@ -2,11 +2,13 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Asset, Quote } from "@walras/client/bodies";
-import { toNumber } from "@walras/client/decimal";
+import { parseDecimal, toNumber } from "@walras/client/decimal";
 import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
-import { exactTermsOf, lockedBy, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
-import { boundsOf, check, exactPreviewOf, filledOf } from "../src/trade/orders";
+import { exactTermsOf, exactly, lockedBy, orderOf, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
+import { boundsOf, check, filledOf } from "../src/trade/orders";
+import { described, orderText, planOf, restText, type Plan } from "../src/trade/placing";
+import { marketLimit, partOf, planWords } from "../src/views/ticket-words";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };
@@ -136,19 +138,110 @@ describe("an exact order", () => {
     expect(typeof exactTermsOf(order({ bound: "92233720368547758.07" }), ASSETS)).toBe("object");
     expect(exactTermsOf(order({ quote: "XYZ" }), ASSETS)).toContain("XYZ is not an asset");
   });
+});
 
-  it("is held against the price of the last batch, in places of the quote", () => {
-    const book = { height: 7, time_ms: 0, market: "EUR/USD", price: "1.0612345", price_height: 7, sells: [], buys: [] };
-    const preview = (change: Partial<ExactOrder>, price: string | null = book.price) => exactPreviewOf(order(change), { ...book, price }, ASSETS);
-    expect(preview({})).toEqual({ other: { digits: 10612n, scale: 2 }, isWithin: true });
-    expect(preview({ bound: "106.13" })!.isWithin).toBe(true);
-    expect(preview({ bound: "106.11" })!.isWithin).toBe(false);
-    expect(preview({ side: "sell", bound: "106.11" })!.isWithin).toBe(true);
-    expect(preview({ side: "sell", bound: "106.13" })!.isWithin).toBe(false);
-    expect(preview({ bound: "" })!.isWithin).toBe(false);
-    expect(preview({}, null)).toBe(null);
+describe("one description of an order", () => {
+  const base = ASSETS.get("EUR")!;
+  const quote = ASSETS.get("USD")!;
+  const draw = (seed: number) => () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+
+  it("is what was written, whatever the ledger made of it", () => {
+    const random = draw(7);
+    for (let turn = 0; turn < 2_000; turn += 1) {
+      const price = ((0.01 + 100 * random()) as number).toFixed(1 + Math.floor(6 * random()));
+      const amount = (1 + 10_000 * random()).toFixed(Math.floor(5 * random()));
+      if (Number(price) === 0) continue;
+      for (const side of ["buy", "sell"] as const) {
+        const written: Order = { side, base: "EUR", quote: "USD", amount: trimmed(amount), price: trimmed(price) };
+        const terms = termsOf(written, ASSETS);
+        if (typeof terms === "string") continue;
+        const told = orderOf(terms, base, quote)!;
+        expect([told.side, told.price]).toEqual([side, written.price]);
+        // Cents cannot tell apart amounts that cost as many of them: the simplest of these is told.
+        expect(termsOf(told, ASSETS)).toEqual(terms);
+        if (side === "sell") expect(told.amount).toBe(written.amount);
+        else expect(told.amount.length).toBeLessThanOrEqual(written.amount.length);
+      }
+    }
+  });
+
+  it("tells a purchase by its base amount, and so its rest", () => {
+    const terms = termsOf({ side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" }, ASSETS) as Terms;
+    expect(terms).toEqual({ sell: "USD", buy: "EUR", amount: "6000", limit: "83.333333333333334" });
+    const told = described(terms, ASSETS)!;
+    expect(orderText(told)).toBe("Buy 50 EUR at 1.2 USD");
+    expect(restText("6000", terms, ASSETS)).toBe("50 EUR");
+    expect(restText("3000", terms, ASSETS)).toBe("25 EUR");
+    // The market is that of the asset with the higher number, or the one that is asked for.
+    expect(orderText(described({ sell: "EUR", buy: "JPY", amount: "7000", limit: "0.015" }, ASSETS)!)).toBe("Buy 105 JPY at 0.006666666666666667 EUR");
+    expect(orderText(described({ sell: "EUR", buy: "JPY", amount: "7000", limit: "0.015" }, ASSETS, "EUR")!)).toBe("Sell 0.7 EUR at 150 JPY");
+  });
+
+  it("tells an exact order by its amount and the price of its bound", () => {
+    const exact = (side: "buy" | "sell") => exactTermsOf(exactly({ side, base: "EUR", quote: "USD", amount: "50", price: "1.2" }, ASSETS) as ExactOrder, ASSETS) as never as { sell: string; buy: string; side: "buy" | "sell"; units: string; bound: string };
+    for (const side of ["buy", "sell"] as const) {
+      const terms = exact(side);
+      expect(orderText(described({ ...terms, amount: "0", limit: "1", exact: terms }, ASSETS)!)).toBe(`${side === "buy" ? "Buy" : "Sell"} exactly 50 EUR at 1.2 USD`);
+    }
   });
 });
+
+describe("a purchase of a base amount", () => {
+  const order: Order = { side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" };
+
+  it("that the next batch would fill whole buys exactly that, for no more than its price", () => {
+    const plan = planOf(order, "rests", { sold: "6000", amount: "6000" }, ASSETS);
+    expect(plan).toMatchObject({ kind: "exact", terms: { sell: "USD", buy: "EUR", side: "buy", units: "500000", bound: "6000" } });
+    // Parts of a unit are never paid on top.
+    expect(planOf({ ...order, amount: "0.3333", price: "1.07" }, "one batch", { sold: "36", amount: "36" }, ASSETS)).toMatchObject({ terms: { units: "3333", bound: "35" } });
+  });
+
+  it("that would be filled in part, or wait, is an offer of what it costs at its limit", () => {
+    for (const sold of ["0", "5999"]) expect(planOf(order, "rests", { sold, amount: "6000" }, ASSETS)).toMatchObject({ kind: "limit", life: "rests", terms: { amount: "6000" } });
+    expect(planOf(order, "one batch", null, ASSETS)).toMatchObject({ kind: "limit", life: "one batch" });
+    expect(planOf(order, "whole", null, ASSETS)).toMatchObject({ kind: "exact" });
+  });
+
+  it("is no concern of a sale, which stops at its amount by itself", () => {
+    expect(planOf({ ...order, side: "sell" }, "rests", { sold: "500000", amount: "500000" }, ASSETS)).toMatchObject({ kind: "limit", terms: { sell: "EUR", amount: "500000" } });
+    expect(planOf({ ...order, side: "sell" }, "whole", null, ASSETS)).toMatchObject({ kind: "exact", terms: { units: "500000", bound: "6000" } });
+  });
+
+  it("by a part of what is available costs no more than that, fees included", () => {
+    expect(partOf("10000", 0n, 100, 2, parseDecimal("1.2"), 4)).toBe("83.3333");
+    expect(partOf("10000", 40n, 50, 2, parseDecimal("1.2"), 4)).toBe("41.5");
+    expect(partOf("500001", 0n, 25, 4, null, 4)).toBe("12.5");
+    expect(partOf("10", 40n, 100, 2, null, 4)).toBe("0");
+    expect([marketLimit("buy", "1.2"), marketLimit("sell", "1.2"), marketLimit("buy", "")]).toEqual(["1.26", "1.14", ""]);
+  });
+});
+
+describe("the ticket's words", () => {
+  const order: Order = { side: "buy", base: "EUR", quote: "USD", amount: "50", price: "1.2" };
+  const words = (sold: string, bought: string, change: Partial<Order> = {}, life: "rests" | "one batch" | "whole" = "rests") => {
+    const asked = { ...order, ...change };
+    const terms = termsOf(asked, ASSETS) as Terms;
+    const quote = { ...terms, sold, bought } as unknown as Quote;
+    return planWords(planOf(asked, life, quote, ASSETS) as Plan, terms, quote, ASSETS);
+  };
+
+  it("say what a purchase buys, what it costs at most, and that nothing else happens", () => {
+    expect(words("6000", "560000")).toBe("You buy exactly 50 EUR in the next batch and pay at most 60 USD, or nothing happens. As things stand: about 1.071429 USD each.");
+    expect(words("3000", "280000", {}, "whole")).toContain("As things stand it would not");
+  });
+
+  it("say of one that waits that its money may buy more", () => {
+    expect(words("0", "0")).toBe("In the next batch nobody would take it at this price: it would wait. It pays 60 USD at most; should a later batch be better than your limit, the same money buys more.");
+    expect(words("3000", "280000", {}, "one batch")).toBe("If nothing else came, the next batch would fill 50.0\u202f% of it, at about 1.071429 USD each. The rest would return.");
+  });
+
+  it("say of a sale what the batch would make of it", () => {
+    expect(words("500000", "6500", { side: "sell" })).toBe("If nothing else came, the next batch would fill all of it, at about 1.300000 USD each.");
+    expect(words("0", "0", { side: "sell" })).toBe("In the next batch nobody would take it at this price: it would wait.");
+  });
+});
+
+const trimmed = (text: string): string => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
 describe("a node that lays out something else than was asked for", () => {
   const trader = { address: "0x4a62316623ad457f02cdc5d997ded67a383ec569" };

@@ -5,8 +5,9 @@ const ADDRESS = "0x" + "a1".repeat(20);
 const DIGEST = "0x" + "0f".repeat(32);
 
 it("reads every address that the page writes", () => {
-  expect(parseRoute("")).toEqual({ view: "overview" });
-  expect(parseRoute(href.overview)).toEqual({ view: "overview" });
+  expect(parseRoute("")).toEqual({ view: "home" });
+  expect(parseRoute(href.home)).toEqual({ view: "home" });
+  expect(parseRoute(href.network)).toEqual({ view: "network" });
   expect(parseRoute(href.markets)).toEqual({ view: "markets" });
   expect(parseRoute(href.market("E.U-R", "U_SD"))).toEqual({ view: "market", base: "E.U-R", quote: "U_SD" });
   expect(parseRoute(href.blocks)).toEqual({ view: "blocks", before: null });

@@ -101,6 +101,14 @@ describe("a stream that works", () => {
     expect(heard).toEqual(["blocks snapshot", "blocks block", "all trade", "one trade", "all trade", "account account"]);
     expect(state()).toEqual({ state: "live" });
   });
+  it("gives the newest candle to those who look at its market and interval", () => {
+    const heard: string[] = [];
+    for (const channel of ["candles:EUR/USD:1m", "candles:EUR/USD:5m", "ticker:EUR/USD"]) stream.subscribe(channel, () => heard.push(channel));
+    goLive();
+    last().say({ type: "candle", height: 7, market: "EUR/USD", interval: "1m", candle: {}, sequence: 1 });
+    last().say({ type: "ticker", market: "EUR/USD", sequence: 2 });
+    expect(heard).toEqual(["candles:EUR/USD:1m", "ticker:EUR/USD"]);
+  });
 });
 
 describe("a stream that is lost", () => {

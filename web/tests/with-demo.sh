@@ -36,4 +36,4 @@ if grep -q "page is not in this binary" "$log"; then
     exit 1
 fi
 
-WALRAS_URL=$(address) npx vitest run tests/page.test.ts
+WALRAS_URL=$(address) npx vitest run tests/page.test.ts tests/terminal.test.ts tests/trading.test.ts

@@ -1,27 +1,29 @@
 /** Amounts of transactions stand in the decimals of their assets. */
 import { describe, expect, it } from "vitest";
-import type { Operation, Outcome } from "@walras/client/bodies";
+import type { Asset, Operation, Outcome } from "@walras/client/bodies";
 import { checkStatus, exactAdvice, metText, operationText, orderEnd, outcomeText } from "../src/words";
 
 const decimals = (symbol: string): number => ({ USD: 2, BTC: 8, JPY: 0 })[symbol] ?? 0;
+const asset = (number: number, symbol: string): [string, Asset] => [symbol, { asset: number, symbol, decimals: decimals(symbol), issuer: "0x", least_units: "1", issued: "0", valuation: null }];
+const known = { assets: new Map([asset(0, "USD"), asset(1, "BTC"), asset(2, "JPY")]), decimals };
 
 describe("transactions in words", () => {
   it("counts what is asked for as people do", () => {
     const pay: Operation = { type: "pay", to: "0x11", asset: "USD", amount: "1250" };
-    expect(operationText(pay, decimals)).toBe("Pay 12.50 USD");
-    expect(operationText({ ...pay, type: "issue", asset: "JPY" }, decimals)).toBe("Issue 1,250 JPY");
-    expect(operationText({ type: "burn", asset: "BTC", amount: "1" }, decimals)).toBe("Burn 0.00000001 BTC");
-    expect(operationText({ type: "venue", action: "raise_floor", venue: 3, key: "0x", floor: { incarnation: 0, day: 1, reference: 2 } }, decimals)).toBe("Venue 3: raise floor");
+    expect(operationText(pay, known)).toBe("Pay 12.50 USD");
+    expect(operationText({ ...pay, type: "issue", asset: "JPY" }, known)).toBe("Issue 1,250 JPY");
+    expect(operationText({ type: "burn", asset: "BTC", amount: "1" }, known)).toBe("Burn 0.00000001 BTC");
+    expect(operationText({ type: "venue", action: "raise_floor", venue: 3, key: "0x", floor: { incarnation: 0, day: 1, reference: 2 } }, known)).toBe("Venue 3: raise floor");
   });
 
   it("counts each side of an offer in its own asset", () => {
     const offer: Operation = { type: "create_offer", sell: "BTC", buy: "USD", amount: "150000000", limit: "0.05", life: "rests" };
     const met: Outcome = { result: "offered", sold: "120000000", bought: "7705200", left: "30000000", returned: "0", why: "part" };
-    expect(operationText(offer, decimals)).toBe("Sell 1.50000000 BTC for USD");
-    expect(metText(offer, met, "sold", decimals)).toBe("1.20000000 BTC");
-    expect(metText(offer, met, "bought", decimals)).toBe("77,052.00 USD");
-    expect(metText(offer, met, "left", decimals)).toBe("0.30000000 BTC");
-    expect(metText(offer, { result: "applied" }, "sold", decimals)).toBe("");
+    expect(operationText(offer, known)).toBe("Sell 1.5 BTC at 50,000 USD");
+    expect(metText(offer, met, "sold", known)).toBe("1.20000000 BTC");
+    expect(metText(offer, met, "bought", known)).toBe("77,052.00 USD");
+    expect(metText(offer, met, "left", known)).toBe("0.3 BTC");
+    expect(metText(offer, { result: "applied" }, "sold", known)).toBe("");
   });
 });
 
@@ -30,8 +32,8 @@ describe("exact orders", () => {
   const filled: Outcome = { result: "exact", sold: "250000", bought: "5000000", returned: "50000", why: "filled" };
 
   it("say which amount is exact, and what they moved", () => {
-    expect(operationText(asked, decimals)).toBe("Buy exactly 0.05000000 BTC for USD");
-    expect(["sold", "bought", "returned", "left"].map((part) => metText(asked, filled, part as never, decimals))).toEqual(["2,500.00 USD", "0.05000000 BTC", "500.00 USD", "0.00 USD"]);
+    expect(operationText(asked, known)).toBe("Buy exactly 0.05 BTC at 60,000 USD");
+    expect(["sold", "bought", "returned", "left"].map((part) => metText(asked, filled, part as never, known))).toEqual(["2,500.00 USD", "0.05000000 BTC", "500.00 USD", "0.00 USD"]);
     expect(outcomeText(filled)).toBe("Filled exactly");
   });
 

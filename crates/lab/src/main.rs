@@ -59,6 +59,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
 
     use super::*;
 
@@ -84,5 +85,33 @@ mod tests {
             lines.filter(|line| line.starts_with("walras-lab ")).map(|line| line.split(" #").next().unwrap_or(line));
         let found: Vec<_> = asked.map(|line| Cli::try_parse_from(line.split_whitespace()).map(drop)).collect();
         assert!(found.len() > 5 && found.iter().all(Result::is_ok), "{found:?}");
+    }
+
+    /// The documents that name measurements and simulations.
+    const DOCUMENTS: [(&str, &str); 8] = [
+        ("README.md", include_str!("../../../README.md")),
+        ("ARCHITECTURE.md", include_str!("../../../ARCHITECTURE.md")),
+        ("docs/benchmarks.md", include_str!("../../../docs/benchmarks.md")),
+        ("docs/fairnet.md", include_str!("../../../docs/fairnet.md")),
+        ("docs/guide.md", include_str!("../../../docs/guide.md")),
+        ("docs/operators.md", include_str!("../../../docs/operators.md")),
+        ("docs/venues.md", include_str!("../../../docs/venues.md")),
+        ("peers/README.md", include_str!("../../../peers/README.md")),
+    ];
+
+    #[test]
+    fn every_measurement_and_option_that_a_text_names_is_there() {
+        let mut checked = 0;
+        for (name, document) in DOCUMENTS {
+            for span in document.split('`').skip(1).step_by(2).filter(|span| span.starts_with("walras-lab ")) {
+                let span = &span.replace("PAPER", "accept");
+                let error = Cli::try_parse_from(span.split_whitespace()).err().map(|error| error.kind());
+                // What a text leaves out, or writes in capitals, is no fault of it.
+                let is_wrong = matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument));
+                assert!(!is_wrong, "{name}: `{span}`: {error:?}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 50, "{checked}");
     }
 }

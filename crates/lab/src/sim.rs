@@ -28,6 +28,7 @@ use serde_json::{Value, json};
   walras-lab sim --consensus --mixed-versions --seeds 200   # two programs of neighbouring rules; the newer act by vote
   walras-lab sim --consensus --regions 50  # how long certificates take among 50 validators in ten regions
   walras-lab sim --lane --seeds 200    # the payment lane: crashes, a Byzantine validator, an owner who spends twice
+  walras-lab sim --lane --shards 4 --seeds 200     # the same with four shards a member, half of them apart
   walras-lab sim --market --seeds 200  # a continuous market: its venue crashes or cheats, its traders forge and replay
   walras-lab sim --edge --seeds 200    # the market edge: lost and forged datagrams, proxies and gateways that die
   walras-lab sim --mistakes            # every mistake that the simulation can make, each with the seed that finds it
@@ -56,6 +57,10 @@ pub struct Sim {
     /// Instead: the payment lane, shards and payers with the ledger's blocks.
     #[arg(long, conflicts_with_all = ["consensus", "crash_points", "blocks"])]
     lane: bool,
+    /// With --lane: shards of each member. Those with odd numbers run apart from their nodes, over lines that break.
+    #[arg(long, requires = "lane", value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=16))]
+    shards: u16,
     /// Instead: the market edge, root, proxies and gateways; market data out and orders in.
     #[arg(long, conflicts_with_all = ["consensus", "lane", "crash_points", "blocks"])]
     edge: bool,
@@ -121,7 +126,7 @@ impl Sim {
             return self.measure_consensus(validators, json);
         }
         if self.lane {
-            return run_lanes(seeds, json);
+            return run_lanes(seeds, self.shards, json);
         }
         if self.edge {
             return Ok(run_edges(seeds, json));
@@ -222,10 +227,10 @@ fn run_consensus(
     Ok(print_report(&counts, &failures, &format!("walras-lab sim --consensus{engine}{option}"), json))
 }
 
-fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode> {
+fn run_lanes(seeds: RangeInclusive<u64>, shards: u16, json: bool) -> anyhow::Result<ExitCode> {
     // The failure is reported with its seed below.
     std::panic::set_hook(Box::new(|_| {}));
-    let results = run_all(seeds, |seed| run_lane(seed, LaneOptions::default()));
+    let results = run_all(seeds, |seed| run_lane(seed, LaneOptions { shards, ..LaneOptions::default() }));
     let failures: Vec<&Failure> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     let sum = |count: fn(&LaneReport) -> u64| results.iter().flatten().map(count).sum::<u64>();
     let counts = [
@@ -256,7 +261,8 @@ fn run_lanes(seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<ExitCode>
         ("aside", sum(|report| report.aside)),
         ("outdated", sum(|report| report.outdated)),
     ];
-    Ok(print_report(&counts, &failures, "walras-lab sim --lane", json))
+    let option = if shards == 1 { String::new() } else { format!(" --shards {shards}") };
+    Ok(print_report(&counts, &failures, &format!("walras-lab sim --lane{option}"), json))
 }
 
 fn run_markets(seeds: RangeInclusive<u64>, json: bool) -> ExitCode {

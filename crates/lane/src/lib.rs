@@ -49,4 +49,4 @@ pub use client::{LaneClient, LaneClientError, LaneDirectory};
 pub use log::{FileLog, LogError};
 pub use outbox::{Outbox, OutboxError, SentPayment};
 pub use shard::{LaneShard, ShardCounts, ShardError, ShardLimits, ShardSetup};
-pub use tls::{LaneReceiver, LaneSender, connect, connect_over};
+pub use tls::{LaneReceiver, LaneSender, answer_node, connect, connect_over, dial_shard};

@@ -9,14 +9,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use primitives::{PublicKey, SecretKey};
-use rustls::{ClientConnection, Error};
+use rustls::{ClientConnection, Connection, Error, ServerConnection};
 use sockets::raw_keys::{self, Callers, Identity};
 use tokio_rustls::TlsAcceptor;
 
-/// The name of the protocol in the handshake.
+/// The name of the protocol of clients in the handshake.
 const PROTOCOL: &[u8] = b"walras-lane";
+/// The name of the protocol between a node and a shard that runs apart, who both show their keys.
+const APART: &[u8] = b"walras-shard";
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(2);
+/// How long a handshake between a node and its shard may take, and a frame to leave.
+const HANDSHAKE: Duration = Duration::from_secs(20);
 /// Bytes of TLS records that are read at once.
 const RECORDS: usize = 64 << 10;
 
@@ -31,10 +35,10 @@ fn client(expected: PublicKey) -> Result<ClientConnection, Error> {
     ClientConnection::new(Arc::new(config), raw_keys::server_name())
 }
 
-/// The state of a client's TLS connection, which both its ends share.
-type Secured = Arc<Mutex<ClientConnection>>;
+/// The state of a TLS connection, which its sending and its receiving end share.
+type Secured = Arc<Mutex<Connection>>;
 
-fn lock(secured: &Secured) -> MutexGuard<'_, ClientConnection> {
+fn lock(secured: &Secured) -> MutexGuard<'_, Connection> {
     secured.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,21 +70,50 @@ pub fn connect(address: SocketAddr, key: Option<PublicKey>) -> io::Result<(LaneS
 ///
 /// # Errors
 /// As for [`connect`].
-pub fn connect_over(mut stream: TcpStream, key: Option<PublicKey>) -> io::Result<(LaneSender, LaneReceiver)> {
+pub fn connect_over(stream: TcpStream, key: Option<PublicKey>) -> io::Result<(LaneSender, LaneReceiver)> {
+    let secured = key.map(client).transpose().map_err(io::Error::other)?;
+    over(stream, secured.map(Connection::from), CONNECT)
+}
+
+/// Connects a node to a shard of its member that runs apart: each shows its key, and the shard must have the expected
+/// one.
+///
+/// # Errors
+/// If no one listens there, or either end does not have its key.
+pub fn dial_shard(address: SocketAddr, own: &SecretKey, expected: PublicKey) -> io::Result<(LaneSender, LaneReceiver)> {
+    let config = Identity::new(own).and_then(|own| raw_keys::client(Some(&own), expected, APART));
+    let connection = config.and_then(|config| ClientConnection::new(Arc::new(config), raw_keys::server_name()));
+    let stream = TcpStream::connect_timeout(&address, CONNECT)?;
+    over(stream, Some(connection.map_err(io::Error::other)?.into()), HANDSHAKE)
+}
+
+/// The other end of [`dial_shard`]: only the holder of the node's key gets past the handshake.
+///
+/// # Errors
+/// As for [`dial_shard`].
+pub fn answer_node(stream: TcpStream, own: &SecretKey, node: PublicKey) -> io::Result<(LaneSender, LaneReceiver)> {
+    let callers = Callers::Keys(vec![node]);
+    let config = Identity::new(own).and_then(|own| raw_keys::server(&own, callers, APART));
+    let connection = config.and_then(|config| ServerConnection::new(Arc::new(config)));
+    over(stream, Some(connection.map_err(io::Error::other)?.into()), HANDSHAKE)
+}
+
+fn over(
+    mut stream: TcpStream,
+    secured: Option<Connection>,
+    patience: Duration,
+) -> io::Result<(LaneSender, LaneReceiver)> {
     stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(CONNECT))?;
-    let secured = match key {
-        None => None,
-        Some(key) => {
-            let mut connection = client(key).map_err(io::Error::other)?;
-            stream.set_read_timeout(Some(CONNECT))?;
-            while connection.is_handshaking() {
-                connection.complete_io(&mut stream)?;
-            }
-            stream.set_read_timeout(None)?;
-            Some(Arc::new(Mutex::new(connection)))
+    stream.set_write_timeout(Some(patience))?;
+    let secure = |mut connection: Connection| {
+        stream.set_read_timeout(Some(patience))?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
         }
+        stream.set_read_timeout(None)?;
+        io::Result::Ok(Arc::new(Mutex::new(connection)))
     };
+    let secured = secured.map(secure).transpose()?;
     let reading = stream.try_clone()?;
     let receiver = LaneReceiver { stream: reading, secured: secured.clone(), records: Vec::new() };
     Ok((LaneSender { stream, secured }, receiver))
@@ -110,7 +143,7 @@ impl LaneSender {
     }
 }
 
-fn flush(connection: &mut ClientConnection, stream: &mut TcpStream) -> io::Result<()> {
+fn flush(connection: &mut Connection, stream: &mut TcpStream) -> io::Result<()> {
     while connection.wants_write() {
         connection.write_tls(stream)?;
     }

@@ -30,6 +30,8 @@ impl NextTry {
 
 /// The shards of one home.
 pub(crate) struct HomeShards {
+    /// Their number in this home.
+    pub shards: u16,
     pub running: BTreeSet<u16>,
     /// The shards that do not run yet, and those of them that are being started.
     late: BTreeMap<u16, NextTry>,
@@ -40,6 +42,8 @@ pub(crate) struct HomeShards {
     pub barred: BTreeMap<Digest, Option<Arc<PaymentBody>>>,
     /// The shards' parts of views in open cases.
     pub parts: BTreeMap<OutputId, ViewParts>,
+    /// Whether the term is kept up to date although all shards run: one may start again at any time.
+    pub keeps_term: bool,
 }
 
 impl HomeShards {
@@ -47,18 +51,21 @@ impl HomeShards {
     pub fn new(term: ShardTerm, shards: u16) -> HomeShards {
         let late = (0..shards).map(|shard| (shard, NextTry::default())).collect();
         HomeShards {
+            shards,
             running: BTreeSet::new(),
             late,
             starting: BTreeSet::new(),
             term,
             barred: BTreeMap::new(),
             parts: BTreeMap::new(),
+            keeps_term: false,
         }
     }
 
-    /// The shards that are due for a try. They are being started from now on.
-    pub fn begin_due(&mut self) -> Vec<u16> {
-        let due = self.late.iter().filter(|(shard, next)| next.left == 0 && !self.starting.contains(shard));
+    /// The shards that are due for a try, and not away. They are being started from now on.
+    pub fn begin_due(&mut self, away: &BTreeSet<u16>) -> Vec<u16> {
+        let is_there = |shard: &u16| !self.starting.contains(shard) && !away.contains(shard);
+        let due = self.late.iter().filter(|(shard, next)| next.left == 0 && is_there(shard));
         let due: Vec<u16> = due.map(|(shard, _)| *shard).collect();
         self.starting.extend(&due);
         due
@@ -81,12 +88,18 @@ impl HomeShards {
     }
 
     /// The shard is not tried again.
-    pub fn give_up(&mut self, shard: u16) {
+    fn give_up(&mut self, shard: u16) {
         self.late.remove(&shard);
         self.starting.remove(&shard);
-        if self.late.is_empty() {
+        if self.late.is_empty() && !self.keeps_term {
             (self.term.backed, self.term.proven) = (Vec::new(), Vec::new());
         }
+    }
+
+    /// The shard signs nothing in this home.
+    pub fn mute(&mut self, shard: u16) {
+        self.running.remove(&shard);
+        self.give_up(shard);
     }
 
     /// The logs of shards that have started bar these payments. What the payments are was said in earlier blocks.
@@ -96,15 +109,23 @@ impl HomeShards {
         }
     }
 
+    /// The shard has forgotten what it was told: it starts when it is back.
+    pub fn leave(&mut self, shard: u16) {
+        self.starting.remove(&shard);
+        self.running.remove(&shard);
+        self.late.insert(shard, NextTry::default());
+    }
+
     /// The shard could not be started.
     pub fn defer(&mut self, shard: u16) {
         self.starting.remove(&shard);
+        self.running.remove(&shard);
         self.late.entry(shard).or_default().defer();
     }
 
     /// Shards that start later know of a fact by then.
     pub fn follow(&mut self, fact: &LaneFact) {
-        if !self.late.is_empty() {
+        if !self.late.is_empty() || self.keeps_term {
             self.term.follow(fact);
         }
     }

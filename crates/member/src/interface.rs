@@ -46,6 +46,10 @@ pub enum MemberInput {
     Worked(Box<KeyWork>, Option<Vec<BridgeOperation>>),
     /// Whether the pool took a post: the result of [`MemberEffect::Post`].
     Posted(BridgeKey, bool),
+    /// A shard that runs apart from the node cannot be told anything, and has forgotten what it was told.
+    Away(u16),
+    /// It can be told things again, from the beginning.
+    Back(u16),
 }
 
 /// How the start of a shard went.
@@ -57,6 +61,9 @@ pub enum ShardStart {
     Mute,
     /// An error that may pass.
     Failed,
+    /// It is being started apart from the node, and takes facts in order from now on. How that went comes later, as
+    /// another [`MemberInput::Started`].
+    Underway,
 }
 
 /// What the shell does, in this order. It returns each result before any other input.
@@ -88,6 +95,9 @@ pub enum MemberEffect {
     Remove(HomeEpoch),
     /// Remove the logs of a home, whose keys are wiped.
     Forget(HomeEpoch),
+    /// A shard that is back is started next in the homes that live, which are these; the newest epoch is the first
+    /// value. The shard prepares the epoch after that, and wipes the keys of other homes.
+    Keep(u16, HomeEpoch, BTreeSet<HomeEpoch>),
     /// Make posts with the keys of an epoch ([`KeyWork::perform`]).
     Work(Box<KeyWork>),
     /// Put a post into the pool, under the next free number of the member's account.

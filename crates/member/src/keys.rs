@@ -3,8 +3,10 @@
 
 use kernel::Planted;
 use ledger::LaneBridge;
-use payments::{BlsSecretKey, BridgeOperation, HomeEpoch, KeyGeneration, LaneBls, LaneRegistration, dealing_of_shard};
-use primitives::{Digest, SecretKey};
+use payments::{
+    BlsSecretKey, BridgeOperation, HomeEpoch, KeyGeneration, LaneBls, LaneRegistration, ShardOffer, dealing_of_shard,
+};
+use primitives::{Digest, PublicKey, SecretKey};
 
 use crate::MemberMistake;
 
@@ -26,6 +28,7 @@ pub struct KeyWork {
     epoch: HomeEpoch,
     member: u8,
     network: Digest,
+    is_urgent: bool,
     mistake: Planted<MemberMistake>,
 }
 
@@ -37,7 +40,27 @@ impl KeyWork {
         member: u8,
         mistake: Planted<MemberMistake>,
     ) -> KeyWork {
-        KeyWork { kind, epoch, member, network: lane.network(), mistake }
+        let is_urgent = is_urgent(lane.bridge().clock().heights_left(), lane.terms().epoch_heights);
+        KeyWork { kind, epoch, member, network: lane.network(), is_urgent, mistake }
+    }
+
+    /// Whether the last quarter of the epoch before has begun: a shard that has offered no key gets one that nobody
+    /// has, so that it costs no other shard its registration.
+    pub fn is_urgent(&self) -> bool {
+        self.is_urgent
+    }
+
+    /// What a shard offers with its key, if the work is a registration.
+    pub fn offer(&self, shard: u16, key: &SecretKey, registrar: &PublicKey) -> Option<ShardOffer> {
+        let KeyWorkKind::Register(bls) = self.kind else { return None };
+        Some(ShardOffer::make(&self.network, (self.epoch, self.member, shard), key, bls, registrar))
+    }
+
+    /// The registration of what the shards of the member have offered, in their order.
+    pub fn register(&self, offers: &[ShardOffer], registrar: &SecretKey) -> BridgeOperation {
+        let (registration, proofs) =
+            LaneRegistration::of_offers(&self.network, self.epoch, self.member, offers, registrar);
+        BridgeOperation::Register { registration, proofs }
     }
 
     /// The epoch whose keys are needed.
@@ -49,21 +72,15 @@ impl KeyWork {
     /// the genesis that registers them.
     pub fn perform(&self, keys: &[SecretKey], registrar: Option<&SecretKey>) -> Vec<BridgeOperation> {
         match (&self.kind, keys.first(), registrar) {
-            (KeyWorkKind::Register(bls), _, Some(registrar)) => vec![self.register(*bls, keys, registrar)],
+            (KeyWorkKind::Register(_), _, Some(registrar)) => {
+                let offer = |(shard, key)| self.offer(shard, key, &registrar.public());
+                let offers: Vec<ShardOffer> = (0..).zip(keys).filter_map(offer).collect();
+                vec![self.register(&offers, registrar)]
+            }
             (KeyWorkKind::Deal(generation), Some(key), _) => self.deal(generation, key).into_iter().collect(),
             (KeyWorkKind::Complain(generation), Some(key), _) => self.complain(generation, key),
             _ => Vec::new(),
         }
-    }
-
-    fn register(&self, bls: LaneBls, keys: &[SecretKey], registrar: &SecretKey) -> BridgeOperation {
-        let bls_keys: Vec<BlsSecretKey> = match bls {
-            LaneBls::None => Vec::new(),
-            LaneBls::Aggregate | LaneBls::Threshold => keys.iter().map(BlsSecretKey::of_shard).collect(),
-        };
-        let (registration, proofs) =
-            LaneRegistration::make_with_bls(&self.network, self.epoch, self.member, keys, &bls_keys, registrar);
-        BridgeOperation::Register { registration, proofs }
     }
 
     /// Whether the key is the one that the generation knows: the registered key may be lost.
@@ -96,5 +113,22 @@ impl KeyWork {
             Some(BridgeOperation::Complain { epoch: self.epoch, complaint: Box::new(complaint) })
         };
         generation.standing().filter(|_| is_own).filter_map(complain).collect()
+    }
+}
+
+/// Whether the last quarter of an epoch has begun: the ledger warns then that no keys are registered for the next one.
+pub(crate) fn is_urgent(heights_left: u64, epoch_heights: u64) -> bool {
+    heights_left <= epoch_heights.div_ceil(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_warned_in_the_last_quarter_of_an_epoch() {
+        let warned: Vec<u64> = (1..=10).filter(|left| is_urgent(*left, 10)).collect();
+        assert_eq!(warned, [1, 2, 3]);
+        assert!(is_urgent(1, 2), "short epochs too");
     }
 }

@@ -36,6 +36,8 @@
 //! - If the genesis asks for group keys: deal for the next epoch when all members have registered, and complain about
 //!   wrong shares.
 //! - Upon blocks whose posts contradict each other: accuse their signer.
+//! - A shard may run apart from its node ([`apart`]). While it is *away* it is told nothing. When it is *back* it
+//!   starts in each home that lives, with what certified blocks have said by then. No block waits for it.
 //! - When no certified fact needs a home any more: stop its shards, wipe its keys. Its logs stay for
 //!   [`payments::LOG_EPOCHS`]: they are evidence if the network restarts.
 //!
@@ -68,8 +70,9 @@
 //!
 //! # Drivers
 //!
-//! `node/src/payment_lane.rs` and `sim/src/lane/shards.rs`.
+//! `node/src/lane/host.rs` and `sim/src/lane/shards.rs`.
 
+pub mod apart;
 mod block;
 mod homes;
 mod interface;

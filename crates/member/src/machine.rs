@@ -12,6 +12,7 @@ use payments::{
 };
 use primitives::{Digest, Height};
 
+use crate::apart::{Reporter, is_genuine};
 use crate::homes::HomeShards;
 use crate::interface::shares_address;
 use crate::posts::Posts;
@@ -31,6 +32,9 @@ struct ConfirmedBar {
 pub struct LaneMember {
     settings: MemberSettings,
     homes: BTreeMap<HomeEpoch, HomeShards>,
+    /// The shards that run apart from the node, and those of them that cannot be told anything now.
+    apart: BTreeSet<u16>,
+    away: BTreeSet<u16>,
     /// The lane epoch that shards were told.
     now: HomeEpoch,
     /// The last epoch whose logs and keys exist.
@@ -76,6 +80,8 @@ impl LaneMember {
         let mut member = LaneMember {
             settings,
             homes: BTreeMap::new(),
+            apart: BTreeSet::new(),
+            away: BTreeSet::new(),
             now: 0,
             prepared: 0,
             preparing: None,
@@ -100,6 +106,13 @@ impl LaneMember {
         (member, effects)
     }
 
+    /// The same member, of which these shards run apart from the node: they are away until they are back.
+    pub fn with_apart(mut self, shards: impl IntoIterator<Item = u16>) -> LaneMember {
+        self.apart = shards.into_iter().collect();
+        self.away.clone_from(&self.apart);
+        self
+    }
+
     /// Takes an input; returns what the shell does. `ledger` is the newest applied state: it may be ahead of certified
     /// blocks.
     pub fn step(&mut self, ledger: &Ledger, input: MemberInput) -> Vec<MemberEffect> {
@@ -115,6 +128,8 @@ impl LaneMember {
             MemberInput::Worked(work, posts) => self.on_worked(&work, posts),
             MemberInput::Posted(key, false) => self.posts.refused(&key, ledger.height()),
             MemberInput::Posted(_, true) => {}
+            MemberInput::Away(shard) => self.on_away(shard),
+            MemberInput::Back(shard) => self.on_back(shard),
         }
         self.advance(ledger);
         std::mem::take(&mut self.effects)
@@ -196,7 +211,10 @@ impl LaneMember {
         self.is_halted = bridge.clock().is_halted();
         let cases = bridge.resolver().cases();
         self.cases = cases.map(|(of, bodies)| (of.output.id, OpenCase::new(*of, bodies, ledger.height()))).collect();
-        for home in (bridge.oldest()..=self.now).filter(|home| is_alive(state, *home)) {
+        let alive: BTreeSet<HomeEpoch> = (bridge.oldest()..=self.now).filter(|home| is_alive(state, *home)).collect();
+        let keep = |shard: &u16| MemberEffect::Keep(*shard, self.now, alive.clone());
+        self.effects.extend(self.apart.difference(&self.away).map(keep));
+        for home in alive {
             let backed = bridge.backed(home).map(|(id, output)| (*id, *output)).collect();
             let proven = bridge.proven(home).map(|(id, output)| (*id, *output)).collect();
             self.open(home, ShardTerm::of(state, home, self.now, [backed, proven]).expect("its epoch counts"));
@@ -204,15 +222,20 @@ impl LaneMember {
         self.removing.iter().for_each(|home| self.effects.push(MemberEffect::Remove(*home)));
     }
 
+    /// The number of shards of a member in a home is a fact of that epoch.
     fn open(&mut self, home: HomeEpoch, term: ShardTerm) {
-        self.homes.insert(home, HomeShards::new(term, self.settings.shards));
+        let registered = term.committee.keys_of(self.settings.index).len() as u16;
+        let shards = if registered == 0 { self.settings.shards } else { registered };
+        let mut of = HomeShards::new(term, shards);
+        of.keeps_term = !self.apart.is_empty();
+        self.homes.insert(home, of);
         self.start_due(home);
     }
 
     /// Starts the shards of a home that do not run and are due.
     fn start_due(&mut self, home: HomeEpoch) {
         let Some(of) = self.homes.get_mut(&home) else { return };
-        let due = of.begin_due();
+        let due = of.begin_due(&self.away);
         let start = |shard| MemberEffect::Start { home, shard, term: Box::new(of.term.clone()) };
         self.effects.extend(due.into_iter().map(start));
     }
@@ -223,16 +246,45 @@ impl LaneMember {
         };
         match start {
             ShardStart::Failed => of.defer(shard),
-            ShardStart::Mute => of.give_up(shard),
+            ShardStart::Mute => of.mute(shard),
+            ShardStart::Underway => self.on_running(home, shard, ledger),
+            // It was told everything when its start began.
+            ShardStart::Runs(barred) if of.running.contains(&shard) => self.note_barred(home, barred, ledger),
             ShardStart::Runs(barred) => {
-                of.run(shard);
-                // A later home uses its address by now.
-                if (home + 1..=self.now).any(|later| shares_address(home, later)) {
-                    self.effects.push(MemberEffect::StopListening(home));
-                }
-                self.inform(home, shard, ledger);
+                self.on_running(home, shard, ledger);
                 self.note_barred(home, barred, ledger);
             }
+        }
+    }
+
+    /// A shard takes facts from now on.
+    fn on_running(&mut self, home: HomeEpoch, shard: u16, ledger: &Ledger) {
+        self.homes.get_mut(&home).into_iter().for_each(|of| of.run(shard));
+        // A later home uses its address by now.
+        if (home + 1..=self.now).any(|later| shares_address(home, later)) {
+            self.effects.push(MemberEffect::StopListening(home));
+        }
+        self.inform(home, shard, ledger);
+    }
+
+    /// A shard that runs apart has forgotten what it was told. Blocks do not wait for it.
+    fn on_away(&mut self, shard: u16) {
+        self.apart.insert(shard);
+        self.away.insert(shard);
+        for of in self.homes.values_mut() {
+            of.keeps_term = true;
+            of.leave(shard);
+        }
+    }
+
+    /// It starts in each home that lives, as if the member had restarted.
+    fn on_back(&mut self, shard: u16) {
+        self.away.remove(&shard);
+        // Before it knows what is certified, a member starts nothing.
+        if self.recovered.is_none() {
+            let homes: BTreeSet<HomeEpoch> = self.homes.keys().copied().collect();
+            self.effects.push(MemberEffect::Keep(shard, self.now, homes.clone()));
+            homes.into_iter().for_each(|home| self.start_due(home));
         }
     }
 
@@ -393,6 +445,9 @@ impl LaneMember {
     }
 
     fn on_report(&mut self, home: HomeEpoch, shard: u16, effect: LaneEffect, network: &Digest) {
+        if !self.is_believed(home, shard, &effect) {
+            return tracing::warn!(home, shard, "a shard reports what is not its own statement: it is not posted");
+        }
         match effect {
             LaneEffect::Vote { case, payment, signature, answer } => {
                 self.posts.owe(BridgeOperation::Vote { case, payment, signature, answer });
@@ -403,6 +458,25 @@ impl LaneMember {
             // That a home is over follows from the ledger; the rest is between a shard and its clients.
             _ => {}
         }
+    }
+}
+
+impl LaneMember {
+    /// Whether a report counts: one of a shard that runs apart must be its own statement.
+    fn is_believed(&self, home: HomeEpoch, shard: u16, report: &LaneEffect) -> bool {
+        let case = match report {
+            LaneEffect::Vote { case, .. } | LaneEffect::Barred { case, .. } | LaneEffect::View { case, .. } => {
+                Some(case)
+            }
+            _ => None,
+        };
+        let contested = case.and_then(|case| self.cases.get(case)).map(|case| &case.contested);
+        let reporter = |of: &HomeShards| is_genuine(&self.reporter(shard, of), report, contested);
+        !self.apart.contains(&shard) || self.homes.get(&home).is_some_and(reporter)
+    }
+
+    fn reporter<'a>(&self, shard: u16, of: &'a HomeShards) -> Reporter<'a> {
+        Reporter { member: self.settings.index, shard, term: &of.term }
     }
 }
 

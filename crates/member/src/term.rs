@@ -2,7 +2,8 @@
 
 use ledger::LaneBridge;
 use payments::{
-    BlsSecretKey, HomeEpoch, KeyGeneration, KeyShare, LaneCommittee, LaneFact, LaneInput, LaneRules, Output, OutputId,
+    BlsSecretKey, HomeEpoch, HomeTerms, KeyGeneration, KeyShare, LaneCommittee, LaneFact, LaneInput, LaneRules, Output,
+    OutputId,
 };
 use primitives::SecretKey;
 
@@ -37,6 +38,12 @@ impl ShardTerm {
         let previous = home.checked_sub(1).and_then(|before| lane.committee(before)).cloned();
         let generation = committee.group().ok().and_then(|_| lane.bridge().generation(home)).cloned();
         Some(ShardTerm { rules: lane.rules(), committee, previous, generation, now, backed, proven })
+    }
+
+    /// The term of a shard that runs apart. What the ledger knows of outputs comes as facts.
+    pub(crate) fn apart(terms: HomeTerms, now: HomeEpoch) -> ShardTerm {
+        let HomeTerms { rules, committee, previous } = terms;
+        ShardTerm { rules, committee, previous, generation: None, now, backed: Vec::new(), proven: Vec::new() }
     }
 
     /// Follows certified blocks, for shards that start later. They are told of cases and halts when they start.

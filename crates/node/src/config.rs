@@ -1,17 +1,14 @@
 //! The configuration: one TOML file; the environment can override every key.
 
+mod lane;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use doors::Http;
-use ledger::LaneTerms;
+pub use lane::{ApartShard, LaneConfig};
 use pit::VenueConfig;
-use primitives::SecretKey;
 use serde::{Deserialize, Serialize};
-use sockets::Acquaintances;
-
-use crate::lane::keys::LaneKeySafe;
-use crate::lane::seat::{LaneKeys, LaneSeat, LaneStartError};
 
 /// The operator's settings. Precedence: flag, then `WALRAS_SECTION__KEY`, then file, then default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,68 +45,6 @@ pub struct EthereumConfig {
 impl Default for EthereumConfig {
     fn default() -> EthereumConfig {
         EthereumConfig { listen: SocketAddr::from(([127, 0, 0, 1], 8545)) }
-    }
-}
-
-/// The payment lane, on a chain that has one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LaneConfig {
-    /// The addresses of the shards of all members, in the order of the genesis; each shard takes eight ports, from
-    /// this one on. If empty, the node takes no part in the lane.
-    pub addresses: Vec<SocketAddr>,
-    /// Whether the shards of all members speak TLS with clients, under their registered keys.
-    pub tls: bool,
-    /// This node's index among the members.
-    pub member: u8,
-    /// Proxies, as addresses or networks, whose PROXY header names the client.
-    pub trusted_proxies: Vec<String>,
-    /// Whether the trusted proxies send a PROXY header (version 1 or 2) before everything else.
-    pub proxy_protocol: bool,
-    /// Networks whose connections are never shut out; the members' addresses belong to them.
-    pub known: Vec<String>,
-}
-
-impl Default for LaneConfig {
-    fn default() -> LaneConfig {
-        LaneConfig {
-            addresses: Vec::new(),
-            tls: true,
-            member: 0,
-            trusted_proxies: Vec::new(),
-            proxy_protocol: false,
-            known: Vec::new(),
-        }
-    }
-}
-
-impl LaneConfig {
-    /// The lane membership of the node with this key: its registrar key, or where keys do not change the key of its
-    /// one shard.
-    ///
-    /// # Errors
-    /// [`LaneStartError::Network`] if a listed network is none.
-    pub fn member(
-        &self,
-        terms: &LaneTerms,
-        key: SecretKey,
-        account: SecretKey,
-        safe: Option<LaneKeySafe>,
-    ) -> Result<LaneSeat, LaneStartError> {
-        let mut rest = self.addresses.as_slice();
-        let mut of_member = |shards: &Vec<_>| {
-            let (own, others) = rest.split_at(shards.len().min(rest.len()));
-            rest = others;
-            own.to_vec()
-        };
-        let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
-        // One address too many is rejected like one too few.
-        addresses.extend(rest.iter().map(|one| vec![*one]));
-        let keys =
-            if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
-        let known = Acquaintances::parse(&self.trusted_proxies, self.proxy_protocol, &self.known)
-            .map_err(|(key, text)| LaneStartError::Network { key, text })?;
-        Ok(LaneSeat { index: self.member, keys, addresses, tls: self.tls, known, account, safe })
     }
 }
 

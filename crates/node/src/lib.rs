@@ -34,8 +34,9 @@ mod venue;
 mod verified;
 
 pub use self::lane::keys::{LaneKeySafe, make_first_lane_key_secrets, make_first_lane_keys};
+pub use self::lane::process::{ShardProcess, ShardSeat};
 pub use self::lane::restart::{close_lane, lane_closed_for, make_first_lane_logs};
-pub use self::lane::seat::{HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
+pub use self::lane::seat::{ApartSeat, HOME_PORTS, LaneKeys, LaneSeat, LaneStartError, home_address};
 pub use self::venue::chain::VenueLineError;
 pub use config::Config;
 pub use doors::{Answer, Awaited, Closed};

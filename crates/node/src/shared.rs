@@ -26,6 +26,7 @@ use crate::empty_blocks::EmptyBlocks;
 use crate::history::History;
 use crate::history::index::HistoryIndexError;
 use crate::intake_queue::IntakeQueue;
+use crate::lane::line::LineEvent;
 use crate::locks::{Held, Locked, Rank, Ranked};
 use crate::pool::{Pool, Pooled};
 use crate::recovery::Recovered;
@@ -193,6 +194,8 @@ pub(crate) enum LaneHeard {
     Block(LaneBlock),
     /// A report of a shard of a home.
     Reported(HomeEpoch, u16, LaneEffect),
+    /// Something happened on a connection to a shard that runs apart.
+    Line(u16, LineEvent),
 }
 
 /// The present links, for threads other than the one that owns them.

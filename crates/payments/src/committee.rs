@@ -54,6 +54,16 @@ impl LaneCommittee {
         Ok(self)
     }
 
+    /// The same committee with BLS keys that the ledger has checked, one for each key.
+    pub(crate) fn with_checked_bls(self, bls: Option<Vec<Vec<BlsPublicKey>>>) -> LaneCommittee {
+        LaneCommittee { bls: bls.map(Arc::new), ..self }
+    }
+
+    /// The BLS keys of a validator's shards; none if it registered none.
+    pub(crate) fn bls_keys_of(&self, validator: u8) -> &[BlsPublicKey] {
+        self.bls.as_ref().and_then(|bls| bls.get(usize::from(validator))).map_or(&[], Vec::as_slice)
+    }
+
     /// A committee with this many members, none of which has registered keys yet.
     ///
     /// # Panics

@@ -217,6 +217,7 @@
 
 mod aggregate;
 mod answer;
+mod apart;
 mod audit;
 mod bls;
 mod bridge;
@@ -250,6 +251,7 @@ mod watch;
 
 pub use aggregate::{BlsAggregate, verify_aggregates};
 pub use answer::{LEAVES_MAX, LaneAnswer, signing_tree};
+pub use apart::{HomeTerms, ShardOffer, fact_bytes, parse_fact, parse_report, report_bytes};
 pub use audit::{LaneAuditError, LaneAuditReport, LaneLogSummary, LedgerFacts, audit};
 pub use bls::{BlsPublicKey, BlsSecretKey, BlsSignature};
 pub use bridge::{

@@ -93,7 +93,7 @@ pub struct LaneRegistration {
     pub signature: Signature,
 }
 
-fn registrar_message(
+pub(crate) fn registrar_message(
     network: &Digest,
     epoch: HomeEpoch,
     member: u8,
@@ -116,7 +116,13 @@ fn write_keys(to: &mut Vec<u8>, member: u8, keys: &[PublicKey], bls: &[Registere
     }
 }
 
-fn possession_message(network: &Digest, epoch: HomeEpoch, member: u8, shard: u16, registrar: &PublicKey) -> Vec<u8> {
+pub(crate) fn possession_message(
+    network: &Digest,
+    epoch: HomeEpoch,
+    member: u8,
+    shard: u16,
+    registrar: &PublicKey,
+) -> Vec<u8> {
     let mut bytes = begin(StatementKind::Possession, network, epoch);
     bytes.push(member);
     bytes.extend(shard.to_le_bytes());

@@ -296,7 +296,8 @@ impl LaneValidator {
                 self.budgets.begin_epoch();
                 self.destroy_if_ended(&mut effects);
             }
-            LaneInput::Backed(id, output) => drop(self.backed.insert(id, output)),
+            // What an output is said to be first stands.
+            LaneInput::Backed(id, output) => drop(self.backed.entry(id).or_insert(output)),
             LaneInput::Proven(id, output) => drop(self.proven.insert(id, output)),
             LaneInput::Halted(halted) => self.halted = halted,
             LaneInput::CaseOpened(contested) => {

@@ -57,7 +57,9 @@ impl FoundMistake {
     fn play(&self, mistake: Option<Mistake>) -> Result<(), Failure> {
         match self.scene {
             Scene::Solo => run(self.seed, SimOptions { mistake, ..SimOptions::default() }).map(drop),
-            Scene::Lane(blocks) => run_lane(self.seed, LaneOptions { blocks, mistake }).map(drop),
+            Scene::Lane(blocks) => {
+                run_lane(self.seed, LaneOptions { blocks, mistake, ..LaneOptions::default() }).map(drop)
+            }
             Scene::Market => {
                 let options = MarketOptions { mistake, ..MarketOptions::default() };
                 run_market(self.seed, options).map(drop)
@@ -241,7 +243,7 @@ const MARKET: [Row; 24] = [
     of_venue(VenueMistake::IgnoresFence, 1, "although its incarnation has ended"),
     of_venue(VenueMistake::IgnoresContradiction, 3, "goes on although the ledger has another fill"),
     of_market(MarketMistake::DelayTooShort, 0, "the deposit of"),
-    of_market(MarketMistake::OrdersUnverified, 1, "that nobody signed"),
+    of_market(MarketMistake::OrdersUnverified, 31, "that nobody signed"),
     of_market(MarketMistake::BustsApplied, 133, "a fill moves units"),
     of_market(MarketMistake::EventLost, 0, "who follows market"),
     of_market(MarketMistake::LastServedFirst, 0, "passes over orders"),

@@ -53,6 +53,24 @@ fn inputs_of_a_void_payment_are_freed() {
     run_lane(158, LaneOptions::default()).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// Members have four shards each, two of which run apart from them: connections break, and both ends of them crash.
+#[test]
+fn seeds_hold_with_shards_that_run_apart() {
+    let options = LaneOptions { shards: 4, ..LaneOptions::default() };
+    let mut sum = LaneReport::default();
+    for seed in 0..40 {
+        let report = run_lane(seed, options).unwrap_or_else(|failure| panic!("{failure}"));
+        sum.certified += report.certified;
+        sum.settled += report.settled;
+        sum.verdicts += report.verdicts;
+        sum.came_home += report.came_home;
+        sum.restarts += report.restarts;
+    }
+    let common = [sum.certified, sum.settled, sum.verdicts, sum.came_home];
+    assert!(common.iter().all(|count| *count > 50) && sum.restarts > 3, "{sum:?}");
+    assert_eq!(run_lane(3, options), run_lane(3, options));
+}
+
 #[test]
 fn a_seed_decides_everything() {
     let options = LaneOptions::default();

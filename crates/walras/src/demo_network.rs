@@ -80,9 +80,9 @@ fn make_validator(
     let registrar = keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase)?.public();
     let data = home.join("data");
     RealDisk::new(&data).with_context(|| data.display().to_string())?;
-    let (shard, account) = (lane::make_first_key(home, passphrase)?, keys.account.address());
+    let (shards, account) = (lane::make_first_keys(home, 1, passphrase)?, keys.account.address());
     let founder = Founder { key: keys.votes, address, account, stake: 1 };
-    Ok((founder, lane::FoundingMember { registrar, shard, account: Some(account) }))
+    Ok((founder, lane::FoundingMember { registrar, shards, account: Some(account) }))
 }
 
 /// What every validator's `walras.toml` begins with.

@@ -12,7 +12,7 @@ use crate::Cli;
 const HEADINGS: [(&str, &[&str]); 6] = [
     ("Try it", &["demo"]),
     ("Trade and pay", &["wallet", "pay", "light"]),
-    ("Run a node", &["init", "node", "status", "doctor", "config", "signer", "upgrade"]),
+    ("Run a node", &["init", "node", "status", "doctor", "config", "signer", "shard", "upgrade"]),
     ("Keep a home", &["backup", "restore", "prune", "inspect", "snapshot", "restart", "export"]),
     ("Own a venue, or trade at one", &["venue", "bridge", "edge"]),
     ("Without a node", &["clear", "verify", "match"]),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     /// The most commands that a person takes in at once.
-    const COMMANDS: usize = 24;
+    const COMMANDS: usize = 25;
 
     #[test]
     fn the_help_lists_every_command_once_under_a_heading() {

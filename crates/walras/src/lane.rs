@@ -1,9 +1,9 @@
 //! The payment lane of a home: its key, its section of the genesis, and how a node takes part.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use ledger::{Genesis, LaneAsset, LaneBls, LaneTerms};
 use node::{Config, HOME_PORTS, LaneKeySafe, LaneSeat, Node};
 use primitives::{Address, AssetId, PublicKey, SecretKey};
@@ -13,8 +13,10 @@ use crate::keystore::{self, Passphrase};
 
 /// The key in a member's home that registers the keys of its shard for each lane epoch.
 pub const LANE_KEY_FILE: &str = "lane-key.json";
-/// Where the first member's shard listens on a machine of its own.
+/// Where the first member's first shard listens on a machine of its own.
 const LANE_PORT: u16 = 7100;
+/// Where the first shard that runs apart listens for its node.
+const LINK_PORT: u16 = 6800;
 /// Heights of a lane epoch: a day of blocks each half second. Money can be spent in its own epoch and the next one.
 pub const EPOCH_HEIGHTS: u64 = 172_800;
 /// Heights of a halt.
@@ -43,24 +45,102 @@ impl From<BlsKeys> for LaneBls {
     }
 }
 
-/// A member with one shard.
-#[derive(Clone, Copy)]
+/// A member that founds a lane.
 pub struct FoundingMember {
     /// The key that registers its keys of later lane epochs.
     pub registrar: PublicKey,
-    /// Its shard's key in the first lane epoch.
-    pub shard: PublicKey,
+    /// The keys of its shards in the first lane epoch.
+    pub shards: Vec<PublicKey>,
     /// The account whose stake is liable for it, if stakes exist.
     pub account: Option<Address>,
 }
 
-/// Makes the key of a member's shard in the first lane epoch, in the node's own directory of a home.
+/// Makes the keys of a member's shards in the first lane epoch, each in a file of its own in the node's directory of a
+/// home.
 ///
 /// # Errors
 /// If the disk fails.
-pub fn make_first_key(home: &Path, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
-    let made = node::make_first_lane_keys(&home.join("data"), 1, Some(&safe(passphrase)));
-    Ok(made.with_context(|| home.display().to_string())?[0])
+pub fn make_first_keys(home: &Path, shards: u16, passphrase: &Zeroizing<String>) -> anyhow::Result<Vec<PublicKey>> {
+    let made = node::make_first_lane_keys(&home.join("data"), shards, Some(&safe(passphrase)));
+    made.with_context(|| home.display().to_string())
+}
+
+/// The file of a home with the key that a shard which runs apart shows its node.
+pub fn link_key_file(shard: u16) -> String {
+    format!("shard-{shard}-key.json")
+}
+
+/// Makes the key that a shard shows its node.
+///
+/// # Errors
+/// If there is one, or the disk fails.
+pub fn make_link_key(home: &Path, shard: u16, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
+    Ok(keystore::create_under(&home.join(link_key_file(shard)), passphrase)?.public())
+}
+
+/// The entry of a shard in the list `[lane] apart`.
+pub fn apart_entry(shard: u16, address: &str, key: &PublicKey) -> String {
+    format!("{{ shard = {shard}, address = \"{address}\", key = \"{key}\" }}")
+}
+
+/// How the shards of a lane are founded.
+#[derive(Clone, Copy)]
+pub struct FoundingShards {
+    /// Their number at each member.
+    pub count: u16,
+    /// Whether they run in processes of their own.
+    pub apart: bool,
+}
+
+impl FoundingShards {
+    /// Whether a lane with these BLS keys can have such shards.
+    ///
+    /// # Errors
+    /// What to ask for instead.
+    pub fn check(self, bls: BlsKeys) -> anyhow::Result<()> {
+        let (is_group, is_bls) = (bls == BlsKeys::Threshold, bls != BlsKeys::None);
+        ensure!(
+            !is_group || self.count == 1 && !self.apart,
+            "--lane-bls threshold: members make a group key with one shard each, in their nodes; leave --shards and \
+             --apart out, or choose --lane-bls aggregate"
+        );
+        let most = if is_bls { payments::BLS_SHARDS_MAX } else { payments::SHARDS_MAX };
+        ensure!(usize::from(self.count) <= most, "--shards {}: with these BLS keys at most {most}", self.count);
+        Ok(())
+    }
+
+    /// Makes the keys with which a member's shards run apart, and returns their list for the configuration. `clients`
+    /// are the addresses at which they listen for clients.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn set_apart(
+        self,
+        home: &Path,
+        clients: &[SocketAddr],
+        passphrase: &Zeroizing<String>,
+    ) -> anyhow::Result<Vec<String>> {
+        let entry = |(shard, client): (u16, &SocketAddr)| {
+            let key = make_link_key(home, shard, passphrase)?;
+            // Below it are the ports for clients, each of which takes several.
+            let port = LINK_PORT + (client.port() - LANE_PORT) / HOME_PORTS;
+            Ok(apart_entry(shard, &SocketAddr::new(client.ip(), port).to_string(), &key))
+        };
+        (0..).zip(clients).filter(|_| self.apart).map(entry).collect()
+    }
+
+    /// Makes the logs of the first epoch of shards that run apart: nobody else can know that they never signed.
+    ///
+    /// # Errors
+    /// If the disk fails, or the genesis is not sound.
+    pub fn make_first_logs(self, home: &Path, member: u8, genesis: &Genesis) -> anyhow::Result<()> {
+        if self.apart {
+            let ledger = ledger::Ledger::new(genesis)?;
+            let network = ledger.lane().context("the genesis has a lane")?.network();
+            node::make_first_lane_logs(&home.join("data"), network, member, self.count)?;
+        }
+        Ok(())
+    }
 }
 
 /// Lane keys are encrypted like the other keys of a home, with the same passphrase.
@@ -76,7 +156,7 @@ fn unusable(error: client::keystore::KeyError) -> std::io::Error {
     std::io::Error::other(format!("{error:#}"))
 }
 
-/// The lane section for a genesis: it carries all assets and has one shard for each member.
+/// The lane section for a genesis: it carries all assets.
 pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[FoundingMember]) -> LaneTerms {
     let asset = |number| LaneAsset { asset: AssetId(number), least_units: 1, fee: 0, outflow: None };
     LaneTerms {
@@ -84,7 +164,7 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[Fou
         halt_heights: HALT_HEIGHTS,
         case_deposit: genesis.fee.max(1).saturating_mul(payments::case_weight(members.len())),
         lapse_penalty: LAPSE_PENALTY,
-        members: members.iter().map(|member| vec![member.shard]).collect(),
+        members: members.iter().map(|member| member.shards.clone()).collect(),
         registrars: members.iter().map(|member| member.registrar).collect(),
         bls,
         accounts: members.iter().filter_map(|member| member.account).collect(),
@@ -98,28 +178,35 @@ pub fn terms(genesis: &Genesis, epoch_heights: u64, bls: LaneBls, members: &[Fou
 ///
 /// # Errors
 /// If a validator's address is a host name: shards need numeric addresses.
-pub fn addresses(validators: &[String], count: usize) -> anyhow::Result<Vec<SocketAddr>> {
+pub fn addresses(validators: &[String], count: usize, shards: u16) -> anyhow::Result<Vec<Vec<SocketAddr>>> {
+    let at = |ip: IpAddr, first: usize| {
+        let port = |shard: usize| u16::try_from(usize::from(LANE_PORT) + (first + shard) * usize::from(HOME_PORTS));
+        let ports = (0..usize::from(shards)).map(|shard| port(shard).map(|port| SocketAddr::new(ip, port)));
+        ports.collect::<Result<Vec<_>, _>>().context("--shards: there are too few ports for so many shards")
+    };
     if validators.is_empty() {
-        let port = |index: usize| LANE_PORT + index as u16 * HOME_PORTS;
-        return Ok((0..count).map(|index| SocketAddr::from(([127, 0, 0, 1], port(index)))).collect());
+        let own = |index: usize| at(IpAddr::from(Ipv4Addr::LOCALHOST), index * usize::from(shards));
+        return (0..count).map(own).collect();
     }
     let address = |validator: &String| {
         let numbers: SocketAddr = validator
             .parse()
             .with_context(|| format!("--address {validator}: with --lane, write an IP address instead of a name"))?;
-        Ok(SocketAddr::new(numbers.ip(), LANE_PORT))
+        at(numbers.ip(), 0)
     };
     validators.iter().map(address).collect()
 }
 
 /// The configuration of a home whose validator is this member of the lane; unchanged if there is none.
-pub fn configure(text: &str, member: usize, addresses: &[SocketAddr]) -> String {
+pub fn configure(text: &str, member: usize, addresses: &[Vec<SocketAddr>], apart: &[String]) -> String {
     if addresses.is_empty() {
         return text.into();
     }
-    let quoted: Vec<String> = addresses.iter().map(|address| format!("\"{address}\"")).collect();
+    let quoted: Vec<String> = addresses.iter().flatten().map(|address| format!("\"{address}\"")).collect();
     let own = format!("addresses = [{}]", quoted.join(", "));
-    text.replace("addresses = []", &own).replace("member = 0", &format!("member = {member}"))
+    let text = text.replace("\naddresses = []", &format!("\n{own}"));
+    let text = text.replace("\nmember = 0", &format!("\nmember = {member}"));
+    text.replace("\napart = []", &format!("\napart = [{}]", apart.join(", ")))
 }
 
 /// The lane membership of a home's node; `None` if it takes no part. If the validator has no account, the account of

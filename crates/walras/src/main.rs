@@ -27,6 +27,7 @@ mod pay;
 mod remedy;
 mod restart;
 mod restart_lane;
+mod shard_command;
 mod signer_command;
 mod snapshot;
 mod traders;
@@ -74,6 +75,8 @@ enum Command {
     Prune(operator::Prune),
     /// Hold a validator's key in a process other than its node.
     Signer(signer_command::SignerCommand),
+    /// Run one shard of a member of the payment lane in a process other than its node.
+    Shard(shard_command::ShardCommand),
     /// Hold keys, send any operation, look at balances.
     #[command(subcommand)]
     Wallet(wallet::WalletCommand),
@@ -123,7 +126,7 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     cli.global.start_log(match &cli.command {
-        Command::Node(_) | Command::Signer(_) => "info,arc_malachitebft=error",
+        Command::Node(_) | Command::Signer(_) | Command::Shard(_) => "info,arc_malachitebft=error",
         _ => terminal::WARNINGS,
     });
     if kernel::PLANTABLE {
@@ -141,6 +144,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Prune(prune) => prune.run(json),
         Command::Config(config) => config.run(json),
         Command::Signer(signer) => signer.run(),
+        Command::Shard(shard) => shard.run(),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Pay(pay) => pay.run(json),
         Command::Venue(venue) => venue.run(json),
@@ -164,6 +168,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use super::*;
 
     #[test]
@@ -222,6 +228,43 @@ mod tests {
                 panic!("{words:?}: {error}");
             }
         }
+    }
+
+    /// Spans of code that begin with the program's name, each of the words that it says one of.
+    fn spans(document: &str) -> Vec<Vec<String>> {
+        // What is signed begins with the name, too, and ends with a version. What a shell works out is its own.
+        let is_command = |span: &&str| span.starts_with("walras ") && !span.ends_with(" v1") && !span.contains("$(");
+        let spans = document.split('`').skip(1).step_by(2).filter(is_command);
+        spans.flat_map(|span| said(&words(&span.split_whitespace().collect::<Vec<_>>().join(" ")))).collect()
+    }
+
+    /// Each of the commands that a line says: `a|b` and `a | b` stand for one with either.
+    fn said(words: &[String]) -> Vec<Vec<String>> {
+        let joined = words.join(" ").replace(" | ", "|");
+        let of = |mut lines: Vec<Vec<String>>, word: &str| {
+            lines = word
+                .split('|')
+                .flat_map(|one| lines.iter().map(|line| [&line[..], &[one.to_string()]].concat()).collect::<Vec<_>>())
+                .collect();
+            lines
+        };
+        joined.split(' ').fold(vec![Vec::new()], of)
+    }
+
+    #[test]
+    fn every_command_and_option_that_a_text_names_is_there() {
+        let mut checked = 0;
+        for (name, document) in DOCUMENTS {
+            for words in spans(document) {
+                let error = Cli::try_parse_from(&words).err().map(|error| error.kind());
+                // What a text leaves out, or writes in capitals, is no fault of it.
+                let is_wrong = matches!(error, Some(ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument));
+                let is_named = words.get(1).is_some_and(|word| word.chars().all(char::is_uppercase));
+                assert!(!is_wrong || is_named, "{name}: `{}`: {error:?}", words.join(" "));
+                checked += 1;
+            }
+        }
+        assert!(checked > 150, "{checked}");
     }
 
     /// The documents that say what there is.

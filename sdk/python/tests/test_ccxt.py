@@ -30,6 +30,7 @@ def exchange(demo: Demo) -> Iterator[Any]:
 def test_ccxt_loads_markets_and_their_data(exchange: Any) -> None:
     markets = exchange.load_markets()
     assert list(markets) == ["EUR/USD"] and markets["EUR/USD"]["precision"]["amount"] == 1e-6
+    assert markets["EUR/USD"]["precision"]["price"] > 1e-11, "freqtrade trades no market that says less"
     assert exchange.currencies["EUR"]["precision"] == 1e-6 and exchange.fetch_status()["status"] == "ok"
     exchange.create_order("EUR/USD", "limit", "sell", 20, 2.5)
     exchange.create_order("EUR/USD", "limit", "buy", 2, 3)
@@ -110,6 +111,8 @@ def test_ccxt_orders_have_the_same_sums_in_every_call(exchange: Any) -> None:
         assert told["filled"] == pytest.approx(sum(one["amount"] for one in trades), abs=1e-9)
         assert told["cost"] == pytest.approx(sum(one["cost"] for one in trades), abs=1e-9)
         assert told["amount"] == pytest.approx(told["filled"] + told["remaining"], abs=1e-9)
+        # Bots ask for fees until they are told, 0 too.
+        assert [one["fee"]["cost"] for one in (told, *trades)] == [0.0] * (1 + len(trades))
         # The exact text is JSON, too.
         assert json.loads(json.dumps(told))["info"]["order"]["sequence"] == int(placed["id"])
         assert all(type(told[name]) in (float, type(None)) for name in ("amount", "filled", "remaining", "cost", "average"))

@@ -56,6 +56,9 @@ export function termsOf(markets: Dict | undefined, order: { sell: string; buy: s
   return { symbol, side, amount: exact ?? asked, price: ratio(ONE, price, PRICE_DIGITS) };
 }
 
+/** What a trade costs: only transactions have fees. Said in numbers, since bots ask for ever where none are. */
+const noFee = (symbol: string): Dict => ({ currency: symbol.slice(symbol.indexOf("/") + 1), cost: 0, rate: 0 });
+
 /** An order that has sold and bought so much; null where nobody knows how much. */
 export function orderRow(terms: Terms, moved: Moved | null, status: string, more: Dict): Dict {
   const { symbol, side, price } = terms;
@@ -67,7 +70,7 @@ export function orderRow(terms: Terms, moved: Moved | null, status: string, more
     remaining: filled && plainText(subtract(amount, filled)),
     cost: cost && plainText(cost),
     average: filled && cost && ratio(cost, filled),
-    ...{ status, fee: undefined, trades: undefined, ...more },
+    ...{ status, fee: noFee(symbol), trades: undefined, ...more },
   };
 }
 
@@ -85,7 +88,8 @@ export function tradeRow(markets: Dict | undefined, fill: PastFill): Dict {
   const { symbol, side } = marketOf(markets, fill);
   const [amount, cost] = (side === "sell" ? [fill.sold, fill.bought] : [fill.bought, fill.sold]) as [string, string];
   const price = ratio(decimal(cost), decimal(amount));
-  return { id: `${fill.height}-${fill.offer}`, order: String(fill.offer), symbol, side, type: "limit", amount, cost, price, timestamp: fill.time_ms, info: told(fill) };
+  const id = `${fill.height}-${fill.offer}`;
+  return { id, order: String(fill.offer), symbol, side, type: "limit", amount, cost, price, fee: noFee(symbol), timestamp: fill.time_ms, info: told(fill) };
 }
 
 /** What fills sum to. */

@@ -13,7 +13,7 @@
  *   trades sum to it (see `ccxt-rows.ts`).
  * - `clientOrderId` is the `reference` of `@walras/client`: an order with one is placed once, however often it is sent.
  * - A public trade is what a market traded in one batch, at one price. It has no side.
- * - Each transaction has a fee in the fee asset, and trades have none.
+ * - Each transaction has a fee in the fee asset. A trade has none: its `fee` is 0.
  * - `since` with `limit` begins with the first row at or after `since`. Rows of one block stay together, so a page may have
  *   more than `limit`, and the next one begins a millisecond after its last row.
  *
@@ -237,8 +237,8 @@ export class walras extends Exchange {
         ...{ id: `${base.symbol}/${quote.symbol}`, symbol: `${base.symbol}/${quote.symbol}`, type: "spot", spot: true, active: true },
         ...{ margin: false, swap: false, future: false, option: false, contract: false, maker: 0, taker: 0 },
         ...{ base: base.symbol, quote: quote.symbol, baseId: base.symbol, quoteId: quote.symbol },
-        // Prices have no tick: the ledger's have 17 digits.
-        precision: { amount: step(base.decimals), price: 1e-17 },
+        // Prices have no tick, and none is rounded here. freqtrade refuses markets that say less than this.
+        precision: { amount: step(base.decimals), price: 1e-10 },
         limits: {
           amount: { min: Number(base.amount(base.least)), max: undefined },
           price: { min: undefined, max: undefined },

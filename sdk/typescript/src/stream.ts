@@ -9,7 +9,7 @@
  * Channels of an account's own orders are subscribed to after a login: the node's challenge goes to `login`, and its answer to
  * the node.
  */
-import type { Account, Balance, Batch, Block, ExactTrade, IdOutcome, Offer, OwnOrders, Ticker } from "./bodies.js";
+import type { Account, Balance, Batch, Block, Candle, ExactTrade, IdOutcome, Offer, OwnOrders, Ticker } from "./bodies.js";
 import type { BookChange } from "./book.js";
 
 export const SILENCE_MS = 5_000;
@@ -42,6 +42,8 @@ export type SnapshotMessage = {
   blocks?: Block[];
   batch?: Batch | null;
   trades?: TradeMessage[];
+  candles?: Candle[];
+  ticker?: Ticker;
   account?: Account | null;
   offers?: Offer[];
 };
@@ -50,6 +52,7 @@ export type Message =
   | ({ type: "block" } & Block)
   | ({ type: "batch" } & Batch)
   | TradeMessage
+  | { type: "candle"; height: number; market: string; interval: string; candle: Candle }
   | AccountMessage
   | ({ type: "book" } & BookChange)
   | ({ type: "ticker" } & Ticker)
@@ -250,6 +253,8 @@ function channelsOf(message: Message): string[] {
     case "book":
     case "ticker":
       return [`${message.type}:${message.market}`];
+    case "candle":
+      return [`candles:${message.market}:${message.interval}`];
     case "account":
       return [`account:${message.address}`];
     case "orders":

@@ -60,6 +60,69 @@ export function exactTermsOf(order: ExactOrder, assets: Map<string, Asset>): Exa
   return { sell, buy, side: order.side, units: units.toString(), bound: limit.toString() };
 }
 
+/** The exact order that buys the amount of an order at its price or better, or sells it so, or does nothing. */
+export function exactly({ price, ...order }: Order, assets: Map<string, Asset>): ExactOrder | string {
+  const terms = termsOf({ price, ...order }, assets);
+  const quote = assets.get(order.quote);
+  if (typeof terms === "string" || !quote) return typeof terms === "string" ? terms : `${order.quote} is not an asset of this exchange.`;
+  const [amount, each] = [parseDecimal(order.amount.trim()), parseDecimal(price.trim())];
+  if (!amount || !each) return "Write amount and price as numbers above 0.";
+  const total = shift(multiply(amount, each), quote.decimals);
+  // Nobody pays more than was written, and nobody gets less.
+  const units = order.side === "buy" ? floor(total) : ceiling(total);
+  return { ...order, bound: plainText({ digits: units, scale: quote.decimals }) };
+}
+
+/** What terms ask for, whether of an offer or of an exact order. */
+export type Asked = { sell: string; buy: string; amount: string; limit: string; exact?: { side: Side; units: string; bound: string } | null };
+
+/**
+ * The order that terms mean, as it was written: the inverse of `termsOf` and `exactTermsOf`. Of all amounts and prices that have
+ * these terms it takes those with the fewest digits. `null` where the terms are of none of the two assets.
+ */
+export function orderOf(asked: Asked, base: Asset, quote: Asset): Order | null {
+  const side = asked.sell === base.symbol ? "sell" : "buy";
+  const limit = parseDecimal(asked.limit);
+  if (![base.symbol, quote.symbol].includes(asked.sell) || ![base.symbol, quote.symbol].includes(asked.buy) || !limit || limit.digits <= 0n) return null;
+  const named = { side, base: base.symbol, quote: quote.symbol } as const;
+  if (asked.exact) return exactOf(asked.exact, named, base, quote);
+  const perUnit = side === "sell" ? limit : simplest(divide(ONE, limit, DIGITS), "up", (price) => subtract(inverse(price), limit).digits === 0n);
+  if (!perUnit) return null;
+  const units = parseDecimal(asked.amount);
+  const cost = BigInt(asked.amount);
+  const fits = (amount: Decimal) => amount.scale <= 0 && ceiling(multiply(amount, perUnit)) === cost;
+  // Where no whole number of units costs just that, it is as much as is asked for at the least.
+  const least = units && { digits: floor(multiply(units, limit)), scale: 0 };
+  const amount = side === "sell" ? units : (simplest(units && divide(units, perUnit), "down", fits) ?? least);
+  if (!amount) return null;
+  return { ...named, amount: plainText(shift(amount, -base.decimals)), price: plainText(shift(perUnit, base.decimals - quote.decimals)) };
+}
+
+function exactOf(exact: NonNullable<Asked["exact"]>, named: Omit<Order, "amount" | "price">, base: Asset, quote: Asset): Order | null {
+  const [units, bound] = [parseDecimal(exact.units), parseDecimal(exact.bound)];
+  // Sides of exact orders that were made for the pair the other way round: the exact amount is one of the quote.
+  if (!units || !bound || units.digits <= 0n) return null;
+  const isOfBase = exact.side === named.side;
+  const [amount, total] = isOfBase ? [units, bound] : [bound, units];
+  const [rounded, toward] = exact.side === "buy" ? ([floor, "up"] as const) : ([ceiling, "down"] as const);
+  const perUnit = simplest(divide(total, amount, DIGITS), toward, (price) => rounded(multiply(amount, price)) === total.digits) ?? divide(total, amount, DIGITS);
+  if (!perUnit) return null;
+  return { ...named, amount: plainText(shift(amount, -base.decimals)), price: plainText(shift(perUnit, base.decimals - quote.decimals)) };
+}
+
+const ONE: Decimal = { digits: 1n, scale: 0 };
+
+/** The decimal with the fewest digits for which `holds`, where all of these lie on one side of `value`. */
+function simplest(value: Decimal | null, toward: "up" | "down", holds: (candidate: Decimal) => boolean): Decimal | null {
+  for (let digits = 1; value && digits <= DIGITS; digits += 1) {
+    const places = value.scale - Math.max(0, value.digits.toString().length - digits);
+    const scaled = shift(value, places);
+    const candidate = trimZeros({ digits: toward === "up" ? ceiling(scaled) : floor(scaled), scale: places }, 0);
+    if (candidate.digits > 0n && holds(candidate)) return candidate;
+  }
+  return null;
+}
+
 /** Units of the asset sold that an exact order locks for the batch of its block. */
 export const lockedBy = (terms: ExactTerms): string => (terms.side === "buy" ? terms.bound : terms.units);
 
@@ -84,6 +147,10 @@ export function inverse(price: Decimal): Decimal {
 export function unitsOf(amount: Decimal, decimals: number): bigint | null {
   const units = round(shift(amount, decimals), 0);
   return subtract(shift(amount, decimals), units).digits === 0n ? units.digits : null;
+}
+
+function floor(value: Decimal): bigint {
+  return value.scale <= 0 ? value.digits * 10n ** BigInt(-value.scale) : value.digits / 10n ** BigInt(value.scale);
 }
 
 export function ceiling(value: Decimal): bigint {

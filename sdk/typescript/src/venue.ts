@@ -32,13 +32,15 @@ export type VenueOrder = {
   until_ms: number | null;
   fee_cap_ppm: number;
 };
-export type SignedOrder = VenueOrder & { key: string; signature: string };
+/** `replaces` is the signed request to put it into the place of another order; its lots are then the total. */
+export type SignedOrder = VenueOrder & { key: string; signature: string; replaces?: VenueRequest };
 
 /** What a request asks. A session that is attached over the stream may end its orders with its connection or in silence. */
 export type VenueAsk =
   | { attach: { session: number; ends_orders: boolean; dead_man_ms: number | null } }
   | { cancel: { number: OrderNumber; keeps: number } }
   | { cancel_all: { market: number | null; side: VenueSide | null } }
+  | { replace: { old: OrderNumber; new: OrderNumber } }
   | { status: { number: OrderNumber } }
   | { fills: { from: number } };
 export type VenueRequest = { key: string; stamp_ms: number; ask: VenueAsk; signature: string };
@@ -98,6 +100,7 @@ function askBytes(ask: VenueAsk): Uint8Array {
     return concatBytes(byte(0), little(session, 4), byte(Number(ends_orders)), optional(dead_man_ms === null ? null : little(dead_man_ms, 8)));
   }
   if ("cancel" in ask) return concatBytes(byte(1), numberBytes(ask.cancel.number), little(ask.cancel.keeps, 4));
+  if ("replace" in ask) return concatBytes(byte(3), numberBytes(ask.replace.old), numberBytes(ask.replace.new));
   if ("status" in ask) return concatBytes(byte(4), numberBytes(ask.status.number));
   if ("fills" in ask) return concatBytes(byte(5), little(ask.fills.from, 8));
   const { market, side } = ask.cancel_all;

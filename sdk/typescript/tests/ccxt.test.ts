@@ -94,6 +94,7 @@ test("markets and their data have the structures of ccxt", { skip }, async () =>
   const parts = { id: "EUR/USD", base: "EUR", quote: "USD", type: "spot", spot: true, active: true, contract: false, maker: 0, taker: 0 };
   for (const [name, is] of Object.entries(parts)) assert.equal(market[name], is, name);
   assert.equal((market["precision"] as { amount: number }).amount, 1e-6);
+  assert.ok((market["precision"] as { price: number }).price > 1e-11, "freqtrade trades no market that says less");
   assert.equal((exchange.currencies["EUR"] as unknown as { precision: number }).precision, 1e-6);
   assert.equal((await exchange.fetchStatus())["status"], "ok");
 
@@ -189,6 +190,8 @@ test("orders have the same sums in every call", { skip }, async () => {
     about(told.filled, trades.reduce((sum, one) => sum + one.amount!, 0));
     about(told.cost, trades.reduce((sum, one) => sum + one.cost!, 0));
     about(told.amount, told.filled! + told.remaining!);
+    // Bots ask for fees until they are told, 0 too.
+    for (const one of [told, ...trades]) assert.equal(one.fee?.cost, 0);
   }
   assert.equal((await exchange.fetchOrder(sell.id!)).amount, 50);
   const every = await exchange.fetchMyTrades("EUR/USD");

@@ -1,111 +1,167 @@
-/** A pair's prices by interval: a body from open to close, a wick from low to high, and the volume below. */
-import uPlot from "uplot";
+/**
+ * A pair's prices as candles with the volume below, by TradingView's Lightweight Charts. The library is loaded with the first
+ * chart, not with the page. Its own mark needs a style that the page's policy forbids, so the attribution is the page's.
+ */
+import type { IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 import { parseDecimal } from "@walras/client/decimal";
 import { formatPrice, shorten } from "../amount";
-import type { Candle } from "@walras/client/bodies";
-import { clock, dateAndClock } from "../words";
-import { drawn, type Drawn } from "./bodies";
-import { axis, chart, colour, pixels, tick, tipOf } from "./theme";
-import { ABOVE, BELOW, volumeBars } from "./volume";
+import { h, setText } from "../dom";
+import { refresh } from "../refresh";
+import { dateAndClock } from "../words";
+import type { Drawn } from "./bodies";
+import { FAMILY, colour, onScheme } from "./theme";
 
 export type CandlesChart = {
   element: HTMLElement;
-  show: (candles: Candle[], interval_ms: number, base: { symbol: string; decimals: number }, quote: { symbol: string; decimals: number }) => void;
+  /** `wide` is the width of a candle in milliseconds. */
+  show: (candles: Drawn[], wide: number, base: string, quote: string) => void;
   close: () => void;
 };
 
-/** Least and greatest width of a body, in pixels of the page. */
-const BODY_PX: [number, number] = [1, 14];
-/** Part of an interval that a body is wide. */
-const BODY_PART = 0.7;
+const PAUSE_MS = 1_000;
+const DAY_MS = 86_400_000;
+/** Digits of a price that an axis shows. */
+const DIGITS = 6;
 
-export function candlesChart(height: number): CandlesChart {
-  let shown: Drawn[] = [];
-  let interval_ms = 60_000;
-  let assets = { base: { symbol: "", decimals: 0 }, quote: { symbol: "", decimals: 0 } };
-  const made = chart(
-    "candles",
-    height,
-    {
-      legend: { show: false },
-      padding: [10, 4, 0, 24],
-      cursor: { y: false, drag: { x: true, y: false }, points: { show: false } },
-      scales: {
-        x: { time: true, range: (_u, min, max) => [min - interval_ms / 1000, max + interval_ms / 1000] },
-        y: ABOVE,
-        volume: BELOW,
-      },
-      axes: [
-        axis({ size: 28, space: 80, grid: { show: false }, values: (_u, ticks) => ticks.map((s) => stamp(1000 * s)) }),
-        axis({ side: 1, size: 64, space: 30, values: (_u, ticks) => ticks.map(tick) }),
-      ],
-      series: [
-        {},
-        volumeBars(),
-        { stroke: () => "transparent", points: { show: false } },
-        { stroke: () => "transparent", points: { show: false } },
-      ],
-      hooks: { draw: [(plot) => draw(plot)], setCursor: [(plot) => tell(plot)] },
-    },
-    [[], [], [], []],
-  );
-  const tip = tipOf(made.plot);
+type Library = typeof import("lightweight-charts");
+type Made = { api: IChartApi; candles: ISeriesApi<"Candlestick">; volume: ISeriesApi<"Histogram"> };
+type Shown = { candles: Drawn[]; wide: number; base: string; quote: string };
 
-  const stamp = (ms: number) => (interval_ms < 86_400_000 ? clock(ms) : new Date(ms).toISOString().slice(5, 10));
+export function candlesChart(): CandlesChart {
+  const place = h("div", { class: "canvas" });
+  const element = h("div", { class: "chart fills", "data-chart": "candles", role: "img", "aria-label": "A chart without data yet" }, place);
+  const ohlc = h("p", { class: "ohlc quiet", "aria-hidden": "true" });
+  element.append(ohlc);
+  let shown: Shown = { candles: [], wide: 60_000, base: "", quote: "" };
+  let drawnOf: Shown | null = null;
+  let made: Made | null = null;
+  let hovered: Drawn | null = null;
+  const loading = refresh(load, () => undefined, PAUSE_MS);
+  loading.request();
+  const stop = onScheme(repaint);
 
-  function draw(plot: uPlot): void {
-    const { ctx, bbox } = plot;
-    const px = pixels(plot);
-    const across = (ms: number) => plot.valToPos(ms / 1000, "x", true);
-    const up = (price: number) => plot.valToPos(price, "y", true);
-    const step = Math.abs(across(interval_ms) - across(0));
-    const width = Math.max(BODY_PX[0] * px, Math.min(BODY_PX[1] * px, step * BODY_PART));
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-    ctx.clip();
-    for (const candle of shown) {
-      const paint = colour(candle.close < candle.open ? "supply" : "demand");
-      const x = Math.round(across(candle.at));
-      const [top, bottom] = [Math.max(candle.open, candle.close), Math.min(candle.open, candle.close)].map(up) as [number, number];
-      ctx.fillStyle = paint;
-      ctx.fillRect(x - px / 2, up(candle.high), px, up(candle.low) - up(candle.high));
-      ctx.fillRect(x - width / 2, top, width, Math.max(px, bottom - top));
-    }
-    ctx.restore();
+  function repaint(): void {
+    if (!made) return;
+    paint(made);
+    drawnOf = null;
+    draw();
   }
 
-  function tell(plot: uPlot): void {
-    const candle = shown[plot.cursor.idx ?? -1];
-    if (!candle) return tip(null);
-    const { base, quote } = assets;
-    const price = (value: number) => formatPrice(parseDecimal(String(value)));
-    const volume = parseDecimal(String(candle.volume));
-    tip(
-      `${dateAndClock(candle.at)}\nopen ${price(candle.open)}, high ${price(candle.high)}, low ${price(candle.low)}, ` +
-        `close ${price(candle.close)} ${quote.symbol}\n${volume ? shorten(volume) : "–"} ${base.symbol}`,
-    );
+  async function load(signal: AbortSignal): Promise<void> {
+    const library = await import("lightweight-charts");
+    if (signal.aborted || made) return;
+    made = makeChart(library, place);
+    made.api.subscribeCrosshairMove(({ time, point }) => {
+      hovered = point && time !== undefined ? (shown.candles.find((candle) => timeOf(candle.at, shown.wide) === time) ?? null) : null;
+      tell();
+    });
+    draw();
+  }
+
+  function draw(): void {
+    if (!made) return;
+    const { candles, wide } = shown;
+    const before = drawnOf;
+    drawnOf = shown;
+    const isSame = before !== null && before.wide === wide && before.base === shown.base && before.quote === shown.quote;
+    const added = isSame ? newer(before.candles, candles) : null;
+    if (added === null) {
+      const last = candles.at(-1);
+      made.api.timeScale().applyOptions({ timeVisible: wide < DAY_MS, secondsVisible: wide < 60_000 });
+      if (last) made.candles.applyOptions({ priceFormat: formatOf(last.close) });
+      made.candles.setData(candles.map((candle) => barOf(candle, wide)));
+      made.volume.setData(candles.map((candle) => columnOf(candle, wide)));
+      if (!isSame) made.api.timeScale().scrollToRealTime();
+    }
+    for (const candle of added ?? []) {
+      made.candles.update(barOf(candle, wide));
+      made.volume.update(columnOf(candle, wide));
+    }
+    tell();
+  }
+
+  /** Open, high, low, close and volume of the candle under the pointer, else of the newest. */
+  function tell(): void {
+    const candle = hovered ?? shown.candles.at(-1);
+    setText(ohlc, candle ? `O ${price(candle.open)}  H ${price(candle.high)}  L ${price(candle.low)}  C ${price(candle.close)}  V ${amount(candle.volume)} ${shown.base}${hovered ? `, ${dateAndClock(hovered.at)}` : ""}` : "");
   }
 
   return {
-    element: made.element,
-    show(candles, interval, base, quote) {
-      shown = drawn(candles, base.decimals);
-      interval_ms = interval;
-      assets = { base, quote };
-      made.plot.setData([
-        shown.map((candle) => candle.at / 1000),
-        shown.map((candle) => candle.volume),
-        shown.map((candle) => candle.low),
-        shown.map((candle) => candle.high),
-      ]);
+    element,
+    show(candles, wide, base, quote) {
+      shown = { candles, wide, base, quote };
       const last = candles.at(-1);
-      made.describe(
-        last
-          ? `Candles of ${base.symbol} in ${quote.symbol}: ${candles.length} intervals; the latest closes at ${formatPrice(parseDecimal(last.close))}.`
-          : `No candles of ${base.symbol} in ${quote.symbol} yet.`,
-      );
+      const words = last ? `: ${candles.length} intervals; the latest closes at ${price(last.close)}.` : ": none yet.";
+      element.setAttribute("aria-label", `Candles of ${base} in ${quote}${words}`);
+      draw();
     },
-    close: made.close,
+    close() {
+      stop();
+      loading.close();
+      made?.api.remove();
+    },
   };
+}
+
+const price = (value: number): string => formatPrice(parseDecimal(plain(value)));
+const amount = (value: number): string => shorten(parseDecimal(plain(value)) ?? { digits: 0n, scale: 0 });
+/** A double without an exponent. */
+const plain = (value: number): string => value.toFixed(Math.min(18, Math.max(0, 8 - Math.floor(Math.log10(Math.abs(value) || 1)))));
+
+/** What came after `before`, its last candle included; null where more than that has changed. */
+function newer(before: Drawn[], after: Drawn[]): Drawn[] | null {
+  const last = before.length - 1;
+  if (last < 0 || after.length < before.length || after[0]?.at !== before[0]?.at || after[last]?.at !== before[last]?.at) return null;
+  return after.slice(last);
+}
+
+/** The library shows times as UTC: what is given is the reader's clock. Days are those of UTC. */
+function timeOf(at: number, wide: number): UTCTimestamp {
+  const offset = wide < DAY_MS ? 60 * new Date(at).getTimezoneOffset() : 0;
+  return (at / 1000 - offset) as UTCTimestamp;
+}
+
+const barOf = ({ at, open, high, low, close }: Drawn, wide: number) => ({ time: timeOf(at, wide), open, high, low, close });
+const columnOf = ({ at, open, close, volume }: Drawn, wide: number) => ({
+  time: timeOf(at, wide),
+  value: volume,
+  color: colour(close < open ? "supply-volume" : "demand-volume"),
+});
+
+function formatOf(close: number) {
+  const precision = Math.min(12, Math.max(2, DIGITS - 1 - Math.floor(Math.log10(Math.abs(close) || 1))));
+  return { type: "price" as const, precision, minMove: 10 ** -precision };
+}
+
+function makeChart({ CandlestickSeries, HistogramSeries, createChart }: Library, place: HTMLElement): Made {
+  const api = createChart(place, {
+    autoSize: true,
+    layout: { attributionLogo: false, fontSize: 11, fontFamily: FAMILY },
+    rightPriceScale: { scaleMargins: { top: 0.12, bottom: 0.24 } },
+    timeScale: { rightOffset: 3, barSpacing: 8, minBarSpacing: 2, maxBarSpacing: 18 },
+  });
+  const candles = api.addSeries(CandlestickSeries, { borderVisible: false });
+  const volume = api.addSeries(HistogramSeries, { priceScaleId: "", priceFormat: { type: "volume" }, lastValueVisible: false, priceLineVisible: false });
+  volume.priceScale().applyOptions({ scaleMargins: { top: 0.82, bottom: 0 } });
+  const made = { api, candles, volume };
+  paint(made);
+  return made;
+}
+
+/** The page's colours in the present scheme. */
+function paint({ api, candles }: Made): void {
+  const [up, down, line] = [colour("demand"), colour("supply"), colour("line")];
+  api.applyOptions({
+    layout: { background: { color: colour("surface") }, textColor: colour("quiet") },
+    grid: { vertLines: { color: line }, horzLines: { color: line } },
+    rightPriceScale: { borderColor: line },
+    timeScale: { borderColor: line },
+  });
+  candles.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down });
+}
+
+/** The notice that the library's licence asks for, with the link that it names. */
+export function attribution(): HTMLElement {
+  const link = h("a", { href: "https://www.tradingview.com/", target: "_blank", rel: "noopener noreferrer" }, "TradingView");
+  return h("p", { class: "attribution quiet" }, "Lightweight Charts™ by ", link, ", © 2025 TradingView, Inc.");
 }

@@ -5,14 +5,18 @@ import type { Curves } from "@walras/client/bodies";
 import { aligned, amountsAt, heightOf, shapeOf, windowOf, type Shape, type Window } from "./shape";
 import { axis, chart, colour, pixels, plate, tick, tipOf } from "./theme";
 
+type Counted = { symbol: string; decimals: number };
+type Words = (curves: Curves, shape: Shape, base: Counted, quote: Counted) => string;
+
 export type CurvesChart = {
   element: HTMLElement;
-  show: (curves: Curves, base: { symbol: string; decimals: number }, quote: { symbol: string; decimals: number }) => void;
+  show: (curves: Curves, base: Counted, quote: Counted) => void;
   zoom: (window: Window) => void;
   close: () => void;
 };
 
-export function curvesChart(height: number): CurvesChart {
+/** `words` is what is said in place of the picture. */
+export function curvesChart(name = "curves", words: Words = describe): CurvesChart {
   let shape: Shape = { price: null, label: "", supply: [], demand: [] };
   let window: Window = "auto";
   let symbol = "";
@@ -32,7 +36,7 @@ export function curvesChart(height: number): CurvesChart {
     series: [{}, stepSeries("supply", 1), stepSeries("demand", -1)],
     hooks: { draw: [(plot) => drawPrice(plot, shape)], setCursor: [(plot) => tell(plot)] },
   };
-  const made = chart("curves", height, options, [[0], [0], [0]]);
+  const made = chart(name, null, options, [[0], [0], [0]]);
   const tip = tipOf(made.plot);
 
   function tell(plot: uPlot): void {
@@ -48,7 +52,7 @@ export function curvesChart(height: number): CurvesChart {
       shape = shapeOf(curves, base.decimals);
       symbol = base.symbol;
       made.plot.setData(aligned(shape, windowOf(shape, window)));
-      made.describe(describe(curves, shape, base, quote));
+      made.describe(words(curves, shape, base, quote));
       made.element.dataset["price"] = shape.label;
     },
     zoom(chosen) {
@@ -88,7 +92,7 @@ function drawPrice(plot: uPlot, { price, label }: Shape): void {
   plate(plot, label, x, 11 * px, colour("accent"));
 }
 
-function describe(curves: Curves, shape: Shape, base: { symbol: string; decimals: number }, quote: { symbol: string }): string {
+function describe(curves: Curves, shape: Shape, base: Counted, quote: Counted): string {
   return (
     `Supply and demand of ${base.symbol} for ${quote.symbol} in the batch of block ${curves.height}. ` +
     `${curves.price === null ? "No trade;" : "Batch price"} ${shape.label} ${quote.symbol} per ${base.symbol}; ` +

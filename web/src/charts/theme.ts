@@ -11,7 +11,14 @@ export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-export const FONT = '11px ui-sans-serif, system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+export const FAMILY = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+export const FONT = `11px ${FAMILY}`;
+
+/** Calls `redraw` when the reader's scheme changes; returns the way to stop it. */
+export function onScheme(redraw: () => void): () => void {
+  charts.add(redraw);
+  return () => charts.delete(redraw);
+}
 
 /** An axis with the page's quiet lines. */
 export function axis(more: uPlot.Axis): uPlot.Axis {
@@ -33,31 +40,30 @@ export type Chart = {
   close: () => void;
 };
 
-/** A chart in a figure that is as wide as its place and `height` pixels high. */
+/** A chart as wide as its place and `height` pixels high, or as high as the place that the layout gives it. */
 export function chart(
   name: string,
-  height: number,
+  height: number | null,
   options: Omit<uPlot.Options, "width" | "height">,
   data: uPlot.AlignedData,
 ): Chart {
-  const place = h("div", { class: "chart", "data-chart": name, role: "img", "aria-label": "A chart without data yet" });
-  place.style.height = `${height}px`;
-  const plot = new uPlot({ ...options, width: 300, height }, data, place);
+  const place = h("div", { class: height === null ? "chart fills" : "chart", "data-chart": name, role: "img", "aria-label": "A chart without data yet" });
+  if (height !== null) place.style.height = `${height}px`;
+  const plot = new uPlot({ ...options, width: 300, height: height ?? 150 }, data, place);
   plot.root.querySelector("canvas")?.setAttribute("aria-hidden", "true");
   const watch = new ResizeObserver(([entry]) => {
-    const width = Math.floor(entry?.contentRect.width ?? 0);
-    if (width > 0 && width !== plot.width) plot.setSize({ width, height });
+    const [width, high] = [Math.floor(entry?.contentRect.width ?? 0), height ?? Math.floor(entry?.contentRect.height ?? 0)];
+    if (width > 0 && high > 0 && (width !== plot.width || high !== plot.height)) plot.setSize({ width, height: high });
   });
   watch.observe(place);
-  const redraw = () => plot.redraw(false);
-  charts.add(redraw);
+  const stop = onScheme(() => plot.redraw(false));
   return {
     element: place,
     plot,
     describe: (text) => place.setAttribute("aria-label", text),
     close() {
       watch.disconnect();
-      charts.delete(redraw);
+      stop();
       plot.destroy();
     },
   };

@@ -15,6 +15,8 @@ export type Trader = {
   address: string;
   /** The account's signature, `0x` and 65 bytes. */
   sign(data: TypedData): Promise<string>;
+  /** Which of the browser's wallets it is in. */
+  wallet?: string;
   /** The session key that signs in the account's place: it only places orders and cancels. */
   session?: { slot: number; key: Ed25519Key };
 };
@@ -118,21 +120,4 @@ async function lockOf(passphrase: string, salt: Uint8Array, iterations: number):
   const secret = await crypto.subtle.importKey("raw", new TextEncoder().encode(passphrase), "PBKDF2", false, ["deriveKey"]);
   const parameters = { name: "PBKDF2", hash: "SHA-256", salt: salt as BufferSource, iterations };
   return crypto.subtle.deriveKey(parameters, secret, { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
-}
-
-/** What browser wallets offer pages (EIP-1193). */
-type Provider = { request(call: { method: string; params?: unknown[] }): Promise<unknown> };
-const provider = (): Provider | null => (globalThis as { ethereum?: Provider }).ethereum ?? null;
-export const hasWallet = (): boolean => provider() !== null;
-
-/** The account that the browser wallet shows this page; the wallet asks its owner. */
-export async function walletTrader(): Promise<Trader> {
-  const wallet = provider();
-  if (!wallet) throw new Told("There is no wallet in this browser.");
-  const accounts = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
-  const address = accounts[0]?.toLowerCase();
-  if (address === undefined) throw new Told("The wallet showed no account.");
-  const sign = async (data: TypedData) =>
-    (await wallet.request({ method: "eth_signTypedData_v4", params: [address, JSON.stringify(data)] })) as string;
-  return { kind: "wallet", name: "Browser wallet", address, sign };
 }

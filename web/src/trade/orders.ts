@@ -2,14 +2,15 @@
  * Orders: from what people write to a signed transaction, and what became of it. An order is kept in this browser before it
  * is sent, so that neither a lost answer nor a reload loses it: the same bytes may be sent again, and count once.
  */
-import type { Account, Asset, Book, Offer, Quote, TransactionStatus } from "@walras/client/bodies";
-import { fromUnits, multiply, parseDecimal, round, roundSignificant, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
-import type { Life, Operation } from "@walras/client/encoding";
-import { lockedBy, type ExactOrder, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
+import type { Account, Asset, Balance, Offer, Quote, TransactionStatus } from "@walras/client/bodies";
+import { fromUnits, multiply, parseDecimal, round, shift, subtract, toNumber, type Decimal } from "@walras/client/decimal";
+import type { Operation } from "@walras/client/encoding";
+import { lockedBy, type ExactTerms, type Order, type Terms } from "@walras/client/terms";
 import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, getIfThere, path, post } from "../api";
 import type { Trader } from "./keys";
 import { checkStatus, remedy } from "../words";
+import type { Plan } from "./placing";
 import { Told } from "./told";
 
 export type OrderState =
@@ -18,6 +19,7 @@ export type OrderState =
   | { is: "exact"; height: number; sold: string; bought: string; returned: string; why: string }
   | { is: "refused"; why: string }
   | { is: "void" }
+  | { is: "replaced" }
   | { is: "cancelled" };
 /** An order as this browser keeps it. */
 export type KeptOrder = {
@@ -28,13 +30,13 @@ export type KeptOrder = {
   transaction: string;
   signature: string;
   state: OrderState;
+  /** The offer whose place it takes. */
+  replaces?: string;
 } & Asks;
 /** What an order asks for: a limit order, or one for an exact amount. */
-type Asks = { kind?: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: ExactOrder; terms: ExactTerms };
+type Asks = { kind?: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: Order; terms: ExactTerms };
 
 const KEPT_MOST = 200;
-/** Digits of a sum at the last price: prices of the book have no more. */
-const PREVIEW_DIGITS = 12;
 /** Heights for which a transaction may count after it is signed. */
 const LASTS = 64n;
 
@@ -59,21 +61,6 @@ export function filledOf({ amount, sold, bought }: Quote, order: Order, terms: T
   const [given, gotten] = [toNumber(gives), toNumber(gets)];
   const price = order.side === "buy" ? given / gotten : gotten / given;
   return { share: Number((BigInt(sold) * 10_000n) / BigInt(amount)) / 10_000, bought: gets, price };
-}
-
-export type ExactPreview = { other: Decimal; isWithin: boolean };
-
-/**
- * What an exact order would pay or receive at the price of the last batch, in whole quote, and whether that is within its
- * bound: a guess, as the next batch has a price of its own and takes a commission. Nothing where there was no price.
- */
-export function exactPreviewOf(order: Pick<ExactOrder, "side" | "quote" | "amount" | "bound">, book: Book, assets: Map<string, Asset>): ExactPreview | null {
-  const [amount, bound, price] = [order.amount, order.bound, book.price ?? ""].map(parseDecimal);
-  const quote = assets.get(order.quote);
-  if (!amount || !price || !quote) return null;
-  const other = roundSignificant(multiply(amount, price), PREVIEW_DIGITS);
-  const room = bound && (order.side === "buy" ? subtract(bound, other) : subtract(other, bound));
-  return { other: other.scale > quote.decimals ? round(other, quote.decimals) : other, isWithin: room !== null && room !== undefined && room.digits >= 0n };
 }
 
 type Unsigned = { sequence: string; until: string; unsigned: string; hash: string; typed_data: TypedData };
@@ -108,7 +95,7 @@ async function signedBySession(address: string, { slot, key }: NonNullable<Trade
 export function operationOf({ type, ...asked }: Asked, assets: Map<string, Asset>): Operation {
   const one = ([name, value]: [string, unknown]): [string, unknown] => {
     if (Array.isArray(value)) return [name, value.map((each: object) => Object.fromEntries(Object.entries(each).map(one)))];
-    return [name, isAsset(name) ? assets.get(String(value))?.asset : value];
+    return [camel(name), isAsset(name) ? assets.get(String(value))?.asset : value];
   };
   return { kind: structureOf(type), ...Object.fromEntries(Object.entries(asked).map(one)) } as unknown as Operation;
 }
@@ -131,14 +118,14 @@ export function check(
   for (const [name, value] of Object.entries(fixed)) if (String(message[name]).toLowerCase() !== value) throw differs(name);
   const compare = (said: Record<string, unknown>, wanted: Omit<Asked, "type">, structure: string, more: number): void => {
     for (const [name, value] of Object.entries(wanted)) {
-      const told = said[name];
+      const told = said[camel(name)];
       if (Array.isArray(value)) {
         if (!Array.isArray(told) || told.length !== value.length) throw differs(name);
         value.forEach((one, at) => compare(told[at] as Record<string, unknown>, one, LISTED[name] ?? "", 0));
         continue;
       }
       const text = String(value);
-      if (name === "limit" ? !isAbout(String(told), text) : String(told) !== (isAsset(name) ? String(assets.get(text)?.asset) : text)) throw differs(name);
+      if (name === "limit" || name === "old_limit" ? !isAbout(String(told), text) : String(told) !== (isAsset(name) ? String(assets.get(text)?.asset) : text)) throw differs(name);
     }
     if (types[structure]?.length !== Object.keys(wanted).length + more) throw differs("structure");
   };
@@ -148,6 +135,8 @@ export function check(
 
 /** The structure of an operation: `create_offer` is signed as `CreateOffer`. */
 const structureOf = (type: string): string => type.replace(/(^|_)([a-z])/g, (_, __, letter: string) => letter.toUpperCase());
+/** A field as it is signed: `old_limit` is signed as `oldLimit`. */
+const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 /** The structures of what stands in lists. */
 const LISTED: Record<string, string> = { offers: "Offer", caps: "SessionCap" };
 const SIGNATURE_BYTES = 64;
@@ -185,8 +174,22 @@ export class OrderBook {
   }
 
   /** Signs and sends an order. It stays in the list whatever becomes of the answer. */
-  async place(trader: Trader, asks: Asks, life: Life, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
-    const operation = asks.kind === "exact" ? { type: "exact", ...asks.terms } : { type: "create_offer", ...asks.terms, life };
+  place(trader: Trader, plan: Plan, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+    const { kind, order, terms } = plan;
+    const operation = kind === "exact" ? { type: "exact", ...terms } : { type: "create_offer", ...terms, life: plan.life };
+    return this.ask(trader, operation, { kind, order, terms } as Asks, assets, height);
+  }
+
+  /** Puts an order in the place of an offer, whose rest goes into it. */
+  async replace(trader: Trader, offer: Offer, { order, terms, life }: Extract<Plan, { kind: "limit" }>, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
+    const old = { old_limit: offer.limit, offer: offer.id, remains: offer.amount };
+    const placed = await this.ask(trader, { type: "replace", ...terms, ...old, life }, { kind: "limit", order, terms }, assets, height);
+    placed.replaces = offer.id;
+    this.keep();
+    return placed;
+  }
+
+  private async ask(trader: Trader, operation: Asked, asks: Asks, assets: Map<string, Asset>, height: number): Promise<KeptOrder> {
     const { transaction, signature, sequence, until } = await signed(trader, { ...operation, client: NO_CLIENT }, assets, height);
     const placed: KeptOrder = { id: null, sequence, until, placed_ms: Date.now(), ...asks, transaction, signature, state: { is: "sent" } };
     this.orders = [placed, ...this.orders];
@@ -219,7 +222,7 @@ export class OrderBook {
       // Where some had gone meanwhile the next look tells of each what became of it.
       if (answer.status !== "committed" || answer.outcome.result !== "cancelled" || answer.outcome.missing > 0) continue;
       const ids = new Set(some.map((offer) => offer.id));
-      for (const own of this.orders) if (ids.has(own.sequence)) own.state = { is: "cancelled" };
+      for (const id of ids) this.became(id, { is: "cancelled" });
       this.keep();
     }
   }
@@ -231,8 +234,13 @@ export class OrderBook {
       if (order.id === null) continue;
       const state = await stateOf(order, height, signal);
       if (state) order.state = state;
+      if (state?.is === "placed" && order.replaces !== undefined) this.became(order.replaces, { is: "replaced" });
     }
     this.keep();
+  }
+
+  private became(offer: string, state: OrderState): void {
+    for (const own of this.orders) if (own.sequence === offer) own.state = state;
   }
 }
 
@@ -250,7 +258,8 @@ async function stateOf(order: KeptOrder, height: number, signal: AbortSignal): P
       const { sold, bought, returned, why } = outcome;
       return { is: "exact", height: status.height, sold, bought, returned, why };
     }
-    const { sold = "0", bought = "0", left = lockedOf(order), returned = "0" } = outcome.result === "offered" ? outcome : {};
+    if (outcome.result === "void") return { is: "void" };
+    const { sold = "0", bought = "0", left = lockedOf(order), returned = "0" } = outcome.result === "offered" || outcome.result === "replaced" ? outcome : {};
     return { is: "placed", height: status.height, sold, bought, left, returned };
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
@@ -266,8 +275,7 @@ export async function pay(trader: Trader, to: string, asset: string, amount: str
   await post("transactions?wait=committed", { transaction, signature });
 }
 
-/** What an account has available of an asset, in units; 0 where there is no account yet. */
-export async function balances(address: string, signal: AbortSignal): Promise<Map<string, string>> {
-  const account = await getIfThere<Account>(path("accounts", address), signal);
-  return new Map(account?.balances.map((balance) => [balance.asset, balance.available]));
+/** What an account has of each asset; nothing where there is no account yet. */
+export async function holdings(address: string, signal: AbortSignal): Promise<Balance[]> {
+  return (await getIfThere<Account>(path("accounts", address), signal))?.balances ?? [];
 }

@@ -234,7 +234,8 @@ export class VenueDesk {
     return { incarnation: this.scope.incarnation, day: status.day, reference: this.reference };
   }
 
-  async place(market: VenueMarket, side: VenueSide, life: OrderLife, written: { amount: string; price: string }, size: { lots: number; tick: number }): Promise<void> {
+  /** Places an order, or puts it into the place of `old`: then its lots are the total, those that have executed included. */
+  async place(market: VenueMarket, side: VenueSide, life: OrderLife, written: { amount: string; price: string }, size: { lots: number; tick: number }, old: KeptVenueOrder | null = null): Promise<void> {
     const status = await get<VenueStatus>("venue");
     if (status.height === null) throw new Told("The venue knows no block yet: try again in a moment.");
     const order = {
@@ -242,10 +243,13 @@ export class VenueDesk {
       ...{ side, life, self_trade: "expire_taker" as const, ...size },
       ...{ expiry: status.height + RESTS, until_ms: null, fee_cap_ppm: market.fee_cap_ppm },
     };
-    const kept: KeptVenueOrder = { signed: this.key.order(order, this.scope), placed_ms: Date.now(), ...written, standing: { standing: "sent" }, ahead: null };
+    const signed = this.key.order(order, this.scope);
+    if (old) signed.replaces = this.key.request({ replace: { old: old.signed.number, new: order.number } }, this.stamped(), this.scope);
+    const kept: KeptVenueOrder = { signed, placed_ms: Date.now(), ...written, standing: { standing: "sent" }, ahead: null };
     this.orders = [kept, ...this.orders];
     this.keep();
     await this.send(kept);
+    if (old) await this.look(old);
   }
 
   /** Sends an order, for the first time or again. */
@@ -259,8 +263,11 @@ export class VenueDesk {
   }
 
   private ask<T>(ask: VenueAsk): Promise<T> {
-    this.stamp = Math.max(this.stamp + 1, Date.now());
-    return post<T>("venue/requests", this.key.request(ask, this.stamp, this.scope));
+    return post<T>("venue/requests", this.key.request(ask, this.stamped(), this.scope));
+  }
+
+  private stamped(): number {
+    return (this.stamp = Math.max(this.stamp + 1, Date.now()));
   }
 
   async cancel(order: KeptVenueOrder): Promise<void> {

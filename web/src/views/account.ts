@@ -1,11 +1,11 @@
 /** One account: balances, resting offers, fills as they happen, its session keys, and its history. */
 import type { View } from "./view";
-import { parseDecimal, roundSignificant, trimZeros } from "@walras/client/decimal";
-import { format, formatAmount, humanPrice } from "../amount";
+import { parseDecimal } from "@walras/client/decimal";
+import { formatAmount } from "../amount";
 import { OFFERS, WETH9 } from "../abi";
 import type { Account, AccountEthereum, Balance, IdOutcome, Offer } from "@walras/client/bodies";
 import { ApiError, get, path } from "../api";
-import { copyable, facts, fill, h, notice, panel } from "../dom";
+import { copyable, facts, fill, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { find, href } from "../router";
@@ -13,9 +13,12 @@ import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
 import { historyPanel } from "./history";
+import { worthText } from "./money";
+import { marketCell, priceCell, sideCell } from "./order-cells";
 import { policyPanel } from "./policy";
 import { sessionsPanel } from "./session-keys";
 import { numeraire } from "../value";
+import { restText } from "../trade/placing";
 import { brief, count, orderName, outcomeText, tells } from "../words";
 
 const OFFERS_SHOWN = 100;
@@ -119,6 +122,7 @@ function accountPanels(live: Live, address: string) {
   const history = historyPanel(live, address.toLowerCase());
   const policy = policyPanel(live, address.toLowerCase());
   const sessions = sessionsPanel(live, address.toLowerCase(), () => loading.request());
+  const total = h("strong", { "data-portfolio": "", title: "Worth at the latest valuations" });
   let account: Account | null = null;
   let resting: Offer[] = [];
   let filled: (Fill & { height: number })[] = [];
@@ -185,6 +189,7 @@ function accountPanels(live: Live, address: string) {
       summary.set("sequence", count(account.sequence.highest));
       summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
       balances.show(account.balances);
+      setText(total, worthText(live, account.balances));
       sessions.show(account);
       offers.show(resting);
     }
@@ -200,7 +205,7 @@ function accountPanels(live: Live, address: string) {
       token.element,
       panel("Summary", {}, summary.element),
       contract.element,
-      h("div", { class: "grid" }, panel("Balances", { class: "balances" }, balances.element), panel("Resting offers", {}, offers.element)),
+      h("div", { class: "grid" }, panel("Balances", { class: "balances", aside: total }, balances.element), panel("Resting orders", {}, offers.element)),
       h(
         "div",
         { class: "grid" },
@@ -322,36 +327,31 @@ function balancesTable(live: Live) {
       { name: "Asset", class: "strong", cell: (b) => ({ text: b.asset, href: market(b.asset) }) },
       { name: "Available", class: "number", cell: (b) => exact(b.available, b.asset) },
       { name: "Locked in offers", class: "number", cell: (b) => exact(b.locked, b.asset) },
-      { name: "Total", class: "number wide", cell: (b) => total(b, live.decimals(b.asset)) },
+      { name: "Total", class: "number wide", cell: (b) => sumText(b, live.decimals(b.asset)) },
       { name: "Decimals", class: "number wide", cell: (b) => String(live.decimals(b.asset)) },
       { name: "ERC-20", class: "hex wide", cell: (b) => token(b.asset) },
     ],
   });
 }
 
-function total(balance: Balance, decimals: number): string {
+function sumText(balance: Balance, decimals: number): string {
   const [available, locked] = [parseDecimal(balance.available), parseDecimal(balance.locked)];
   return available && locked ? formatAmount((available.digits + locked.digits).toString(), decimals) : "–";
 }
 
 function offersTable(live: Live) {
   return table<Offer>({
-    caption: "Resting offers",
+    caption: "Resting orders",
     key: (offer) => `${offer.sell}/${offer.buy}/${offer.limit}/${offer.id}`,
-    empty: "No offers rest on the book.",
+    empty: "No orders rest on the book.",
     columns: [
-      { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
-      { name: "Amount", class: "number", cell: (o) => ({ text: formatAmount(o.amount, live.decimals(o.sell)), title: o.sell }) },
-      { name: "Limit price", class: "number", cell: (o) => ({ text: limit(live, o), title: `${o.buy} per ${o.sell}; signed as ${o.limit} units per unit` }) },
+      { name: "Market", cell: (o) => marketCell(live, o) },
+      { name: "Side", cell: (o) => sideCell(live, o) },
+      { name: "Amount", class: "number", cell: (o) => ({ text: restText(o.amount, o, live.assets), title: `sells ${formatAmount(o.amount, live.decimals(o.sell))} ${o.sell}` }) },
+      { name: "Price", class: "number", cell: (o) => priceCell(live, o) },
       { name: "Id", class: "number wide", cell: (o) => ({ text: orderName(o.id), title: String(o.id) }) },
     ],
   });
-}
-
-/** A limit as people count the two assets, to ten digits; what was signed, digit by digit, is in the title. */
-function limit(live: Live, offer: { sell: string; buy: string; limit: string }): string {
-  const price = humanPrice(offer.limit, live.decimals(offer.sell), live.decimals(offer.buy));
-  return price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–";
 }
 
 function fillsTable(live: Live) {

@@ -322,8 +322,7 @@ function contractsTable(live: Live) {
 }
 
 function outcomesTable(live: Live) {
-  const decimals = (symbol: string) => live.decimals(symbol);
-  const met = (row: BlockOutcome, part: "sold" | "bought" | "left") => metText(row.operation, row.outcome, part, decimals);
+  const met = (row: BlockOutcome, part: "sold" | "bought" | "left") => metText(row.operation, row.outcome, part, live);
   return table<BlockOutcome>({
     caption: "Transactions and what became of them",
     key: (row) => row.id,
@@ -331,12 +330,12 @@ function outcomesTable(live: Live) {
     columns: [
       { name: "Transaction", class: "hex", cell: (row) => ({ text: brief(row.id), title: row.id, href: href.transaction(row.id) }) },
       { name: "Account", class: "hex", cell: (row) => ({ text: brief(row.account), title: row.account, href: href.account(row.account) }) },
-      { name: "Asked", cell: (row) => operationText(row.operation, decimals) },
+      { name: "Asked", cell: (row) => operationText(row.operation, live) },
       { name: "Kind", cell: (row) => ({ text: outcomeWord(row), class: `badge ${row.outcome.result}` }) },
       { name: "Outcome", class: "prose", cell: (row) => outcomeText(row.outcome) },
       { name: "Sold", class: "number wide", cell: (row) => met(row, "sold") },
       { name: "Bought", class: "number wide", cell: (row) => met(row, "bought") },
-      { name: "Left", class: "number wide", cell: (row) => met(row, "left") },
+      { name: "Rests", class: "number wide", cell: (row) => met(row, "left") },
     ],
   });
 }

@@ -3,16 +3,18 @@
  * It is asked for again upon each event of the account, until the index has the event's block: a busy node indexes it later.
  */
 import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walras/client/bodies";
-import { divide, fromUnits, roundSignificant, trimZeros } from "@walras/client/decimal";
+import { divide, fromUnits } from "@walras/client/decimal";
 import { slotOf } from "@walras/client/slot";
-import { format, formatAmount, formatPrice, humanPrice } from "../amount";
+import { formatAmount, formatPrice } from "../amount";
 import { ApiError, get, isFinal, path } from "../api";
 import { facts, h, notice, panel } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Column } from "../table";
+import { described, marketOf, orderText, restText } from "../trade/placing";
 import { brief, clock, count, dateAndClock, exactAdvice, orderEnd, orderName, placedBy, tells } from "../words";
+import { askedCell, marketCell, priceCell, sideCell } from "./order-cells";
 
 const PAGE = 50;
 const PAUSE_MS = 2_000;
@@ -135,25 +137,10 @@ function pages<Row>(address: string, kind: Kind, shown: { element: HTMLElement; 
 
 const money = (live: Live, units: Units, symbol: string): string => `${formatAmount(units, live.decimals(symbol))} ${symbol}`;
 
-/** A limit as people count the two assets, to ten digits; what was signed is in the title. */
-function limitCell(live: Live, { sell, buy, limit }: { sell: string; buy: string; limit: string }) {
-  const price = humanPrice(limit, live.decimals(sell), live.decimals(buy));
-  return { text: price ? format(trimZeros(roundSignificant(price, 10), 0)) : "–", title: `${buy} per ${sell}; signed as ${limit} units per unit` };
-}
-
-/** What an order sells at most; of an exact order which amount is exact, and its bound. */
-function amountCell(live: Live, order: PastOrder) {
-  const { sell, buy, exact } = order;
-  if (!exact) return { text: formatAmount(order.amount, live.decimals(sell)), title: sell };
-  const [own, other] = exact.side === "buy" ? [buy, sell] : [sell, buy];
-  return { text: `exactly ${money(live, exact.units, own)}`, title: `${exact.side} for at ${exact.side === "buy" ? "most" : "least"} ${money(live, exact.bound, other)}` };
-}
-
-/** What an order asks for, in words. */
+/** An order as the page tells it. */
 function orderWords(live: Live, order: PastOrder): string {
-  const { text, title } = amountCell(live, order);
-  if (order.exact) return `${order.exact.side} ${text}, ${title.slice(order.exact.side.length + 1)}`;
-  return `sell ${money(live, order.amount, order.sell)} for ${order.buy}, limit ${limitCell(live, order).text}`;
+  const told = described(order, live.assets);
+  return told ? orderText(told) : `${order.sell} → ${order.buy}`;
 }
 
 /**
@@ -165,11 +152,15 @@ function feesOf({ exact, life, sequence }: PastOrder): bigint {
   return exact ? 4n : ends ? 2n : 1n;
 }
 
-/** The average price of what was sold, in what was bought for one. */
-function average(live: Live, sell: string, buy: string, sold: Units, bought: Units): string {
+/** The average price of what was moved, in quote for one base. */
+function average(live: Live, { sell, buy }: { sell: string; buy: string }, sold: Units, bought: Units): string {
   const [given, got] = [fromUnits(sold, live.decimals(sell)), fromUnits(bought, live.decimals(buy))];
-  return given && got && given.digits > 0n ? formatPrice(divide(got, given)) : "–";
+  const isSale = marketOf(sell, buy, live.assets)?.[0].symbol === sell;
+  const [one, other] = isSale ? [given, got] : [got, given];
+  return one && other && one.digits > 0n ? formatPrice(divide(other, one)) : "–";
 }
+
+const quoteOf = (live: Live, { sell, buy }: { sell: string; buy: string }): string => marketOf(sell, buy, live.assets)?.[1].symbol ?? "";
 
 const placeColumns = <Row extends { height: number; time_ms: number }>(): Column<Row>[] => [
   { name: "Time", class: "number first", cell: (row) => ({ text: clock(row.time_ms), title: dateAndClock(row.time_ms) }) },
@@ -196,10 +187,11 @@ function ordersTable(live: Live, open: (number: string) => void) {
     empty: "No orders in the blocks that this node has indexed.",
     columns: [
       ...placeColumns<PastOrder>(),
-      { name: "Sells for", cell: (o) => ({ text: `${o.sell} → ${o.buy}`, href: href.market(o.sell, o.buy) }) },
-      { name: "Amount", class: "number", cell: (o) => amountCell(live, o) },
-      { name: "Limit price", class: "number wide", cell: (o) => limitCell(live, o) },
-      { name: "Left", class: "number wide", cell: (o) => ({ text: formatAmount(o.left, live.decimals(o.sell)), title: o.sell }) },
+      { name: "Market", class: "wide", cell: (o) => marketCell(live, o) },
+      { name: "Side", cell: (o) => sideCell(live, o) },
+      { name: "Amount", class: "number", cell: (o) => askedCell(live, o) },
+      { name: "Price", class: "number", cell: (o) => priceCell(live, o) },
+      { name: "Rests", class: "number wide", cell: (o) => (o.left === "0" ? "–" : restText(o.left, o, live.assets)) },
       { name: "State", cell: (o) => ({ text: orderEnd(o.status, o.why, Boolean(o.exact)), href: href.transaction(o.id) }) },
       { name: "By", class: "wide", cell: (o) => placedBy(o.sequence) },
       { name: "Story", cell: (o) => opener(o.id, o.sequence) },
@@ -222,8 +214,8 @@ const fillColumns = (live: Live): Column<PastFill>[] => [
   ...placeColumns<PastFill>(),
   { name: "Sold", class: "number", cell: (f) => money(live, f.sold, f.sell) },
   { name: "Bought", class: "number", cell: (f) => money(live, f.bought, f.buy) },
-  { name: "Price", class: "number", cell: (f) => ({ text: average(live, f.sell, f.buy, f.sold, f.bought), title: `${f.buy} per ${f.sell}` }) },
-  { name: "Left", class: "number wide", cell: (f) => money(live, f.left, f.sell) },
+  { name: "Price", class: "number", cell: (f) => ({ text: average(live, f, f.sold, f.bought), title: quoteOf(live, f) }) },
+  { name: "Rests", class: "number wide", cell: (f) => (f.left === "0" ? "–" : restText(f.left, { ...f, amount: "0" }, live.assets)) },
 ];
 
 function transfersTable(live: Live) {
@@ -301,7 +293,7 @@ function orderDetail(live: Live, address: string) {
     fills.show(fate.fills);
     if (!order) return;
     heading.textContent = `Order ${orderName(fate.sequence)}: ${orderWords(live, order)}`;
-    list.set("price", bought === null ? "–" : `${average(live, order.sell, order.buy, sold, bought)}`, `${order.buy} per ${order.sell}`);
+    list.set("price", bought === null ? "–" : average(live, order, sold, bought), quoteOf(live, order));
     list.set("sold", money(live, sold, order.sell));
     list.set("bought", bought === null ? "more fills than are listed" : money(live, bought, order.buy));
     list.set("returned", money(live, returned, order.sell));

@@ -16,9 +16,8 @@ export function laneView(live: Live): View {
   const list = escrowTable(live);
   const summary = h("p", { class: "quiet" });
   const listed = panel("Escrow", {}, list.element);
-  const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Payment lane"), problem.element, summary, listed);
   const purse = h("div", {});
-  element.append(purse);
+  const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Payment lane"), problem.element, summary, purse, listed);
   let latest: Lane | null = null;
   let close: (() => void) | null = null;
   let isClosed = false;

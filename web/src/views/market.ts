@@ -1,13 +1,15 @@
-/** One pair: the picture of its latest batch, its prices, its book and its trades. */
-import { curvesPanel } from "./curves";
+/** One pair: its prices, its book, its trades, the ticket, and what the trader has and has ordered. */
+import { curvesPart } from "./curves";
+import { moneyPanel } from "./money";
 import { pricesPanel } from "./prices";
+import { terminal } from "./terminal";
 import { ticketPanels } from "./ticket";
 import type { View } from "./view";
-import { fromUnits, parseDecimal, round, subtract, toNumber, trimZeros, type Decimal } from "@walras/client/decimal";
+import { fromUnits, parseDecimal, round, toNumber, trimZeros, type Decimal } from "@walras/client/decimal";
 import { formatAmount, formatPrice, formatShort, placesFor } from "../amount";
-import type { Book, HistoryPoint, Level } from "@walras/client/bodies";
+import type { Book, HistoryPoint, Level, Ticker } from "@walras/client/bodies";
 import { get, path } from "../api";
-import { copyable, h, notice, panel, setText } from "../dom";
+import { copyable, facts, h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
@@ -18,34 +20,35 @@ import { brief, clock, count, percent, tells } from "../words";
 const PAUSE_MS = 1_000;
 const HISTORY_PAUSE_MS = 5_000;
 const HISTORY_POINTS = 500;
-const LEVELS = 10;
-const TRADES_SHOWN = 11;
+const LEVELS = 12;
+const TRADES_SHOWN = 40;
 
 export function marketView(live: Live, base: string, quote: string): View {
   const market = `${base}/${quote}`;
   const head = marketHead(live, base, quote);
   const problem = notice();
-  const picture = curvesPanel(live, { compact: false, height: 400 });
-  const prices = pricesPanel(live, base, quote, 350);
+  const picture = curvesPart(live, base, quote);
+  const prices = pricesPanel(live, base, quote, { title: "Supply and demand", ...picture }, head.tokens);
   const book = bookPanel(live, base, quote);
   const trades = tradesTable(live, base, quote);
-  const ticket = ticketPanels(live, base, quote);
+  const money = moneyPanel(live, base, quote);
+  const ticket = ticketPanels(live, base, quote, (balances) => money.show(balances));
   let points: HistoryPoint[] = [];
   let latest: Traded | null = null;
   let drawn: HistoryPoint[] | null = null;
 
-  const element = h(
-    "div",
-    { class: "view market" },
-    head.element,
-    prices.day,
-    problem.element,
-    h(
-      "div",
-      { class: "market-grid" },
-      h("div", {}, picture.element, ticket.orders, prices.element),
-      h("div", {}, ticket.element, book.element, panel("Latest trades", {}, trades.element)),
-    ),
+  const layout = terminal(
+    {
+      head: head.element,
+      problem: problem.element,
+      chart: prices.element,
+      book: book.element,
+      tape: panel("Latest trades", {}, trades.element),
+      ticket: ticket.element,
+      money: money.element,
+      orders: ticket.orders,
+    },
+    (side) => ticket.take(side),
   );
 
   const bookLoading = refresh(loadBook, tells(problem), PAUSE_MS);
@@ -56,8 +59,11 @@ export function marketView(live: Live, base: string, quote: string): View {
       historyLoading.request();
     }),
     live.stream.subscribe(`trades:${market}`, receive),
+    live.stream.subscribe(`ticker:${market}`, (message) => {
+      const ticker = message.type === "snapshot" ? message.ticker : message.type === "ticker" ? message : undefined;
+      if (ticker) head.day(ticker);
+    }),
   ];
-  picture.choose(base, quote);
   bookLoading.request();
   historyLoading.request();
 
@@ -95,8 +101,10 @@ export function marketView(live: Live, base: string, quote: string): View {
   function update(): void {
     const newest = points.at(-1);
     if (newest) saw(newest.height, newest.price);
-    head.update(points);
+    head.update();
     ticket.update();
+    money.update();
+    prices.update();
     if (drawn === points || live.assets.size === 0) return;
     drawn = points;
     prices.show(points);
@@ -105,7 +113,7 @@ export function marketView(live: Live, base: string, quote: string): View {
 
   return {
     title: market,
-    element,
+    element: layout.element,
     update,
     close() {
       stops.forEach((stop) => stop());
@@ -114,6 +122,7 @@ export function marketView(live: Live, base: string, quote: string): View {
       picture.close();
       ticket.close();
       prices.close();
+      layout.close();
     },
   };
 }
@@ -121,20 +130,20 @@ export function marketView(live: Live, base: string, quote: string): View {
 /** The newest trade of the pair that the page knows. */
 type Traded = { height: number; price: string };
 
-/** The pair's name, the choice of another, and the latest figures. */
+/** The pair's name, the choice of another, and the figures of its last day. */
 function marketHead(live: Live, base: string, quote: string) {
   const price = h("strong", { class: "price", "data-price": "" }, "–");
-  const change = h("span", { class: "change" });
-  const volume = h("span", { class: "quiet" });
   const chooser = pairChooser(live, base, quote);
   const tokens = h("p", { class: "quiet tokens", hidden: true });
+  const day = facts({ change: "24 h", high: "High", low: "Low", volume: "Volume" });
+  day.element.classList.add("day");
   const element = h(
     "header",
     { class: "market-head" },
     h("h1", { tabindex: -1 }, `${base}/${quote}`),
-    h("p", { class: "latest" }, price, " ", h("span", { class: "quiet" }, `${quote} per ${base}`), " ", change, " ", volume),
+    h("p", { class: "latest", title: `${quote} per ${base}` }, price, " ", h("span", { class: "quiet" }, quote)),
+    day.element,
     chooser.element,
-    tokens,
   );
 
   /** The tokens of both assets, once it is known whether the chain has contracts. */
@@ -148,21 +157,30 @@ function marketHead(live: Live, base: string, quote: string) {
     tokens.hidden = false;
   }
 
-  function update(points: HistoryPoint[]): void {
-    chooser.update();
-    showTokens();
-    const [first, last] = [points[0], points.at(-1)];
-    if (!first || !last || live.assets.size === 0) return;
-    const [from, to] = [parseDecimal(first.price), parseDecimal(last.price)];
-    setText(volume, `${formatShort(last.base_volume, live.decimals(base))} ${base} in block ${count(last.height)}`);
-    if (!from || !to) return;
-    const { text, direction } = percent(toNumber(subtract(to, from)) / toNumber(from));
-    change.className = `change ${direction}`;
-    change.title = `since block ${count(first.height)}, ${clock(first.time_ms)}`;
-    setText(change, text);
+  function showDay({ day: figures }: Ticker): void {
+    if (!figures || live.assets.size === 0) return;
+    const { text, direction } = percent(Number(figures.change_percent) / 100);
+    day.set("change", h("span", { class: direction }, text), `since ${formatPrice(parseDecimal(figures.open))} ${quote}, ${clock(figures.since_ms)}`);
+    day.set("high", formatPrice(parseDecimal(figures.high)));
+    day.set("low", formatPrice(parseDecimal(figures.low)));
+    day.set("volume", `${formatShort(figures.base_volume, live.decimals(base))} ${base}`, `${formatAmount(figures.base_volume, live.decimals(base))} ${base}`);
   }
 
-  return { element, update, price: (traded: Traded) => setText(price, formatPrice(parseDecimal(traded.price))) };
+  let latest: Ticker | null = null;
+  return {
+    element,
+    tokens,
+    update(): void {
+      chooser.update();
+      showTokens();
+      if (latest) showDay(latest);
+    },
+    day(ticker: Ticker): void {
+      latest = ticker;
+      showDay(ticker);
+    },
+    price: (traded: Traded) => setText(price, formatPrice(parseDecimal(traded.price))),
+  };
 }
 
 function pairChooser(live: Live, base: string, quote: string) {
@@ -254,17 +272,28 @@ function placesOfAmounts(rows: Row[], decimals: number): number {
   return least && most ? Math.min(decimals, placesFor(least, 4), placesFor(most, 9)) : 0;
 }
 
+/** The tape: the price is coloured by its change from the batch before. */
 function tradesTable(live: Live, base: string, quote: string) {
-  return table<HistoryPoint>({
+  let before = new Map<number, number>();
+  const moved = (point: HistoryPoint): string => {
+    const [price, last] = [Number(point.price), before.get(point.height)];
+    return last === undefined || price === last ? "" : price > last ? "up" : "down";
+  };
+  const made = table<HistoryPoint>({
     caption: "Latest trades, one row per batch",
     key: (point) => String(point.height),
     empty: "No batch has traded this pair yet.",
     columns: [
-      { name: "Block", class: "number first", cell: (p) => ({ text: count(p.height), href: href.block(p.height) }) },
-      { name: "Time", class: "number", cell: (p) => clock(p.time_ms) },
-      { name: `Price, ${quote}`, class: "number", cell: (p) => ({ text: formatPrice(parseDecimal(p.price)), title: `${p.price_units} units per unit` }) },
+      { name: `Price, ${quote}`, class: "number first", cell: (p) => ({ text: formatPrice(parseDecimal(p.price)), class: moved(p), title: `${p.price_units} units per unit` }) },
       { name: `Volume, ${base}`, class: "number", cell: (p) => ({ text: formatShort(p.base_volume, live.decimals(base)), title: `${formatAmount(p.base_volume, live.decimals(base))} ${base}` }) },
+      { name: "Time", class: "number", cell: (p) => ({ text: clock(p.time_ms), href: href.block(p.height), title: `Block ${count(p.height)}` }) },
     ],
   });
+  return {
+    element: made.element,
+    show(newestFirst: HistoryPoint[]): void {
+      before = new Map(newestFirst.slice(0, -1).map((point, at) => [point.height, Number(newestFirst[at + 1]!.price)]));
+      made.show(newestFirst);
+    },
+  };
 }
-

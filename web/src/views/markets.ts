@@ -9,7 +9,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Cell } from "../table";
-import { approximate, numeraire, worth } from "../value";
+import { approximate, numeraire, recentPrices, worth } from "../value";
 import { count, percent, tells } from "../words";
 
 const PAUSE_MS = 1_000;
@@ -109,14 +109,7 @@ function aboutWorth(live: Live, market: Market): number {
   return valuation && amount ? valuation * toNumber(amount) : 0;
 }
 
-/** The batch prices of a pair in the batches that the page has seen, as doubles for a line. */
-function seen(live: Live, market: Market): number[] {
-  return live.batches.flatMap((batch) => {
-    const values = approximate(batch, live.assets);
-    const [base, quote] = [values.get(market.base), values.get(market.quote)];
-    return base && quote ? [base / quote] : [];
-  });
-}
+const seen = (live: Live, { base, quote }: Market) => recentPrices(live.batches, live.assets, base, quote);
 
 function recentChange(live: Live, market: Market): number {
   const prices = seen(live, market);

@@ -1,70 +1,69 @@
 /** Orders from the page: who trades, the order with a look at what it would do, and what became of earlier ones. */
-import { plainText, roundSignificant, parseDecimal, trimZeros } from "@walras/client/decimal";
-import { format, formatPrice } from "../amount";
-import type { Book, Offer, Quote } from "@walras/client/bodies";
+import { parseDecimal, plainText, roundSignificant } from "@walras/client/decimal";
+import type { Balance, Book, Offer, Quote } from "@walras/client/bodies";
 import { get, path } from "../api";
 import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
-import { exactTermsOf, termsOf, type ExactOrder, type ExactTerms, type Order, type Side, type Terms } from "@walras/client/terms";
-import { OrderBook, balances, boundsOf, exactPreviewOf, filledOf } from "../trade/orders";
+import { termsOf, type Order, type Side, type Terms } from "@walras/client/terms";
+import { OrderBook, holdings } from "../trade/orders";
+import { amountText, described, planOf, sideWord, wouldFill, type Life } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
-import { explain, tells } from "../words";
+import { explain, orderName, tells } from "../words";
 import { ordersTable, whole } from "./own-orders";
+import { PRICE_DIGITS, emptyWords, marketLimit, partOf, planWords } from "./ticket-words";
 import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
 const OFFERS_MOST = 1_000;
-/** Digits of the price that is proposed. */
-const PRICE_DIGITS = 7;
+const PERCENTS = [25, 50, 75, 100];
+/** Fees of the dearest order: an exact one. */
+const FEES_MOST = 4n;
+const LIVES: [Life, string][] = [
+  ["rests", "Until cancelled"],
+  ["one batch", "Next batch, what there is"],
+  ["whole", "Next batch, whole or nothing"],
+];
 
-type Kind = "limit" | "exact";
-type Written = { kind: "limit"; order: Order } | { kind: "exact"; order: ExactOrder };
-type Termed = { kind: "limit"; order: Order; terms: Terms } | { kind: "exact"; order: ExactOrder; terms: ExactTerms };
-
-/** What is written with what the ledger is asked for, or a sentence that says what is wrong. */
-function termed(asked: Written, assets: Live["assets"]): Termed | string {
-  if (asked.kind === "limit") {
-    const terms = termsOf(asked.order, assets);
-    return typeof terms === "string" ? terms : { ...asked, terms };
-  }
-  const terms = exactTermsOf(asked.order, assets);
-  return typeof terms === "string" ? terms : { ...asked, terms };
-}
+type Kind = "limit" | "market";
+type Limits = { network: string; fee: string; fee_asset: string };
 
 /** The question what the next batch would do with an order. */
 const questionOf = ({ sell, buy, amount, limit }: Terms) => `quote?${new URLSearchParams({ sell, buy, amount, limit })}`;
 
-export function ticketPanels(live: Live, base: string, quote: string) {
+export function ticketPanels(live: Live, base: string, quote: string, holds: (balances: Balance[] | null) => void) {
   const choice = traderChoice(live);
   const problem = notice();
-  const money = h("p", { class: "quiet", "data-balances": "" });
+  const money = h("p", { class: "quiet available", "data-balances": "" });
   const radio = (name: "side" | "kind", value: Side | Kind, text: string) =>
     h("label", {}, h("input", { type: "radio", name, value, checked: value === "buy" || value === "limit", change: draw }), h("span", {}, text));
   const amount = field("order-amount", `Amount, ${base}`);
   const price = field("order-price", `Limit, ${quote}`);
-  const bound = field("order-bound", `At most, ${quote}`);
-  const once = h("input", { type: "checkbox", id: "order-once", change: draw });
-  const life = h("label", { class: "once" }, once, h("span", {}, "One batch only: what is not filled returns"));
+  const percents = h("div", { class: "percents", role: "group", "aria-label": "Part of what is available" }, ...PERCENTS.map((part) => h("button", { type: "button", click: () => takePart(part) }, `${part}\u202f%`)));
+  const life = h("select", { id: "order-life", change: draw }, ...LIVES.map(([value, text]) => h("option", { value }, text)));
+  const lifeRow = h("div", { class: "field" }, h("label", { for: "order-life" }, "Lasts"), life);
   const preview = h("p", { class: "preview quiet", "aria-live": "polite" });
   const button = h("button", { type: "submit", class: "place" }, "Buy");
+  const leave = h("button", { type: "button", class: "plain", click: () => replaceOffer(null) }, "Keep it");
+  const replacing = h("p", { class: "replacing", role: "status", hidden: true });
   const choices = (legend: string, ...labels: HTMLElement[]) => h("fieldset", { class: "choice" }, h("legend", { class: "unseen" }, legend), ...labels);
   const sides = choices("Side", radio("side", "buy", "Buy"), radio("side", "sell", "Sell"));
-  const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "exact", "Exact amount"));
-  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), amount.element, price.element, bound.element, life, preview, button);
-  const orders = ordersTable(live, base, quote, (row) => void cancel([row]));
+  const kinds = choices("Kind of order", radio("kind", "limit", "Limit"), radio("kind", "market", "Market"));
+  const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, button);
+  const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer, again });
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
   const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
-  const history = h("a", { href: href.accounts, hidden: true, "data-history": "" }, "All your orders, fills and transfers");
-  const ownPanel = panel("Your orders", { class: "own-orders", aside: all }, orders.element, history);
-
-  let book: Book | null = null;
+  const history = h("a", { href: href.accounts, hidden: true, class: "more", "data-history": "" }, "All orders, fills and transfers");
+  const ownPanel = panel("Your orders", { class: "own-orders", aside: h("span", { class: "asides" }, all, history) }, orders.element);
+  let limits: Limits | null = null;
   let own: OrderBook | null = null;
-  let network: string | null = null;
   let available = new Map<string, string>();
+  let book: Book | null = null;
   let busy = false;
-  /** The last question about the written order, and its answer: a quote, or why there is none. */
+  /** The offer in whose place the order shall go. */
+  let old: Offer | null = null;
+  /** What the node is asked now, what it said of which question, and why it says nothing. */
   let asked: string | null = null;
   let quoted: { asked: string; quote: Quote } | null = null;
   let noQuote: string | null = null;
@@ -72,22 +71,20 @@ export function ticketPanels(live: Live, base: string, quote: string) {
   const quoting = refresh(loadQuote, tells({ say: (why) => ((noQuote = why), draw()) }), PAUSE_MS);
   const loading = refresh(load, tells(problem), PAUSE_MS);
   const stops = [onChoice(changed), live.onBlock(() => (loading.request(), asked && quoting.request()))];
-  changed();
 
   function field(id: string, label: string) {
     const input = h("input", { id, inputmode: "decimal", autocomplete: "off", spellcheck: "false", required: true, input: draw });
-    const named = h("label", { for: id }, label);
-    return { input, label: named, element: h("div", { class: "field" }, named, input) };
+    return { input, element: h("div", { class: "field" }, h("label", { for: id }, label), input) };
   }
 
-  function chosen(name: "side" | "kind"): string | undefined {
-    return form.querySelector<HTMLInputElement>(`input[name=${name}]:checked`)?.value;
-  }
+  const chosen = (name: "side" | "kind") => form.querySelector<HTMLInputElement>(`input[name=${name}]:checked`)?.value;
+  const side = (): Side => (chosen("side") === "sell" ? "sell" : "buy");
+  const isMarket = () => chosen("kind") === "market";
+  const lasts = (): Life => (isMarket() ? "one batch" : (life.value as Life));
 
-  function written(): Written {
-    const common = { side: chosen("side") === "sell" ? ("sell" as const) : ("buy" as const), base, quote, amount: amount.input.value.trim() };
-    if (chosen("kind") !== "exact") return { kind: "limit", order: { ...common, price: price.input.value.trim() } };
-    return { kind: "exact", order: { ...common, bound: bound.input.value.trim() } };
+  function written(): Order {
+    const limit = isMarket() ? marketLimit(side(), book?.price ?? "") : price.input.value.trim();
+    return { side: side(), base, quote, amount: amount.input.value.trim(), price: limit };
   }
 
   function changed(): void {
@@ -96,31 +93,37 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     const trader = current();
     history.hidden = trader === null;
     if (trader) history.href = href.account(trader.address);
+    replaceOffer(null);
     choice.draw();
-    draw();
     loading.request();
+  }
+
+  async function known(): Promise<Limits> {
+    return (limits ??= await get<Limits>("limits"));
   }
 
   /** The orders that this browser keeps of an account. */
   async function ownOf(address: string): Promise<OrderBook> {
-    network ??= (await get<{ network: string }>("limits")).network;
-    own ??= OrderBook.of(network, address);
-    return own;
+    const { network } = await known();
+    return (own ??= OrderBook.of(network, address));
   }
 
   /** Balances, what became of the orders, and what rests. */
   async function load(signal: AbortSignal): Promise<void> {
     const trader = current();
-    if (!trader) return orders.show([], []);
+    if (!trader) return (holds(null), orders.show([], []));
     const kept = await ownOf(trader.address);
     const seen = live.height;
     // In this order: an offer that the look finds placed is in the list unless it has ended.
     await kept.look(seen, signal);
-    available = await balances(trader.address, signal);
-    const { offers } = available.size === 0 ? { offers: [] } : await get<{ offers: Offer[] }>(`${path("accounts", trader.address)}/offers?limit=${OFFERS_MOST}`, signal);
+    const held = await holdings(trader.address, signal);
+    const { offers } = held.length === 0 ? { offers: [] } : await get<{ offers: Offer[] }>(`${path("accounts", trader.address)}/offers?limit=${OFFERS_MOST}`, signal);
     if (own !== kept) return;
+    holds(held);
+    available = new Map(held.map((balance) => [balance.asset, balance.available]));
     orders.show(kept.orders, offers);
     all.hidden = orders.resting().length < 2;
+    if (old && !offers.some((offer) => offer.id === old?.id)) replaceOffer(null);
     draw();
   }
 
@@ -133,79 +136,101 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     draw();
   }
 
+  /** The amount that a part of what is available sells or buys. */
+  function takePart(percent: number): void {
+    const order = written();
+    const [pays, other] = [live.assets.get(side() === "sell" ? base : quote), live.assets.get(base)];
+    if (!pays || !other) return;
+    const fees = limits && limits.fee_asset === pays.symbol ? FEES_MOST * BigInt(limits.fee) : 0n;
+    const at = side() === "sell" ? null : parseDecimal(order.price);
+    if (side() === "buy" && at === null) return problem.say("Write a limit first: it says how much your money buys.");
+    amount.input.value = partOf(available.get(pays.symbol) ?? "0", fees, percent, pays.decimals, at, other.decimals);
+    draw();
+  }
+
+  /** The next order goes into the place of this offer; null for none. */
+  function replaceOffer(offer: Offer | null): void {
+    old = offer;
+    const order = offer && described(offer, live.assets, base);
+    replacing.hidden = order === null;
+    for (const input of form.querySelectorAll<HTMLInputElement>("input[type=radio]")) {
+      if (order && input.value === (input.name === "side" ? order.side : "limit")) input.checked = true;
+      input.disabled = order !== null;
+    }
+    if (offer && order) {
+      replacing.replaceChildren(`In the place of order ${orderName(offer.id)} `, leave);
+      [amount.input.value, price.input.value, life.value] = [order.amount, order.price, "rests"];
+      amount.input.focus();
+    }
+    draw();
+  }
+
+  /** An order is written into the ticket, to be looked at and sent. */
+  function again(order: Order): void {
+    replaceOffer(null);
+    for (const input of form.querySelectorAll<HTMLInputElement>("input[type=radio]")) input.checked = input.value === order.side || input.value === "limit";
+    [amount.input.value, price.input.value] = [order.amount, order.price];
+    amount.input.focus();
+    draw();
+  }
+
   function draw(): void {
-    const says = written();
-    const { order } = says;
     const trader = current();
-    const isExact = says.kind === "exact";
-    price.element.hidden = life.hidden = isExact;
-    bound.element.hidden = !isExact;
+    const order = written();
+    price.element.hidden = lifeRow.hidden = isMarket();
     // What is hidden cannot be filled in, so it must not be asked for.
-    [price.input.required, bound.input.required] = [!isExact, isExact];
-    setText(amount.label, `${isExact ? "Exactly" : "Amount"}, ${base}`);
-    setText(bound.label, `${order.side === "buy" ? "Pay at most" : "Get at least"}, ${quote}`);
-    setText(button, `${order.side === "buy" ? "Buy" : "Sell"} ${base}`);
+    price.input.required = !isMarket();
+    const valid = termsOf(order, live.assets);
+    const what = typeof valid === "string" ? base : amountText(order);
+    setText(button, old ? `Replace: ${side()} ${what}` : `${sideWord(order)} ${what}`);
+    button.className = `place ${side()}`;
     button.disabled = trader === null || busy;
+    percents.hidden = trader === null;
     const of = (symbol: string) => `${whole(available.get(symbol) ?? "0", live.decimals(symbol))} ${symbol}`;
     setText(money, trader ? `Available: ${of(base)}, ${of(quote)}` : "Choose who trades: a demo has public accounts, or keep a key in this browser.");
-    setText(preview, says.kind === "exact" ? exactWords(says.order) : limitWords(says.order));
+    setText(preview, words(order));
   }
 
-  function limitWords(order: Order): string {
-    if (order.amount === "" || order.price === "") return `${once.checked ? "The order takes part in one batch." : "An order waits in the book until it is filled or cancelled."} All orders of a batch trade at one price.`;
+  function words(order: Order): string {
+    if (isMarket() && order.price === "") return "Nobody has traded here yet: write a limit.";
+    if (order.amount === "" || order.price === "") return emptyWords(lasts());
     const terms = termsOf(order, live.assets);
     if (typeof terms === "string") return terms;
-    const bounds = boundsOf(terms, live.assets);
-    if (!bounds) return "";
-    const [gives, gets] = [`${format(trimZeros(bounds.gives, 0))} ${terms.sell}`, `${format(trimZeros(bounds.gets, 0))} ${terms.buy}`];
-    return `You sell ${gives} and get at least ${gets}, or more at a better price. ${quoteWords(order, terms)}`;
+    const said = saidOf(terms);
+    const plan = planOf(order, lasts(), said, live.assets);
+    if (typeof plan === "string") return plan;
+    return said === null && noQuote !== null ? noQuote : planWords(plan, terms, said, live.assets);
   }
 
-  /** What the next batch would do with it; the node is asked when the order or the book changes. */
-  function quoteWords(order: Order, terms: Terms): string {
+  /** What the node says of terms; it is asked when the order or the book changes. */
+  function saidOf(terms: Terms): Quote | null {
     const question = questionOf(terms);
     if (asked !== question) {
       [asked, noQuote] = [question, null];
       quoting.request();
     }
-    const filled = quoted?.asked === question ? filledOf(quoted.quote, order, terms, live.assets) : null;
-    if (!filled) return noQuote ?? "The node works out what the next batch would do with it.";
-    const rest = once.checked ? "return" : "wait";
-    if (filled.share === 0) return `In the next batch nobody would take it at this price: it would ${rest}.`;
-    const percent = filled.share >= 1 ? "all of it" : `${(100 * filled.share).toPrecision(3)}\u202f% of it`;
-    const about = `${format(trimZeros(filled.bought, 0))} ${terms.buy}, ${formatPrice(parseDecimal(filled.price.toPrecision(PRICE_DIGITS)))} ${quote} each`;
-    return `If nothing else came, the next batch would fill ${percent}: you get ${about}.${filled.share < 1 ? ` The rest would ${rest}.` : ""}`;
-  }
-
-  /** What an exact order would do, and what it would have cost in the last batch. */
-  function exactWords(order: ExactOrder): string {
-    const verbs = order.side === "buy" ? { does: "buy", other: "pay", bound: "at most", guess: "it costs" } : { does: "sell", other: "get", bound: "at least", guess: "it brings" };
-    const guess = book && order.amount !== "" ? exactPreviewOf(order, book, live.assets) : null;
-    const about = guess && `${format(trimZeros(guess.other, 0))} ${quote}`;
-    if (order.amount === "" || order.bound === "") {
-      const rule = "Exactly this amount trades in the next batch within your bound, or nothing does.";
-      return about ? `${rule} At the last price ${verbs.guess} about ${about}.` : `${rule} It takes what other orders leave.`;
-    }
-    const terms = exactTermsOf(order, live.assets);
-    if (typeof terms === "string") return terms;
-    const does = `You ${verbs.does} exactly ${order.amount} ${base} and ${verbs.other} ${verbs.bound} ${order.bound} ${quote}, or nothing happens.`;
-    if (!about) return `${does} There is no price between the two yet: it would find nobody.`;
-    const fits = guess.isWithin ? "within your bound; it trades if other orders leave room for it" : "beyond your bound: it would not trade";
-    return `${does} At the last price ${verbs.guess} about ${about}, ${fits}.`;
+    return quoted?.asked === question ? quoted.quote : null;
   }
 
   async function place(event: Event): Promise<void> {
     event.preventDefault();
     const trader = current();
-    const asks = termed(written(), live.assets);
-    if (typeof asks === "string") return problem.say(asks);
+    const [order, lifetime, replaced] = [written(), lasts(), old];
+    const terms = termsOf(order, live.assets);
+    if (typeof terms === "string") return problem.say(terms);
     if (!trader || busy) return;
     busy = true;
     draw();
     problem.say(null);
     try {
-      await (await ownOf(trader.address)).place(trader, asks, once.checked ? "one batch" : "rests", live.assets, live.height);
-      amount.input.value = "";
+      const kept = await ownOf(trader.address);
+      // How a purchase is placed depends on the book of this moment.
+      const said = order.side === "buy" || replaced ? await get<Quote>(questionOf(terms)) : null;
+      const plan = planOf(order, lifetime, said, live.assets);
+      if (typeof plan === "string") problem.say(plan);
+      else if (!replaced) await done(kept.place(trader, plan, live.assets, live.height));
+      else if (plan.kind === "exact") problem.say(wouldFill(said) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
+      else await done(kept.replace(trader, replaced, plan, live.assets, live.height));
     } catch (error) {
       problem.say(explain(error));
     }
@@ -213,6 +238,12 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     if (own) orders.show(own.orders, orders.offers());
     draw();
     loading.request();
+  }
+
+  async function done(sending: Promise<unknown>): Promise<void> {
+    await sending;
+    amount.input.value = "";
+    replaceOffer(null);
   }
 
   async function cancel(offers: Offer[]): Promise<void> {
@@ -228,14 +259,21 @@ export function ticketPanels(live: Live, base: string, quote: string) {
     loading.request();
   }
 
+  changed();
   return {
     element: ticket,
     orders: ownPanel,
+    /** Somebody pressed *Buy* or *Sell* outside of the ticket. */
+    take(wanted: Side): void {
+      const radio = form.querySelector<HTMLInputElement>(`input[name=side][value=${wanted}]`);
+      if (radio && !radio.disabled) radio.checked = true;
+      draw();
+    },
     /** A new book: the guess changes, and an empty price becomes that of the last batch. */
     show(latest: Book): void {
       book = latest;
-      const known = parseDecimal(latest.price ?? "");
-      if (price.input.value === "" && known && document.activeElement !== price.input) price.input.value = plainText(roundSignificant(known, PRICE_DIGITS));
+      const last = parseDecimal(latest.price ?? "");
+      if (price.input.value === "" && last && document.activeElement !== price.input) price.input.value = plainText(roundSignificant(last, PRICE_DIGITS));
       draw();
     },
     update(): void {

@@ -2,8 +2,10 @@
 import { h, notice } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
-import { balances, pay } from "../trade/orders";
-import { DEMO_CHAIN, LEAST_PASSPHRASE, demoTraders, exportKey, forgetKey, hasWallet, keepKey, keptAddress, unlockKey, walletTrader, type Trader } from "../trade/keys";
+import { publicAccounts } from "../trade/demo";
+import { pay } from "../trade/orders";
+import { LEAST_PASSPHRASE, exportKey, forgetKey, keepKey, keptAddress, unlockKey, type Trader } from "../trade/keys";
+import { onWallet, walletTrader, wallets } from "../trade/wallets";
 import { choose, current } from "../trade/session";
 import { keptSessions, unlockSession } from "../trade/session-keys";
 import { brief, explain, tells } from "../words";
@@ -12,7 +14,7 @@ import { brief, explain, tells } from "../words";
 const FIRST_MONEY = 100n;
 const PAUSE_MS = 1_000;
 
-type Choice = "none" | "unlock" | "new" | "import" | "wallet" | "export" | "forget" | `demo ${number}` | `session ${string}`;
+type Choice = "none" | "unlock" | "new" | "import" | "export" | "forget" | `wallet ${string}` | `demo ${number}` | `session ${string}`;
 
 export function traderChoice(live: Live) {
   const problem = notice();
@@ -32,9 +34,7 @@ export function traderChoice(live: Live) {
   /** The public accounts are offered only where a demo's genesis paid them. */
   async function findDemos(signal: AbortSignal): Promise<void> {
     if (demos !== null) return;
-    const all = live.status?.chain === DEMO_CHAIN ? demoTraders() : [];
-    const first = all[0] && (await balances(all[0].address, signal));
-    demos = first && first.size > 0 ? all : [];
+    demos = await publicAccounts(live, signal);
     draw();
   }
 
@@ -45,7 +45,7 @@ export function traderChoice(live: Live) {
       ...(demos ?? []).map((one, at): [Choice, string] => [`demo ${at}`, `${one.name} (${brief(one.address, 4)})`]),
       ...(kept === null ? [] : ([["unlock", `Key in this browser (${brief(kept, 4)})`]] as [Choice, string][])),
       ...keptSessions().map(({ key, account }): [Choice, string] => [`session ${key}`, `Session key ${brief(key, 4)} of ${brief(account, 4)}`]),
-      ...(hasWallet() ? ([["wallet", "Browser wallet"]] as [Choice, string][]) : []),
+      ...wallets().map(({ id, name }): [Choice, string] => [`wallet ${id}`, walletText(id, name)]),
       ["new", kept === null ? "New key in this browser…" : "New key, in place of the one in this browser…"],
       ["import", "Import a key…"],
       ...(kept === null ? [] : ([["export", "Show this browser's key…"], ["forget", "Forget this browser's key"]] as [Choice, string][])),
@@ -63,7 +63,13 @@ export function traderChoice(live: Live) {
     if (trader?.kind === "demo") return `demo ${(demos ?? []).findIndex((one) => one.address === trader.address)}`;
     if (trader?.session) return `session ${trader.session.key.public}`;
     if (trader?.kind === "local") return "unlock";
-    return trader?.kind === "wallet" ? "wallet" : "none";
+    return trader?.kind === "wallet" ? `wallet ${trader.wallet ?? ""}` : "none";
+  }
+
+  /** A wallet by its name, and the account that it showed. */
+  function walletText(id: string, name: string): string {
+    const trader = current();
+    return trader?.kind === "wallet" && trader.wallet === id ? `${name} (${brief(trader.address, 4)})` : name;
   }
 
   async function chosen(choice: Choice): Promise<void> {
@@ -72,7 +78,7 @@ export function traderChoice(live: Live) {
     try {
       if (choice.startsWith("demo ")) done(demos?.[Number(choice.slice(5))] ?? null);
       else if (choice === "none") done(null);
-      else if (choice === "wallet") done(await walletTrader());
+      else if (choice.startsWith("wallet ")) done(await walletTrader(choice.slice("wallet ".length)));
       else if (choice === "forget") forget();
     } catch (error) {
       wanted = "none";
@@ -138,6 +144,7 @@ export function traderChoice(live: Live) {
     choose(current());
   }
 
+  const stop = onWallet(draw);
   draw();
   return {
     element,
@@ -146,6 +153,9 @@ export function traderChoice(live: Live) {
       if (demos === null && live.status !== null) finding.request();
     },
     draw,
-    close: () => finding.close(),
+    close(): void {
+      stop();
+      finding.close();
+    },
   };
 }

@@ -10,7 +10,7 @@ import { brief, checkStatus, count, metText, operationText, outcomeText, tells }
 
 export function transactionView(live: Live, id: string): View {
   const problem = notice();
-  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", asked: "Asked", account: "Account", sold: "Sold", bought: "Bought", left: "Left", returned: "Returned" });
+  const list = facts({ id: "Id", status: "Status", block: "Block", outcome: "Outcome", asked: "Asked", account: "Account", sold: "Sold", bought: "Bought", left: "Rests", returned: "Returned" });
   list.element.classList.add("summary");
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Transaction"), problem.element, panel(brief(id, 12), {}, list.element));
   list.set("id", h("code", {}, id));
@@ -49,10 +49,9 @@ export function transactionView(live: Live, id: string): View {
   function update(): void {
     if (!committed?.operation || live.assets.size === 0) return;
     const { account, operation, outcome } = committed;
-    const decimals = (symbol: string) => live.decimals(symbol);
-    list.set("asked", operationText(operation, decimals));
+    list.set("asked", operationText(operation, live));
     if (account) list.set("account", h("a", { href: href.account(account) }, h("code", {}, brief(account, 10))));
-    for (const part of ["sold", "bought", "left", "returned"] as const) list.set(part, metText(operation, outcome, part, decimals) || "–");
+    for (const part of ["sold", "bought", "left", "returned"] as const) list.set(part, metText(operation, outcome, part, live) || "–");
   }
 
   return {

@@ -134,6 +134,7 @@ impl AttackedLane {
                 known: Default::default(),
                 account: registrar(index),
                 safe: None,
+                apart: Default::default(),
             };
             node.start_lane(seat, &home(index))?;
         }

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::ways::Hear;
 use crate::exchange::Error;
+
+/// Reads for a moment, and notes what is told.
+pub(super) type Hear = dyn FnMut(&Heard) -> Result<(), Error> + Send;
 
 /// What a venue tells of an order that trades at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! How long an order takes at a venue: from its bytes at the socket until its acceptance and its execution are told.
 //!
 //! A node, its venue and all traders share this machine; the whole product runs: doors, signatures, journal, fills that
-//! settle in blocks. Each order is signed, or entered into a bridge that signs, and takes a lot of one that rests. First
-//! a window of orders in flight finds the highest rate of a way. Then orders come at shares of it by a clock that waits
-//! for nobody. Each is timed from the moment at which it was due, so what a late order delays counts.
+//! settle in blocks. Each order is signed, or entered into a bridge that signs, and takes a lot of one that rests. At
+//! first a window of orders in flight finds the highest rate of a way. Then orders come at shares of it by a clock that
+//! waits for nobody. Each is timed from the moment at which it was due, so what a late order delays counts.
 //!
 //! It is done with files on a disk, and with files in memory, where nothing is synced. Beside it stand the floors: an
 //! echo over a bare socket, and a sync of the disk.

@@ -23,21 +23,19 @@ use tungstenite::protocol::Role;
 use tungstenite::{Message, WebSocket};
 use venue::{TraderAsk, TraderRequest};
 
-use super::heard::{Heard, Told};
+use super::heard::{Hear, Heard, Told};
 use super::market::{LIFE, Market, trading};
 use crate::exchange::Error;
 
 /// Makes a message of an order.
 pub(super) type Encode = dyn FnMut(&SettledOrder) -> Vec<u8> + Send;
 /// Sends a message.
-pub(super) type Send1 = dyn FnMut(&[u8]) -> Result<(), Error> + Send;
-/// Reads for a moment, and notes what is told.
-pub(super) type Hear = dyn FnMut(&Heard) -> Result<(), Error> + Send;
+pub(super) type SendBytes = dyn FnMut(&[u8]) -> Result<(), Error> + Send;
 
 /// One trader's connection.
 pub(super) struct Line {
     pub(super) encode: Box<Encode>,
-    pub(super) send: Box<Send1>,
+    pub(super) send: Box<SendBytes>,
     pub(super) hear: Box<Hear>,
 }
 

@@ -95,10 +95,9 @@ impl LaneMember {
         case: OutputId,
         paid: Option<Box<CertifiedPayment>>,
     ) {
-        let shards = self.settings.shards;
         let Some(owner) = self.contested_owner(&case) else { return };
         let Some(of) = self.homes.get_mut(&home) else { return };
-        let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(shards));
+        let parts = of.parts.entry(case).or_insert_with(|| ViewParts::new(of.shards));
         let Some(paid) = parts.add(shard, paid) else { return };
         let paid = paid.cloned().map(Box::new);
         let posting = of.term.committee.shard_of(self.settings.index, &owner).ok();

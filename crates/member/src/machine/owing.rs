@@ -5,16 +5,11 @@ use payments::{BridgeKey, BridgeOperation, HomeEpoch, LaneFact, LaneInput, Outpu
 use primitives::Height;
 
 use super::{LaneMember, lane};
-use crate::keys::KeyWorkKind;
+use crate::keys::{KeyWorkKind, is_urgent};
 use crate::{KeyWork, MemberEffect, MemberMistake};
 
 /// Blocks after which shards are asked again for a vote or a view that the ledger lacks and no post has.
 pub const ASK_BLOCKS: Height = 8;
-
-/// Whether the ledger warns that no keys are registered for the next epoch: in the last quarter of this one.
-fn is_urgent(heights_left: u64, epoch_heights: u64) -> bool {
-    heights_left <= epoch_heights.div_ceil(4)
-}
 
 impl LaneMember {
     /// With each certified block: what the ledger lacks of this member is made or asked for.
@@ -117,17 +112,5 @@ impl LaneMember {
     pub(super) fn post(&mut self, ledger: &Ledger) {
         let posts = self.posts.due(lane(ledger), ledger.height(), self.settings.mistake);
         self.effects.extend(posts.into_iter().map(|post| MemberEffect::Post(Box::new(post))));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_member_is_warned_in_the_last_quarter_of_an_epoch() {
-        let warned: Vec<u64> = (1..=10).filter(|left| is_urgent(*left, 10)).collect();
-        assert_eq!(warned, [1, 2, 3]);
-        assert!(is_urgent(1, 2), "short epochs too");
     }
 }

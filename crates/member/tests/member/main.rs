@@ -1,6 +1,8 @@
 //! One member of the lane with two shards, over a real ledger and a shell that fails when it is told to.
 
+mod apart;
 mod cases;
+mod layouts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -166,7 +168,7 @@ impl World {
                 Some(MemberInput::Forgotten(home, true))
             }
             MemberEffect::Post(post) => Some(MemberInput::Posted(post.key, !self.faults.posts)),
-            MemberEffect::Tell(..) | MemberEffect::StopListening(_) => None,
+            MemberEffect::Tell(..) | MemberEffect::StopListening(_) | MemberEffect::Keep(..) => None,
         }
     }
 

@@ -6,33 +6,33 @@
 //!          votes, views, barred ───┘  └─► posts ─► pool, under the next free number of the account
 //! ```
 //!
-//! The host is one thread. What it does follows from the steps of [`member`]; this file has the disk, the sockets and
-//! the keys.
+//! The host is one thread. What it does follows from the steps of [`member`]; `room.rs` has the disk, the sockets and
+//! the keys. A shard that runs apart has its own ([`super::process`]), and hears of everything over a connection.
 //!
 //! *Passing errors.* A full disk or an occupied port ends nothing for good. A shard that cannot start is tried again,
 //! with growing delays; one that cannot listen retries by itself ([`LaneShard::awaits_address`]). The log names each
 //! error with its remedy, and `lane_shards_unreachable` counts the shards. A report of a shard that finds the host's
 //! queue full is dropped: the member asks for it again some blocks later.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardSetup};
+use lane::LaneShard;
 use ledger::{LaneBridge, Ledger};
-use member::{
-    KeyWork, LaneMember, LanePost, MemberEffect, MemberInput, MemberSettings, ShardSecrets, ShardStart, ShardTerm,
-};
-use payments::{HomeEpoch, LaneEffect, LaneSettings, LogOwner};
-use primitives::{Height, Operation, SecretKey};
-use store::RealDisk;
+use member::apart::ShardOrder;
+use member::{KeyWork, LaneMember, LanePost, MemberEffect, MemberInput, MemberSettings, ShardStart, ShardTerm};
+use payments::{HomeEpoch, LaneEffect, ShardOffer};
+use primitives::{Height, Operation, PublicKey, SecretKey};
 
+use super::apart::ShardApart;
 use super::keys;
-use super::seat::{LaneKeys, LaneSeat, LaneStartError, check, home_address};
+use super::line::{LineEvent, dial};
+use super::room::ShardRoom;
+use super::seat::{LaneKeys, LaneSeat, LaneStartError, check};
 use crate::shared::{LaneHeard, Shared};
 
 /// Maximum number of facts of blocks and reports of shards that wait for the host.
@@ -44,11 +44,15 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct LaneHost {
     shared: Arc<Shared>,
     seat: LaneSeat,
-    directory: PathBuf,
+    room: ShardRoom,
     told: SyncSender<LaneHeard>,
     heard: Receiver<LaneHeard>,
     member: LaneMember,
     shards: BTreeMap<(HomeEpoch, u16), LaneShard>,
+    /// The shards that run in processes of their own.
+    apart: BTreeMap<u16, ShardApart>,
+    /// What follows from orders to them, and is given to the member after the present effects.
+    later: Vec<MemberInput>,
 }
 
 impl LaneHost {
@@ -58,7 +62,7 @@ impl LaneHost {
         let (told, heard) = sync_channel(HOST_QUEUE);
         check(&seat, shared.read_ledger().lane().ok_or(LaneStartError::NoLane)?)?;
         shared.lane_facts.set(told.clone()).map_err(|_| LaneStartError::Running)?;
-        let (shared, directory) = (shared.clone(), data.join("lane"));
+        let (shared, room) = (shared.clone(), ShardRoom::of_seat(&seat, data));
         let settings = MemberSettings {
             index: seat.index,
             shards: seat.shards(),
@@ -67,16 +71,35 @@ impl LaneHost {
             recovered: shared.recovered,
             mistake: Default::default(),
         };
-        let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&directory));
-        let mut host = LaneHost { shared, seat, directory, told, heard, member, shards: BTreeMap::new() };
+        let (member, first) = LaneMember::new(settings, &shared.read_ledger(), keys::homes(&room.directory));
+        let member = member.with_apart(seat.apart.keys().copied());
+        let apart = seat.apart.keys().map(|shard| (*shard, ShardApart::new(*shard))).collect();
+        let mut host =
+            LaneHost { shared, seat, room, told, heard, member, shards: BTreeMap::new(), apart, later: Vec::new() };
         for effect in first {
             if let MemberEffect::Prepare { home, makes_keys } = effect {
                 host.prepare(home, makes_keys)?;
                 host.step(MemberInput::Prepared(home, true));
             }
         }
+        host.dial_all()?;
         host.step(MemberInput::Certified(host.certified()));
         Ok(host)
+    }
+
+    /// Dials the shards that run apart. Until they are back they are told nothing.
+    fn dial_all(&self) -> Result<(), LaneStartError> {
+        let LaneKeys::Registrar(own) = self.seat.keys.clone() else { return Ok(()) };
+        for (shard, seat) in self.seat.apart.clone() {
+            let (told, wanted, own) = (self.told.clone(), self.shared.clone(), own.clone());
+            let run = move || {
+                let tell = |event| told.send(LaneHeard::Line(shard, event)).is_ok();
+                dial(&seat.address, (&own, seat.key), tell, || wanted.is_ready());
+            };
+            let dialling = std::thread::Builder::new().name(format!("shard-{shard}")).spawn(run);
+            dialling.map_err(|error| LaneStartError::Thread(error.to_string()))?;
+        }
+        Ok(())
     }
 
     /// Runs until the node stops.
@@ -86,6 +109,7 @@ impl LaneHost {
             match self.heard.recv_timeout(LOOK) {
                 Ok(LaneHeard::Block(block)) => self.step(MemberInput::Applied(block)),
                 Ok(LaneHeard::Reported(home, shard, effect)) => self.step(MemberInput::Reported(home, shard, effect)),
+                Ok(LaneHeard::Line(shard, event)) => self.on_line(shard, event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -95,6 +119,12 @@ impl LaneHost {
             }
             self.count_unreachable();
         }
+    }
+
+    /// Something happened on a connection to a shard that runs apart.
+    fn on_line(&mut self, shard: u16, event: LineEvent) {
+        let inputs = self.apart.get_mut(&shard).map(|apart| apart.on_line(event)).unwrap_or_default();
+        inputs.into_iter().for_each(|input| self.step(input));
     }
 
     /// The height up to which blocks are certified; in a solo node every durable block is.
@@ -107,7 +137,8 @@ impl LaneHost {
 
     fn count_unreachable(&self) {
         let deaf = self.shards.values().filter(|shard| shard.awaits_address()).count();
-        self.shared.metrics.lane_shards_unreachable.set((self.member.late() + deaf) as i64);
+        let silent = self.apart.values().filter(|apart| !apart.is_met()).count();
+        self.shared.metrics.lane_shards_unreachable.set((self.member.late().max(silent) + deaf) as i64);
     }
 
     /// Gives the member an input, and performs what follows from it.
@@ -115,41 +146,53 @@ impl LaneHost {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             let effects = self.member.step(&self.shared.read_ledger(), input);
-            inputs.extend(effects.into_iter().filter_map(|effect| self.perform(effect)));
+            inputs.extend(effects.into_iter().flat_map(|effect| self.perform(effect)).collect::<Vec<_>>());
+            inputs.extend(self.later.drain(..));
         }
     }
 
-    /// Performs an effect; returns its result.
-    fn perform(&mut self, effect: MemberEffect) -> Option<MemberInput> {
+    /// Performs an effect; returns its results.
+    fn perform(&mut self, effect: MemberEffect) -> Vec<MemberInput> {
         match effect {
-            MemberEffect::Prepare { home, makes_keys } => Some(self.try_to_prepare(home, makes_keys)),
-            MemberEffect::Start { home, shard, term } => {
-                Some(MemberInput::Started(home, shard, self.start_shard(home, shard, &term)))
-            }
+            MemberEffect::Prepare { home, makes_keys } => self.try_to_prepare(home, makes_keys),
+            MemberEffect::Start { home, shard, term } => self.start_shard(home, shard, *term),
             MemberEffect::Tell(home, shard, fact) => {
                 self.shards.get(&(home, shard)).into_iter().for_each(|shard| shard.tell(fact.clone()));
-                None
+                self.order(shard, &ShardOrder::Tell(home, fact))
             }
             MemberEffect::StopListening(home) => {
                 let of_home = self.shards.range_mut((home, 0)..=(home, u16::MAX));
                 of_home.for_each(|(_, shard)| shard.stop_listening());
-                None
+                self.order_all(&ShardOrder::StopListening(home))
             }
             MemberEffect::Stop(home, shard) => {
                 self.shards.remove(&(home, shard));
-                None
+                self.order(shard, &ShardOrder::Stop(home))
             }
-            MemberEffect::Remove(home) => Some(MemberInput::Removed(home, self.remove(home))),
-            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, self.forget(home))),
+            MemberEffect::Remove(home) => {
+                let removed = self.room.remove(home, |shard| !self.apart.contains_key(&shard));
+                self.apart.values_mut().for_each(|apart| apart.forget(home));
+                self.with_result(MemberInput::Removed(home, removed), &ShardOrder::Remove(home))
+            }
+            MemberEffect::Forget(home) => {
+                let forgotten = self.room.forget(home, |shard| !self.apart.contains_key(&shard));
+                self.with_result(MemberInput::Forgotten(home, forgotten), &ShardOrder::Forget(home))
+            }
+            MemberEffect::Keep(shard, newest, homes) => self.greet(shard, newest, homes),
             MemberEffect::Work(work) => {
                 let posts = self.work(&work);
-                Some(MemberInput::Worked(work, posts))
+                vec![MemberInput::Worked(work, posts)]
             }
-            MemberEffect::Post(post) => Some(MemberInput::Posted(post.key, self.post(*post))),
+            MemberEffect::Post(post) => vec![MemberInput::Posted(post.key, self.post(*post))],
         }
     }
 
-    fn try_to_prepare(&self, home: HomeEpoch, makes_keys: bool) -> MemberInput {
+    /// The result of work here, and what follows from the order to shards that run apart.
+    fn with_result(&mut self, result: MemberInput, order: &ShardOrder) -> Vec<MemberInput> {
+        [result].into_iter().chain(self.order_all(order)).collect()
+    }
+
+    fn try_to_prepare(&mut self, home: HomeEpoch, makes_keys: bool) -> Vec<MemberInput> {
         let made = self.prepare(home, makes_keys);
         if let Err(error) = &made {
             tracing::error!(
@@ -158,109 +201,58 @@ impl LaneHost {
                  before that epoch begins: without them this validator signs nothing in it"
             );
         }
-        MemberInput::Prepared(home, made.is_ok())
+        let asked = self.ask_apart(home);
+        [MemberInput::Prepared(home, made.is_ok())].into_iter().chain(asked).collect()
     }
 
     /// Makes the logs of a home, and its keys, unless they exist.
     fn prepare(&self, home: HomeEpoch, makes_keys: bool) -> Result<(), LaneStartError> {
-        for shard in 0..self.seat.shards() {
-            match FileLog::create(&self.disk(home, shard)?, &self.owner(home, shard)) {
-                Ok(()) | Err(LogError::Exists(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let keys = if makes_keys { 0..self.seat.shards() } else { 0..0 };
-        let safe = self.seat.safe.as_ref();
-        keys.into_iter()
-            .try_for_each(|shard| keys::make(&self.directory, home, shard, safe).map(drop))
-            .map_err(|error| self.unusable(error))
-    }
-
-    fn unusable(&self, error: std::io::Error) -> LaneStartError {
-        LaneStartError::Directory(self.directory.display().to_string(), error)
-    }
-
-    fn disk(&self, home: HomeEpoch, shard: u16) -> Result<RealDisk, LaneStartError> {
-        let directory = keys::directory(&self.directory, home, shard);
-        RealDisk::new(&directory).map_err(|error| LaneStartError::Directory(directory.display().to_string(), error))
-    }
-
-    fn owner(&self, home: HomeEpoch, shard: u16) -> LogOwner {
         let network = lane(&self.shared.read_ledger()).network();
-        LogOwner { network, home, validator: self.seat.index, shard }
+        let own = || (0..self.seat.shards()).filter(|shard| !self.apart.contains_key(shard));
+        own().try_for_each(|shard| self.room.make_log(network, home, shard))?;
+        let keys = own().filter(|_| makes_keys);
+        keys.into_iter().try_for_each(|shard| self.room.make_key(home, shard).map(drop))
     }
 
-    /// The key of a shard in a home; `None` if it does not exist.
-    fn key(&self, home: HomeEpoch, shard: u16) -> Result<Option<SecretKey>, LaneStartError> {
-        match &self.seat.keys {
-            LaneKeys::Fixed(keys) => Ok(keys.get(usize::from(shard)).cloned()),
-            LaneKeys::Registrar(_) => {
-                let safe = self.seat.safe.as_ref();
-                keys::load(&self.directory, home, shard, safe).map_err(|error| self.unusable(error))
-            }
+    /// Has the shards that run apart prepare a home, and offer their keys. They are asked again when they are back.
+    fn ask_apart(&mut self, home: HomeEpoch) -> Vec<MemberInput> {
+        let order = self.preparation(home);
+        self.order_all(&order)
+    }
+
+    /// A shard is back: it prepares what lies ahead. In a node that had no block when it started no shard has ever
+    /// signed, so that the first epoch lies ahead, too.
+    fn greet(&mut self, shard: u16, newest: HomeEpoch, homes: BTreeSet<HomeEpoch>) -> Vec<MemberInput> {
+        let first = (self.shared.recovered == 0).then_some(0);
+        let ahead: Vec<ShardOrder> = first.into_iter().chain([newest + 1]).map(|home| self.preparation(home)).collect();
+        let orders = ahead.into_iter().chain([ShardOrder::Keep(newest, homes)]);
+        orders.flat_map(|order| self.order(shard, &order)).collect()
+    }
+
+    fn preparation(&self, home: HomeEpoch) -> ShardOrder {
+        let ledger = self.shared.read_ledger();
+        ShardOrder::Prepare { home, network: lane(&ledger).network(), bls: lane(&ledger).terms().bls }
+    }
+
+    fn order_all(&mut self, order: &ShardOrder) -> Vec<MemberInput> {
+        self.apart.values_mut().flat_map(|apart| apart.order(order)).collect()
+    }
+
+    fn order(&mut self, shard: u16, order: &ShardOrder) -> Vec<MemberInput> {
+        self.apart.get_mut(&shard).map(|apart| apart.order(order)).unwrap_or_default()
+    }
+
+    /// Starts a shard here, or has it started apart: it is told the facts of its term in order.
+    fn start_shard(&mut self, home: HomeEpoch, shard: u16, term: ShardTerm) -> Vec<MemberInput> {
+        if self.apart.contains_key(&shard) {
+            let underway = MemberInput::Started(home, shard, ShardStart::Underway);
+            let ordered: Vec<MemberInput> =
+                ShardOrder::starting(term).iter().flat_map(|order| self.order(shard, order)).collect();
+            return [underway].into_iter().chain(ordered).collect();
         }
-    }
-
-    /// Starts a shard. One whose log does not allow it to sign, or whose key is missing, is left out.
-    fn start_shard(&mut self, home: HomeEpoch, shard: u16, term: &ShardTerm) -> ShardStart {
-        match self.try_to_start(home, shard, term) {
-            Ok(Some(started)) => {
-                let barred = started.barred().clone();
-                self.shards.insert((home, shard), started);
-                ShardStart::Runs(barred)
-            }
-            Ok(None) => {
-                tracing::error!(
-                    home,
-                    shard,
-                    "the shard key registered for this lane epoch is missing on this disk: the shard signs nothing in \
-                     it"
-                );
-                ShardStart::Mute
-            }
-            Err(LaneStartError::Shard(error @ ShardError::Mute { .. })) => {
-                tracing::warn!(%error, home, "the lane");
-                ShardStart::Mute
-            }
-            Err(error) => {
-                tracing::error!(
-                    %error, home, shard,
-                    "a shard of the lane cannot start; trying again after some blocks, the others run on. \
-                     Fix the error"
-                );
-                ShardStart::Failed
-            }
-        }
-    }
-
-    /// Starts a shard; `None` if its registered key is missing.
-    fn try_to_start(&self, home: HomeEpoch, shard: u16, term: &ShardTerm) -> Result<Option<LaneShard>, LaneStartError> {
-        let secrets = self.key(home, shard)?.and_then(|key| term.secrets(self.seat.index, shard, key));
-        let Some(secrets) = secrets else { return Ok(None) };
-        Ok(Some(LaneShard::start(self.setup(home, shard, term, secrets), &self.disk(home, shard)?)?))
-    }
-
-    fn setup(&self, home: HomeEpoch, shard: u16, term: &ShardTerm, secrets: ShardSecrets) -> ShardSetup {
-        let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
-        let addresses: Vec<Vec<SocketAddr>> = self.seat.addresses.iter().map(at).collect();
-        let listen = addresses[usize::from(self.seat.index)][usize::from(shard)];
-        let (tls, committee) = (self.seat.tls, term.committee.clone());
-        let peers = (addresses.len() > 1).then_some(LaneDirectory { committee, addresses, tls });
-        let ShardSecrets { key, bls, share } = secrets;
-        ShardSetup {
-            settings: settings(term, self.seat.index, shard),
-            bls_key: bls,
-            share,
-            key,
-            listen,
-            tls,
-            backed: term.backed.clone(),
-            proven: term.proven.clone(),
-            peers,
-            limits: ShardLimits::default(),
-            known: self.seat.known.clone(),
-            post: self.reporter(home, shard),
-        }
+        let (start, started) = self.room.start(home, shard, &term, self.reporter(home, shard));
+        self.shards.extend(started.map(|started| ((home, shard), started)));
+        vec![MemberInput::Started(home, shard, start)]
     }
 
     /// Passes reports of a shard to the host.
@@ -276,40 +268,71 @@ impl LaneHost {
         })
     }
 
-    fn remove(&self, home: HomeEpoch) -> bool {
-        let removed = keys::destroy(&self.directory, home);
-        if let Err(error) = &removed {
-            let directory = self.directory.join(home.to_string());
-            tracing::error!(
-                %error, directory = %directory.display(),
-                "cannot destroy keys of a past epoch; trying again with each block"
-            );
-        }
-        removed.is_ok()
-    }
-
-    fn forget(&self, home: HomeEpoch) -> bool {
-        let removed = keys::forget(&self.directory, home);
-        if let Err(error) = &removed {
-            let directory = self.directory.join(home.to_string());
-            tracing::warn!(%error, directory = %directory.display(), "cannot remove the logs of an epoch long past");
-        }
-        removed.is_ok()
-    }
-
     /// Makes posts with the keys of an epoch; `None` if they are missing.
-    fn work(&self, work: &KeyWork) -> Option<Vec<payments::BridgeOperation>> {
-        let keys = (0..self.seat.shards()).map(|shard| self.key(work.epoch(), shard));
-        let keys = keys.collect::<Result<Option<Vec<SecretKey>>, _>>().unwrap_or_else(|error| {
+    fn work(&mut self, work: &KeyWork) -> Option<Vec<payments::BridgeOperation>> {
+        let registrar = match &self.seat.keys {
+            LaneKeys::Registrar(key) => Some((**key).clone()),
+            LaneKeys::Fixed(_) => None,
+        };
+        let made = match registrar.as_ref().filter(|_| !self.apart.is_empty()) {
+            Some(registrar) => self.register_with_apart(work, registrar),
+            None => self.keys_of(work.epoch()).map(|keys| keys.map(|keys| work.perform(&keys, registrar.as_ref()))),
+        };
+        made.unwrap_or_else(|error| {
             let epoch = work.epoch();
             tracing::error!(%error, epoch, "cannot read the keys of the next lane epoch; trying again next block");
             None
-        })?;
-        let registrar = match &self.seat.keys {
-            LaneKeys::Registrar(key) => Some(&**key),
-            LaneKeys::Fixed(_) => None,
+        })
+    }
+
+    /// The keys of all shards in an epoch; `None` if one is missing.
+    fn keys_of(&self, epoch: HomeEpoch) -> Result<Option<Vec<SecretKey>>, LaneStartError> {
+        (0..self.seat.shards()).map(|shard| self.room.key(epoch, shard)).collect()
+    }
+
+    /// The registration of an epoch, once all shards have offered their keys.
+    fn register_with_apart(
+        &mut self,
+        work: &KeyWork,
+        registrar: &SecretKey,
+    ) -> Result<Option<Vec<payments::BridgeOperation>>, LaneStartError> {
+        let offers = (0..self.seat.shards()).map(|shard| self.offer(work, shard, &registrar.public()));
+        let offers = offers.collect::<Result<Option<Vec<ShardOffer>>, LaneStartError>>()?;
+        Ok(offers.map(|offers| vec![work.register(&offers, registrar)]))
+    }
+
+    /// What a shard offers for an epoch. If one that runs apart is silent for too long, a key that nobody has takes the
+    /// place of its own.
+    fn offer(
+        &mut self,
+        work: &KeyWork,
+        shard: u16,
+        registrar: &PublicKey,
+    ) -> Result<Option<ShardOffer>, LaneStartError> {
+        let Some(apart) = self.apart.get_mut(&shard) else {
+            return Ok(self.room.key(work.epoch(), shard)?.and_then(|key| work.offer(shard, &key, registrar)));
         };
-        Some(work.perform(&keys, registrar))
+        if let Some(offer) = apart.offer(work.epoch()) {
+            return Ok(Some(offer));
+        }
+        if work.is_urgent() {
+            tracing::error!(
+                shard,
+                epoch = work.epoch(),
+                "a shard that runs apart has offered no key: it will sign nothing in the next lane epoch. See why it \
+                 is not connected"
+            );
+            let seed = keys::random::<32>().map_err(|error| self.room.unusable(error))?;
+            apart.stand_in(work.epoch(), work.offer(shard, &SecretKey::from_seed(*seed), registrar));
+            return Ok(apart.offer(work.epoch()));
+        }
+        // Its disk may have failed when it was asked first.
+        if apart.is_met() {
+            let again = self.preparation(work.epoch());
+            let follows = self.order(shard, &again);
+            self.later.extend(follows);
+        }
+        Ok(None)
     }
 
     /// Puts a post into the pool; whether the pool took it.
@@ -330,24 +353,6 @@ impl LaneHost {
             tracing::warn!(?why, what, %account, "a post about the lane is not accepted; trying again next block");
         }
         posted.is_ok()
-    }
-}
-
-/// The settings of a shard.
-fn settings(term: &ShardTerm, validator: u8, shard: u16) -> LaneSettings {
-    LaneSettings {
-        rules: term.rules.clone(),
-        previous: term.previous.clone(),
-        committee: term.committee.clone(),
-        validator,
-        shard,
-        now: term.now,
-        leaves: 256,
-        entries_max: 1 << 26,
-        trees_waiting_max: 64,
-        checks_per_peer: 4_096,
-        checks_per_tick: 16_384,
-        roots_per_validator: 4_096,
     }
 }
 

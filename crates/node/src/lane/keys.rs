@@ -61,8 +61,7 @@ pub(crate) fn make(lane: &Path, home: HomeEpoch, shard: u16, safe: Option<&LaneK
     if let Some(key) = load(lane, home, shard, safe)? {
         return Ok(key);
     }
-    let mut seed = Zeroizing::new([0; 32]);
-    File::open("/dev/urandom")?.read_exact(&mut *seed)?;
+    let seed = random::<32>()?;
     let key = SecretKey::from_seed(*seed);
     let bytes = match safe {
         Some(safe) => Zeroizing::new((safe.seal)(&key, &safe.passphrase)?),
@@ -97,37 +96,45 @@ pub fn make_first_lane_key_secrets(data: &Path, shards: u16, safe: Option<&LaneK
     (0..shards).map(|shard| make(&data.join("lane"), 0, shard, safe)).collect()
 }
 
-/// Overwrites and removes the keys of an epoch, if there are any. Its logs stay: they are evidence at a restart from an
-/// older snapshot.
-pub(crate) fn destroy(lane: &Path, home: HomeEpoch) -> io::Result<()> {
-    let of_home = lane.join(home.to_string());
-    let shards = match std::fs::read_dir(&of_home) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        shards => shards?,
-    };
-    for shard in shards {
+/// Overwrites and removes the keys of an epoch, if there are any. Logs stay: they are evidence at a restart from an
+/// older snapshot. A shard that runs apart may use the same home, so each process wipes its own.
+pub(crate) fn destroy(lane: &Path, home: HomeEpoch, is_own: impl Fn(u16) -> bool) -> io::Result<()> {
+    for shard in shards_or_none(lane, home)?.into_iter().filter(|shard| is_own(*shard)) {
         for name in [NAME, UNFINISHED] {
-            let path = shard.as_ref().map_err(|error| io::Error::from(error.kind()))?.path().join(name);
-            match OpenOptions::new().write(true).open(&path) {
-                Ok(mut file) => {
-                    file.write_all(&vec![0; file.metadata()?.len() as usize])?;
-                    file.sync_all()?;
-                    std::fs::remove_file(&path)?;
-                }
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            wipe(&directory(lane, home, shard).join(name))?;
         }
     }
     Ok(())
 }
 
-/// Removes the logs of an epoch, whose keys are destroyed, if there are any.
-pub(crate) fn forget(lane: &Path, home: HomeEpoch) -> io::Result<()> {
-    match std::fs::remove_dir_all(lane.join(home.to_string())) {
+fn wipe(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).open(path) {
+        Ok(mut file) => {
+            file.write_all(&vec![0; file.metadata()?.len() as usize])?;
+            file.sync_all()?;
+            std::fs::remove_file(path)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the logs of an epoch, whose keys are destroyed, if there are any.
+pub(crate) fn forget(lane: &Path, home: HomeEpoch, is_own: impl Fn(u16) -> bool) -> io::Result<()> {
+    for shard in shards_or_none(lane, home)?.into_iter().filter(|shard| is_own(*shard)) {
+        std::fs::remove_dir_all(directory(lane, home, shard))?;
+    }
+    match std::fs::remove_dir(lane.join(home.to_string())) {
+        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::DirectoryNotEmpty].contains(&error.kind()) => Ok(()),
         removed => removed,
     }
+}
+
+/// Random bytes.
+pub(crate) fn random<const N: usize>() -> io::Result<Zeroizing<[u8; N]>> {
+    let mut bytes = Zeroizing::new([0; N]);
+    File::open("/dev/urandom")?.read_exact(&mut *bytes)?;
+    Ok(bytes)
 }
 
 /// The epochs that have a directory.
@@ -136,6 +143,13 @@ pub(crate) fn homes(lane: &Path) -> Vec<HomeEpoch> {
     let mut homes: Vec<HomeEpoch> = entries.filter_map(|of| of.file_name().to_str()?.parse().ok()).collect();
     homes.sort_unstable();
     homes
+}
+
+fn shards_or_none(lane: &Path, home: HomeEpoch) -> io::Result<Vec<u16>> {
+    match shards(lane, home) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => found,
+    }
 }
 
 /// The shards that have a directory in an epoch.
@@ -153,6 +167,24 @@ mod tests {
 
     use super::*;
 
+    fn all(_: u16) -> bool {
+        true
+    }
+
+    #[test]
+    fn a_process_wipes_its_own_keys_and_logs_and_no_other_shards() {
+        let lane = tempfile::tempdir().expect("a directory");
+        let lane = lane.path();
+        let [own, other] = [0, 1].map(|shard| make(lane, 3, shard, None).expect("made").public());
+        destroy(lane, 3, |shard| shard == 0).expect("destroyed");
+        let public = |shard| load(lane, 3, shard, None).expect("readable").map(|key| key.public());
+        assert_eq!((public(0), public(1)), (None, Some(other)), "{own}");
+        forget(lane, 3, |shard| shard == 0).expect("removed");
+        assert_eq!(shards(lane, 3).expect("there"), [1]);
+        forget(lane, 3, |shard| shard == 1).expect("removed");
+        assert!(homes(lane).is_empty(), "nothing is left");
+    }
+
     #[test]
     fn a_key_is_made_once_and_destroyed_with_its_epoch() {
         let lane = tempfile::tempdir().expect("a directory");
@@ -164,15 +196,15 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
         // A reader that holds the file open when it is destroyed reads zeros.
         let mut held = File::open(&path).expect("open");
-        destroy(lane, 3).expect("destroyed");
-        destroy(lane, 3).expect("it is gone");
+        destroy(lane, 3, all).expect("destroyed");
+        destroy(lane, 3, all).expect("it is gone");
         let mut bytes = Vec::new();
         held.read_to_end(&mut bytes).expect("readable");
         assert_eq!(bytes, [0; 32]);
         assert!(load(lane, 3, 1, None).expect("no fault").is_none());
         assert_eq!(homes(lane), [3, 4], "its logs stay");
-        forget(lane, 3).expect("removed");
-        forget(lane, 3).expect("it is gone");
+        forget(lane, 3, all).expect("removed");
+        forget(lane, 3, all).expect("it is gone");
         assert_eq!(homes(lane), [4]);
     }
 
@@ -215,7 +247,7 @@ mod tests {
         assert!(make(lane, 4, 0, Some(&wrong)).is_err());
         assert_eq!(std::fs::read(directory(lane, 4, 0).join(NAME)).expect("there"), bytes);
         let mut held = File::open(directory(lane, 4, 0).join(NAME)).expect("open");
-        destroy(lane, 4).expect("destroyed");
+        destroy(lane, 4, all).expect("destroyed");
         let mut left = Vec::new();
         held.read_to_end(&mut left).expect("readable");
         assert_eq!(left, vec![0; bytes.len()]);

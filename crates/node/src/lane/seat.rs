@@ -1,9 +1,10 @@
 //! A validator's membership in the payment lane, and the errors when it cannot take part.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use lane::{LogError, ShardError};
-use ledger::LaneBridge;
+use ledger::{LaneBls, LaneBridge};
 use payments::HomeEpoch;
 use primitives::{PublicKey, SecretKey};
 use sockets::Acquaintances;
@@ -31,6 +32,17 @@ pub struct LaneSeat {
     pub account: SecretKey,
     /// How the node encrypts the keys that it creates; `None` if it does not.
     pub safe: Option<LaneKeySafe>,
+    /// Its shards that run in processes of their own.
+    pub apart: BTreeMap<u16, ApartSeat>,
+}
+
+/// A shard that runs in a process of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApartSeat {
+    /// Where the node dials it.
+    pub address: String,
+    /// The key that it shows there.
+    pub key: PublicKey,
 }
 
 /// Where the keys of a member's shards come from.
@@ -76,6 +88,9 @@ pub enum LaneStartError {
         "`[lane] addresses` needs one address for each shard of each member, whose port and the 7 above it are valid"
     )]
     Addresses,
+    /// Shards that run apart are set up wrongly.
+    #[error("[lane] apart: {0}")]
+    Apart(String),
     /// A setting does not list networks.
     #[error("[lane] {key}: {text:?} is neither an address nor a network such as 10.0.0.0/8")]
     Network {
@@ -127,7 +142,26 @@ pub(crate) fn check(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStar
             }
         }
     }
+    check_apart(member, lane)?;
     let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
     let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
     if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
+}
+
+/// A shard apart has its own key of each epoch, so the chain must have registrars, and no group keys.
+fn check_apart(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStartError> {
+    let wrong = |what: &str| Err(LaneStartError::Apart(what.into()));
+    if member.apart.is_empty() {
+        return Ok(());
+    }
+    if matches!(member.keys, LaneKeys::Fixed(_)) {
+        return wrong("the genesis has no registrars, so shards cannot make their own keys: leave it empty");
+    }
+    if lane.terms().bls == LaneBls::Threshold {
+        return wrong("members of this lane make group keys, with one shard each, in their nodes: leave it empty");
+    }
+    match member.apart.keys().find(|shard| **shard >= member.shards()) {
+        Some(shard) => wrong(&format!("this member has no shard {shard}: its shards are numbered from 0")),
+        None => Ok(()),
+    }
 }

@@ -109,6 +109,7 @@ impl Net {
                     known: Default::default(),
                     account: account(),
                     safe: None,
+                    apart: Default::default(),
                 },
                 data,
             )
@@ -406,6 +407,7 @@ fn a_member_with_other_keys_does_not_start() {
         known: Default::default(),
         account: account(),
         safe: None,
+        apart: Default::default(),
     };
     let at: SocketAddr = "127.0.0.1:7100".parse().expect("an address");
     let start = |member| exchange.start_lane(member, dir.path());

@@ -9,8 +9,8 @@ use payments::{
 };
 use primitives::{Digest, PublicKey, Signature};
 
-use super::lane_key;
 use super::schemes::SimAnswer;
+use super::{lane_key, shard_key};
 
 /// The Byzantine validator: it confirms and acknowledges everything, at any time, and posts anything in cases.
 pub(super) struct Liar {
@@ -60,7 +60,7 @@ impl Liar {
         };
         // It keeps all keys. Its signatures count only with a registered key.
         if let Ok(header) = answer.header(committee, claim) {
-            answer.signature = lane_key(self.index, committee.epoch()).sign(&header.bytes());
+            answer.signature = shard_key(self.index, committee.epoch(), header.shard).sign(&header.bytes());
         }
         answer
     }

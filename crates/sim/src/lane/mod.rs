@@ -105,12 +105,14 @@ pub struct LaneOptions {
     pub blocks: u64,
     /// A mistake to make, which must be detected.
     pub mistake: Option<Mistake>,
+    /// Shards of each member. Those with odd numbers run apart from their nodes, over lines that break.
+    pub shards: u16,
 }
 
 impl Default for LaneOptions {
     /// Two boundaries between lane epochs, and a part of the third epoch.
     fn default() -> LaneOptions {
-        LaneOptions { blocks: 2 * EPOCH_HEIGHTS + 6, mistake: None }
+        LaneOptions { blocks: 2 * EPOCH_HEIGHTS + 6, mistake: None, shards: 1 }
     }
 }
 
@@ -247,15 +249,26 @@ fn registrar(member: u64) -> SecretKey {
     secret(6, member)
 }
 
-/// A member's key in a lane epoch. That of the first epoch is in the genesis.
+/// The key of a member's first shard in a lane epoch. Those of the first epoch are in the genesis.
 fn lane_key(member: u8, epoch: HomeEpoch) -> SecretKey {
-    secret(1, u64::from(member) + epoch * 1_000)
+    shard_key(member, epoch, 0)
 }
 
-/// A member registers its key of an epoch.
-fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch) -> BridgeOperation {
-    let (network, keys, registrar) = (lane.network(), [lane_key(member, epoch)], registrar(member.into()));
-    let bls = [BlsSecretKey::of_shard(&keys[0])];
+/// The key of a member's shard in a lane epoch.
+fn shard_key(member: u8, epoch: HomeEpoch, shard: u16) -> SecretKey {
+    secret(1, u64::from(member) + epoch * 1_000 + u64::from(shard) * 1_000_000)
+}
+
+/// The keys of all shards of a member in a lane epoch.
+fn shard_keys(member: u8, epoch: HomeEpoch, shards: u16) -> Vec<SecretKey> {
+    (0..shards).map(|shard| shard_key(member, epoch, shard)).collect()
+}
+
+/// A member registers its keys of an epoch.
+fn registration(lane: &LaneBridge, member: u8, epoch: HomeEpoch, shards: u16) -> BridgeOperation {
+    let (network, registrar) = (lane.network(), registrar(member.into()));
+    let keys = shard_keys(member, epoch, shards);
+    let bls: Vec<BlsSecretKey> = keys.iter().map(BlsSecretKey::of_shard).collect();
     let bls = if lane.terms().bls == LaneBls::None { &[][..] } else { &bls };
     let (registration, proofs) = LaneRegistration::make_with_bls(&network, epoch, member, &keys, bls, &registrar);
     BridgeOperation::Register { registration, proofs }
@@ -286,8 +299,10 @@ impl LaneWorld {
         let mut dice = Dice::new(seed ^ 0x1a9e);
         let conditions = Conditions::of(seed, options.mistake);
         let payers = Payers::new(4, options.mistake);
-        let keys: Vec<SecretKey> = (0..MEMBERS).map(|index| lane_key(index, 0)).collect();
+        let keys: Vec<Vec<SecretKey>> = (0..MEMBERS).map(|index| shard_keys(index, 0, options.shards)).collect();
         let (bls, epoch_heights) = match (options.mistake, seed % 8) {
+            // Group keys are of members with one shard each.
+            _ if options.shards > 1 => (LaneBls::None, EPOCH_HEIGHTS),
             (Some(Mistake::Member(MemberMistake::NeedlessComplaints)), _) | (_, 5) => {
                 (LaneBls::Threshold, GROUP_EPOCH_HEIGHTS)
             }
@@ -299,7 +314,7 @@ impl LaneWorld {
             halt_heights: 3,
             case_deposit: CASE_DEPOSIT,
             lapse_penalty: 100_000,
-            members: keys.iter().map(|key| vec![key.public()]).collect(),
+            members: keys.iter().map(|keys| keys.iter().map(SecretKey::public).collect()).collect(),
             registrars: (0..MEMBERS.into()).map(|index| registrar(index).public()).collect(),
             bls,
             assets: vec![LaneAsset { asset: ASSET, least_units: 1, fee: dice.below(2), outflow: None }],
@@ -335,7 +350,7 @@ impl LaneWorld {
         };
         let ledger = Ledger::new(&genesis).expect("the genesis is sound");
         let mut validators: Vec<SimValidator> =
-            (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options.mistake, &mut dice)).collect();
+            (0..MEMBERS - 1).map(|index| SimValidator::new(index, &ledger, options, &mut dice)).collect();
         validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
         let poor = u64::from(conditions.are_members_poor);
         let escrow = ledger.lane().map_or(0, |lane| lane.bridge().escrow(ASSET));
@@ -461,7 +476,7 @@ impl LaneWorld {
                     let Some(answer) = self.lie(scheme, home, kind, &body) else { return };
                     self.messages.send(Message::Answer(Said { kind, digest: body.digest, answer }));
                 } else {
-                    self.validators[usize::from(validator)].request(home, payment as u64, &bytes);
+                    self.validators[usize::from(validator)].request(home, &body.payment.owner, payment as u64, &bytes);
                     self.collect();
                 }
             }
@@ -780,7 +795,7 @@ impl LaneWorld {
         let (next, liar) = (self.now() + 1, self.liar.index);
         let known = self.lane().bridge().registrations(next).any(|of| of.member == liar);
         if !known && !self.conditions.is_unregistered && self.dice.once_in(3) {
-            let registers = registration(self.lane(), liar, next);
+            let registers = registration(self.lane(), liar, next, self.options.shards);
             self.post(&secret(2, liar.into()), &registers);
         }
         self.post_false_dealings(next);
@@ -828,7 +843,8 @@ impl LaneWorld {
         }
         for payment in home {
             let paid = &self.payers.payments[payment];
-            if !paid.is_redeemed && HomePhase::of(paid.home(), self.now()) <= HomePhase::Exit {
+            let is_served = self.validators.iter().all(|of| of.serves(paid.home(), &paid.body.payment.owner));
+            if !paid.is_redeemed && is_served && HomePhase::of(paid.home(), self.now()) <= HomePhase::Exit {
                 return Err(format!("a settled output does not return to the ledger: payment {}", paid.body.digest));
             }
             self.report.came_home += u64::from(paid.is_redeemed);

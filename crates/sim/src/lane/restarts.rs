@@ -19,7 +19,7 @@ use primitives::{Address, Digest, TransactionId};
 use super::payers::{Coin, Paid};
 use super::schemes::Stranger;
 use super::shards::SimValidator;
-use super::{ASSET, LaneWorld, MEMBERS, Observed, lane_key, registrar};
+use super::{ASSET, LaneWorld, MEMBERS, Observed, registrar, shard_keys};
 use crate::world::{LaneMistake, Mistake};
 
 /// Which restart it is.
@@ -142,6 +142,7 @@ impl LaneWorld {
         let shown = self.shown();
         let signer = |member| snapshot.lane().and_then(|lane| lane.signer(member));
         let ignores = self.options.mistake == Some(Mistake::Lane(LaneMistake::RestartIgnoresCertificates));
+        let shards = self.options.shards;
         let part = |(member, mut logs): (u8, Vec<ClosedLog>)| {
             logs.iter_mut().filter(|_| ignores).for_each(|log| log.certificates.clear());
             let registrar = registrar(member.into());
@@ -150,7 +151,7 @@ impl LaneWorld {
                 restart: NUMBER,
                 snapshot: digest,
                 member,
-                first: Some(LaneRegistration::make(base, 0, member, &[lane_key(member, 0)], &registrar)),
+                first: Some(LaneRegistration::make(base, 0, member, &shard_keys(member, 0, shards), &registrar)),
                 logs,
                 shown: if ignores { Vec::new() } else { shown.clone() },
                 registrations: registrations.clone(),
@@ -164,15 +165,16 @@ impl LaneWorld {
     /// The Byzantine member closes logs that hide what it has signed, or none.
     fn hidden_logs(&mut self) -> Vec<ClosedLog> {
         let (network, validator) = (self.lane().network(), self.liar.index);
-        let log = |home| ClosedLog {
-            owner: LogOwner { network, home, validator, shard: 0 },
+        let shards = self.options.shards;
+        let log = |(home, shard)| ClosedLog {
+            owner: LogOwner { network, home, validator, shard },
             restart: NUMBER,
             length: 0,
             payments: BTreeMap::new(),
             certificates: BTreeMap::new(),
         };
         let homes = if self.dice.once_in(2) { 0..self.now() + 2 } else { 0..0 };
-        homes.map(log).collect()
+        homes.flat_map(|home| (0..shards).map(move |shard| (home, shard))).map(log).collect()
     }
 
     /// Certificates from blocks, and those that payers show in the claim period: each with one chance in two.
@@ -197,13 +199,13 @@ impl LaneWorld {
         self.note("restart", ledger.height());
         self.end = ledger.height() + self.options.blocks;
         self.ledger = ledger;
-        let (network, mistake) = (self.lane().network(), self.options.mistake);
+        let (network, options) = (self.lane().network(), self.options);
         self.payers.follow(carried, &network);
         let height = |account: &Address| self.ledger.accounts().get(account).map_or(0, |of| of.window().highest());
         self.sequences = self.sequences.keys().map(|account| (*account, height(account))).collect();
         self.escrow = self.lane().bridge().escrow(ASSET);
         let (ledger, dice) = (&self.ledger, &mut self.dice);
-        self.validators = (0..MEMBERS - 1).map(|index| SimValidator::new(index, ledger, mistake, dice)).collect();
+        self.validators = (0..MEMBERS - 1).map(|index| SimValidator::new(index, ledger, options, dice)).collect();
         let conditions = self.conditions;
         self.validators.iter_mut().enumerate().for_each(|(at, of)| of.is_silent = conditions.silences(at as u8));
         // What is on its way is of the old network.

@@ -2,11 +2,14 @@
 //! that arrive late. Crashes, full disks, full queues and full pools come as the dice say, until the faults stop.
 
 mod checks;
+mod disks;
+mod lines;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use kernel::{Dice, LogDisk};
 use ledger::{LaneBridge, Ledger};
+use member::apart::ShardOrder;
 use member::{
     KeyWork, LaneBlock, LaneMember, LanePost, MemberEffect, MemberInput, MemberMistake, MemberSettings, POST_BLOCKS,
     ShardSecrets, ShardStart, ShardTerm,
@@ -16,12 +19,13 @@ use payments::{
     LaneValidator, LogOwner, MuteReason, OutputId, Resolver, SPEND_EPOCHS, SpentOutput, StatementKind, closing,
     new_log,
 };
-use primitives::{Digest, Height, Operation, SecretKey, Transaction};
+use primitives::{Digest, Height, Operation, PublicKey, SecretKey, Transaction};
 use replica::{Mempool, PoolEntry};
 
 use super::schemes::SimAnswer;
-use super::{lane_key, registrar, secret};
+use super::{LaneOptions, registrar, secret, shard_key};
 use crate::world::{LaneMistake, Mistake};
+use lines::{SimLine, is_apart};
 
 /// Transactions that a pool holds.
 const POOL: usize = 1_000;
@@ -50,9 +54,14 @@ struct SimShard {
     syncs: VecDeque<u64>,
     /// The outputs that it was told of: those that the ledger has created, and contested ones.
     told: BTreeSet<OutputId>,
+    /// The session in which it was started, if it runs apart.
+    life: u64,
 }
 
-/// A correct validator with one shard for each active home epoch.
+/// A home epoch, and a shard in it.
+type Place = (HomeEpoch, u16);
+
+/// A correct validator with its shards in each active home epoch.
 pub(super) struct SimValidator {
     index: u8,
     mistake: Option<Mistake>,
@@ -66,10 +75,14 @@ pub(super) struct SimValidator {
     member: LaneMember,
     inputs: VecDeque<MemberInput>,
     pool: Mempool,
-    shards: BTreeMap<HomeEpoch, SimShard>,
-    /// On the disk: keys, and the logs of shards that do not run.
-    keys: BTreeMap<HomeEpoch, SecretKey>,
-    logs: BTreeMap<HomeEpoch, LogDisk>,
+    /// The number of its shards.
+    count: u16,
+    shards: BTreeMap<Place, SimShard>,
+    /// Those that run apart from the member, over lines that break.
+    lines: BTreeMap<u16, SimLine>,
+    /// On the disks: keys, and the logs of shards that do not run.
+    keys: BTreeMap<Place, SecretKey>,
+    logs: BTreeMap<Place, LogDisk>,
     /// The homes whose keys were made.
     made: BTreeSet<HomeEpoch>,
     /// The homes whose keys could not be removed, with the height that it acted on then.
@@ -102,10 +115,10 @@ fn now(ledger: &Ledger) -> HomeEpoch {
     lane(ledger).bridge().clock().epoch()
 }
 
-fn settings(index: u8, recovered: Height, mistake: Option<Mistake>) -> MemberSettings {
+fn settings(index: u8, recovered: Height, shards: u16, mistake: Option<Mistake>) -> MemberSettings {
     let account = secret(2, index.into()).public().address();
     let mistake = mistake.and_then(Mistake::of_member).into();
-    MemberSettings { index, shards: 1, has_registrar: true, account, recovered, mistake }
+    MemberSettings { index, shards, has_registrar: true, account, recovered, mistake }
 }
 
 /// A key that the dice decide.
@@ -122,16 +135,25 @@ fn new_disk(owner: &LogOwner, dice: &mut Dice) -> LogDisk {
 
 impl SimValidator {
     /// A validator that begins with a network: at its genesis, or with the state of a restart.
-    pub fn new(index: u8, genesis: &Ledger, mistake: Option<Mistake>, dice: &mut Dice) -> SimValidator {
-        // A restart makes the logs of the first epoch before the nodes start.
-        let owner = LogOwner { network: lane(genesis).network(), home: 0, validator: index, shard: 0 };
-        let logs: BTreeMap<HomeEpoch, LogDisk> =
-            (genesis.height() > 0).then(|| (0, new_disk(&owner, dice))).into_iter().collect();
+    pub fn new(index: u8, genesis: &Ledger, options: LaneOptions, dice: &mut Dice) -> SimValidator {
+        let LaneOptions { mistake, shards: count, .. } = options;
+        // A restart makes the logs of the first epoch before the nodes start, and a founder those of shards apart.
+        let network = lane(genesis).network();
+        let has_log = |shard: &u16| genesis.height() > 0 || is_apart(*shard);
+        let new_log = |shard: u16| {
+            let owner = LogOwner { network, home: 0, validator: index, shard };
+            ((0, shard), new_disk(&owner, dice))
+        };
+        let logs: BTreeMap<Place, LogDisk> = (0..count).filter(has_log).map(new_log).collect();
         let (member, first) = LaneMember::new(
-            settings(index, genesis.height(), mistake),
+            settings(index, genesis.height(), count, mistake),
             genesis,
-            logs.keys().copied().collect::<Vec<_>>(),
+            logs.keys().map(|(home, _)| *home).collect::<Vec<_>>(),
         );
+        let keys = (0..count).map(|shard| ((0, shard), shard_key(index, 0, shard))).collect();
+        let lines: BTreeMap<u16, SimLine> =
+            (0..count).filter(|shard| is_apart(*shard)).map(|shard| (shard, SimLine::new())).collect();
+        let member = member.with_apart(lines.keys().copied());
         let mut validator = SimValidator {
             index,
             mistake,
@@ -143,8 +165,10 @@ impl SimValidator {
             member,
             inputs: VecDeque::new(),
             pool: Mempool::new(POOL),
+            count,
             shards: BTreeMap::new(),
-            keys: BTreeMap::from([(0, lane_key(index, 0))]),
+            lines,
+            keys,
             logs,
             made: BTreeSet::from([0]),
             stuck: BTreeMap::new(),
@@ -161,6 +185,7 @@ impl SimValidator {
         };
         validator.perform_all(first);
         validator.give(MemberInput::Certified(genesis.height()));
+        validator.pump();
         validator.is_calm = false;
         validator
     }
@@ -197,6 +222,7 @@ impl SimValidator {
         self.ahead.push_back(state);
         self.advance();
         self.give(MemberInput::Applied(facts));
+        self.pump();
         true
     }
 
@@ -207,6 +233,7 @@ impl SimValidator {
             self.certified = newest.min(self.certified + 1 + self.dice.below(4));
             self.advance();
             self.give(MemberInput::Certified(self.certified));
+            self.pump();
         }
         is_next
     }
@@ -243,20 +270,45 @@ impl SimValidator {
     fn perform(&mut self, effect: MemberEffect) -> Option<MemberInput> {
         match effect {
             MemberEffect::Prepare { home, makes_keys } => Some(self.prepare(home, makes_keys)),
-            MemberEffect::Start { home, term, .. } => Some(MemberInput::Started(home, 0, self.start(home, &term))),
-            MemberEffect::Tell(home, _, fact) => {
+            MemberEffect::Start { home, shard, term } if self.lines.contains_key(&shard) => {
+                ShardOrder::starting(*term).into_iter().for_each(|order| self.order(shard, &order));
+                Some(MemberInput::Started(home, shard, ShardStart::Underway))
+            }
+            MemberEffect::Start { home, shard, term } => {
+                Some(MemberInput::Started(home, shard, self.start((home, shard), &term)))
+            }
+            MemberEffect::Tell(home, shard, fact) => {
                 self.check_told(&fact);
-                self.step(home, fact);
+                match self.lines.contains_key(&shard) {
+                    true => self.order(shard, &ShardOrder::Tell(home, fact)),
+                    false => self.step((home, shard), fact),
+                }
                 None
             }
             MemberEffect::StopListening(_) => None,
-            MemberEffect::Stop(home, _) => {
-                let stopped = self.shards.remove(&home);
-                self.logs.extend(stopped.map(|shard| (home, shard.disk)));
+            MemberEffect::Stop(home, shard) => {
+                match self.lines.contains_key(&shard) {
+                    true => self.order(shard, &ShardOrder::Stop(home)),
+                    false => self.stop((home, shard)),
+                }
                 None
             }
-            MemberEffect::Remove(home) => Some(self.remove(home)),
-            MemberEffect::Forget(home) => Some(MemberInput::Forgotten(home, self.logs.remove(&home).is_some())),
+            MemberEffect::Remove(home) => {
+                self.order_all(&ShardOrder::Remove(home));
+                Some(self.remove(home))
+            }
+            MemberEffect::Forget(home) => {
+                self.order_all(&ShardOrder::Forget(home));
+                let own: Vec<u16> = self.own().collect();
+                let forgotten = own.into_iter().filter_map(|shard| self.logs.remove(&(home, shard))).count();
+                Some(MemberInput::Forgotten(home, forgotten > 0))
+            }
+            MemberEffect::Keep(shard, newest, homes) => {
+                let preparation = self.preparation(newest + 1);
+                self.order(shard, &preparation);
+                self.order(shard, &ShardOrder::Keep(newest, homes));
+                None
+            }
             MemberEffect::Work(work) => {
                 let posts = self.work(&work);
                 Some(MemberInput::Worked(work, posts))
@@ -265,84 +317,13 @@ impl SimValidator {
         }
     }
 
-    fn prepare(&mut self, home: HomeEpoch, makes_keys: bool) -> MemberInput {
-        if self.fails(3) {
-            return MemberInput::Prepared(home, false);
-        }
-        let network = lane(&self.ledger).network();
-        if !self.logs.contains_key(&home) && !self.shards.contains_key(&home) {
-            let owner = LogOwner { network, home, validator: self.index, shard: 0 };
-            self.logs.insert(home, new_disk(&owner, &mut self.dice));
-        }
-        if makes_keys {
-            self.keys.entry(home).or_insert_with(|| lane_key(self.index, home));
-            self.made.insert(home);
-        }
-        MemberInput::Prepared(home, true)
-    }
-
-    /// Opens the shard of a home from its log.
-    fn start(&mut self, home: HomeEpoch, term: &ShardTerm) -> ShardStart {
-        if self.fails(10) {
-            return ShardStart::Failed;
-        }
-        let secrets = self.keys.get(&home).and_then(|key| term.secrets(self.index, 0, key.clone()));
-        // A member that registered too late signs nothing in this epoch.
-        let (Some(secrets), Some(disk)) = (secrets, self.logs.remove(&home)) else { return ShardStart::Mute };
-        let shard = self.opened(term, secrets, disk);
-        if let Some(reason) = shard.machine.muted() {
-            self.broken = Some(format!("validator {} home {home}: {reason}", self.index));
-            self.logs.insert(home, shard.disk);
-            return ShardStart::Mute;
-        }
-        let barred = shard.machine.barred();
-        self.shards.insert(home, shard);
-        term.backed.iter().for_each(|(id, output)| self.step(home, LaneInput::Backed(*id, *output)));
-        term.proven.iter().for_each(|(id, output)| self.step(home, LaneInput::Proven(*id, *output)));
-        ShardStart::Runs(barred)
-    }
-
-    fn opened(&mut self, term: &ShardTerm, secrets: ShardSecrets, mut disk: LogDisk) -> SimShard {
-        let settings = LaneSettings {
-            rules: term.rules.clone(),
-            previous: term.previous.clone(),
-            committee: term.committee.clone(),
-            validator: self.index,
-            shard: 0,
-            now: term.now,
-            leaves: 1 + self.dice.index(4),
-            entries_max: 1 << 20,
-            trees_waiting_max: 64,
-            checks_per_peer: 1_000,
-            checks_per_tick: 10_000,
-            roots_per_validator: 64,
-        };
-        let ShardSecrets { key, bls, share } = secrets;
-        let (mut machine, intact) = LaneValidator::open(settings, key, drawn_key(&mut self.dice), Some(&disk.bytes));
-        if let Some(bls) = bls {
-            machine = machine.with_bls(bls);
-        }
-        if let Some(share) = share {
-            machine = machine.with_share(share);
-        }
-        intact.into_iter().for_each(|intact| disk.bytes.truncate(intact as usize));
-        // The shell has made everything durable before it opens the log.
-        disk.durable = disk.bytes.len();
-        SimShard { machine, disk, syncs: VecDeque::new(), told: BTreeSet::new() }
-    }
-
-    fn remove(&mut self, home: HomeEpoch) -> MemberInput {
-        if self.fails(3) {
-            self.stuck.insert(home, self.known.height());
-            return MemberInput::Removed(home, false);
-        }
-        self.keys.remove(&home);
-        MemberInput::Removed(home, true)
-    }
-
     fn work(&mut self, work: &KeyWork) -> Option<Vec<BridgeOperation>> {
-        let key = self.keys.get(&work.epoch()).cloned()?;
-        Some(work.perform(&[key], Some(&registrar(self.index.into()))))
+        let registrar = registrar(self.index.into());
+        if !self.lines.is_empty() {
+            return self.register_with_apart(work, &registrar);
+        }
+        let keys = (0..self.count).map(|shard| self.keys.get(&(work.epoch(), shard)).cloned());
+        Some(work.perform(&keys.collect::<Option<Vec<SecretKey>>>()?, Some(&registrar)))
     }
 
     fn post(&mut self, post: LanePost) -> bool {
@@ -369,31 +350,37 @@ impl SimValidator {
         self.pool.restore(entries);
     }
 
-    pub fn request(&mut self, home: HomeEpoch, peer: LanePeer, bytes: &[u8]) {
-        self.step(home, LaneInput::Request { peer, bytes });
+    /// A request of a client reaches the shard that the owner's money is in.
+    pub fn request(&mut self, home: HomeEpoch, owner: &PublicKey, peer: LanePeer, bytes: &[u8]) {
+        let committee = lane(&self.ledger).committee(home);
+        let shard = committee.and_then(|of| of.shard_of(self.index, owner).ok()).unwrap_or(0);
+        self.step((home, shard), LaneInput::Request { peer, bytes });
         self.give_all();
+        self.pump();
     }
 
     pub fn tick(&mut self) {
-        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
-        homes.into_iter().for_each(|home| self.step(home, LaneInput::Tick));
+        let places: Vec<Place> = self.shards.keys().copied().collect();
+        places.into_iter().for_each(|place| self.step(place, LaneInput::Tick));
         self.give_all();
+        self.pump();
     }
 
     /// The oldest sync of each shard completes.
     pub fn sync(&mut self) {
-        let homes: Vec<HomeEpoch> = self.shards.keys().copied().collect();
-        for home in homes {
-            let Some(shard) = self.shards.get_mut(&home) else { continue };
+        let places: Vec<Place> = self.shards.keys().copied().collect();
+        for place in places {
+            let Some(shard) = self.shards.get_mut(&place) else { continue };
             let Some(position) = shard.syncs.pop_front() else { continue };
             shard.disk.durable = shard.disk.durable.max(position as usize);
-            self.step(home, LaneInput::Synced(position));
+            self.step(place, LaneInput::Synced(position));
         }
         self.give_all();
+        self.pump();
     }
 
-    fn step(&mut self, home: HomeEpoch, input: LaneInput<'_>) {
-        let Some(shard) = self.shards.get_mut(&home) else { return };
+    fn step(&mut self, place: Place, input: LaneInput<'_>) {
+        let Some(shard) = self.shards.get_mut(&place) else { return };
         if let LaneInput::Backed(id, _)
         | LaneInput::Proven(id, _)
         | LaneInput::CaseOpened(ContestedOutput { output: SpentOutput { id, .. }, .. }) = &input
@@ -401,15 +388,15 @@ impl SimValidator {
             shard.told.insert(*id);
         }
         let effects = shard.machine.step(&shard.disk.bytes, input);
-        effects.into_iter().for_each(|effect| self.perform_shard(home, effect));
+        effects.into_iter().for_each(|effect| self.perform_shard(place, effect));
     }
 
-    fn perform_shard(&mut self, home: HomeEpoch, effect: LaneEffect) {
-        let Some(shard) = self.shards.get_mut(&home) else { return };
+    fn perform_shard(&mut self, place: Place, effect: LaneEffect) {
+        let Some(shard) = self.shards.get_mut(&place) else { return };
         match effect {
             LaneEffect::Append(bytes) => shard.disk.bytes.extend(bytes),
             LaneEffect::Sync(position) if self.mistake == Some(Mistake::Lane(LaneMistake::AnswerBeforeSync)) => {
-                self.step(home, LaneInput::Synced(position));
+                self.step(place, LaneInput::Synced(position));
             }
             LaneEffect::Sync(position) => shard.syncs.push_back(position),
             LaneEffect::Answer { kind, digest, answer, .. } => {
@@ -423,13 +410,13 @@ impl SimValidator {
             | LaneEffect::Shown(_)
             | LaneEffect::Barred { .. }
             | LaneEffect::View { .. }
-            | LaneEffect::Destroy => self.report(home, effect),
+            | LaneEffect::Destroy => self.report(place, effect),
             LaneEffect::BatchAnswer(..) | LaneEffect::Spender { .. } | LaneEffect::Refuse { .. } => {}
         }
     }
 
     /// Passes a report to the member, unless its queue is full.
-    fn report(&mut self, home: HomeEpoch, effect: LaneEffect) {
+    fn report(&mut self, (home, shard): Place, effect: LaneEffect) {
         if let LaneEffect::Vote { payment, .. } = &effect {
             self.votes.push(payment.clone());
         }
@@ -437,20 +424,23 @@ impl SimValidator {
             if let LaneEffect::Shown(of) = &effect {
                 self.shown.insert(of.digest(&lane(&self.ledger).network()));
             }
-            self.inputs.push_back(MemberInput::Reported(home, 0, effect));
+            match self.lines.contains_key(&shard) {
+                true => self.report_apart((home, shard), effect),
+                false => self.inputs.push_back(MemberInput::Reported(home, shard, effect)),
+            }
         }
     }
 
     /// The process ends for good, and its operator closes its logs for a restart of the network.
     pub fn close(mut self, restart: u32) -> Result<Vec<ClosedLog>, MuteReason> {
         let network = lane(&self.ledger).network();
-        for (home, mut shard) in std::mem::take(&mut self.shards) {
+        for (place, mut shard) in std::mem::take(&mut self.shards) {
             shard.disk.crash(&mut self.dice);
-            self.logs.insert(home, shard.disk);
+            self.logs.insert(place, shard.disk);
         }
         let mut closed = Vec::new();
-        for (home, mut disk) in std::mem::take(&mut self.logs) {
-            let owner = LogOwner { network, home, validator: self.index, shard: 0 };
+        for ((home, shard), mut disk) in std::mem::take(&mut self.logs) {
+            let owner = LogOwner { network, home, validator: self.index, shard };
             let (intact, bytes) = closing(&disk.bytes, &owner, restart)?;
             disk.bytes.truncate(intact as usize);
             disk.bytes.extend(bytes);
@@ -461,11 +451,16 @@ impl SimValidator {
 
     /// The process ends at any moment, and restarts with its disks and the applied state.
     pub fn crash(&mut self) {
-        for (home, mut shard) in std::mem::take(&mut self.shards) {
+        // Shards that run apart go on.
+        let own: BTreeSet<u16> = self.own().collect();
+        let (ended, running): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.shards).into_iter().partition(|((_, shard), _)| own.contains(shard));
+        self.shards = running;
+        for (place, mut shard) in ended {
             shard.disk.crash(&mut self.dice);
             // Without its log a shard signs nothing.
             if !self.has(MemberMistake::LogMadeAgain) {
-                self.logs.insert(home, shard.disk);
+                self.logs.insert(place, shard.disk);
             }
         }
         self.inputs.clear();
@@ -475,11 +470,13 @@ impl SimValidator {
         self.acted = (0, false);
         self.begun = self.ledger.height();
         self.pool = Mempool::new(POOL);
-        let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).copied().collect();
-        let settings = settings(self.index, self.ledger.height(), self.mistake);
+        let stored: BTreeSet<HomeEpoch> = self.logs.keys().chain(self.keys.keys()).map(|(home, _)| *home).collect();
+        let settings = settings(self.index, self.ledger.height(), self.count, self.mistake);
         let (member, first) = LaneMember::new(settings, &self.ledger, stored);
-        self.member = member;
+        self.begin_apart();
+        self.member = member.with_apart(self.lines.keys().copied());
         self.perform_all(first);
         self.give(MemberInput::Certified(self.certified));
+        self.pump();
     }
 }

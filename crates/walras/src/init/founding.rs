@@ -60,8 +60,13 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     genesis.issued_assets()?;
     let decimals = genesis.assets[0].decimals;
     let stake = init.founders_stake(decimals)?;
-    let lanes = if init.lane { lane::addresses(&init.addresses, usize::from(size))? } else { Vec::new() };
-    let made = (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
+    let shards = init.shards();
+    let lanes = match init.lane {
+        true => lane::addresses(&init.addresses, usize::from(size), shards.count)?,
+        false => Vec::new(),
+    };
+    let mut made =
+        (0..size).map(|index| make(init, index, &lanes, &passphrase)).collect::<anyhow::Result<Vec<Made>>>()?;
     // A validator pays for the accusations that it makes automatically.
     let fees = genesis.fee.saturating_mul(FOUNDER_FEES);
     genesis.balances.extend(made.iter().map(|one| (one.keys.account.address(), AssetId(0), fees)));
@@ -71,7 +76,7 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
         Founder { key, address, account, stake }
     };
     if init.lane {
-        let members: Vec<lane::FoundingMember> = made.iter().filter_map(|one| one.lane).collect();
+        let members: Vec<lane::FoundingMember> = made.iter_mut().filter_map(|one| one.lane.take()).collect();
         genesis.lane = Some(lane::terms(&genesis, init.lane_epoch_heights, init.lane_bls.into(), &members));
     }
     let founding = Founding::new(engine, made.iter().map(founder).collect());
@@ -79,6 +84,9 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
     let founding = Founding { succession, interval: Duration::from_millis(init.interval_ms), ..founding };
     let genesis = founding.found(genesis);
     genesis.issued_assets()?;
+    for (member, one) in (0..).zip(&made).filter(|_| init.lane) {
+        shards.make_first_logs(&folder.join(&one.name), member, &genesis)?;
+    }
     for home in made.iter().map(|one| folder.join(&one.name)).chain([folder.clone()]) {
         ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), &genesis, Some(&founding))?;
     }
@@ -86,7 +94,7 @@ pub fn found(init: &Init, engine: FoundingEngine, size: u8) -> anyhow::Result<Fo
 }
 
 /// Makes the home of one validator, without the genesis.
-fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
+fn make(init: &Init, index: u8, lanes: &[Vec<SocketAddr>], passphrase: &Zeroizing<String>) -> anyhow::Result<Made> {
     let name = format!("validator-{index}");
     let home = init.home.join(&name);
     make_home(&home)?;
@@ -99,7 +107,9 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     let http = SocketAddr::from(([127, 0, 0, 1], HTTP_PORT + u16::from(index)));
     let registrar = || keystore::create_under(&home.join(lane::LANE_KEY_FILE), passphrase);
     let registrar = init.lane.then(registrar).transpose()?;
-    let template = lane::configure(node::config::TEMPLATE, index.into(), lanes);
+    let own = lanes.get(usize::from(index)).map_or(&[][..], Vec::as_slice);
+    let apart = init.shards().set_apart(&home, own, passphrase)?;
+    let template = lane::configure(node::config::TEMPLATE, index.into(), lanes, &apart);
     let ethereum = SocketAddr::from(([127, 0, 0, 1], ETHEREUM_PORT + u16::from(index)));
     write_config(&home, &template, [http, ethereum, listen(&address)?])?;
     let data = home.join("data");
@@ -107,8 +117,8 @@ fn make(init: &Init, index: u8, lanes: &[SocketAddr], passphrase: &Zeroizing<Str
     node::validator::create_votes(&data)?;
     let account = Some(keys.account.address());
     let member = |registrar: primitives::SecretKey| {
-        let shard = lane::make_first_key(&home, passphrase)?;
-        Ok(lane::FoundingMember { registrar: registrar.public(), shard, account })
+        let shards = lane::make_first_keys(&home, init.shards().count, passphrase)?;
+        Ok(lane::FoundingMember { registrar: registrar.public(), shards, account })
     };
     let lane = registrar.map(member).transpose().map_err(|error: anyhow::Error| error)?;
     Ok(Made { name, keys, lane, address, http })

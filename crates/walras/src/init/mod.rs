@@ -100,6 +100,13 @@ pub struct Init {
     #[arg(long, value_name = "BLOCKS", default_value_t = lane::EPOCH_HEIGHTS, requires = "lane",
         value_parser = clap::value_parser!(u64).range(2..=u64::from(u32::MAX)))]
     pub lane_epoch_heights: u64,
+    /// Shards of each member of the payment lane. Each owner's money is in one of them: more of them sign more.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "lane",
+        value_parser = clap::value_parser!(u16).range(1..=payments::SHARDS_MAX as i64))]
+    pub shards: u16,
+    /// Have the shards run in processes of their own: see `walras shard`.
+    #[arg(long, requires = "lane")]
+    pub apart: bool,
     /// BLS keys of the payment lane, from its second epoch on, for certificates of constant size.
     #[arg(long, value_enum, default_value_t = lane::BlsKeys::None, requires = "lane")]
     pub lane_bls: lane::BlsKeys,
@@ -184,6 +191,7 @@ struct Made {
 impl Init {
     pub fn run(mut self, json: bool) -> anyhow::Result<ExitCode> {
         let home = self.home.clone();
+        self.shards().check(self.lane_bls)?;
         let engine = self.engine.unwrap_or(if self.validators.is_some() { EngineName::Dbft } else { EngineName::Solo });
         let founders = match (self.validators, engine.engine()) {
             (Some(size), Some(engine)) => Some((engine, size)),
@@ -236,16 +244,25 @@ impl Init {
         let key = keystore::create_under(&self.home.join(lane::LANE_KEY_FILE), &passphrase)?.public();
         let data = self.home.join("data");
         store::RealDisk::new(&data).with_context(|| data.display().to_string())?;
-        let first = lane::make_first_key(&self.home, &passphrase)?;
-        let config = lane::configure(node::config::TEMPLATE, 0, &lane::addresses(&[], 1)?);
-        let member = lane::FoundingMember { registrar: key, shard: first, account: None };
+        let founded = self.shards();
+        let shards = lane::make_first_keys(&self.home, founded.count, &passphrase)?;
+        let addresses = lane::addresses(&[], 1, founded.count)?;
+        let apart = founded.set_apart(&self.home, &addresses[0], &passphrase)?;
+        let config = lane::configure(node::config::TEMPLATE, 0, &addresses, &apart);
+        let member = lane::FoundingMember { registrar: key, shards, account: None };
         let lane = Some(lane::terms(&genesis, self.lane_epoch_heights, self.lane_bls.into(), &[member]));
         let mut genesis = Genesis { lane, ..genesis };
         // The account of the lane key pays for registrations and votes.
         // Where nothing costs a fee, a unit makes it exist: without it no keys are registered, and no epoch ends.
         let fees = genesis.fee.saturating_mul(founding::FOUNDER_FEES).max(1);
         genesis.balances.push((key.address(), AssetId(0), fees));
+        founded.make_first_logs(&self.home, 0, &genesis)?;
         Ok((genesis, config))
+    }
+
+    /// How the shards of a lane are founded.
+    pub fn shards(&self) -> lane::FoundingShards {
+        lane::FoundingShards { count: self.shards, apart: self.apart }
     }
 
     /// What each founder stakes, in units of the first asset.

@@ -61,7 +61,8 @@ impl Settings {
     pub fn warnings(&self) -> Vec<String> {
         let validators = self.founding.as_ref().map(|founding| founding.validators.len());
         // A developers' chain makes a block of every transaction on purpose.
-        if self.genesis.is_developers { Vec::new() } else { self.config.warnings(validators) }
+        let usual = if self.genesis.is_developers { Vec::new() } else { self.config.warnings(validators) };
+        [usual, self.config.lane.warnings(self.genesis.lane.as_ref())].concat()
     }
 }
 

@@ -1,21 +1,24 @@
 //! `walras doctor`: looks at a home and its node as an experienced operator would, and says what to do.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use api::UpgradeBody;
 use client::{ClientError, NodeClient};
+use node::config::ApartShard;
 use serde_json::json;
 
 use super::config::Settings;
-use crate::lane::LANE_KEY_FILE;
+use crate::lane::{LANE_KEY_FILE, link_key_file};
 use crate::validator_keys::{ACCOUNT_KEY_FILE, KEY_FILE, LINK_KEY_FILE};
 
 /// Seconds between a block's time and this machine's clock that need no attention.
 const CLOCK_SECONDS: u64 = 60;
+/// How long a shard may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks for what is wrong with a home and its node, and says what to do. Exits with 1 if something must be mended.
 #[derive(clap::Args)]
@@ -96,11 +99,29 @@ impl Doctor {
         }
         findings.extend(keys(&self.home, settings.founding.is_some()));
         findings.push(disk(&self.home, settings.config.store.free_bytes));
+        findings.extend(settings.config.lane.apart.iter().map(shard_apart));
         let scheme = if settings.config.http.certificate.is_some() { "https" } else { "http" };
         let usual = || format!("{scheme}://{}", settings.config.http.listen);
         let node = NodeClient::at(self.server.clone().unwrap_or_else(usual));
         findings.extend(running(&node, &settings));
         findings
+    }
+}
+
+/// A shard of the payment lane that runs apart: whether somebody listens for the node.
+fn shard_apart(of: &ApartShard) -> Finding {
+    let (number, address) = (of.shard, &of.address);
+    let places = address.to_socket_addrs().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
+    let is_there = places.iter().any(|place| TcpStream::connect_timeout(place, PATIENCE).is_ok());
+    match is_there {
+        true => Finding::good("shards", format!("somebody listens at {address}, where shard {number} should")),
+        false => Finding::warning(
+            "shards",
+            format!(
+                "nobody listens at {address}: start shard {number} there (walras shard --shard {number}), or set its \
+                 address in [lane] apart. Until then this member signs nothing for the owners in its range"
+            ),
+        ),
     }
 }
 
@@ -114,8 +135,10 @@ fn keys(home: &Path, is_validator: bool) -> Vec<Finding> {
         );
         findings.push(Finding::warning("keys", text));
     }
-    for name in [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, LANE_KEY_FILE, "issuer-key.json"] {
-        let path = home.join(name);
+    let shards = (0..=u8::MAX).map(|shard| link_key_file(shard.into()));
+    let others = [KEY_FILE, LINK_KEY_FILE, ACCOUNT_KEY_FILE, LANE_KEY_FILE, "issuer-key.json"].map(String::from);
+    for name in others.into_iter().chain(shards) {
+        let path = home.join(&name);
         let Ok(about) = std::fs::metadata(&path) else { continue };
         if about.permissions().mode() & 0o077 != 0 {
             findings
@@ -303,6 +326,17 @@ mod tests {
         assert!(ahead.grade == Grade::Bad && ahead.text.contains("rules 12 from height 25"), "{ahead:?}");
         assert_eq!(rules(&now(11, 12), Some(12)).grade, Grade::Good);
         assert_eq!(rules(&now(11, 11), Some(12)).grade, Grade::Warning, "it approves what it does not know");
+    }
+
+    #[test]
+    fn a_shard_that_nobody_runs_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let of = ApartShard { shard: 3, address, key: String::new() };
+        assert_eq!(shard_apart(&of).grade, Grade::Good);
+        drop(listener);
+        let found = shard_apart(&of);
+        assert!(found.grade == Grade::Warning && found.text.contains("walras shard --shard 3"), "{found:?}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn text(bytes: &[u8]) -> String {
 /// A network of validators with a lane, each a process.
 pub struct Network {
     folder: TempDir,
-    addresses: String,
+    pub addresses: String,
     /// What the names of the homes begin with; their indexes follow.
     homes: String,
     pub nodes: Vec<Process>,
@@ -53,14 +53,16 @@ impl Network {
             std::fs::write(&path, serde_json::to_string_pretty(&genesis).expect("JSON")).expect("written");
         }
         let lane_address = |_| sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
-        let addresses: Vec<String> = (0..validators).map(lane_address).collect();
+        let after = |name: &str| arguments.iter().position(|one| *one == name).and_then(|at| arguments.get(at + 1));
+        let shards: usize = after("--shards").map_or(1, |count| count.parse().expect("a number"));
+        let addresses: Vec<String> = (0..validators * shards).map(lane_address).collect();
         let homes = "validator-".to_string();
         let mut network = Network { folder, addresses: addresses.join(","), homes, nodes: Vec::new() };
         network.nodes = (0..validators).map(|index| network.start(index)).collect();
         network
     }
 
-    fn start(&self, index: usize) -> Process {
+    pub fn start(&self, index: usize) -> Process {
         let settings = [("WALRAS_BLOCKS__INTERVAL_MS", "20"), ("WALRAS_LANE__ADDRESSES", self.addresses.as_str())];
         Process::start(&self.home(index), &settings)
     }

@@ -68,6 +68,11 @@ class Terms:
         return Terms(symbol, is_sell, amount, price)
 
 
+def _no_fee(symbol: str) -> dict[str, Any]:
+    """What a trade costs: only transactions have fees. Said in numbers, since freqtrade asks for ever where none are."""
+    return {"currency": symbol.partition("/")[2], "cost": 0.0, "rate": 0.0}
+
+
 def order_row(terms: Terms, moved: tuple[Decimal, Decimal] | None, status: str, more: dict[str, Any]) -> dict[str, Any]:
     """An order that has sold and bought so much; None where nobody knows how much."""
     filled = cost = None
@@ -89,7 +94,7 @@ def order_row(terms: Terms, moved: tuple[Decimal, Decimal] | None, status: str, 
         "status": status,
         "timestamp": None,
         "datetime": None,
-        "fee": None,
+        "fee": _no_fee(terms.symbol),
         "trades": None,
         **more,
     }
@@ -125,7 +130,7 @@ def trade_row(markets: Mapping[str, Any], fill: PastFill) -> dict[str, Any]:
         "amount": plain(amount),
         "cost": plain(cost),
         "takerOrMaker": None,
-        "fee": None,
+        "fee": _no_fee(symbol),
         "info": told(fill),
     }
 

@@ -12,7 +12,7 @@ An order is an offer of the batch exchange. What follows from that:
   stream, and its trades sum to it (see `walras._ccxt_rows`).
 - ``clientOrderId`` is the `reference` of `walras.client`: an order with one is placed once, however often it is sent.
 - A public trade is what a market traded in one batch, at one price. It has no side.
-- Each transaction has a fee in the fee asset, and trades have none.
+- Each transaction has a fee in the fee asset. A trade has none: its ``fee`` is 0.
 - Numbers are floats and ints; ``info`` has the exact text.
 - ``since`` with ``limit`` begins with the first row at or after ``since``. Rows of one block stay together, so a page may
   have more than ``limit``, and the next one begins a millisecond after its last row.
@@ -252,8 +252,8 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
                     "active": True,
                     "maker": 0.0,
                     "taker": 0.0,
-                    # Prices have no tick: the ledger's have 17 digits.
-                    "precision": {"amount": float(Decimal(1).scaleb(-base.decimals)), "price": 1e-17},
+                    # Prices have no tick, and none is rounded here. freqtrade refuses markets that say less than this.
+                    "precision": {"amount": float(Decimal(1).scaleb(-base.decimals)), "price": 1e-10},
                     "limits": {
                         "amount": {"min": float(base.least), "max": None},
                         "price": {"min": None, "max": None},

@@ -80,8 +80,8 @@
 //! - *Only `open` assets.* Other controls are other values of one byte, which no program before them decodes.
 //! - *Receipts list the valuation of every asset*, eight bytes each: 8 KiB of a block at 1,024 assets. Nobody signs
 //!   them, but validators with older programs fetch receipts from newer ones, so another form must follow the rules of
-//!   each height, as the forms of sub-blocks do. What is undone and what is hashed follow what changed alone. A block in which ten of
-//!   1,000 assets trade takes 1.0 times one with ten assets (`many_assets` of the rules' tests).
+//!   each height, as the forms of sub-blocks do. What is undone and what is hashed follow what changed alone. A block
+//!   in which ten of 1,000 assets trade takes 1.0 times one with ten assets (`many_assets` of the rules' tests).
 //!
 //! # What every payment costs
 //!

@@ -1,0 +1,38 @@
+/** The markets of the venue that this node runs. */
+import type { Asset } from "@walras/client/bodies";
+import { formatPrice } from "../amount";
+import type { Live } from "../live";
+import { href } from "../router";
+import { table } from "../table";
+import { priceOf, type Pair, type VenueMarket } from "../trade/venue";
+
+/** Both assets of a market; null while they are not known. */
+export function pairOf(live: Live, market: VenueMarket): Pair | null {
+  const of = (number: number): Asset | undefined => [...live.assets.values()].find((asset) => asset.asset === number);
+  const [base, quote] = [of(market.base), of(market.quote)];
+  return base && quote ? { base, quote } : null;
+}
+
+export function venueMarketsTable(live: Live, wanted: number | null) {
+  const price = (market: VenueMarket, tick: number | null) => {
+    const pair = pairOf(live, market);
+    return tick === null || !pair ? "–" : formatPrice(priceOf(tick, market, pair));
+  };
+  const name = (market: VenueMarket) => {
+    const pair = pairOf(live, market);
+    return pair ? `${pair.base.symbol}/${pair.quote.symbol}` : market.symbol;
+  };
+  return table<VenueMarket>({
+    caption: "Markets of the venue",
+    key: (row) => String(row.market),
+    empty: "The venue has listed no market.",
+    rowClass: (row) => (row.market === wanted ? "strong" : ""),
+    columns: [
+      { name: "Market", class: "strong", cell: (row) => ({ text: name(row), href: href.venue(row.market) }) },
+      { name: "Phase", cell: (row) => row.phase },
+      { name: "Bid", class: "number", cell: (row) => price(row, row.bid) },
+      { name: "Ask", class: "number", cell: (row) => price(row, row.ask) },
+      { name: "OUCH", class: "wide", cell: (row) => row.symbol },
+    ],
+  });
+}
