@@ -16,6 +16,8 @@ pub enum NodeEndEffect {
     Back,
     /// It answers.
     Heard(Box<ShardAnswer>),
+    /// It answers something that this program does not know: tell the operator.
+    Unread,
 }
 
 /// See the module text of [`super`].
@@ -57,12 +59,15 @@ impl NodeEnd {
 
 /// What cannot be read is no answer: the member asks again for what it lacks.
 fn heard(effects: Vec<ShardLineEffect>) -> Vec<NodeEndEffect> {
-    let effects = effects.into_iter().filter_map(|effect| match effect {
-        ShardLineEffect::Send(frame) => Some(NodeEndEffect::Send(frame)),
-        ShardLineEffect::Close => Some(NodeEndEffect::Close),
-        ShardLineEffect::Begin => Some(NodeEndEffect::Back),
-        ShardLineEffect::End => Some(NodeEndEffect::Away),
-        ShardLineEffect::Item(bytes) => ShardAnswer::parse(&bytes).map(|of| NodeEndEffect::Heard(Box::new(of))),
+    let effects = effects.into_iter().map(|effect| match effect {
+        ShardLineEffect::Send(frame) => NodeEndEffect::Send(frame),
+        ShardLineEffect::Close => NodeEndEffect::Close,
+        ShardLineEffect::Begin => NodeEndEffect::Back,
+        ShardLineEffect::End => NodeEndEffect::Away,
+        ShardLineEffect::Item(bytes) => match ShardAnswer::parse(&bytes) {
+            Some(answer) => NodeEndEffect::Heard(Box::new(answer)),
+            None => NodeEndEffect::Unread,
+        },
     });
     effects.collect()
 }

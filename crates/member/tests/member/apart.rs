@@ -59,6 +59,7 @@ impl Pair {
                 NodeEndEffect::Away => self.turns.1 += 1,
                 NodeEndEffect::Heard(answer) => self.heard.push(*answer),
                 NodeEndEffect::Close => self.node.disconnected(),
+                NodeEndEffect::Unread => panic!("a shard answers what its node does not know"),
             }
         }
     }

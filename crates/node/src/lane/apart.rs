@@ -98,6 +98,13 @@ impl ShardApart {
                 Some(MemberInput::Back(self.shard))
             }
             NodeEndEffect::Heard(answer) => self.heard(*answer),
+            NodeEndEffect::Unread => {
+                tracing::warn!(
+                    shard = self.shard,
+                    "a shard that runs apart answers what this program does not know: run the same version at both ends"
+                );
+                None
+            }
         });
         inputs.collect()
     }

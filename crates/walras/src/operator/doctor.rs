@@ -111,8 +111,15 @@ impl Doctor {
 /// A shard of the payment lane that runs apart: whether somebody listens for the node.
 fn shard_apart(of: &ApartShard) -> Finding {
     let (number, address) = (of.shard, &of.address);
-    let places = address.to_socket_addrs().map(Iterator::collect::<Vec<_>>).unwrap_or_default();
-    let is_there = places.iter().any(|place| TcpStream::connect_timeout(place, PATIENCE).is_ok());
+    let mut places = match address.to_socket_addrs() {
+        Ok(places) => places,
+        Err(error) => {
+            let text =
+                format!("{address}, where shard {number} should be, is no address: {error}. Set it in [lane] apart");
+            return Finding::warning("shards", text);
+        }
+    };
+    let is_there = places.any(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok());
     match is_there {
         true => Finding::good("shards", format!("somebody listens at {address}, where shard {number} should")),
         false => Finding::warning(

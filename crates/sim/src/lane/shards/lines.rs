@@ -191,6 +191,7 @@ impl SimValidator {
                 NodeEndEffect::Away => self.inputs.push_back(MemberInput::Away(shard)),
                 NodeEndEffect::Back => self.inputs.push_back(MemberInput::Back(shard)),
                 NodeEndEffect::Heard(answer) => self.hear(shard, *answer),
+                NodeEndEffect::Unread => panic!("a shard answers what its node does not know"),
             }
         }
     }
