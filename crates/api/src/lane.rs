@@ -50,8 +50,9 @@ pub struct LaneBody {
     pub accounts: Vec<String>,
     /// The members that contradicted themselves, by index: they can no longer register keys.
     pub convicted: Vec<u8>,
-    /// The addresses (TCP) of each member's shards, as this node knows them; a shard of home epoch h listens on the
-    /// port that is h modulo `home_ports` above its address. Empty if unknown.
+    /// The addresses (TCP) of each member's shards, by shard, as this node knows them: they may be more or fewer than a
+    /// member has in some epoch, whose keys tell how many count. A shard of home epoch h listens on the port that is h
+    /// modulo `home_ports` above its address. Empty if unknown.
     pub addresses: Vec<Vec<String>>,
     /// Whether they speak TLS 1.3, each with its registered key as a raw public key.
     pub tls: bool,

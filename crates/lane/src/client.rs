@@ -33,7 +33,8 @@ const REPLIES: usize = 1_024;
 pub struct LaneDirectory {
     /// The committee with its keys.
     pub committee: LaneCommittee,
-    /// For each validator, the addresses of its shards.
+    /// For each validator, the addresses of its shards. How many of them it has is what its keys in the committee say:
+    /// others are not asked, and one without an address does not answer.
     pub addresses: Vec<Vec<SocketAddr>>,
     /// Whether they use TLS, each under its registered key.
     pub tls: bool,
@@ -399,20 +400,22 @@ fn read_replies(
 }
 
 /// The highest position that the shard of `query` has signed, as far as n − f validators, including itself, know.
-/// Asks every shard of each other validator until enough validators have answered, or `is_stopped`.
+/// Asks every shard of each other validator until enough validators have answered, or `is_stopped`. A validator answers
+/// if all shards do that it has in this committee.
 pub(crate) fn highest_told(peers: &LaneDirectory, query: PositionQuery, is_stopped: impl Fn() -> bool) -> Option<u64> {
-    let LaneDirectory { addresses, .. } = peers;
+    let LaneDirectory { committee, addresses, .. } = peers;
     let faulty = (addresses.len() - 1) / 3;
     let needed = addresses.len() - faulty - 1;
     let mut highest = None;
     let mut told: BTreeSet<usize> = BTreeSet::new();
     while told.len() < needed && !is_stopped() {
-        for (validator, shards) in addresses.iter().enumerate() {
-            if validator == usize::from(query.validator) || told.contains(&validator) {
+        for validator in 0..addresses.len() {
+            let shards = committee.keys_of(validator as u8).len();
+            if validator == usize::from(query.validator) || told.contains(&validator) || shards == 0 {
                 continue;
             }
             let positions: Option<Vec<_>> =
-                (0..shards.len()).map(|shard| position(peers, (validator as u8, shard as u16), query)).collect();
+                (0..shards).map(|shard| position(peers, (validator as u8, shard as u16), query)).collect();
             if let Some(positions) = positions {
                 told.insert(validator);
                 highest = positions.into_iter().flatten().fold(highest, |most, position| most.max(Some(position)));

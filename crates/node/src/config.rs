@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use doors::Http;
-pub use lane::{ApartShard, LaneConfig};
+pub use lane::{ApartShard, LaneConfig, MemberShards};
 use pit::VenueConfig;
 use serde::{Deserialize, Serialize};
 

@@ -290,8 +290,8 @@ impl EthereumReads for Reads {
 }
 
 impl LaneReads for Reads {
-    fn lane_addresses(&self) -> Vec<SocketAddr> {
-        self.exchange.shared.config.lane.addresses.clone()
+    fn lane_addresses(&self) -> Vec<Vec<SocketAddr>> {
+        self.exchange.shared.config.lane.addresses_by_member()
     }
 
     fn lane_has_tls(&self) -> bool {

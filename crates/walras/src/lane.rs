@@ -78,6 +78,18 @@ pub fn make_link_key(home: &Path, shard: u16, passphrase: &Zeroizing<String>) ->
     Ok(keystore::create_under(&home.join(link_key_file(shard)), passphrase)?.public())
 }
 
+/// The key that a shard shows its node; it is made if there is none.
+///
+/// # Errors
+/// If it cannot be opened or made.
+pub fn link_key(home: &Path, shard: u16, passphrase: &Zeroizing<String>) -> anyhow::Result<PublicKey> {
+    let path = home.join(link_key_file(shard));
+    match path.exists() {
+        true => Ok(keystore::open_under(&path, passphrase)?.public()),
+        false => make_link_key(home, shard, passphrase),
+    }
+}
+
 /// The entry of a shard in the list `[lane] apart`.
 pub fn apart_entry(shard: u16, address: &str, key: &PublicKey) -> String {
     format!("{{ shard = {shard}, address = \"{address}\", key = \"{key}\" }}")
@@ -197,13 +209,18 @@ pub fn addresses(validators: &[String], count: usize, shards: u16) -> anyhow::Re
     validators.iter().map(address).collect()
 }
 
+/// The entries of `[lane] addresses`, one for each member.
+pub fn listed(addresses: &[Vec<SocketAddr>]) -> Vec<String> {
+    let shards = |of: &Vec<SocketAddr>| String::from(node::config::MemberShards(of.clone()));
+    addresses.iter().map(|of| format!("\"{}\"", shards(of))).collect()
+}
+
 /// The configuration of a home whose validator is this member of the lane; unchanged if there is none.
 pub fn configure(text: &str, member: usize, addresses: &[Vec<SocketAddr>], apart: &[String]) -> String {
     if addresses.is_empty() {
         return text.into();
     }
-    let quoted: Vec<String> = addresses.iter().flatten().map(|address| format!("\"{address}\"")).collect();
-    let own = format!("addresses = [{}]", quoted.join(", "));
+    let own = format!("addresses = [{}]", listed(addresses).join(", "));
     let text = text.replace("\naddresses = []", &format!("\n{own}"));
     let text = text.replace("\nmember = 0", &format!("\nmember = {member}"));
     text.replace("\napart = []", &format!("\napart = [{}]", apart.join(", ")))

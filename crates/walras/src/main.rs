@@ -144,7 +144,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Prune(prune) => prune.run(json),
         Command::Config(config) => config.run(json),
         Command::Signer(signer) => signer.run(),
-        Command::Shard(shard) => shard.run(),
+        Command::Shard(shard) => shard.run(json),
         Command::Wallet(wallet) => wallet.run(json),
         Command::Pay(pay) => pay.run(json),
         Command::Venue(venue) => venue.run(json),

@@ -64,7 +64,9 @@ impl LaneRestart<'_> {
             "{}: {LANE_KEY_FILE} is not the key of member {index}: set [lane] member",
             self.from.display()
         );
-        let shards = lane.terms().members.get(usize::from(index)).map_or(0, |shards| shards.len() as u16);
+        let founded = lane.terms().members.get(usize::from(index)).map_or(0, |shards| shards.len() as u16);
+        // Their number may have changed since.
+        let shards = if config.lane.own_shards() == 0 { founded } else { config.lane.registered_shards() };
         Ok(Operator { index, shards, key, safe: lane::safe(&passphrase) })
     }
 

@@ -1,4 +1,8 @@
-//! `walras shard`: runs one shard of a member of the payment lane in a process of its own.
+//! `walras shard`: runs one shard of a member of the payment lane in a process of its own, and changes how many there
+//! are.
+
+mod number;
+mod settings;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -13,25 +17,33 @@ use zeroize::Zeroizing;
 use crate::keystore::{self, Passphrase};
 use crate::lane;
 use crate::node_command::StopSignals;
+use number::NumberCommand;
 
-/// Runs one shard of a member of the payment lane, apart from its node.
+/// Runs one shard of a member of the payment lane, apart from its node. Its commands change how many shards there are.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:
   walras shard --home ./validator-0 --shard 1 --new    # makes the key that the shard shows its node, and prints it
   walras shard --home ./validator-0 --shard 1
+  walras shard add --home ./validator-0                # one more, from the next lane epoch on
 
 The home is that of the node, or a folder on another machine with its walras.toml and genesis.json, the shard's
 shard-1-key.json, and, if it ran before, its folders of data/lane: EPOCH/1 of each epoch, and apart-1. The node's
 walras.toml lists the shard in [lane] apart. Who pays sees no difference.
 
-The shard's folders are the log of what it signed. Never run a copy of them, and never restore an older one.")]
+The shard's folders are the log of what it signed. Never run a copy of them, and never restore an older one."
+)]
 pub struct ShardCommand {
+    #[command(subcommand)]
+    number: Option<NumberCommand>,
     /// The home: the node's, or one with the files of this shard.
     #[arg(long, env = "WALRAS_HOME", default_value = "walras-home")]
     home: PathBuf,
     /// The number of the shard among its member's shards, from 0.
-    #[arg(long, value_name = "NUMBER")]
-    shard: u16,
+    #[arg(long, value_name = "NUMBER", required = true)]
+    shard: Option<u16>,
     /// Where to listen for the node, instead of the address in [lane] apart.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -43,12 +55,20 @@ pub struct ShardCommand {
 }
 
 impl ShardCommand {
-    pub fn run(self) -> anyhow::Result<ExitCode> {
-        if self.new {
-            return self.make();
+    pub fn run(mut self, json: bool) -> anyhow::Result<ExitCode> {
+        match (self.number.take(), self.shard) {
+            (Some(number), _) => number.run(json),
+            (None, shard) => {
+                let shard = shard.context("--shard NUMBER is missing")?;
+                if self.new { self.make(shard) } else { self.serve(shard) }
+            }
         }
+    }
+
+    /// Runs the shard until a signal ends it.
+    fn serve(&self, shard: u16) -> anyhow::Result<ExitCode> {
         let passphrase = self.passphrase.known()?;
-        let process = ShardProcess::start(self.seat(&passphrase)?, &self.home.join("data"))?;
+        let process = ShardProcess::start(self.seat(shard, &passphrase)?, &self.home.join("data"))?;
         let stop = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.context("threads")?;
@@ -61,19 +81,19 @@ impl ShardCommand {
             std::process::exit(130);
         });
         // Scripts wait for this line.
-        println!("shard {} waits for its node at {}", self.shard, process.address());
+        println!("shard {shard} waits for its node at {}", process.address());
         process.run(&stop)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn make(&self) -> anyhow::Result<ExitCode> {
-        let key = lane::make_link_key(&self.home, self.shard, &self.passphrase.read_new()?)?;
-        println!("{}", lane::apart_entry(self.shard, "HOST:PORT", &key));
+    fn make(&self, shard: u16) -> anyhow::Result<ExitCode> {
+        let key = lane::make_link_key(&self.home, shard, &self.passphrase.read_new()?)?;
+        println!("{}", lane::apart_entry(shard, "HOST:PORT", &key));
         Ok(ExitCode::SUCCESS)
     }
 
-    fn seat(&self, passphrase: &Zeroizing<String>) -> anyhow::Result<ShardSeat> {
-        let (home, shard) = (&self.home, self.shard);
+    fn seat(&self, shard: u16, passphrase: &Zeroizing<String>) -> anyhow::Result<ShardSeat> {
+        let home = &self.home;
         let config = Config::load(Some(home.join("walras.toml").as_path()), std::env::vars())?.lane;
         let (genesis, _) = ::founding::genesis_file::read_with_founding(&home.join("genesis.json"))?;
         let terms =
@@ -82,8 +102,7 @@ impl ShardCommand {
         let registrar = terms.registrars.get(usize::from(member)).copied().with_context(|| {
             format!("[lane] member = {member}: the genesis has no registrar of this number, so no shard can run apart")
         })?;
-        let addresses = config.addresses_of(terms);
-        let own = addresses.get(usize::from(member)).map_or(0, Vec::len);
+        let (addresses, own) = (config.addresses_by_member(), config.own_shards());
         ensure!(
             usize::from(shard) < own,
             "--shard {shard}: [lane] addresses has {own} shards of this member, which are numbered from 0"

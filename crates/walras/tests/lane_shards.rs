@@ -3,6 +3,7 @@
 mod process;
 mod purses;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -16,6 +17,7 @@ use payments::{FastReceipt, Holding, Output, OutputId, OutputProof, PaymentView,
 use primitives::{Body, Operation, SecretKey};
 use process::{Process, agent, get, walras};
 use purses::{Network, file, text};
+use serde_json::{Value, json};
 
 const VALIDATORS: usize = 4;
 const PATIENT: [&str; 2] = ["--lane-patience", "600"];
@@ -250,6 +252,83 @@ fn a_shard_is_started_once_and_only_as_its_node_knows_it() {
     apart.stop();
 }
 
+/// What `walras shard` says, which must succeed.
+fn shard_command(network: &Network, words: &[&str], member: usize) -> Value {
+    let mut command = walras();
+    command.arg("shard").args(words).arg("--home").arg(network.home(member)).arg("--json");
+    let output = command.output().expect("walras runs");
+    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The keys that a member has registered for the epochs that count, by epoch.
+fn registered(network: &Network, member: usize) -> BTreeMap<u64, usize> {
+    let (_, lane) = get(&agent(), network.server(), "/v1/lane");
+    let all = lane["registrations"].as_array().expect("a list").clone();
+    let own = all.iter().filter(|of| of["member"] == member);
+    own.map(|of| (of["epoch"].as_u64().expect("a number"), of["keys"].as_array().expect("keys").len())).collect()
+}
+
+/// Waits for an epoch, and renews the purses' money there: it is spent in its own epoch and the next one.
+fn pass(network: &Network, epoch: u64) {
+    network.pass_until_epoch(epoch);
+    ["alice", "bob"].iter().for_each(|purse| drop(network.pay(purse, &[&["settle"][..], &PATIENT].concat())));
+}
+
+/// Passes epochs until the present one has so many keys of a member.
+fn pass_until_registered(network: &Network, member: usize, keys: usize) -> u64 {
+    loop {
+        let (_, lane) = get(&agent(), network.server(), "/v1/lane");
+        let epoch = lane["epoch"].as_u64().expect("a number");
+        if registered(network, member).get(&epoch) == Some(&keys) {
+            return epoch;
+        }
+        pass(network, epoch + 1);
+    }
+}
+
+/// The number of shards is a fact of each epoch; purses follow the registered keys.
+#[test]
+fn a_member_adds_a_shard_and_drains_it_again() {
+    let mut network = Network::new(VALIDATORS, 150);
+    network.write_addresses();
+    (0..VALIDATORS).for_each(|member| network.start_again(member));
+    begin(&network, "30");
+    let added = shard_command(&network, &["add"], 1);
+    assert_eq!((&added["shard"], &added["registers"]), (&json!(1), &json!(2)), "{added}");
+    network.start_again(1);
+    // The node that purses ask lists one shard of member 1: the other members sign for the owners of the other one.
+    let first = pass_until_registered(&network, 1, 2);
+    (0..3).for_each(|number| pay_one(&network, &format!("a{number}.txt")));
+    // Its operator learns the address. Now all members but one make a quorum, so both shards of member 1 must sign.
+    let path = network.home(0).join("walras.toml");
+    let (own, line) = (file(&network.home(1).join("walras.toml")), added["addresses"].as_str().expect("text"));
+    assert!(own.contains(line), "{own}");
+    let (one, _) = line.split_once(' ').expect("two");
+    std::fs::write(&path, file(&path).replace(&format!("\"{one}\""), &format!("\"{line}\""))).expect("written");
+    network.start_again(0);
+    drop(network.nodes.remove(3));
+    (0..4).for_each(|number| pay_one(&network, &format!("b{number}.txt")));
+    let node = network.start(3);
+    network.nodes.push(node);
+    // Drained, it serves on for the money of its epochs.
+    let drained = shard_command(&network, &["drain"], 1);
+    assert_eq!((&drained["shard"], &drained["registers"]), (&json!(1), &json!(1)), "{drained}");
+    network.start_again(1);
+    let last = pass_until_registered(&network, 1, 1);
+    assert!(first < last);
+    (0..3).for_each(|number| pay_one(&network, &format!("c{number}.txt")));
+    let list = shard_command(&network, &["list", "--server", network.server()], 1);
+    let row = &list["shards"][1];
+    assert_eq!((&row["shard"], &row["registers"], &row["node"]), (&json!(1), &json!(false), &json!("here")), "{list}");
+    let mut early = walras();
+    early.args(["shard", "remove", "--server", network.server(), "--home"]).arg(network.home(1));
+    let early = early.output().expect("walras runs");
+    assert!(text(&early.stderr).contains("shard 1 has a part in lane epoch"), "{}", text(&early.stderr));
+    network.stop();
+    network.audit(VALIDATORS);
+}
+
 /// What a load needs to know of a network: all of it follows from the genesis file.
 struct Load {
     chain: u64,
@@ -262,13 +341,12 @@ const EUR: primitives::AssetId = primitives::AssetId(1);
 const CHAINS: u64 = 16;
 
 impl Load {
-    fn of(network: &Network, shards: usize) -> Load {
+    fn of(network: &Network) -> Load {
         let (genesis, _) = ::founding::genesis_file::read_with_founding(&network.path("genesis.json")).expect("read");
         let ledger = ledger::Ledger::new(&genesis).expect("sound");
         let lane = ledger.lane().expect("there is one");
-        let addresses: Vec<SocketAddr> =
-            network.addresses.split(',').map(|text| text.parse().expect("an address")).collect();
-        let addresses = addresses.chunks(shards).map(<[SocketAddr]>::to_vec).collect();
+        let shards = |of: &str| of.split(' ').map(|text| text.parse().expect("an address")).collect();
+        let addresses: Vec<Vec<SocketAddr>> = network.addresses.split(',').map(shards).collect();
         let committee = lane.committee(0).expect("the first epoch").clone();
         Load {
             chain: genesis.chain,
@@ -325,7 +403,7 @@ fn owner(chain: u64, number: u64) -> SecretKey {
 fn twenty_processes_pay_while_they_are_killed() {
     let payments: u64 = std::env::var("WALRAS_LANE_PAYMENTS").map_or(10_000, |count| count.parse().expect("a number"));
     let mut apart = Apart::new(4, 1_000_000);
-    let load = Load::of(&apart.network, 4);
+    let load = Load::of(&apart.network);
     let coins = load.deposit(&apart.network, 1_000);
     let (begun, done) = (Instant::now(), AtomicU64::new(0));
     let (mut shard_kills, mut node_kills) = (0, 0);

@@ -130,6 +130,7 @@ impl AttackedLane {
                 index: index as u8,
                 keys: LaneKeys::Registrar(Box::new(registrar(index))),
                 addresses: addresses.clone(),
+                registers: 1,
                 tls: true,
                 known: Default::default(),
                 account: registrar(index),

@@ -40,7 +40,8 @@ impl LaneNow {
         let address = |text: &String| node.number::<SocketAddr>("address of a shard", text);
         let shards = |shards: &Vec<String>| shards.iter().map(address).collect();
         let addresses: Vec<Vec<SocketAddr>> = lane.addresses.iter().map(shards).collect::<Result<_, _>>()?;
-        if !addresses.iter().map(Vec::len).eq(network.members.iter().map(Vec::len)) {
+        // Each epoch has its own number of shards. Where one has no address here, its member does not sign.
+        if addresses.len() != network.members.len() || addresses.iter().any(Vec::is_empty) {
             return Err(PurseError::NoAddresses { server: node.url().into() });
         }
         Ok(LaneNow {

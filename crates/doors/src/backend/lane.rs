@@ -14,7 +14,7 @@ pub type ProvedKeys = Option<(Vec<LaneRegistration>, LaneProof)>;
 pub trait LaneReads {
     /// The addresses of the shards of the payment lane's members, in the order of the genesis; empty if this node's
     /// operator names none.
-    fn lane_addresses(&self) -> Vec<SocketAddr>;
+    fn lane_addresses(&self) -> Vec<Vec<SocketAddr>>;
 
     /// Whether these shards speak TLS.
     fn lane_has_tls(&self) -> bool;

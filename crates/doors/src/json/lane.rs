@@ -13,7 +13,7 @@ use crate::backend::{LaneCaseRead, LaneOutputRead};
 use readers::outline::{LaneOutline, Outline};
 
 /// The payment lane; `None` on a chain without one.
-pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<LaneBody> {
+pub fn lane(outline: &Outline, addresses: &[Vec<SocketAddr>], tls: bool) -> Option<LaneBody> {
     let LaneOutline {
         network,
         epoch,
@@ -34,11 +34,11 @@ pub fn lane(outline: &Outline, addresses: &[SocketAddr], tls: bool) -> Option<La
         fee: entry.fee.to_string(),
         escrow: escrow.to_string(),
     });
-    let counts = || terms.members.iter().map(Vec::len);
-    let mut rest = if counts().sum::<usize>() == addresses.len() { addresses.iter() } else { [].iter() };
-    let of_member = |count| rest.by_ref().take(count).map(SocketAddr::to_string).collect();
-    let addresses: Vec<Vec<String>> =
-        counts().map(of_member).filter(|shards: &Vec<String>| !shards.is_empty()).collect();
+    let of_member = |shards: &Vec<SocketAddr>| shards.iter().map(SocketAddr::to_string).collect();
+    let addresses = match addresses.len() == terms.members.len() {
+        true => addresses.iter().map(of_member).collect(),
+        false => Vec::new(),
+    };
     Some(LaneBody {
         addresses,
         tls,

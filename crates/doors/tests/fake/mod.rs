@@ -462,7 +462,7 @@ impl EthereumReads for Fake {
 }
 
 impl LaneReads for Fake {
-    fn lane_addresses(&self) -> Vec<SocketAddr> {
+    fn lane_addresses(&self) -> Vec<Vec<SocketAddr>> {
         Vec::new()
     }
 

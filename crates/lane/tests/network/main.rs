@@ -392,6 +392,20 @@ fn a_peer_that_sends_a_byte_at_a_time_does_not_hold_up_a_start() {
 }
 
 #[test]
+fn a_shard_without_an_address_does_not_answer_for_its_member() {
+    let mut network = Network::new(4, 2, 1);
+    network.directory.addresses[1].pop();
+    let mut start = |validator: usize| (0..2).for_each(|shard| network.start(validator, shard).expect("starts"));
+    [0, 2].into_iter().for_each(&mut start);
+    network.start(1, 0).expect("starts");
+    // One half of member 1 tells nothing, so members 0 and 2 have heard from one other member where they need two.
+    let early = network.client().confirm(&pay(&coin(0), 0, 5), Duration::from_secs(2));
+    assert!(matches!(early, Err(LaneClientError::Unanswered { .. })), "{early:?}");
+    (0..2).for_each(|shard| network.start(3, shard).expect("starts"));
+    network.client().confirm(&pay(&coin(0), 0, 5), PATIENCE).expect("three members have told each other");
+}
+
+#[test]
 fn who_does_not_read_its_replies_is_let_go() {
     let mut network = Network::new(1, 1, 1);
     network.limits.reply_bytes = 10_000;

@@ -48,6 +48,20 @@
 //! It begins no home by itself. *A silent shard* costs its member's signatures on its range, and the member's view of
 //! a case until it has answered; no block waits for it.
 //!
+//! # How many shards there are
+//!
+//! The number of a member's shards is a fact of each epoch: that of the keys which it has registered for it. It changes
+//! with what the node is set to register, from the next epoch on that has no registration of this member.
+//!
+//! - A shard that is *added* is the next number. It makes its key and its log when that epoch is prepared.
+//! - A shard that is *drained* is the last number. It is told to prepare nothing more, and goes on in its homes until
+//!   they end. Its address is listed until then: a home whose shard has no address does not start there, and says so.
+//! - *Where shards are* is a setting of each node, and no fact of the ledger. Purses take it from the nodes that they
+//!   ask. A node dials what its own operator has listed: a member that could name addresses could make the nodes and
+//!   the browsers' relays of all others dial whom it likes.
+//! - A shard that starts asks the others how far it had signed. A member counts as having told that once all shards
+//!   have which its keys in that epoch name. One without a listed address does not answer.
+//!
 //! # What a shard believes
 //!
 //! A shard and its node are one member, counted once in f. The shard believes what its node says of the ledger, as it
@@ -78,6 +92,9 @@
 //! | a shard floods its node | one frame of a shard at a time waits for the host; `ShardLineEnd` keeps as much as its bounds | `a_queue_that_overflows_begins_a_new_session` |
 //! | a silent shard while the next epoch is prepared | a key that nobody has stands in for it | `a_shard_that_offers_no_key_costs_its_range_and_nothing_else`, `shards_that_run_apart_make_their_keys_of_each_epoch` (`walras`, `lane_shards`) |
 //! | a drain in flight | the number of shards is a fact of the epoch, and its map does not change: a home that a shard no longer has in later epochs lives until it ends | `homes_with_other_numbers_of_shards_live_side_by_side` |
+//! | a number that changes with every epoch, or at a restart between registration and boundary | the first registration counts, and no other; what was prepared and is in no registration signs nothing | `sim --lane --shards 4`, `a_member_adds_a_shard_and_drains_it_again` (`walras`, `lane_shards`) |
+//! | a drained shard's address is taken out too early | its home does not start in that member, and the log names the shard; nobody else is concerned | `walras shard remove` refuses (`a_shard_is_over_once_no_epoch_that_counts_has_it`) |
+//! | a member registers many shards so that others ask them all | a node asks those that its operator lists, one after another, and stops at the first that is silent | `a_shard_without_an_address_does_not_answer_for_its_member` (`lane`, `network`) |
 //! | epochs that begin at different times in shards of one member | a shard signs by the epoch that it was told of; the home's committee alone spends its outputs, in any order of boundaries | `boundaries` of `payments` |
 //! | an old copy of a log | n − f peers tell the highest position; beyond the log it is mute. A log that is gone is not made again | `an_old_copy_of_a_log_mutes_its_shard_and_the_others_go_on` (`lane`, `network`), `a_log_of_an_epoch_that_was_told_is_never_made_again` |
 //! | frames that are no frames, orders that are no orders | the connection ends, and nothing was performed | `what_is_no_frame_ends_the_connection` |

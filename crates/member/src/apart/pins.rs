@@ -99,7 +99,9 @@ impl ShardPins {
             let (home, digest) = of.split_at(8);
             Some((u64::from_le_bytes(home.try_into().ok()?), Digest(digest.try_into().ok()?)))
         };
-        let homes = homes.iter().map(home).collect::<Option<_>>()?;
-        rest.is_empty().then_some(ShardPins { told: Some((Digest(*network), u64::from_le_bytes(*newest))), homes })
+        let homes = homes.iter().map(home).collect::<Option<Vec<_>>>()?;
+        let ascend = homes.is_sorted_by(|(one, _), (next, _)| one < next);
+        let told = Some((Digest(*network), u64::from_le_bytes(*newest)));
+        (rest.is_empty() && ascend).then(|| ShardPins { told, homes: homes.into_iter().collect() })
     }
 }

@@ -9,15 +9,17 @@ use serde::{Deserialize, Serialize};
 use sockets::Acquaintances;
 
 use crate::lane::keys::LaneKeySafe;
-use crate::lane::seat::{ApartSeat, LaneKeys, LaneSeat, LaneStartError};
+use crate::lane::seat::{ApartSeat, LaneKeys, LaneSeat, LaneStartError, check_apart, check_places};
 
 /// The payment lane, on a chain that has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LaneConfig {
-    /// The addresses of the shards of all members, in the order of the genesis; each shard takes eight ports, from
-    /// this one on. If empty, the node takes no part in the lane.
-    pub addresses: Vec<SocketAddr>,
+    /// For each member, in the order of the genesis, the addresses of its shards. If empty, the node takes no part in
+    /// the lane.
+    pub addresses: Vec<MemberShards>,
+    /// How many of its own shards this node registers for lane epochs to come; 0 for all that `addresses` lists.
+    pub shards: u16,
     /// Whether the shards of all members speak TLS with clients, under their registered keys.
     pub tls: bool,
     /// This node's index among the members.
@@ -30,6 +32,32 @@ pub struct LaneConfig {
     pub known: Vec<String>,
     /// Shards of this member that run in processes of their own (`walras shard`).
     pub apart: Vec<ApartShard>,
+}
+
+/// The addresses of a member's shards, by shard, as one text with blanks between them. Each shard takes eight ports,
+/// from this one on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MemberShards(pub Vec<SocketAddr>);
+
+impl TryFrom<String> for MemberShards {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<MemberShards, String> {
+        let address = |word: &str| {
+            let wrong =
+                |_| format!("{word:?} is no address of a shard: write an IP address and a port, such as 10.0.0.7:7100");
+            word.parse().map_err(wrong)
+        };
+        text.split_whitespace().map(address).collect::<Result<_, _>>().map(MemberShards)
+    }
+}
+
+impl From<MemberShards> for String {
+    fn from(shards: MemberShards) -> String {
+        let texts: Vec<String> = shards.0.iter().map(SocketAddr::to_string).collect();
+        texts.join(" ")
+    }
 }
 
 /// A shard that runs in a process of its own.
@@ -48,6 +76,7 @@ impl Default for LaneConfig {
     fn default() -> LaneConfig {
         LaneConfig {
             addresses: Vec::new(),
+            shards: 0,
             tls: true,
             member: 0,
             trusted_proxies: Vec::new(),
@@ -59,30 +88,30 @@ impl Default for LaneConfig {
 }
 
 impl LaneConfig {
-    /// The addresses of all shards by member, in the order of the genesis.
-    pub fn addresses_of(&self, terms: &LaneTerms) -> Vec<Vec<SocketAddr>> {
-        let mut rest = self.addresses.as_slice();
-        let mut of_member = |shards: &Vec<_>| {
-            let (own, others) = rest.split_at(shards.len().min(rest.len()));
-            rest = others;
-            own.to_vec()
-        };
-        let mut addresses: Vec<Vec<SocketAddr>> = terms.members.iter().map(&mut of_member).collect();
-        // One address too many is rejected like one too few.
-        addresses.extend(rest.iter().map(|one| vec![*one]));
-        addresses
+    /// The addresses of the shards of each member, in the order of the genesis.
+    pub fn addresses_by_member(&self) -> Vec<Vec<SocketAddr>> {
+        self.addresses.iter().map(|shards| shards.0.clone()).collect()
     }
 
-    /// What is wrong with the shards that run apart, on a chain with this lane.
+    /// Number of this member's shards that `addresses` lists.
+    pub fn own_shards(&self) -> usize {
+        self.addresses.get(usize::from(self.member)).map_or(0, |shards| shards.0.len())
+    }
+
+    /// How many of its shards this member registers for epochs to come.
+    pub fn registered_shards(&self) -> u16 {
+        if self.shards == 0 { self.own_shards().try_into().unwrap_or(u16::MAX) } else { self.shards }
+    }
+
+    /// What keeps this node from taking part in the lane of this chain.
     pub fn warnings(&self, terms: Option<&LaneTerms>) -> Vec<String> {
-        let own = terms.map_or(0, |terms| self.addresses_of(terms).get(usize::from(self.member)).map_or(0, Vec::len));
-        let apart = match self.shards_apart() {
-            Ok(apart) => apart,
-            Err(error) => return vec![error.to_string()],
+        let (Some(terms), false) = (terms, self.addresses.is_empty()) else { return Vec::new() };
+        let placed = || {
+            let apart = self.shards_apart()?;
+            check_places(terms, &self.addresses_by_member(), self.member, self.registered_shards())?;
+            check_apart(terms, self.own_shards(), apart.keys())
         };
-        let unknown = apart.keys().filter(|shard| usize::from(**shard) >= own);
-        let told = |shard| format!("[lane] apart lists shard {shard}: [lane] addresses has {own} of this member");
-        unknown.map(told).collect()
+        placed().err().iter().map(LaneStartError::to_string).collect()
     }
 
     /// Whom its operator knows.
@@ -132,10 +161,11 @@ impl LaneConfig {
         account: SecretKey,
         safe: Option<LaneKeySafe>,
     ) -> Result<LaneSeat, LaneStartError> {
-        let (addresses, apart) = (self.addresses_of(terms), self.shards_apart()?);
+        let (addresses, registers, apart) =
+            (self.addresses_by_member(), self.registered_shards(), self.shards_apart()?);
         let keys =
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
         let known = self.acquaintances()?;
-        Ok(LaneSeat { index: self.member, keys, addresses, tls: self.tls, known, account, safe, apart })
+        Ok(LaneSeat { index: self.member, keys, addresses, registers, tls: self.tls, known, account, safe, apart })
     }
 }

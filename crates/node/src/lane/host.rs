@@ -65,7 +65,7 @@ impl LaneHost {
         let (shared, room) = (shared.clone(), ShardRoom::of_seat(&seat, data));
         let settings = MemberSettings {
             index: seat.index,
-            shards: seat.shards(),
+            shards: seat.registers,
             has_registrar: matches!(seat.keys, LaneKeys::Registrar(_)),
             account: seat.account.public().address(),
             recovered: shared.recovered,
@@ -208,23 +208,26 @@ impl LaneHost {
     /// Makes the logs of a home, and its keys, unless they exist.
     fn prepare(&self, home: HomeEpoch, makes_keys: bool) -> Result<(), LaneStartError> {
         let network = lane(&self.shared.read_ledger()).network();
-        let own = || (0..self.seat.shards()).filter(|shard| !self.apart.contains_key(shard));
+        let own = || (0..self.seat.registers).filter(|shard| !self.apart.contains_key(shard));
         own().try_for_each(|shard| self.room.make_log(network, home, shard))?;
         let keys = own().filter(|_| makes_keys);
         keys.into_iter().try_for_each(|shard| self.room.make_key(home, shard).map(drop))
     }
 
-    /// Has the shards that run apart prepare a home, and offer their keys. They are asked again when they are back.
+    /// Has the shards that run apart prepare a home, and offer their keys. They are asked again when they are back. One
+    /// that is drained has no part in homes to come.
     fn ask_apart(&mut self, home: HomeEpoch) -> Vec<MemberInput> {
         let order = self.preparation(home);
-        self.order_all(&order)
+        let registered = self.apart.range_mut(..self.seat.registers);
+        registered.flat_map(|(_, apart)| apart.order(&order)).collect()
     }
 
     /// A shard is back: it prepares what lies ahead. In a node that had no block when it started no shard has ever
     /// signed, so that the first epoch lies ahead, too.
     fn greet(&mut self, shard: u16, newest: HomeEpoch, homes: BTreeSet<HomeEpoch>) -> Vec<MemberInput> {
         let first = (self.shared.recovered == 0).then_some(0);
-        let ahead: Vec<ShardOrder> = first.into_iter().chain([newest + 1]).map(|home| self.preparation(home)).collect();
+        let ahead = first.into_iter().chain([newest + 1]).filter(|_| shard < self.seat.registers);
+        let ahead: Vec<ShardOrder> = ahead.map(|home| self.preparation(home)).collect();
         let orders = ahead.into_iter().chain([ShardOrder::Keep(newest, homes)]);
         orders.flat_map(|order| self.order(shard, &order)).collect()
     }
@@ -287,7 +290,7 @@ impl LaneHost {
 
     /// The keys of all shards in an epoch; `None` if one is missing.
     fn keys_of(&self, epoch: HomeEpoch) -> Result<Option<Vec<SecretKey>>, LaneStartError> {
-        (0..self.seat.shards()).map(|shard| self.room.key(epoch, shard)).collect()
+        (0..self.seat.registers).map(|shard| self.room.key(epoch, shard)).collect()
     }
 
     /// The registration of an epoch, once all shards have offered their keys.
@@ -296,7 +299,7 @@ impl LaneHost {
         work: &KeyWork,
         registrar: &SecretKey,
     ) -> Result<Option<Vec<payments::BridgeOperation>>, LaneStartError> {
-        let offers = (0..self.seat.shards()).map(|shard| self.offer(work, shard, &registrar.public()));
+        let offers = (0..self.seat.registers).map(|shard| self.offer(work, shard, &registrar.public()));
         let offers = offers.collect::<Result<Option<Vec<ShardOffer>>, LaneStartError>>()?;
         Ok(offers.map(|offers| vec![work.register(&offers, registrar)]))
     }

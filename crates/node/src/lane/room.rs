@@ -126,7 +126,7 @@ impl ShardRoom {
     ) -> Result<Option<LaneShard>, LaneStartError> {
         let secrets = self.key(home, shard)?.and_then(|key| term.secrets(self.member, shard, key));
         let Some(secrets) = secrets else { return Ok(None) };
-        Ok(Some(LaneShard::start(self.setup(home, shard, term, secrets, post), &self.disk(home, shard)?)?))
+        Ok(Some(LaneShard::start(self.setup(home, shard, term, secrets, post)?, &self.disk(home, shard)?)?))
     }
 
     fn setup(
@@ -136,14 +136,16 @@ impl ShardRoom {
         term: &ShardTerm,
         secrets: ShardSecrets,
         post: ShardReports,
-    ) -> ShardSetup {
+    ) -> Result<ShardSetup, LaneStartError> {
         let at = |shards: &Vec<SocketAddr>| shards.iter().map(|of| home_address(*of, home)).collect();
         let addresses: Vec<Vec<SocketAddr>> = self.addresses.iter().map(at).collect();
-        let listen = addresses[usize::from(self.member)][usize::from(shard)];
+        let own = addresses.get(usize::from(self.member));
+        let listen = own.and_then(|own| own.get(usize::from(shard))).copied();
+        let listen = listen.ok_or(LaneStartError::NoAddress { home, shard })?;
         let (tls, committee) = (self.tls, term.committee.clone());
         let peers = (addresses.len() > 1).then_some(LaneDirectory { committee, addresses, tls });
         let ShardSecrets { key, bls, share } = secrets;
-        ShardSetup {
+        Ok(ShardSetup {
             settings: settings(term, self.member, shard),
             bls_key: bls,
             share,
@@ -156,7 +158,7 @@ impl ShardRoom {
             limits: ShardLimits::default(),
             known: self.known.clone(),
             post,
-        }
+        })
     }
 
     /// Wipes the keys of a home that are this process's; whether that went well.

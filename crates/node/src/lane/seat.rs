@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use lane::{LogError, ShardError};
-use ledger::{LaneBls, LaneBridge};
-use payments::HomeEpoch;
+use ledger::{LaneBls, LaneBridge, LaneTerms};
+use payments::{BLS_SHARDS_MAX, HomeEpoch, SHARDS_MAX};
 use primitives::{PublicKey, SecretKey};
 use sockets::Acquaintances;
 
@@ -24,6 +24,8 @@ pub struct LaneSeat {
     pub keys: LaneKeys,
     /// The addresses of all shards of the committee, by member and shard. Each takes [`HOME_PORTS`] ports.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// How many of its own shards it registers for epochs to come: the first ones.
+    pub registers: u16,
     /// Whether they all speak TLS.
     pub tls: bool,
     /// Whom its operator knows.
@@ -54,13 +56,6 @@ pub enum LaneKeys {
     Registrar(Box<SecretKey>),
 }
 
-impl LaneSeat {
-    /// Number of its shards.
-    pub fn shards(&self) -> u16 {
-        self.addresses.get(usize::from(self.index)).map_or(0, |shards| shards.len() as u16)
-    }
-}
-
 /// Why a validator cannot take part in the lane.
 #[derive(Debug, thiserror::Error)]
 pub enum LaneStartError {
@@ -83,11 +78,23 @@ pub enum LaneStartError {
     /// The genesis does not name the registrar, or names registrars where shard keys are given.
     #[error("lane.registrars[{0}] in the genesis does not match the key given: use this member's lane-key.json")]
     Registrar(u8),
-    /// The number of addresses does not match the committee.
+    /// The addresses do not match the committee.
+    #[error("[lane] addresses: {0}")]
+    Addresses(String),
+    /// The number of own shards cannot be registered.
+    #[error("[lane] shards: {0}")]
+    Registers(String),
+    /// A shard has a home, and no address.
     #[error(
-        "`[lane] addresses` needs one address for each shard of each member, whose port and the 7 above it are valid"
+        "[lane] addresses does not list shard {shard} of this member, which lane epoch {home} still has: list it until \
+         that epoch's money has been spent or has come home"
     )]
-    Addresses,
+    NoAddress {
+        /// The home epoch.
+        home: HomeEpoch,
+        /// The shard.
+        shard: u16,
+    },
     /// Shards that run apart are set up wrongly.
     #[error("[lane] apart: {0}")]
     Apart(String),
@@ -142,26 +149,70 @@ pub(crate) fn check(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStar
             }
         }
     }
-    check_apart(member, lane)?;
-    let counts = member.addresses.iter().map(Vec::len).eq(lane.terms().members.iter().map(Vec::len));
-    let ports = member.addresses.iter().flatten().all(|of| of.port().checked_add(HOME_PORTS - 1).is_some());
-    if counts && ports { Ok(()) } else { Err(LaneStartError::Addresses) }
+    check_apart(terms, member.addresses.get(at).map_or(0, Vec::len), member.apart.keys())?;
+    check_places(terms, &member.addresses, member.index, member.registers)
+}
+
+/// Checks the addresses of all shards, and how many of its own a member registers for epochs to come.
+pub(crate) fn check_places(
+    terms: &LaneTerms,
+    addresses: &[Vec<SocketAddr>],
+    index: u8,
+    registers: u16,
+) -> Result<(), LaneStartError> {
+    let wrong = |text: String| Err(LaneStartError::Addresses(text));
+    let members = terms.members.len();
+    if addresses.len() != members {
+        return wrong(format!(
+            "it lists shards of {} members and the genesis names {members}: write one text for each, with the addresses \
+             of its shards, from the first one on, and blanks between them",
+            addresses.len()
+        ));
+    }
+    if let Some(member) = addresses.iter().position(Vec::is_empty) {
+        return wrong(format!("it lists no shard of member {member}"));
+    }
+    if let Some(of) = addresses.iter().flatten().find(|of| of.port().checked_add(HOME_PORTS - 1).is_none()) {
+        return wrong(format!("{of} has no {} ports above it, which a shard needs", HOME_PORTS - 1));
+    }
+    let own = addresses.get(usize::from(index)).map_or(0, Vec::len);
+    check_number(terms, own, terms.members.get(usize::from(index)).map_or(0, Vec::len), registers)
+}
+
+/// Checks how many of its `own` shards a member registers that was founded with so many.
+fn check_number(terms: &LaneTerms, own: usize, founded: usize, registers: u16) -> Result<(), LaneStartError> {
+    let wrong = |text: String| Err(LaneStartError::Registers(text));
+    let number = usize::from(registers);
+    if number == 0 || number > own {
+        return wrong(format!("{number} are to be registered, and [lane] addresses lists {own} of this member"));
+    }
+    if terms.registrars.is_empty() && number != founded {
+        return wrong(format!("the genesis has no registrars, so this member has {founded} shards for ever"));
+    }
+    let (most, keys) = match terms.bls {
+        LaneBls::None => (SHARDS_MAX, "these keys"),
+        LaneBls::Aggregate => (BLS_SHARDS_MAX, "BLS keys"),
+        LaneBls::Threshold => (1, "group keys"),
+    };
+    if number > most { wrong(format!("a member with {keys} has at most {most}, not {number}")) } else { Ok(()) }
 }
 
 /// A shard apart has its own key of each epoch, so the chain must have registrars, and no group keys.
-fn check_apart(member: &LaneSeat, lane: &LaneBridge) -> Result<(), LaneStartError> {
+pub(crate) fn check_apart<'a>(
+    terms: &LaneTerms,
+    own: usize,
+    mut apart: impl Iterator<Item = &'a u16>,
+) -> Result<(), LaneStartError> {
     let wrong = |what: &str| Err(LaneStartError::Apart(what.into()));
-    if member.apart.is_empty() {
-        return Ok(());
-    }
-    if matches!(member.keys, LaneKeys::Fixed(_)) {
+    let Some(last) = apart.by_ref().max() else { return Ok(()) };
+    if terms.registrars.is_empty() {
         return wrong("the genesis has no registrars, so shards cannot make their own keys: leave it empty");
     }
-    if lane.terms().bls == LaneBls::Threshold {
+    if terms.bls == LaneBls::Threshold {
         return wrong("members of this lane make group keys, with one shard each, in their nodes: leave it empty");
     }
-    match member.apart.keys().find(|shard| **shard >= member.shards()) {
-        Some(shard) => wrong(&format!("this member has no shard {shard}: its shards are numbered from 0")),
-        None => Ok(()),
+    if usize::from(*last) >= own {
+        return wrong(&format!("this member has no shard {last}: [lane] addresses lists {own}, numbered from 0"));
     }
+    Ok(())
 }

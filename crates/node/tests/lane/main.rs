@@ -104,6 +104,7 @@ impl Net {
                 LaneSeat {
                     index: 0,
                     keys,
+                    registers: own.len() as u16,
                     addresses,
                     tls: false,
                     known: Default::default(),
@@ -403,6 +404,7 @@ fn a_member_with_other_keys_does_not_start() {
         index,
         keys: LaneKeys::Fixed(vec![key]),
         addresses,
+        registers: 1,
         tls: false,
         known: Default::default(),
         account: account(),
@@ -413,7 +415,11 @@ fn a_member_with_other_keys_does_not_start() {
     let start = |member| exchange.start_lane(member, dir.path());
     assert!(matches!(start(member(0, key(1), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
     assert!(matches!(start(member(1, shard_key(), vec![vec![at]])), Err(LaneStartError::Keys { .. })));
-    assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses)));
+    assert!(matches!(start(member(0, shard_key(), vec![])), Err(LaneStartError::Addresses(_))));
+    let two = LaneSeat { registers: 2, ..member(0, shard_key(), vec![vec![at, at]]) };
+    assert!(matches!(start(two), Err(LaneStartError::Registers(_))), "their number does not change, either");
+    let none = LaneSeat { registers: 0, ..member(0, shard_key(), vec![vec![at]]) };
+    assert!(matches!(start(none), Err(LaneStartError::Registers(_))));
     let registrar =
         LaneSeat { keys: LaneKeys::Registrar(Box::new(shard_key())), ..member(0, shard_key(), vec![vec![at]]) };
     assert!(matches!(start(registrar), Err(LaneStartError::Registrar(0))), "this chain's keys do not change");

@@ -105,7 +105,8 @@ pub struct LaneOptions {
     pub blocks: u64,
     /// A mistake to make, which must be detected.
     pub mistake: Option<Mistake>,
-    /// Shards of each member. Those with odd numbers run apart from their nodes, over lines that break.
+    /// Shards of each member, of which the last one has no part in every other epoch. Those with odd numbers run apart
+    /// from their nodes, over lines that break.
     pub shards: u16,
 }
 
@@ -259,9 +260,15 @@ fn shard_key(member: u8, epoch: HomeEpoch, shard: u16) -> SecretKey {
     secret(1, u64::from(member) + epoch * 1_000 + u64::from(shard) * 1_000_000)
 }
 
-/// The keys of all shards of a member in a lane epoch.
+/// How many of its shards a member registers for a lane epoch: in turns it drains its last one, and adds it again.
+fn registered(member: u8, epoch: HomeEpoch, shards: u16) -> u16 {
+    let drains = shards > 1 && epoch > 0 && (epoch + HomeEpoch::from(member)) % 2 == 1;
+    shards - u16::from(drains)
+}
+
+/// The keys that a member registers for a lane epoch.
 fn shard_keys(member: u8, epoch: HomeEpoch, shards: u16) -> Vec<SecretKey> {
-    (0..shards).map(|shard| shard_key(member, epoch, shard)).collect()
+    (0..registered(member, epoch, shards)).map(|shard| shard_key(member, epoch, shard)).collect()
 }
 
 /// A member registers its keys of an epoch.

@@ -322,7 +322,7 @@ impl SimValidator {
         if !self.lines.is_empty() {
             return self.register_with_apart(work, &registrar);
         }
-        let keys = (0..self.count).map(|shard| self.keys.get(&(work.epoch(), shard)).cloned());
+        let keys = (0..self.registered(work.epoch())).map(|shard| self.keys.get(&(work.epoch(), shard)).cloned());
         Some(work.perform(&keys.collect::<Option<Vec<SecretKey>>>()?, Some(&registrar)))
     }
 

@@ -55,7 +55,8 @@ impl Network {
         let lane_address = |_| sockets::free_ports(node::HOME_PORTS).expect("free ports").to_string();
         let after = |name: &str| arguments.iter().position(|one| *one == name).and_then(|at| arguments.get(at + 1));
         let shards: usize = after("--shards").map_or(1, |count| count.parse().expect("a number"));
-        let addresses: Vec<String> = (0..validators * shards).map(lane_address).collect();
+        let of_member = |_| (0..shards).map(lane_address).collect::<Vec<String>>().join(" ");
+        let addresses: Vec<String> = (0..validators).map(of_member).collect();
         let homes = "validator-".to_string();
         let mut network = Network { folder, addresses: addresses.join(","), homes, nodes: Vec::new() };
         network.nodes = (0..validators).map(|index| network.start(index)).collect();
@@ -64,7 +65,29 @@ impl Network {
 
     pub fn start(&self, index: usize) -> Process {
         let settings = [("WALRAS_BLOCKS__INTERVAL_MS", "20"), ("WALRAS_LANE__ADDRESSES", self.addresses.as_str())];
-        Process::start(&self.home(index), &settings)
+        let count = if self.addresses.is_empty() { 1 } else { 2 };
+        Process::start(&self.home(index), &settings[..count])
+    }
+
+    /// From the next start of a node on, its own file has the addresses of all shards.
+    pub fn write_addresses(&mut self) {
+        let quoted: Vec<String> = self.addresses.split(',').map(|of| format!("\"{of}\"")).collect();
+        for index in 0..self.nodes.len() {
+            let path = self.home(index).join("walras.toml");
+            let config = file(&path);
+            let (before, rest) = config.split_once("\naddresses = [").expect("a list");
+            let (_, after) = rest.split_once(']').expect("its end");
+            let text = format!("{before}\naddresses = [{}]{after}", quoted.join(", "));
+            std::fs::write(&path, text).expect("written");
+        }
+        self.addresses.clear();
+    }
+
+    /// Ends a node in order, and starts it again.
+    pub fn start_again(&mut self, index: usize) {
+        assert_eq!(self.nodes.remove(index).terminate().code(), Some(0));
+        let node = self.start(index);
+        self.nodes.insert(index, node);
     }
 
     pub fn home(&self, index: usize) -> PathBuf {

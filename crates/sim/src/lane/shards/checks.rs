@@ -48,7 +48,7 @@ impl SimValidator {
 
     /// Whether all shards of a home run.
     fn runs(&self, home: HomeEpoch) -> bool {
-        (0..self.count).all(|shard| self.shards.contains_key(&(home, shard)))
+        (0..self.registered(home)).all(|shard| self.shards.contains_key(&(home, shard)))
     }
 
     /// Checks that each shard that runs was told of the outputs that certified blocks have created with its home or

@@ -22,6 +22,11 @@ impl SimValidator {
         ShardOrder::Prepare { home, network: lane.network(), bls: lane.terms().bls }
     }
 
+    /// How many shards it registers for a home.
+    pub(super) fn registered(&self, home: HomeEpoch) -> u16 {
+        crate::lane::registered(self.index, home, self.count)
+    }
+
     /// The shards in the member's own process.
     pub(super) fn own(&self) -> impl Iterator<Item = u16> + use<> {
         let apart: BTreeSet<u16> = self.lines.keys().copied().collect();

@@ -168,7 +168,7 @@ impl SimValidator {
         let preparation = self.preparation(epoch);
         lacking.into_iter().for_each(|shard| self.order(shard, &preparation));
         let mut offers = Vec::new();
-        for shard in 0..self.count {
+        for shard in 0..self.registered(epoch) {
             offers.push(match self.lines.get_mut(&shard) {
                 None => work.offer(shard, self.keys.get(&(epoch, shard))?, &public)?,
                 Some(line) => {
