@@ -249,6 +249,7 @@ fn known() -> toml::Table {
     defaults.http.probes = Some(defaults.http.listen);
     defaults.network.signer = Some(PathBuf::new());
     (defaults.network.approve, defaults.network.newest_rules) = (Some(0), Some(0));
+    defaults.lane.bind = Some(std::net::IpAddr::from([0; 4]));
     let venue = &mut defaults.venue;
     (venue.edge_listen, venue.edge_secret) = (Some(venue.listen), Some(PathBuf::new()));
     venue.edge_clock_error_ns = Some(0);

@@ -123,7 +123,7 @@ impl ShardCommand {
         );
         let listen = self.listen.map_or_else(|| listen(&entry.address), Ok)?;
         let (tls, known, safe) = (config.tls, config.acquaintances()?, Some(lane::safe(passphrase)));
-        Ok(ShardSeat { member, shard, addresses, tls, known, safe, link, registrar, listen })
+        Ok(ShardSeat { member, shard, addresses, bind: config.bind, tls, known, safe, link, registrar, listen })
     }
 }
 

@@ -278,6 +278,51 @@ fn compose_runs_a_network_that_init_can_make() {
     }
 }
 
+/// Homes that are made as the comment at the top says have these shards, each in a container of its own.
+#[test]
+fn compose_runs_the_shards_of_a_lane_that_init_can_make() {
+    let source = deploy("compose.lane.yaml");
+    let (_, told) = source.split_once("walras init ").expect("the command");
+    let told: String = told.lines().take(2).map(|line| line.trim_start_matches("# ").replace('\\', " ")).collect();
+    let dir = tempfile::tempdir().expect("a directory");
+    let made = walras().current_dir(dir.path()).arg("init").args(told.split_whitespace()).output().expect("runs");
+    assert!(made.status.success(), "{told}: {}", String::from_utf8_lossy(&made.stderr));
+    let compose = yaml("compose.lane.yaml");
+    let services = compose["services"].as_hash().expect("services");
+    for validator in 0..4 {
+        let name = format!("validator-{validator}");
+        let home = dir.path().join("network").join(&name);
+        let config = node::Config::load(Some(&home.join("walras.toml")), std::iter::empty()).expect("sound");
+        let own = &compose["services"][name.as_str()]["networks"]["lane"]["ipv4_address"];
+        let addresses = &config.lane.addresses[validator].0;
+        assert!(addresses.iter().all(|of| Some(of.ip().to_string().as_str()) == own.as_str()), "{addresses:?}");
+        for apart in &config.lane.apart {
+            let shard = &compose["services"][format!("{name}-shard-{}", apart.shard).as_str()];
+            assert_eq!(shard["command"][2].as_str(), Some(apart.shard.to_string().as_str()));
+            assert_eq!(shard["network_mode"].as_str(), Some(format!("service:{name}").as_str()));
+        }
+        assert_eq!(config.lane.apart.len(), 2);
+    }
+    assert_eq!(services.len(), 4 + 8);
+}
+
+/// A release that runs one shard of each validator: pods that nodes reach by name.
+#[test]
+fn the_chart_runs_shards_apart() {
+    let values = deploy("helm/walras/values.yaml");
+    let values = values.replace("  apart: false", "  apart: true").replace("  shard: 0", "  shard: 1");
+    let all = rendered("walras-shard-1", &values.replacen("lane:\n  enabled: false", "lane:\n  enabled: true", 1));
+    let set = all.iter().find(|one| one["kind"].as_str() == Some("StatefulSet")).expect("a set");
+    let container = &set["spec"]["template"]["spec"]["containers"][0];
+    let words: Vec<&str> = container["args"].as_vec().expect("words").iter().filter_map(Yaml::as_str).collect();
+    assert_eq!(words[..4], ["shard", "--log-json", "--shard", "1"]);
+    assert!(container["readinessProbe"].is_badvalue(), "a shard has no doors");
+    let service = all.iter().find(|one| one["kind"].as_str() == Some("Service")).expect("a service");
+    let ports = service["spec"]["ports"].as_vec().expect("ports");
+    let numbers: Vec<Option<i64>> = ports.iter().map(|one| one["port"].as_i64()).collect();
+    assert_eq!(numbers[2..4], [Some(6_800), Some(7_100)]);
+}
+
 /// Runs an external tool on its input, or prints that it is not installed.
 fn judged_by(tool: &str, arguments: &[&str]) {
     match Command::new(tool).args(arguments).current_dir(root().join("deploy")).output() {

@@ -131,6 +131,7 @@ impl AttackedLane {
                 keys: LaneKeys::Registrar(Box::new(registrar(index))),
                 addresses: addresses.clone(),
                 registers: 1,
+                bind: None,
                 tls: true,
                 known: Default::default(),
                 account: registrar(index),

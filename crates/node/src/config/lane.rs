@@ -1,7 +1,7 @@
 //! Settings of the payment lane.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ledger::LaneTerms;
 use primitives::{PublicKey, SecretKey};
@@ -20,6 +20,8 @@ pub struct LaneConfig {
     pub addresses: Vec<MemberShards>,
     /// How many of its own shards this node registers for lane epochs to come; 0 for all that `addresses` lists.
     pub shards: u16,
+    /// The IP address at which own shards listen, if not that of their address in `addresses`.
+    pub bind: Option<IpAddr>,
     /// Whether the shards of all members speak TLS with clients, under their registered keys.
     pub tls: bool,
     /// This node's index among the members.
@@ -77,6 +79,7 @@ impl Default for LaneConfig {
         LaneConfig {
             addresses: Vec::new(),
             shards: 0,
+            bind: None,
             tls: true,
             member: 0,
             trusted_proxies: Vec::new(),
@@ -166,6 +169,17 @@ impl LaneConfig {
         let keys =
             if terms.registrars.is_empty() { LaneKeys::Fixed(vec![key]) } else { LaneKeys::Registrar(Box::new(key)) };
         let known = self.acquaintances()?;
-        Ok(LaneSeat { index: self.member, keys, addresses, registers, tls: self.tls, known, account, safe, apart })
+        Ok(LaneSeat {
+            index: self.member,
+            keys,
+            addresses,
+            registers,
+            bind: self.bind,
+            tls: self.tls,
+            known,
+            account,
+            safe,
+            apart,
+        })
     }
 }

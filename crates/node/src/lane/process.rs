@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +46,8 @@ pub struct ShardSeat {
     pub shard: u16,
     /// The addresses of all shards of the committee, by member and shard.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// The IP address at which it listens for clients, if not that of its address.
+    pub bind: Option<IpAddr>,
     /// Whether they all speak TLS.
     pub tls: bool,
     /// Whom its operator knows.
@@ -101,10 +103,10 @@ impl ShardProcess {
         let listener = TcpListener::bind(seat.listen);
         let listener = listener.map_err(|error| LaneStartError::Directory(seat.listen.to_string(), error))?;
         let address = listener.local_addr().map_err(unusable)?;
-        let ShardSeat { member, shard, addresses, tls, known, safe, link, registrar, .. } = seat;
+        let ShardSeat { member, shard, addresses, bind, tls, known, safe, link, registrar, .. } = seat;
         let directory = data.join("lane");
         let stored = own_homes(&directory, shard).map_err(unusable)?;
-        let room = ShardRoom { member, addresses, tls, known, safe, fixed: None, directory };
+        let room = ShardRoom { member, addresses, bind, tls, known, safe, fixed: None, directory };
         let (told, heard) = sync_channel(QUEUE);
         Ok(ShardProcess {
             shard,

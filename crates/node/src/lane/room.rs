@@ -1,6 +1,6 @@
 //! The disk, the keys and the addresses of a member's shards, for whoever runs them: the node, or a process apart.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use lane::{FileLog, LaneDirectory, LaneShard, LogError, ShardError, ShardLimits, ShardSetup};
@@ -19,6 +19,8 @@ pub(crate) struct ShardRoom {
     pub member: u8,
     /// The addresses of all shards of the committee, by member and shard.
     pub addresses: Vec<Vec<SocketAddr>>,
+    /// The IP address at which its own shards listen, if not that of their address.
+    pub bind: Option<IpAddr>,
     pub tls: bool,
     pub known: Acquaintances,
     pub safe: Option<LaneKeySafe>,
@@ -40,6 +42,7 @@ impl ShardRoom {
         ShardRoom {
             member: seat.index,
             addresses: seat.addresses.clone(),
+            bind: seat.bind,
             tls: seat.tls,
             known: seat.known.clone(),
             safe: seat.safe.clone(),
@@ -142,6 +145,7 @@ impl ShardRoom {
         let own = addresses.get(usize::from(self.member));
         let listen = own.and_then(|own| own.get(usize::from(shard))).copied();
         let listen = listen.ok_or(LaneStartError::NoAddress { home, shard })?;
+        let listen = SocketAddr::new(self.bind.unwrap_or(listen.ip()), listen.port());
         let (tls, committee) = (self.tls, term.committee.clone());
         let peers = (addresses.len() > 1).then_some(LaneDirectory { committee, addresses, tls });
         let ShardSecrets { key, bls, share } = secrets;

@@ -1,7 +1,7 @@
 //! A validator's membership in the payment lane, and the errors when it cannot take part.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use lane::{LogError, ShardError};
 use ledger::{LaneBls, LaneBridge, LaneTerms};
@@ -26,6 +26,8 @@ pub struct LaneSeat {
     pub addresses: Vec<Vec<SocketAddr>>,
     /// How many of its own shards it registers for epochs to come: the first ones.
     pub registers: u16,
+    /// The IP address at which its own shards listen, if not that of their address.
+    pub bind: Option<IpAddr>,
     /// Whether they all speak TLS.
     pub tls: bool,
     /// Whom its operator knows.
