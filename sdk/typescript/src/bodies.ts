@@ -63,6 +63,8 @@ export type Market = {
 
 export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
 export type Book = { height: number; time_ms: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+/** What an order asks for in its market, as it was placed: amount in base units, price in whole quote per whole base. */
+export type OrderTerms = { side: "buy" | "sell"; base: string; quote: string; amount: Units; price: PriceText; price_units: PriceText };
 /** An order in a block, and how its offer stands: `refused`, `resting`, `ended` or `void`. */
 export type PastOrder = {
   height: number;
@@ -79,6 +81,8 @@ export type PastOrder = {
   replaces: string | null;
   /** Of an exact order; `limit` is the least rate that it means, `amount` what it locks. */
   exact?: { side: "buy" | "sell"; units: Units; bound: Units } | null;
+  /** Null if it names assets that there are not, or no amount. */
+  asked?: OrderTerms | null;
   outcome: Outcome;
   status: string;
   why: string | null;
@@ -163,6 +167,8 @@ export type Quote = {
   buy: string;
   amount: Units;
   limit: PriceText;
+  /** Null if it was asked about without a limit. */
+  asked?: OrderTerms | null;
   sold: Units;
   bought: Units;
   left: Units;
@@ -319,7 +325,8 @@ export type SessionBody = {
 };
 /** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
 export type AccountEthereum = { nonce: string; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
-export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units };
+/** A resting offer; `asked` is what rests of it in the terms of its market. */
+export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units; asked?: OrderTerms | null };
 
 /** A committed transaction; what it asks for is missing where its block is no longer kept. */
 export type CommittedStatus = {

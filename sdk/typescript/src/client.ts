@@ -3,7 +3,7 @@ import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./as
 import type * as bodies from "./bodies.js";
 import type { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
-import { plainText } from "./decimal.js";
+import { multiply, plainText } from "./decimal.js";
 import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
@@ -19,6 +19,10 @@ import { Session, type Candles, type Limits } from "./session.js";
 import { KeepAlive, Slots, type SessionTerms } from "./slots.js";
 import { MemoryStore, type Store } from "./store.js";
 import { Stream, type Challenge, type Login, type Message, type Socket } from "./stream.js";
+import { boundOf } from "./terms.js";
+
+/** What the reference of an offer has that comes after an exact order. */
+const THEN_AS_OFFER = " as an offer";
 
 export type Options = {
   /** Needed for sending. */
@@ -212,13 +216,27 @@ export class Client {
     return this.offer(base.symbol, quote.symbol, amount, price, options);
   }
 
-  /** Spends what `amount` of a market's base costs at `price`: at a better price it buys more, never dearer. */
+  /**
+   * Buys `amount` of a market's base for at most `price` of its quote each, and stops at it where the next batch would fill it
+   * whole: then it goes as an exact order. Otherwise, or if that batch is another one than the node expected, it goes as an offer
+   * of what the amount costs, which a later batch at a better price fills with more, never dearer. Without `wait` nobody looks
+   * whether the exact order was filled.
+   */
   async buy(market: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets(...market.split("/"));
     const [base, quote] = assets.market(market);
-    const { cost, limit } = inverseLimit(base.units(amount), limitOf(price, base, quote));
+    const [units, perUnit] = [base.units(amount), limitOf(price, base, quote)];
+    const { cost, limit } = inverseLimit(units, perUnit);
     checkSize(assets, quote.number, base.number, cost, limit);
-    return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit), ...named(life, client) }, options);
+    const pair = { sell: quote.number, buy: base.number };
+    const offer: Operation = { kind: "CreateOffer", ...pair, amount: cost, limit: plainText(limit), ...named(life, client) };
+    const bound = boundOf("buy", multiply({ digits: units, scale: 0 }, perUnit));
+    const exact: Operation = { kind: "Exact", ...pair, side: "buy", units, bound, ...named(undefined, client) };
+    const isExact = bound > 0n && (await this.session.wouldFill(quote, base, cost, limit));
+    const fate = await this.send(isExact ? exact : offer, { ...options, forms: [isExact ? offer : exact] });
+    if (fate.outcome?.result !== "exact" || fate.outcome.why === "filled") return fate;
+    const { reference } = options;
+    return this.send(offer, reference === undefined ? options : { ...options, reference: `${reference}${THEN_AS_OFFER}` });
   }
 
   /**

@@ -1,12 +1,13 @@
 /** What a client knows of a node: network, assets, height; and every question to it. */
-import { Assets, limitOf, type Amount } from "./assets.js";
+import { Assets, limitOf, type Amount, type AssetInfo } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
-import { plainText } from "./decimal.js";
+import { plainText, type Decimal } from "./decimal.js";
 import { plainAddress } from "./encoding.js";
 import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js";
 import type { Http } from "./http.js";
 import * as models from "./models.js";
+import { wouldFill } from "./placing.js";
 import type { AccountKeys } from "./policy.js";
 import { ProofError, proveAccount, proveKeys } from "./proof.js";
 import { fromHex } from "./typed.js";
@@ -218,6 +219,12 @@ export class Session {
     const [sold, bought] = [assets.get(sell), assets.get(buy)];
     const limit = price === undefined ? undefined : plainText(limitOf(price, sold, bought));
     return this.ask("/v1/quote", models.quote, { sell, buy, amount: sold.units(amount).toString(), limit });
+  }
+
+  /** Whether the next batch would take all of an offer, if nothing else came. */
+  async wouldFill(sell: AssetInfo, buy: AssetInfo, units: bigint, limit: Decimal): Promise<boolean> {
+    const asked = { sell: sell.symbol, buy: buy.symbol, amount: units.toString(), limit: plainText(limit) };
+    return wouldFill(await this.http.get<bodies.Quote>("/v1/quote", asked));
   }
 
   async ticker(name: string): Promise<models.Ticker> {
