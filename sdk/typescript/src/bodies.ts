@@ -179,6 +179,43 @@ export type Quote = {
   last_price: PriceText | null;
   last_price_units: PriceText | null;
 };
+/** What a market of a venue traded in the last 24 hours; prices are ticks. `complete` if the node knows all of them. */
+export type VenueDay = {
+  since_ms: number;
+  complete: boolean;
+  open: number;
+  high: number;
+  low: number;
+  close: number;
+  change_percent: string;
+  lots: string;
+  base_volume: Units;
+  quote_volume: Units;
+  trades: number;
+};
+/** A continuous market of the node's venue; assets are their numbers, `bid`, `ask` and `last` ticks. */
+export type VenueMarket = {
+  market: number;
+  symbol: string;
+  base: number;
+  quote: number;
+  lot_units: Units;
+  tick_units: Units;
+  lots_max: number;
+  fee_cap_ppm: number;
+  maker_ppm: number | null;
+  taker_ppm: number | null;
+  lots_min: number | null;
+  least_quote_units: Units | null;
+  phase: string;
+  bid: number | null;
+  ask: number | null;
+  last: number | null;
+  day: VenueDay | null;
+};
+/** An execution of a venue, without its parties; `side` is the one that took. */
+export type VenueTrade = { index: string; time_ms: number; side: "buy" | "sell"; tick: number; lots: number };
+export type VenueTrades = { market: number; trades: VenueTrade[]; next: string | null };
 export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
 export type Curves = {
   height: number;

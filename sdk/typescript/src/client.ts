@@ -171,6 +171,14 @@ export class Client {
   history(market: string, limit?: number, before?: number, since_ms?: number): Promise<models.PricePoint[]> {
     return this.session.history(market, limit, before, since_ms);
   }
+  /** The continuous markets of the node's venue: terms, best prices, the last trade and the last 24 hours. */
+  async venueMarkets(): Promise<bodies.VenueMarket[]> {
+    return (await this.ask<{ markets: bodies.VenueMarket[] }>("/v1/venue/markets")).markets;
+  }
+  /** A page of what executed in one of them of late, the newest first. A trade is told before it is settled. */
+  venueTrades(market: number, asked: { limit?: number; cursor?: string; since_ms?: number } = {}): Promise<bodies.VenueTrades> {
+    return this.ask(`/v1/venue/markets/${market}/trades`, asked);
+  }
   batch(height: number): Promise<models.Batch> {
     return this.session.batch(height);
   }

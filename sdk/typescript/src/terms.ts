@@ -32,6 +32,9 @@ export function termsOf(order: Order, assets: Map<string, Asset>): Terms | strin
   const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
   const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
   const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
+  for (const [some, of] of [[gives, asset], [units, base]] as const) {
+    if (some > UNITS_MAX) return `The order is for more than an account can have: the most is ${plainText({ digits: UNITS_MAX, scale: of.decimals })} ${of.symbol}.`;
+  }
   const least = BigInt(asset.least_units);
   if (gives < least) return `The order sells ${plainText({ digits: gives, scale: asset.decimals })} ${asset.symbol}; the least is ${plainText({ digits: least, scale: asset.decimals })} ${asset.symbol}.`;
   const other = order.side === "sell" ? quote : base;

@@ -172,6 +172,15 @@ impl Wallet {
         Err(ClientError::NumbersTaken)
     }
 
+    /// Whether a transaction of an operation is stored, whose result is not known.
+    ///
+    /// # Errors
+    /// [`ClientError`] of the folder.
+    pub fn is_stored(&self, signatory: &Signatory, operation: &Operation) -> Result<bool, ClientError> {
+        let all = Pending::of(&self.key_file).all()?;
+        Ok(all.iter().any(|kept| is_by(kept, signatory) && kept.body.operation == *operation))
+    }
+
     /// Signs an operation under a free number, and stores it; or returns the stored transaction of this operation that
     /// was refused and may still count.
     ///

@@ -53,7 +53,10 @@ impl Scaled {
     }
 
     fn trimmed(mut self) -> Scaled {
-        while self.digits > 0 && self.digits.is_multiple_of(10) {
+        if self.digits == 0 {
+            return Scaled::whole(0);
+        }
+        while self.digits.is_multiple_of(10) {
             self = Scaled { digits: self.digits / 10, exponent: self.exponent + 1 };
         }
         self
@@ -61,7 +64,7 @@ impl Scaled {
 
     fn is(self, other: Scaled) -> bool {
         let (a, b) = (self.trimmed(), other.trimmed());
-        a.digits == b.digits && (a.exponent == b.exponent || a.digits == 0)
+        a.digits == b.digits && a.exponent == b.exponent
     }
 
     /// The quotient in 17 digits. Both have at most 20.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 pub use client::wallet::Signatory;
 use client::wallet::{Numbering, Pending, Progress, Wallet};
-use client::{Assets, ClientError};
+use client::{Assets, ClientError, OrderError, OrderForms};
 use primitives::{Address, Digest, Height, Operation, Sequence, Transaction, TransactionId};
 
 use super::report::{self, Fate};
@@ -70,6 +70,27 @@ impl Sender {
         Ok(self.delivery.report(json, &id, &fate, &signatory.assets))
     }
 
+    /// Places an order: what the next batch would fill whole as an exact order, and what it does not fill as an offer.
+    pub fn place(
+        self,
+        json: bool,
+        forms: impl FnOnce(&Assets) -> Result<OrderForms, OrderError>,
+    ) -> anyhow::Result<ExitCode> {
+        let signatory = self.signer()?;
+        let forms = forms(&signatory.assets)?;
+        if let Some(exact) = &forms.exact
+            && self.goes_exactly(&signatory, &forms, exact)?
+        {
+            let (id, fate) = self.submit(json, &signatory, exact)?;
+            if !report::is_unfilled_order(&fate) {
+                return Ok(self.delivery.report(json, &id, &fate, &signatory.assets));
+            }
+            eprintln!("the batch did not fill it whole: it is placed as an offer");
+        }
+        let (id, fate) = self.submit(json, &signatory, &forms.offer)?;
+        Ok(self.delivery.report(json, &id, &fate, &signatory.assets))
+    }
+
     /// Signs an operation, delivers it and returns its fate. If another wallet takes its number first, it is signed
     /// again under another one.
     pub fn submit(
@@ -80,6 +101,16 @@ impl Sender {
     ) -> anyhow::Result<(TransactionId, Fate)> {
         let sent = self.wallet().send(signatory, operation, &mut |progress| tell(json, &progress));
         sent.map_err(|error| self.explained(error))
+    }
+
+    /// Whether an order goes as an exact order: as an earlier call has sent it, or else if the next batch would fill it.
+    fn goes_exactly(&self, signatory: &Signatory, forms: &OrderForms, exact: &Operation) -> anyhow::Result<bool> {
+        let wallet = self.wallet();
+        let is_stored = |form| wallet.is_stored(signatory, form);
+        if !self.again && (is_stored(exact)? || is_stored(&forms.offer)?) {
+            return Ok(is_stored(exact)?);
+        }
+        Ok(forms.is_filled_at_once(&self.delivery.server.node())?)
     }
 
     /// The node to talk to.

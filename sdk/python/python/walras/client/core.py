@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from walras.client import operations
-from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
+from walras.client.amounts import Assets, Number, bound_of, inverse_limit, limit_of, plain, price_of
 from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
 from walras.client.encoding import CANCELS_MAX, address_bytes, raw
@@ -33,6 +33,8 @@ from walras.client.slots import Leaving, Slots
 __all__ = ["Core", "T"]
 
 T = TypeVar("T")
+_THEN_AS_OFFER = " as an offer"
+"""What the reference of an offer has that comes after an exact order."""
 
 
 def host_of(server: str) -> str:
@@ -233,11 +235,20 @@ class Core:
         units, limit = base.units(amount), limit_of(price, base, quote)
         if side == "sell":
             operation = operations.CreateOffer(base.number, quote.number, units, limit, *named)
-        else:
-            cost, inverse = inverse_limit(units, limit)
-            operation = operations.CreateOffer(quote.number, base.number, cost, inverse, *named)
+            _check_size(operation, assets)
+            return (yield from self.sender.send(operation, wait, reference))
+        cost, inverse = inverse_limit(units, limit)
+        operation = operations.CreateOffer(quote.number, base.number, cost, inverse, *named)
         _check_size(operation, assets)
-        return (yield from self.sender.send(operation, wait, reference))
+        bound = bound_of(units, limit)
+        exact = operations.Exact(quote.number, base.number, "buy", units, bound, named[1])
+        is_exact = bound > 0 and (yield from self.session.would_fill(quote, base, cost, inverse))
+        first, other = (exact, operation) if is_exact else (operation, exact)
+        fate = yield from self.sender.send(first, wait, reference, forms=(other,))
+        if fate.outcome is None or fate.outcome.result != "exact" or fate.outcome.why == "filled":
+            return fate
+        then = None if reference is None else reference + _THEN_AS_OFFER
+        return (yield from self.sender.send(operation, wait, then))
 
     def exact(
         self,
