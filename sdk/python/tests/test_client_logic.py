@@ -569,6 +569,8 @@ class Market(Node):
     """The per cent of an offer that it says the next batch would take."""
     fills: bool = True
     """Whether exact orders are filled."""
+    charges: int = 120
+    """What it says that the next batch would charge, in cents."""
     sent: list[bytes] = field(default_factory=list)
 
     def answer(self, ask: Ask) -> Any:
@@ -576,7 +578,8 @@ class Market(Node):
             return {"assets": [{"asset": at, "symbol": one, **ASSET} for at, one in enumerate(("USD", "EUR"))]}
         if ask.path == "/v1/quote":
             amount = int(ask.params["amount"])
-            return {"amount": str(amount), "sold": str(amount * self.takes // 100)}
+            bought = amount * 100 // self.charges
+            return {"amount": str(amount), "sold": str(amount * self.takes // 100), "bought": str(bought)}
         if ask.path == "/v1/transactions" and ask.body is not None:
             signed = Signed(ask.body)
             self.sent.append(signed.body[44:])
@@ -612,21 +615,37 @@ def test_what_the_batch_does_not_fill_whole_waits_as_an_offer_once_however_often
     store, node = MemoryStore(), Market(takes=100, fills=False)
     assert bought(store, node, "mine").outcome.result == "offered"
     assert node.sent == [BUY_EXACTLY, BUY_AS_OFFER]
-    # Another call finds both, whatever the next batch would do by now.
+    # Another call finds both, whatever the next batch would do or charge by now.
     known = [store.referenced("mine").id, store.referenced("mine as an offer").id]
-    node.takes = 0
+    node.takes, node.charges = 0, 100
     bought(store, node, "mine")
     assert [store.referenced("mine").id, store.referenced("mine as an offer").id] == known
     assert set(node.sent) == {BUY_EXACTLY, BUY_AS_OFFER}
 
 
-def test_a_purchase_without_a_result_is_not_placed_in_its_other_form() -> None:
-    store, node = MemoryStore(), Market()
+def test_where_there_is_no_room_for_an_exact_order_the_limit_is_what_the_batch_would_charge() -> None:
+    node = Market(takes=100, fills=False, charges=100)
+    bought(MemoryStore(), node)
+    tight = operations.CreateOffer(0, 1, 5_000, Decimal(1), RESTS, NO_CLIENT).encode()
+    assert node.sent == [BUY_EXACTLY, tight]
+
+
+def test_a_purchase_without_a_result_is_not_placed_in_another_form() -> None:
     exact = operations.Exact(0, 1, "buy", 5_000, 6_000, NO_CLIENT)
-    first, _ = run(sender(store).sign(exact, None), node.answer)
-    with pytest.raises(SentBeforeError, match=first.id):
-        bought(store, node)
-    assert node.sent == []
+    tight = operations.CreateOffer(0, 1, 5_000, Decimal(1), RESTS, NO_CLIENT)
+    for form in (exact, tight):
+        store, node = MemoryStore(), Market()
+        first, _ = run(sender(store).sign(form, None), node.answer)
+        with pytest.raises(SentBeforeError, match=first.id):
+            bought(store, node)
+        assert node.sent == []
+    # A dearer one, a larger one and one of another life are other orders.
+    store, node = MemoryStore(), Market()
+    others = [(6_000, Decimal("0.8"), RESTS), (6_001, Decimal(1), RESTS), (5_000, Decimal(1), "one batch")]
+    for amount, limit, life in others:
+        run(sender(store).sign(operations.CreateOffer(0, 1, amount, limit, life, NO_CLIENT), None), node.answer)
+    bought(store, node)
+    assert node.sent == [BUY_AS_OFFER]
 
 
 def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() -> None:

@@ -368,7 +368,18 @@ export class walras extends Exchange {
     const client = this.sender();
     const limit = type === "market" ? await this.reach(name, side) : String(this.priceToPrecision(name, positive(price, "a price")));
     const fate = await asked(() => (side === "buy" ? client.buy(name, units, limit, options) : client.sell(name, units, limit, options)));
-    return this.placed(fate, { side, base: String(market["base"]), quote: String(market["quote"]), amount: units, price: limit }, options);
+    const written: OrderTerms = { side, base: String(market["base"]), quote: String(market["quote"]), amount: units, price: limit };
+    return this.placed(fate, side === "buy" ? await this.boughtAs(fate, written) : written, options);
+  }
+
+  /** What a purchase was placed as, which may be at a better limit than was written; as written where no index says it. */
+  private async boughtAs({ sequence, height }: Fate, written: OrderTerms): Promise<OrderTerms> {
+    if (sequence === undefined || height === undefined) return written;
+    const told = await this.indexed(sequence, height).catch((error: unknown) => {
+      if (error instanceof OrderNotFound || error instanceof errors.NotFoundError) return null;
+      throw translated(error);
+    });
+    return told?.order?.asked ?? written;
   }
 
   /** The limit of a market order: the last price with some room. */

@@ -1,9 +1,9 @@
 /** A node, and the key that signs for an account. */
-import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./assets.js";
+import { checkSize, limitOf, type Amount, type Assets } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import type { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
-import { multiply, plainText } from "./decimal.js";
+import { parseDecimal, plainText } from "./decimal.js";
 import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
@@ -12,14 +12,15 @@ import { DisconnectGuard, type Ending } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
+import { wouldFill } from "./placing.js";
 import type { AccountKeys } from "./policy.js";
+import { exactOf, isFormOf, offerOf, tightened } from "./purchase.js";
 import { referenceBytes, referenceOf, type PaymentReference } from "./references.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { KeepAlive, Slots, type SessionTerms } from "./slots.js";
 import { MemoryStore, type Store } from "./store.js";
 import { Stream, type Challenge, type Login, type Message, type Socket } from "./stream.js";
-import { boundOf } from "./terms.js";
 
 /** What the reference of an offer has that comes after an exact order. */
 const THEN_AS_OFFER = " as an offer";
@@ -225,26 +226,24 @@ export class Client {
   }
 
   /**
-   * Buys `amount` of a market's base for at most `price` of its quote each, and stops at it where the next batch would fill it
-   * whole: then it goes as an exact order. Otherwise, or if that batch is another one than the node expected, it goes as an offer
-   * of what the amount costs, which a later batch at a better price fills with more, never dearer. Without `wait` nobody looks
-   * whether the exact order was filled.
+   * Buys `amount` of a market's base for at most `price` of its quote each. What the next batch would fill whole stops at the
+   * amount: it goes as an exact order or, where that finds no room, as an offer at the price that the batch would charge. The
+   * rest goes as an offer of what the amount costs, which a later batch at a better price fills with more, never dearer. Without
+   * `wait` nobody looks whether the exact order was filled. See `purchase.ts`.
    */
   async buy(market: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets(...market.split("/"));
     const [base, quote] = assets.market(market);
-    const [units, perUnit] = [base.units(amount), limitOf(price, base, quote)];
-    const { cost, limit } = inverseLimit(units, perUnit);
-    checkSize(assets, quote.number, base.number, cost, limit);
-    const pair = { sell: quote.number, buy: base.number };
-    const offer: Operation = { kind: "CreateOffer", ...pair, amount: cost, limit: plainText(limit), ...named(life, client) };
-    const bound = boundOf("buy", multiply({ digits: units, scale: 0 }, perUnit));
-    const exact: Operation = { kind: "Exact", ...pair, side: "buy", units, bound, ...named(undefined, client) };
-    const isExact = bound > 0n && (await this.session.wouldFill(quote, base, cost, limit));
-    const fate = await this.send(isExact ? exact : offer, { ...options, forms: [isExact ? offer : exact] });
+    const purchase = { base, quote, units: base.units(amount), limit: limitOf(price, base, quote), named: named(life, client) };
+    const [offer, exact, isForm] = [offerOf(purchase), exactOf(purchase), isFormOf(purchase)];
+    checkSize(assets, quote.number, base.number, offer.amount, parseDecimal(offer.limit)!);
+    const ask = (asked: typeof offer) => this.session.quoteOf(quote, base, asked);
+    const isExact = exact !== null && wouldFill(await ask(offer));
+    const fate = await this.send(isExact ? exact : offer, { ...options, isForm });
     if (fate.outcome?.result !== "exact" || fate.outcome.why === "filled") return fate;
     const { reference } = options;
-    return this.send(offer, reference === undefined ? options : { ...options, reference: `${reference}${THEN_AS_OFFER}` });
+    const then = reference === undefined ? {} : { reference: `${reference}${THEN_AS_OFFER}` };
+    return this.send(await tightened(purchase, ask), { ...options, ...then, isForm });
   }
 
   /**

@@ -2,12 +2,11 @@
 import { Assets, limitOf, type Amount, type AssetInfo } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
-import { plainText, type Decimal } from "./decimal.js";
+import { plainText } from "./decimal.js";
 import { plainAddress } from "./encoding.js";
 import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js";
 import type { Http } from "./http.js";
 import * as models from "./models.js";
-import { wouldFill } from "./placing.js";
 import type { AccountKeys } from "./policy.js";
 import { ProofError, proveAccount, proveKeys } from "./proof.js";
 import { fromHex } from "./typed.js";
@@ -221,10 +220,9 @@ export class Session {
     return this.ask("/v1/quote", models.quote, { sell, buy, amount: sold.units(amount).toString(), limit });
   }
 
-  /** Whether the next batch would take all of an offer, if nothing else came. */
-  async wouldFill(sell: AssetInfo, buy: AssetInfo, units: bigint, limit: Decimal): Promise<boolean> {
-    const asked = { sell: sell.symbol, buy: buy.symbol, amount: units.toString(), limit: plainText(limit) };
-    return wouldFill(await this.http.get<bodies.Quote>("/v1/quote", asked));
+  /** What the next batch would do with an offer, if nothing else came, in units. */
+  quoteOf(sell: AssetInfo, buy: AssetInfo, { amount, limit }: { amount: bigint; limit: string }): Promise<bodies.Quote> {
+    return this.http.get<bodies.Quote>("/v1/quote", { sell: sell.symbol, buy: buy.symbol, amount: amount.toString(), limit });
   }
 
   async ticker(name: string): Promise<models.Ticker> {

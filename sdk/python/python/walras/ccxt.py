@@ -401,7 +401,18 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             send = client.buy if side == "buy" else client.sell
             fate = send(market["symbol"], units, limit, life=life, reference=reference)
         terms = OrderTerms(side, market["base"], market["quote"], Decimal(units), Decimal(limit))
-        return self._placed(fate, terms, life, reference)
+        return self._placed(fate, self._bought_as(fate, terms) if side == "buy" else terms, life, reference)
+
+    def _bought_as(self, fate: Fate, written: OrderTerms) -> OrderTerms:
+        """What a purchase was placed as, which may be at a better limit than was written; as written where no index says it."""
+        if fate.sequence is None or fate.height is None:
+            return written
+        with _translated():
+            try:
+                told = self._known(fate.sequence, fate.height).order
+            except (ccxt.OrderNotFound, NotFoundError):
+                return written
+        return (told and told.asked) or written
 
     def _reach(self, name: str, side: str) -> str:
         """The limit of a market order: the last price with some room."""

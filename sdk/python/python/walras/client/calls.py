@@ -29,6 +29,7 @@ from walras.client.models import (
     Status,
     Ticker,
 )
+from walras.client.purchase import Quoted
 from walras.client.references import PaymentReference
 from walras.client.venue import VenueMarket, VenueTrade
 
@@ -210,12 +211,16 @@ class Session:
         asked: dict[str, str | int | None] = {"sell": sell, "buy": buy, "amount": sold.units(amount), "limit": limit}
         return (yield from self.get("/v1/quote", lambda body: Quote.of(body, assets), **asked))
 
-    def would_fill(self, sell: Asset, buy: Asset, units: int, limit: Decimal) -> Flow[bool]:
-        """Whether the next batch would take all of an offer, if nothing else came."""
+    def quoted(self, sell: Asset, buy: Asset, units: int, limit: Decimal) -> Flow[Quoted]:
+        """What the next batch would do with an offer, if nothing else came, in units."""
+
+        def decode(body: Any) -> Quoted:
+            return Quoted(int(body["amount"]), int(body["sold"]), int(body["bought"]))
+
         asked: dict[str, str | int | None] = {
             "sell": sell.symbol, "buy": buy.symbol, "amount": units, "limit": plain(limit)
         }
-        return (yield from self.get("/v1/quote", lambda body: int(body["sold"]) >= int(body["amount"]), **asked))
+        return (yield from self.get("/v1/quote", decode, **asked))
 
     def ticker(self, market: str) -> Flow[Ticker]:
         assets, path = yield from self._market_path(market, "ticker")

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from walras.client import operations
-from walras.client.amounts import Assets, Number, bound_of, inverse_limit, limit_of, plain, price_of
+from walras.client.amounts import Assets, Number, limit_of, plain, price_of
 from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
 from walras.client.encoding import CANCELS_MAX, address_bytes, raw
@@ -26,6 +26,7 @@ from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
 from walras.client.proof import ProofError, prove_account, prove_keys
+from walras.client.purchase import Purchase, Quoted
 from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
 from walras.client.slots import Leaving, Slots
@@ -237,18 +238,21 @@ class Core:
             operation = operations.CreateOffer(base.number, quote.number, units, limit, *named)
             _check_size(operation, assets)
             return (yield from self.sender.send(operation, wait, reference))
-        cost, inverse = inverse_limit(units, limit)
-        operation = operations.CreateOffer(quote.number, base.number, cost, inverse, *named)
-        _check_size(operation, assets)
-        bound = bound_of(units, limit)
-        exact = operations.Exact(quote.number, base.number, "buy", units, bound, named[1])
-        is_exact = bound > 0 and (yield from self.session.would_fill(quote, base, cost, inverse))
-        first, other = (exact, operation) if is_exact else (operation, exact)
-        fate = yield from self.sender.send(first, wait, reference, forms=(other,))
+        purchase = Purchase(base, quote, units, limit, *named)
+        offer, exact = purchase.offer(), purchase.exact()
+        _check_size(offer, assets)
+
+        def ask(asked: operations.CreateOffer) -> Flow[Quoted]:
+            return (yield from self.session.quoted(quote, base, asked.amount, asked.limit))
+
+        is_exact = exact is not None and (yield from ask(offer)).is_whole
+        first = exact if exact is not None and is_exact else offer
+        fate = yield from self.sender.send(first, wait, reference, is_form=purchase.is_form)
         if fate.outcome is None or fate.outcome.result != "exact" or fate.outcome.why == "filled":
             return fate
         then = None if reference is None else reference + _THEN_AS_OFFER
-        return (yield from self.sender.send(operation, wait, then))
+        tight = yield from purchase.tightened(ask)
+        return (yield from self.sender.send(tight, wait, then, is_form=purchase.is_form))
 
     def exact(
         self,

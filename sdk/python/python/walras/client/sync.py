@@ -302,10 +302,10 @@ class Client:
         self, market: str, amount: Number, price: Number, *,
         life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        """Buys `amount` of a market's base for at most `price` of its quote each, and stops at it where the next batch would
-        fill it whole: then it goes as an exact order. Otherwise, or if that batch is another one than the node expected,
-        it goes as an offer of what the amount costs, which a later batch at a better price fills with more, never dearer.
-        Without `wait` nobody looks whether the exact order was filled."""
+        """Buys `amount` of a market's base for at most `price` of its quote each. What the next batch would fill whole stops
+        at the amount: it goes as an exact order or, where that finds no room, as an offer at the price that the batch
+        would charge. The rest goes as an offer of what the amount costs, which a later batch at a better price fills with
+        more, never dearer. Without `wait` nobody looks whether the exact order was filled."""
         return self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
 
     def sell(
