@@ -1,9 +1,10 @@
 //! Orders as people place them: to buy or to sell so much of a market's base, at a price in its quote.
 //!
-//! A sale offers the base, so it stops at its amount. To buy is to sell the quote, and an offer of it buys more than was
-//! asked for where a batch is better than its limit. So a purchase has two forms: an exact order, which buys the amount and
-//! no more in the batch of the next block, and an offer of what the amount costs. The first is for a purchase that the
-//! next batch would fill whole ([`OrderForms::is_filled_at_once`]), the second for one that waits.
+//! A sale offers the base, so it stops at its amount. To buy is to sell the quote, and an offer of it buys more than
+//! was asked for where a batch is better than its limit. So a purchase has several forms. One that the next batch would not
+//! fill whole is an offer of what the amount costs. One that it would fill whole ([`OrderForms::is_filled_at_once`]) is
+//! an exact order, which buys the amount and no more. Where that finds no room it is an offer whose limit is what the
+//! batch would charge ([`OrderForms::tightened`]), so that its money buys about the amount.
 //! `docs/order-vectors.json` has examples.
 
 use api::QuoteBody;
@@ -71,7 +72,36 @@ pub struct OrderForms {
     pub offer: Operation,
     /// Of a purchase the exact order, unless its amount costs less than a unit.
     pub exact: Option<Operation>,
-    quoted: String,
+    purchase: Option<Purchase>,
+}
+
+/// A purchase in units.
+#[derive(Clone, Debug, PartialEq)]
+struct Purchase {
+    base: Listed,
+    quote: Listed,
+    units: Amount,
+    limit: Price,
+    named: (Life, ClientId),
+}
+
+impl Purchase {
+    /// What it sells at a limit, and for how much at the least.
+    fn offered(&self, limit: Price) -> Option<(Amount, Price)> {
+        Some((cost(self.units, limit)?[1], inverse(limit)?))
+    }
+
+    fn offer(&self, (amount, limit): (Amount, Price)) -> Operation {
+        offer((&self.quote, &self.base), amount, limit, self.named)
+    }
+
+    fn quote(&self, node: &NodeClient, (amount, limit): (Amount, Price)) -> Result<[Amount; 3], ClientError> {
+        let Purchase { base, quote, .. } = self;
+        let symbols = format!("sell={}&buy={}", quote.symbol, base.symbol);
+        let body: QuoteBody = node.get(&format!("/v1/quote?{symbols}&amount={amount}&limit={limit}"))?;
+        let units = |text: &str| node.number("quote", text);
+        Ok([units(&body.amount)?, units(&body.sold)?, units(&body.bought)?])
+    }
 }
 
 impl OrderForms {
@@ -89,7 +119,7 @@ impl OrderForms {
             ExactSide::Sell => {
                 check((base, units), (quote, limit))?;
                 let offer = offer((base, quote), units, limit, (life, client));
-                Ok(OrderForms { offer, exact: None, quoted: quoted(base, quote, units, limit) })
+                Ok(OrderForms { offer, exact: None, purchase: None })
             }
             ExactSide::Buy => {
                 let inverse = inverse(limit).ok_or(OrderError::Price(price))?;
@@ -97,29 +127,79 @@ impl OrderForms {
                 check((quote, cost), (base, inverse))?;
                 let (sell, buy) = (quote.asset, base.asset);
                 let exact = Operation::Exact { sell, buy, side, units, bound, client };
-                let offer = offer((quote, base), cost, inverse, (life, client));
-                let exact = (bound > 0).then_some(exact);
-                Ok(OrderForms { offer, exact, quoted: quoted(quote, base, cost, inverse) })
+                let (base, quote, named) = (base.clone(), quote.clone(), (life, client));
+                let purchase = Purchase { base, quote, units, limit, named };
+                let offer = purchase.offer((cost, inverse));
+                Ok(OrderForms { offer, exact: (bound > 0).then_some(exact), purchase: Some(purchase) })
             }
         }
     }
 
-    /// Whether the next batch would take all of the offer, if nothing else came.
+    /// Whether the next batch would fill a purchase whole, if nothing else came.
     ///
     /// # Errors
     /// [`ClientError`].
     pub fn is_filled_at_once(&self, node: &NodeClient) -> Result<bool, ClientError> {
-        let body: QuoteBody = node.get(&self.quoted)?;
-        Ok(body.sold == body.amount)
+        let Some((purchase, offered)) = self.usual() else { return Ok(false) };
+        let [amount, sold, _] = purchase.quote(node, offered)?;
+        Ok(sold >= amount)
+    }
+
+    /// Of a purchase the offer whose limit is what the next batch would charge. Where that would not fill it, it is the
+    /// usual offer.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn tightened(&self, node: &NodeClient) -> Result<Operation, ClientError> {
+        let Some((purchase, mut offered)) = self.usual() else { return Ok(self.offer.clone()) };
+        for _ in 0..TRIES {
+            let [amount, sold, bought] = purchase.quote(node, offered)?;
+            if sold < amount || bought <= purchase.units + purchase.units / MORE {
+                break;
+            }
+            let charged = Price::ratio_rounding_up(sold, bought).and_then(shortened);
+            match charged.filter(|charged| *charged < purchase.limit).and_then(|charged| purchase.offered(charged)) {
+                Some(tight) => offered = tight,
+                None => break,
+            }
+        }
+        Ok(purchase.offer(offered))
+    }
+
+    fn usual(&self) -> Option<(&Purchase, (Amount, Price))> {
+        let purchase = self.purchase.as_ref()?;
+        Some((purchase, purchase.offered(purchase.limit)?))
+    }
+
+    /// Whether an operation is a form of the order: of a purchase the exact order, or an offer for no more at no worse
+    /// a limit. If one of them was sent without a result, it stands for the order.
+    pub fn contains(&self, operation: &Operation) -> bool {
+        let is_within = match (operation, &self.offer) {
+            (
+                Operation::CreateOffer { sell, buy, amount, limit, life, client },
+                Operation::CreateOffer { sell: s, buy: b, amount: most, limit: least, life: l, client: c },
+            ) => (sell, buy, life, client) == (s, b, l, c) && amount <= most && limit >= least,
+            _ => false,
+        };
+        *operation == self.offer || self.exact.as_ref() == Some(operation) || (self.purchase.is_some() && is_within)
+    }
+}
+
+/// How often a limit is tightened at most, and how much more than the amount may be bought: a thousandth.
+const TRIES: usize = 4;
+const MORE: Amount = 1_000;
+
+/// A price in seven digits, rounded up.
+fn shortened(price: Price) -> Option<Price> {
+    const CUT: u64 = 10u64.pow(10);
+    match price.mantissa().div_ceil(CUT) * CUT {
+        mantissa @ 100_000_000_000_000_000.. => Price::from_parts(mantissa / 10, price.decade() + 1),
+        mantissa => Price::from_parts(mantissa, price.decade()),
     }
 }
 
 fn offer((sell, buy): (&Listed, &Listed), amount: Amount, limit: Price, (life, client): (Life, ClientId)) -> Operation {
     Operation::CreateOffer { sell: sell.asset, buy: buy.asset, amount, limit, life, client }
-}
-
-fn quoted(sell: &Listed, buy: &Listed, amount: Amount, limit: Price) -> String {
-    format!("/v1/quote?sell={}&buy={}&amount={amount}&limit={limit}", sell.symbol, buy.symbol)
 }
 
 fn check((sell, units): (&Listed, Amount), (buy, limit): (&Listed, Price)) -> Result<(), OrderError> {
@@ -230,6 +310,34 @@ mod tests {
             inverse(Price::MAX).map(|price| price.to_string()).as_deref(),
             Some("0.0000000000000000010000000000000001")
         );
+    }
+
+    #[test]
+    fn a_limit_is_shortened_upwards() {
+        let of = |text: &str| shortened(text.parse().expect("a price")).map(|price| price.to_string());
+        assert_eq!(of("1.23456789").as_deref(), Some("1.234568"));
+        assert_eq!(of("1.5").as_deref(), Some("1.5"));
+        assert_eq!(of("0.99999991").as_deref(), Some("1"));
+        assert_eq!(shortened(Price::MAX), None);
+    }
+
+    /// An order that may be a form of a purchase is never placed beside it.
+    #[test]
+    fn the_forms_of_a_purchase_are_its_exact_order_and_offers_for_no_more_at_no_worse_a_limit() {
+        let asset = |number, symbol: &str| listed_as(number, &serde_json::json!({"symbol": symbol, "decimals": 2}));
+        let assets = Assets::of(&AssetsBody { assets: vec![asset(0, "USD"), asset(1, "EUR")] }).expect("sound");
+        let (life, client) = (Life::default(), ClientId::default());
+        let price = "1.2".parse().expect("a price");
+        let wanted = WantedOrder { side: ExactSide::Buy, market: "EUR/USD", amount: "50", price, life, client };
+        let forms = OrderForms::of(&wanted, &assets).expect("sound");
+        let purchase = forms.purchase.clone().expect("it buys");
+        assert!(forms.contains(&forms.offer) && forms.contains(forms.exact.as_ref().expect("it costs something")));
+        let at = |text: &str| purchase.offer(purchase.offered(text.parse().expect("a price")).expect("in range"));
+        assert!(forms.contains(&at("1.1")) && !forms.contains(&at("1.3")));
+        let larger = OrderForms::of(&WantedOrder { amount: "51", ..wanted.clone() }, &assets).expect("sound");
+        assert!(!forms.contains(&larger.offer) && !forms.contains(&larger.exact.expect("it costs something")));
+        let sale = OrderForms::of(&WantedOrder { side: ExactSide::Sell, ..wanted }, &assets).expect("sound");
+        assert!(!sale.contains(&forms.offer) && sale.contains(&sale.offer) && sale.exact.is_none());
     }
 
     #[test]

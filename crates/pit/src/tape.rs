@@ -3,14 +3,15 @@
 //! # The protocol
 //!
 //! - Upon *a root that begins*: the newest fills of its journal are read, each with the clock of its step.
-//! - Upon *a step*: the reports of the takers are its trades. A trade whose index is known is left out, since a root that
-//!   is opened again tells its last effects again.
+//! - Upon *a step*: the reports of the takers are its trades. A trade whose index is known is left out, since a root
+//!   that is opened again tells its last effects again.
 //! - Upon *a question*: a page of trades, or the sums of the last 24 hours, of which minutes count as a whole.
 //!
 //! # Properties
 //!
 //! - *Bounded*: a market has at most [`TRADES`] trades and as many minutes as a day, whoever trades how often.
-//! - *The same after a restart*, as far as the newest [`READ`] fills go back. [`TradedDay::complete`] says whether the day is.
+//! - *The same after a restart*, as far as the newest [`READ`] fills go back. [`TradedDay::complete`] says whether that
+//!   is the whole day.
 //! - A trade is an execution: it is told before it is settled, and stays if it becomes bust.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,7 +1,7 @@
 //! What an order asks for, as it was placed: side, amount of the base, price in quote per base.
 //!
-//! The ledger keeps what is sold, and the fewest units bought for each unit sold. A purchase is a sale of the quote: its
-//! amount was rounded up to a unit of the quote, and its price was inverted and rounded up in 17 digits. So several
+//! The ledger keeps what is sold, and the fewest units bought for each unit sold. A purchase is a sale of the quote.
+//! Its amount was rounded up to a unit of the quote, and its price was inverted and rounded up in 17 digits. So several
 //! amounts and prices have the same terms, and of these the one with the fewest digits is told. Where no price of 17
 //! digits has the limit, it is the nearest one. `docs/order-vectors.json` has examples.
 

@@ -77,17 +77,22 @@ impl Sender {
         forms: impl FnOnce(&Assets) -> Result<OrderForms, OrderError>,
     ) -> anyhow::Result<ExitCode> {
         let signatory = self.signer()?;
-        let forms = forms(&signatory.assets)?;
-        if let Some(exact) = &forms.exact
-            && self.goes_exactly(&signatory, &forms, exact)?
-        {
-            let (id, fate) = self.submit(json, &signatory, exact)?;
-            if !report::is_unfilled_order(&fate) {
-                return Ok(self.delivery.report(json, &id, &fate, &signatory.assets));
-            }
-            eprintln!("the batch did not fill it whole: it is placed as an offer");
+        let (forms, node) = (forms(&signatory.assets)?, self.delivery.server.node());
+        // What an earlier call has sent without a result stands for the order.
+        let kept = if self.again { None } else { self.wallet().kept(&signatory, |one| forms.contains(one))? };
+        let mut operation = match (kept, &forms.exact) {
+            (Some(kept), _) => kept,
+            (None, Some(exact)) if forms.is_filled_at_once(&node)? => exact.clone(),
+            (None, _) => forms.offer.clone(),
+        };
+        let (mut id, mut fate) = self.submit(json, &signatory, &operation)?;
+        if report::is_unfilled_order(&fate) {
+            eprintln!(
+                "there was no room for an exact order: it goes as an offer at the price that the batch would charge"
+            );
+            operation = forms.tightened(&node)?;
+            (id, fate) = self.submit(json, &signatory, &operation)?;
         }
-        let (id, fate) = self.submit(json, &signatory, &forms.offer)?;
         Ok(self.delivery.report(json, &id, &fate, &signatory.assets))
     }
 
@@ -101,16 +106,6 @@ impl Sender {
     ) -> anyhow::Result<(TransactionId, Fate)> {
         let sent = self.wallet().send(signatory, operation, &mut |progress| tell(json, &progress));
         sent.map_err(|error| self.explained(error))
-    }
-
-    /// Whether an order goes as an exact order: as an earlier call has sent it, or else if the next batch would fill it.
-    fn goes_exactly(&self, signatory: &Signatory, forms: &OrderForms, exact: &Operation) -> anyhow::Result<bool> {
-        let wallet = self.wallet();
-        let is_stored = |form| wallet.is_stored(signatory, form);
-        if !self.again && (is_stored(exact)? || is_stored(&forms.offer)?) {
-            return Ok(is_stored(exact)?);
-        }
-        Ok(forms.is_filled_at_once(&self.delivery.server.node())?)
     }
 
     /// The node to talk to.
