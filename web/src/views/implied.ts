@@ -7,7 +7,6 @@ import { get, path } from "../api";
 import { h, notice } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
-import { href } from "../router";
 import { table } from "../table";
 import { tells } from "../words";
 
@@ -15,12 +14,12 @@ import { tells } from "../words";
 const PAUSE_MS = 5_000;
 /** Assets of each side whose books are read, and levels of a book. */
 const ROUTES = 3;
-const LEVELS = 8;
+const LEVELS = 6;
 const DIGITS = 7;
 
 export function impliedPart(live: Live, base: string, quote: string) {
   const problem = notice();
-  const about = h("p", { class: "quiet" }, "Offers of two other markets, one after the other. A batch trades through them by itself; direct offers are apart.");
+  const about = h("p", { class: "quiet" }, "Offers of two other markets, one after the other. A batch trades through them by itself.");
   const side = (name: "sells" | "buys", caption: string) =>
     table<ImpliedLevel & { at: number }>({
       caption,
@@ -30,7 +29,7 @@ export function impliedPart(live: Live, base: string, quote: string) {
       columns: [
         { name: `Price, ${quote}`, class: "number", cell: ({ price, price_units }) => ({ text: shown(price), title: `${price_units} units per unit` }) },
         { name: `Amount, ${base}`, class: "number", cell: ({ amount }) => ({ text: rounded(amount), title: `${formatAmount(amount, live.decimals(base))} ${base}` }) },
-        { name: "Through", cell: ({ through }) => ({ text: through, href: href.market(base, through), title: `${base}/${through} and ${through}/${quote}` }) },
+        { name: "Via", cell: ({ through }) => ({ text: through, title: `${base}/${through} and ${through}/${quote}` }) },
       ],
     });
   const [sells, buys] = [side("sells", "Sells through another asset, the lowest price last"), side("buys", "Buys through another asset, the highest price first")];

@@ -1,6 +1,6 @@
 /** The markets of the venue that this node runs. */
 import type { Asset } from "@walras/client/bodies";
-import { formatAmount, formatPrice } from "../amount";
+import { formatPrice, formatShort } from "../amount";
 import type { Live } from "../live";
 import { href } from "../router";
 import { table, type Cell } from "../table";
@@ -25,7 +25,7 @@ export function venueMarketsTable(live: Live, wanted: number | null) {
   };
   const volume = (market: VenueMarket) => {
     const base = pairOf(live, market)?.base;
-    return base && market.day ? `${formatAmount(market.day.base_volume, base.decimals)} ${base.symbol}` : "–";
+    return base && market.day ? `${formatShort(market.day.base_volume, base.decimals)} ${base.symbol}` : "–";
   };
   return table<VenueMarket>({
     caption: "Markets of the venue",

@@ -3,7 +3,7 @@ import type { View } from "./view";
 import type { VenueTrades } from "@walras/client/bodies";
 import { toNumber } from "@walras/client/decimal";
 import { get, getIfThere, path } from "../api";
-import { formatAmount, formatPrice } from "../amount";
+import { formatAmount, formatPrice, formatShort } from "../amount";
 import { candlesOf } from "../charts/bodies";
 import { candlesChart } from "../charts/candles";
 import { facts, h, notice, panel, setText, tabs } from "../dom";
@@ -172,7 +172,7 @@ function marketHead(live: Live) {
       figures.set("change", h("span", { class: direction }, text));
       figures.set("high", formatPrice(priceOf(day.high, market, pair)));
       figures.set("low", formatPrice(priceOf(day.low, market, pair)));
-      figures.set("volume", `${formatAmount(day.base_volume, pair.base.decimals)} ${pair.base.symbol}`);
+      figures.set("volume", `${formatShort(day.base_volume, pair.base.decimals)} ${pair.base.symbol}`, `${formatAmount(day.base_volume, pair.base.decimals)} ${pair.base.symbol}`);
     },
   };
 }
