@@ -157,7 +157,7 @@ test("orders that cross are filled at the price or better", { skip }, async () =
   const about = (value: number | undefined, wanted: number) => assert.ok(Math.abs(Number(value) - wanted) < 1e-6, `${value} is not ${wanted}`);
   // It stops at its amount, whatever the batch's price: at 2.5 the money of two at 3 buys 2.4.
   assert.equal(filled.status, "closed");
-  assert.ok(filled.filled! >= 2 && filled.filled! < 2.01 && filled.cost! < 6 && filled.average! <= 3, JSON.stringify(filled));
+  assert.ok(filled.filled! >= 2 && filled.filled! < 2.2 && filled.cost! < 6 && filled.average! <= 3, JSON.stringify(filled));
   const bought = (await exchange.fetchMyTrades("EUR/USD")).filter((one) => one.order === filled.id!);
   about(bought.reduce((sum, one) => sum + one.cost!, 0), filled.cost!);
   assert.ok(bought.every((one) => one.side === "buy" && one.symbol === "EUR/USD" && one.price! <= 3));
