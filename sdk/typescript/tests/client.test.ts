@@ -434,6 +434,26 @@ test("own orders are followed after a login, and nobody else's", { skip }, async
   await events.return();
 });
 
+test("what executed at the venue of late is told by pages", { skip }, async () => {
+  // The demo's venue opens some blocks after its start, and its makers trade.
+  for (let tries = 0; tries < 300; tries += 1) {
+    const markets = await client.venueMarkets().catch(() => []);
+    if ((markets[0]?.day?.trades ?? 0) >= 3) break;
+    await new Promise((resume) => setTimeout(resume, 200));
+  }
+  const [market] = await client.venueMarkets();
+  assert.ok(market && market.last !== null && market.day !== null && market.day.trades >= 3, JSON.stringify(market));
+  assert.ok(market.day.low <= market.day.close && market.day.close <= market.day.high);
+  const first = await client.venueTrades(market.market, { limit: 2 });
+  assert.ok(first.trades.length === 2 && first.next !== null);
+  const next = await client.venueTrades(market.market, { limit: 1, cursor: first.next });
+  const indices = [...first.trades, ...next.trades].map(({ index }) => Number(index));
+  assert.deepEqual(indices, [...indices].sort((a, b) => b - a));
+  const { trades } = await client.venueTrades(market.market, { since_ms: first.trades[0]!.time_ms });
+  assert.ok(trades.length >= 1 && trades.every(({ time_ms }) => time_ms >= first.trades[0]!.time_ms));
+  await assert.rejects(client.venueTrades(99), NotFoundError);
+});
+
 test("every example runs", { skip }, async () => {
   await client.sell("EUR/USD", "20", "2.5");
   await client.buy("EUR/USD", "1", "3");

@@ -52,15 +52,16 @@ pub(super) async fn markets(
 ) -> Result<Json<DoorMarketsBody>, Failure> {
     let venue = api.shared.venue;
     let newest = api.shared.heard(|heard| heard.newest.clone());
-    let listed: Vec<(MarketId, MarketTerms)> =
-        newest.iter().flat_map(|state| state.venues.markets_from(venue, 0)).map(|(id, terms)| (id, *terms)).collect();
-    let (shared, now_ms) = (api.shared.clone(), clock_ms());
+    let now_ms = clock_ms();
+    // The tape is read here: the thread that matches has no time for it.
+    let past = |id: MarketId| api.shared.tape.day(id, now_ms);
+    let terms = newest.iter().flat_map(|state| state.venues.markets_from(venue, 0));
+    let listed: Vec<_> = terms.map(|(id, terms)| (id, *terms, past(id))).collect();
     let markets = of_root(&api.shared, visitor.client(), move |root| {
-        let body = |(id, terms): &(MarketId, MarketTerms)| {
+        let body = |(id, terms, (last, day)): &(MarketId, MarketTerms, (Option<u32>, Option<TradedDay>))| {
             let book = root.book(*id);
             let top = book.map(|book| BookTop::of(book, 1)).unwrap_or_default();
             let settings = root.market_settings(*id);
-            let (last, day) = shared.tape.day(*id, now_ms);
             DoorMarketBody {
                 market: *id,
                 symbol: String::from_utf8_lossy(&symbol_of(*id)).trim_end().into(),
@@ -77,8 +78,8 @@ pub(super) async fn markets(
                 phase: book.map_or("closed".into(), |book| phase_code(book.phase())),
                 bid: top.bids.first().map(|level| level.0),
                 ask: top.asks.first().map(|level| level.0),
-                last,
-                day: day.map(|day| day_body(&day, terms)),
+                last: *last,
+                day: day.as_ref().map(|day| day_body(day, terms)),
             }
         };
         listed.iter().map(body).collect::<Vec<_>>()
