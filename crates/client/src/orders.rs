@@ -3,8 +3,9 @@
 //! A sale offers the base, so it stops at its amount. To buy is to sell the quote, and an offer of it buys more than
 //! was asked for where a batch is better than its limit. So a purchase has several forms. One that the next batch would
 //! not fill whole is an offer of what the amount costs. One that it would fill whole
-//! ([`OrderForms::is_filled_at_once`]) is an exact order, which buys the amount and no more. Where that finds no room it is an offer whose limit is what the
-//! batch would charge ([`OrderForms::tightened`]), so that its money buys about the amount.
+//! ([`OrderForms::is_filled_at_once`]) is an exact order, which buys the amount and no more. Where that finds no room
+//! it is an offer whose limit is what the batch would charge ([`OrderForms::tightened`]), so that its money buys about
+//! the amount.
 //! `docs/order-vectors.json` has examples.
 
 use api::QuoteBody;
