@@ -14,7 +14,7 @@ CLIENTS = sdk/ethereum
 TYPESCRIPT = sdk/typescript
 HAS_PYTHON = $(shell $(PYTHON) -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo yes)
 
-.PHONY: help setup page build lab demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs check tidy operations api-reference bench bench-papers soak clean
+.PHONY: help setup page build lab demo test test-build test-rust test-networks test-golden test-page test-ethereum test-described test-python test-typescript test-ways python net-test dist test-dist book test-docs test-users check tidy operations api-reference bench bench-papers soak clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 14
@@ -57,7 +57,7 @@ DEBUG = CARGO_INCREMENTAL=0 $(LINTED) $(CARGO)
 # tests is not built again.
 test: setup page $(if $(HAS_LINTS),tidy) test-build ## Run every test
 	+@$(MAKE) --no-print-directory --jobs=3 --output-sync=target BUILT=yes \
-	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-described test-dist test-docs
+	  test-rust test-networks test-golden test-python test-page test-ethereum test-typescript test-described test-dist test-docs test-users
 	+@$(MAKE) --no-print-directory BUILT=yes test-ways
 
 test-build:
@@ -203,6 +203,11 @@ book: ## The documents as a site, into target/book
 test-docs:
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then $(PYTHON) docs/test_docs.py; \
 	else echo "Python 3.10 or later is missing: links of the documents are not tested."; fi
+
+test-users: ## What users are told to type, typed from the documents
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then \
+	  $(if $(BUILT),,$(DEBUG) build --locked --quiet -p walras -p lab &&) $(PYTHON) docs/test_users.py target/debug; \
+	else echo "Python 3.10 or later is missing: the commands of the documents are not tried."; fi
 
 net-test: page ## Networks of validators on real sockets, seven processes among them
 	WALRAS_NET_VALIDATORS=7 $(CARGO) test --locked --release -p walras --test founding -p node --test validators --test epochs \

@@ -7,8 +7,9 @@ import { addressOf } from "@walras/client/ethereum";
 import { demoTraders, exportKey, forgetKey, keepKey, keptAddress, unlockKey } from "../src/trade/keys";
 import { exactTermsOf, exactly, lockedBy, orderOf, termsOf, type ExactOrder, type Order, type Terms } from "@walras/client/terms";
 import { boundsOf, check, filledOf } from "../src/trade/orders";
-import { described, orderText, planOf, restText, type Plan } from "../src/trade/placing";
-import { marketLimit, partOf, planWords } from "../src/views/ticket-words";
+import { marketLimit, planOf, type Plan } from "@walras/client/placing";
+import { described, orderText, restText } from "../src/trade/placing";
+import { partOf, planWords } from "../src/views/ticket-words";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 
 type Vector = { key: string; account: string; hash: string; signature: string; typed_data: TypedData };

@@ -98,6 +98,22 @@ describe("a market's view", () => {
     await site.picture("market");
   });
 
+  it.skipIf(given)("shows what other markets imply apart from direct offers, best beside best", async () => {
+    await toMarket();
+    const rows = (side: string) => site.page.locator(`.implied tr.${side}`);
+    expect(await rows("sells").count()).toBe(0);
+    await site.page.getByLabel("Through others", { exact: true }).check({ force: true });
+    await site.until("both sides are implied", async () => (await rows("sells").count()) > 0 && (await rows("buys").count()) > 0);
+    const prices = async (side: string) => (await rows(side).locator("td:first-child").allInnerTexts()).map((text) => Number(text.replaceAll(",", "")));
+    const [sells, buys] = [await prices("sells"), await prices("buys")];
+    expect(sells).toEqual([...sells].sort((a, b) => b - a));
+    expect(buys).toEqual([...buys].sort((a, b) => b - a));
+    expect(await site.page.locator(".middle").isVisible()).toBe(false);
+    expect(await axeFindings(site.page)).toEqual([]);
+    await site.page.locator("fieldset.tabs input[value=direct]").check({ force: true });
+    expect([await rows("sells").first().isVisible(), await site.page.locator(".middle").isVisible()]).toEqual([false, true]);
+  });
+
   it("shows prices first, as live candles with volume, and supply and demand as a tab beside them", async () => {
     const { base, quote } = await toMarket();
     await site.until("candles are drawn", async () => (await inked("demand")) + (await inked("supply")) > 5);

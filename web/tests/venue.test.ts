@@ -1,13 +1,13 @@
 /** Orders at a venue before they are signed, and what the page sees of its executions. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Asset } from "@walras/client/bodies";
+import type { Asset, VenueTrade, VenueTrades } from "@walras/client/bodies";
 import { tooLittle, type Pair, type VenueMarket } from "../src/trade/venue";
-import { VenueFeed, figuresOf } from "../src/trade/venue-feed";
+import { VenueFeed } from "../src/trade/venue-feed";
 import { depthOf, lotsOf, reachOf, tickOf } from "../src/trade/venue-sums";
 
 const market: VenueMarket = {
   market: 0, symbol: "EUR/USD", base: 1, quote: 0, lot_units: "1000000", tick_units: "100", lots_max: 1_000_000,
-  fee_cap_ppm: 2_000, least_quote_units: "1880000000", phase: "trading", bid: 10_000, ask: 10_010,
+  fee_cap_ppm: 2_000, least_quote_units: "1880000000", phase: "trading", bid: 10_000, ask: 10_010, last: null, day: null,
 };
 const asset = (number: number, symbol: string): Asset => ({ asset: number, symbol, decimals: 6, issuer: "0x", least_units: "1", issued: "0", valuation: null });
 const pair: Pair = { base: asset(1, "EUR"), quote: asset(0, "USD") };
@@ -59,6 +59,10 @@ describe("executions as the page sees them", () => {
   }
   let lines: Line[];
   let feed: VenueFeed;
+  /** What the venue tells of before, and how often it is asked. */
+  let past: VenueTrade[];
+  let asked: number;
+  let fails: boolean;
   const executed = (event: number, index: string, tick = 10_000) => ({ event, executed: { id: "1", lots: 2, tick, index } });
   const image = (event: number, sequence = 0) => JSON.stringify({ sequence, type: "image", id: 0, image: { market: 7, event } });
   const book = (sequence: number, ...events: object[]) => JSON.stringify({ sequence, type: "book", market: 7, events });
@@ -67,7 +71,13 @@ describe("executions as the page sees them", () => {
     vi.useFakeTimers();
     lines = [];
     const connect = () => (lines.push(new Line()), lines.at(-1) as never);
-    feed = new VenueFeed(7, connect, () => undefined, () => Date.now());
+    [past, asked, fails] = [[], 0, false];
+    const told = async (): Promise<VenueTrades> => {
+      asked += 1;
+      if (fails) throw new Error("busy");
+      return { market: 7, trades: past, next: null };
+    };
+    feed = new VenueFeed(7, { connect, past: told }, () => undefined, () => Date.now());
   });
   afterEach(() => {
     feed.close();
@@ -78,29 +88,47 @@ describe("executions as the page sees them", () => {
     const [line] = lines;
     line!.onopen?.({} as never);
     expect(line!.sent).toEqual([JSON.stringify({ id: 0, books: [7] })]);
-    expect(feed.since_ms).toBeNull();
     line!.says(image(4));
     line!.says(book(1, { event: 5, added: {} }, executed(6, "0", 10_000), executed(7, "1", 10_020)));
     line!.says(JSON.stringify({ sequence: 2, type: "heartbeat" }));
     line!.says(book(3, executed(8, "2", 9_990)));
     expect(feed.trades.map(({ index, tick }) => [index, tick])).toEqual([["0", 10_000], ["1", 10_020], ["2", 9_990]]);
-    expect(figuresOf(feed.trades)).toEqual({ first: 10_000, last: 9_990, high: 10_020, low: 9_990, lots: 6 });
-    expect(figuresOf([])).toBeNull();
   });
 
-  it("begin anew after a gap, and go on where nothing was missed", () => {
+  const before = (index: string, tick: number): VenueTrade => ({ index, time_ms: 1, side: "buy", tick, lots: 3 });
+
+  it("have those of before in front of them, and each once", async () => {
+    past = [before("11", 10_050), before("10", 10_040), before("9", 10_030)];
+    lines[0]!.says(image(4));
+    // It executes before the venue is asked: both tell it. An auction tells a trade for both of its orders.
+    lines[0]!.says(book(1, executed(5, "11", 10_050), executed(6, "12"), executed(7, "12")));
+    await vi.advanceTimersByTimeAsync(0);
+    expect(feed.trades.map(({ index }) => index)).toEqual(["9", "10", "11", "12"]);
+  });
+
+  it("ask again for those of before until they are told", async () => {
+    [past, fails] = [[before("3", 10_000)], true];
+    lines[0]!.says(image(4));
+    await vi.advanceTimersByTimeAsync(0);
+    expect([asked, feed.trades]).toEqual([1, []]);
+    fails = false;
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(feed.trades.map(({ index }) => index)).toEqual(["3"]);
+  });
+
+  it("ask anew after a gap, and go on where nothing was missed", async () => {
     lines[0]!.says(image(4));
     lines[0]!.says(book(1, executed(5, "0")));
-    const since = feed.since_ms;
     lines[0]!.close();
     vi.advanceTimersByTime(1_000);
     lines[1]!.says(image(5));
-    expect([feed.trades.length, feed.since_ms]).toEqual([1, since]);
+    expect([feed.trades.length, asked]).toEqual([1, 1]);
     lines[1]!.close();
     vi.advanceTimersByTime(2_000);
+    past = [before("1", 10_000), before("0", 10_000)];
     lines[2]!.says(image(9));
-    expect(feed.trades).toEqual([]);
-    expect(feed.since_ms).toBeGreaterThan(since!);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([feed.trades.map(({ index }) => index), asked]).toEqual([["0", "1"], 2]);
   });
 
   it.each([["a message is missed", (line: Line) => line.says(book(2, executed(6, "1")))], ["what is said is no message", (line: Line) => line.says("{")], ["nothing is said", () => vi.advanceTimersByTime(6_000)]])(

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{AccountKeysBody, CertificateBody};
+use crate::{AccountKeysBody, CertificateBody, OrderTermsBody};
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -147,6 +147,9 @@ pub struct OfferBody {
     pub amount: String,
     /// The last height whose batch it is in; null if it rests until it is sold or cancelled.
     pub until: Option<String>,
+    /// What rests of it in the terms of its market: `amount` is what is still asked for.
+    #[serde(default)]
+    pub asked: Option<OrderTermsBody>,
 }
 
 /// Resting offers of one ordered pair, in order of execution.

@@ -20,6 +20,25 @@ pub struct OrdersBody {
     pub next: Option<String>,
 }
 
+/// What an order asks for in its market, as it was placed. The market of two assets is that of the one with the higher
+/// number, its base, in the other one, its quote. Of several amounts and prices with the same terms it is the one with
+/// the fewest digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OrderTermsBody {
+    /// `buy` or `sell`, of the base.
+    pub side: Cow<'static, str>,
+    /// Symbol of the base.
+    pub base: String,
+    /// Symbol of the quote.
+    pub quote: String,
+    /// Base units.
+    pub amount: String,
+    /// The limit: whole quote per whole base.
+    pub price: String,
+    /// The same in quote units per base unit.
+    pub price_units: String,
+}
+
 /// What an exact order asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExactTermsBody {
@@ -61,6 +80,9 @@ pub struct PlacedOrderBody {
     /// Of an exact order, what it asks for; `limit` is the least rate that this means, and `amount` what it locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exact: Option<ExactTermsBody>,
+    /// What it asks for in its market, as it was placed; null if it names assets that there are not, or no amount.
+    #[serde(default)]
+    pub asked: Option<OrderTermsBody>,
     /// The outcome in its block.
     pub outcome: OutcomeBody,
     /// `refused` (it may come back until `until`), `resting`, `ended` or `void`.

@@ -45,8 +45,8 @@ pub use ethereum::{
     EthereumReceiptBody, EthereumResultBody, EthereumResults, EthereumTransactionBody,
 };
 pub use history::{
-    BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrdersBody,
-    OwnOrdersBody, PendingOrderBody, PlacedOrderBody, ReferenceBody, TransferBody, TransfersBody,
+    BalancesAtBody, BalancesBody, ExactTermsBody, FillsBody, HeldBody, HistoryFillBody, OrderFateBody, OrderTermsBody,
+    OrdersBody, OwnOrdersBody, PendingOrderBody, PlacedOrderBody, ReferenceBody, TransferBody, TransfersBody,
 };
 pub use keys::{
     AccountKeysBody, GuardianKeyEntryBody, GuardianWalletEntryBody, KeyPolicyBody, PolicyKeyBody, PolicyWalletBody,
@@ -80,7 +80,7 @@ pub use venue_door::{
     AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,
     FillFateBody, OrderEndedBody, OvertakenBody, OwnFillsBody, OwnVenueFillBody, PlacedBody, PlacedResult,
     PositionBody, ReducedBody, ReportBody, ReportsBody, RestingOrderBody, SideBody, StandingBody, VenueBookBody,
-    VenueLevel,
+    VenueDayBody, VenueLevel, VenueTradeBody, VenueTradesBody,
 };
 pub use venue_stream::{BookChange, BookEventBody, VenueMessage, VenueSaid, VenueTold};
 pub use venues::{

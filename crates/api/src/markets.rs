@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::OrderTermsBody;
+
 /// All markets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MarketsBody {
@@ -128,6 +130,9 @@ pub struct QuoteBody {
     pub amount: String,
     /// The fewest units bought for a unit sold.
     pub limit: String,
+    /// What it asks for in its market; null if it was asked about without a limit.
+    #[serde(default)]
+    pub asked: Option<OrderTermsBody>,
     /// Units that it would sell.
     pub sold: String,
     /// Units that it would get, net of commission.

@@ -61,6 +61,63 @@ pub struct DoorMarketBody {
     pub bid: Option<u32>,
     /// The best sale.
     pub ask: Option<u32>,
+    /// The last trade, in ticks, as far back as this node knows.
+    pub last: Option<u32>,
+    /// The last 24 hours; null if nothing traded in them.
+    pub day: Option<VenueDayBody>,
+}
+
+/// What a market of a venue traded in the last 24 hours, of which minutes count as a whole. Prices are ticks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VenueDayBody {
+    /// The first minute of them that traded, milliseconds since 1970.
+    pub since_ms: u64,
+    /// Whether this node knows all of the 24 hours.
+    pub complete: bool,
+    /// The first price.
+    pub open: u32,
+    /// The highest.
+    pub high: u32,
+    /// The lowest.
+    pub low: u32,
+    /// The last.
+    pub close: u32,
+    /// Change from the first to the last price, in per cent.
+    pub change_percent: String,
+    /// Lots.
+    pub lots: String,
+    /// Base units.
+    pub base_volume: String,
+    /// Quote units.
+    pub quote_volume: String,
+    /// Executions.
+    pub trades: u64,
+}
+
+/// Executions of a market, newest first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VenueTradesBody {
+    /// The market.
+    pub market: u32,
+    /// The executions. They are told before they are settled, and stay if they become bust.
+    pub trades: Vec<VenueTradeBody>,
+    /// The `cursor` of the next page, if there may be one. The venue keeps the newest 4,096 of a market.
+    pub next: Option<String>,
+}
+
+/// An execution, without its parties.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VenueTradeBody {
+    /// The fill's index in the tree of the incarnation.
+    pub index: String,
+    /// The venue's clock, milliseconds since 1970.
+    pub time_ms: u64,
+    /// The side that took.
+    pub side: SideBody,
+    /// The price.
+    pub tick: u32,
+    /// Lots.
+    pub lots: u32,
 }
 
 /// The best levels of a book.

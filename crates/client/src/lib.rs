@@ -5,6 +5,7 @@
 //! - [`HistoryPage`]: an account's orders, fills, transfers and balances, page by page
 //! - [`Stream`]: blocks, batches, trades, books, tickers, candles, accounts and own orders, as they change.
 //!   [`LocalBook`]: a book that follows its channel. [`DisconnectGuard`]: offers that end with a connection
+//! - [`OrderForms`]: orders as people place them, by side, amount of the base and price
 //! - [`light`]: believes what a quorum of validators signed, whatever the node is
 //! - [`Assets`]: symbols, and amounts in decimals
 //! - [`keystore`]: keys on disk, encrypted
@@ -24,6 +25,7 @@ mod history;
 pub mod keystore;
 pub mod light;
 mod node;
+mod orders;
 pub mod purse;
 mod stream;
 mod ticks;
@@ -36,5 +38,6 @@ pub use error::ClientError;
 pub use guard::{DisconnectGuard, Guards};
 pub use history::HistoryPage;
 pub use node::{NodeClient, SigningTerms, Unready};
+pub use orders::{OrderError, OrderForms, WantedOrder, unit_price};
 pub use stream::{Channel, Stream, Told};
 pub use ticks::{NoTick, Ticks};

@@ -251,6 +251,7 @@ pub fn places(from: Option<Price>, to: Option<Price>, cursor: Option<Place>) -> 
 
 /// A resting offer in JSON.
 pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount, until }: Resting) -> OfferBody {
+    let asked = symbols.asked(pair, amount, limit, None);
     let limit = limit.to_string();
     OfferBody {
         sell: symbols.get(pair.sell).into(),
@@ -260,6 +261,7 @@ pub fn offer(symbols: &Symbols, id: Sequence, Resting { pair, limit, amount, unt
         id: id.to_string(),
         amount: amount.to_string(),
         until: end(until),
+        asked,
     }
 }
 

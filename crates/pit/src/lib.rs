@@ -60,6 +60,7 @@ mod listening;
 pub mod ouch;
 mod settings;
 mod shared;
+mod tape;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;

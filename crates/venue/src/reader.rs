@@ -40,6 +40,11 @@ impl ReportedFills {
         &self.fills[self.asked.clone()]
     }
 
+    /// The venue's clock at the step; `None` where each report has a signature of its own.
+    pub fn clock_ms(&self) -> Option<u64> {
+        self.step.map(|(_, clock_ms)| clock_ms)
+    }
+
     /// The signed report of one of these to the trader of a side: the same bytes as when it was executed, under the
     /// present report key.
     pub fn report(&self, at: usize, side: VenueSide) -> VenueReport {

@@ -21,8 +21,7 @@ pub fn from_units(units: Amount, decimals: u8) -> String {
 /// # Errors
 /// If the result is out of range.
 pub fn to_unit_price(price: Price, sell_decimals: u8, buy_decimals: u8) -> anyhow::Result<Price> {
-    let shifted = price.decade() + i32::from(buy_decimals) - i32::from(sell_decimals);
-    match Price::from_parts(price.mantissa(), shifted) {
+    match client::unit_price(price, sell_decimals, buy_decimals) {
         Some(price) => Ok(price),
         None => bail!("price {price} is out of range when converted to units"),
     }

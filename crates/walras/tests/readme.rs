@@ -220,12 +220,12 @@ fn the_guides_first_trade_and_payment_work_when_they_are_pasted() {
     let blocks = blocks("Your own exchange");
     let of =
         |word: &str| blocks.iter().find(|block| block.contains(word)).unwrap_or_else(|| panic!("no {word}")).clone();
-    let commands = [of("wallet offer"), of("pay send"), of("inspect")].concat();
+    let commands = [of("wallet sell"), of("pay send"), of("inspect")].concat();
     let said = Shell::new().with_lane().run([commands.as_str()]).concat();
     for promised in [
         "paid 1000 EUR to",
         "sold 0 EUR for 0 USD; 100 EUR rests",
-        "offer 1      sells 100 EUR, limit 1.05 USD for one EUR",
+        "offer 1      sells 100 EUR at 1.05 USD",
         "deposited 100 EUR: settled",
         "proves fast only",
         "received 12.5 EUR",

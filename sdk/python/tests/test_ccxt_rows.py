@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 from walras._ccxt_rows import page, past_row, told, trade_row
-from walras.client import Asset, Assets, PastFill, PastOrder
+from walras.client import Asset, Assets, OrderTerms, PastFill, PastOrder
 from walras.client.amounts import inverse_limit, limit_of
 
 MARKETS = {"EUR/USD": {"precision": {"amount": 1e-06}}}
@@ -37,6 +37,7 @@ def history(seed: int) -> tuple[PastOrder, list[PastFill], Decimal]:
     past = PastOrder(
         9, 9, "0x", 7, 99, sell.symbol, buy.symbol, own, own, sell.amount(locked), "rests", None, status, why,
         sell.amount(left if status == "resting" else 0), sums[0], sums[1],
+        asked=OrderTerms("sell" if is_sell else "buy", "EUR", "USD", amount, price),
     )
     return past, fills, amount
 
@@ -45,17 +46,15 @@ def history(seed: int) -> tuple[PastOrder, list[PastFill], Decimal]:
 def test_the_trades_of_an_order_sum_to_it_in_any_history(seeds: range) -> None:
     for seed in seeds:
         past, fills, asked = history(seed)
-        assert past.sold is not None and past.bought is not None
-        row = past_row(MARKETS, past, (past.sold, past.bought), past)
+        assert past.sold is not None and past.bought is not None and past.asked is not None
+        row = past_row(past, past.asked, (past.sold, past.bought), past)
         trades = [trade_row(MARKETS, fill) for fill in fills]
         amount, filled, remaining, cost = (Decimal(row[name]) for name in ("amount", "filled", "remaining", "cost"))
         assert filled == sum(Decimal(one["amount"]) for one in trades), seed
         assert cost == sum(Decimal(one["cost"]) for one in trades), seed
         assert amount == filled + remaining and remaining >= 0, seed
         assert (row["average"] is None) == (filled == 0) == (not trades or filled == 0), seed
-        # A cost is rounded up to a unit, which may buy more than was asked for at a low price.
-        slack = 0 if row["side"] == "sell" else Decimal("0.000001") / Decimal(row["price"])
-        assert asked <= amount and (amount <= asked + slack or amount == filled), seed
+        assert amount == max(asked, filled) and Decimal(row["price"]) == past.asked.price, seed
         assert {one["side"] for one in trades} <= {row["side"]}
         assert json.loads(json.dumps(row["info"]))["sold"] == told(past.sold)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from walras.client import (
     MemoryStore,
     Missed,
     OrderFate,
+    OrderTerms,
     SentBeforeError,
     StoreError,
     StreamError,
@@ -38,10 +39,12 @@ from walras.client import (
     to_polars,
 )
 from walras.client import operations
-from walras.client.amounts import assets_of, inverse_limit, limit_of, plain, price_of
+from walras.client.amounts import assets_of, bound_of, inverse_limit, limit_of, market_limit, plain, price_of
 from walras.client.calls import Session
-from walras.client.core import host_of
+from walras.client.core import Core, host_of
 from walras.client.encoding import (
+    NO_CLIENT,
+    RESTS,
     Body,
     Field,
     Operation,
@@ -62,7 +65,8 @@ from walras.client.proof import ProofError, prove_keys, window_of
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
-PUBLISHED = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.json").read_text())
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PUBLISHED = json.loads((DOCS / "vectors.json").read_text())
 
 
 def value_of(field: Field, given: Any) -> Any:
@@ -234,6 +238,33 @@ def test_to_buy_never_costs_more_than_was_written() -> None:
         price = Decimal(chance.randrange(1, 10 ** chance.randrange(1, 17))).scaleb(-chance.randrange(0, 17))
         _, inverse = inverse_limit(chance.randrange(1, 10**12), price)
         assert inverse * price >= 1 and len(inverse.normalize().as_tuple().digits) <= 17
+
+
+def test_an_order_becomes_the_terms_of_the_published_vectors() -> None:
+    told = json.loads((DOCS / "order-vectors.json").read_text())
+    zero = Decimal(0)
+    listed = [
+        Asset(at, one["symbol"], one["decimals"], "0x", zero, zero, None, None) for at, one in enumerate(told["assets"])
+    ]
+    assets, seen = Assets(listed), 0
+    for vector in told["orders"]:
+        order, terms = vector["order"], vector["terms"]
+        if not vector["is_written"]:
+            continue
+        base, quote = assets[order["base"]], assets[order["quote"]]
+        units, limit = base.units(order["amount"]), limit_of(order["price"], base, quote)
+        if order["side"] == "sell":
+            assert [str(units), plain(limit)] == [terms["amount"], terms["limit"]], vector
+        else:
+            cost, inverse = inverse_limit(units, limit)
+            assert [str(cost), plain(inverse)] == [terms["amount"], terms["limit"]], vector
+            assert cost - 1 <= bound_of(units, limit) <= cost
+        body = {**order, "amount": units, "price_units": "1"}
+        asked = OrderTerms.of(body, assets)
+        assert asked is not None and (asked.amount, asked.price) == (Decimal(order["amount"]), Decimal(order["price"]))
+        seen += 1
+    assert seen > 30
+    assert plain(market_limit("buy", Decimal("1.2"))) == "1.26" and plain(market_limit("sell", Decimal("1.2"))) == "1.14"
 
 
 def test_numbers_are_handed_out_once_and_those_of_refused_transactions_again() -> None:
@@ -528,6 +559,93 @@ def test_what_was_sent_without_a_result_is_not_signed_again_without_a_reference(
     # When it can never count, its number is used again, with a later end.
     signed, is_new = run(sender(store).sign(Burn(0, 5), None), Node(height=2000).answer)
     assert is_new and signed.sequence == 1 and signed.until > first.until
+
+
+@dataclass
+class Market(Node):
+    """A node with two assets, whose next batch takes a share of what is asked about. It commits all that it is sent."""
+
+    takes: int = 0
+    """The per cent of an offer that it says the next batch would take."""
+    fills: bool = True
+    """Whether exact orders are filled."""
+    charges: int = 120
+    """What it says that the next batch would charge, in cents."""
+    sent: list[bytes] = field(default_factory=list)
+
+    def answer(self, ask: Ask) -> Any:
+        if ask.path == "/v1/assets":
+            return {"assets": [{"asset": at, "symbol": one, **ASSET} for at, one in enumerate(("USD", "EUR"))]}
+        if ask.path == "/v1/quote":
+            amount = int(ask.params["amount"])
+            bought = amount * 100 // self.charges
+            return {"amount": str(amount), "sold": str(amount * self.takes // 100), "bought": str(bought)}
+        if ask.path == "/v1/transactions" and ask.body is not None:
+            signed = Signed(ask.body)
+            self.sent.append(signed.body[44:])
+            return self.committed(signed.id)
+        if ask.path.startswith("/v1/transactions/"):
+            return self.committed(ask.path.rpartition("/")[2]) if self.sent else None
+        return super().answer(ask)
+
+    def committed(self, id: str) -> Any:
+        exact = {"result": "exact", "sold": "0", "bought": "0", "returned": "0", "why": "filled" if self.fills else "no_room"}
+        offered = {"result": "offered", "sold": "0", "bought": "0", "left": "60", "returned": "0", "why": "not_taken"}
+        outcome = exact if self.sent[-1][0] == BUY_EXACTLY[0] else offered
+        return {"id": id, "status": "committed", "height": 1001, "outcome": outcome}
+
+
+BUY_EXACTLY = operations.Exact(0, 1, "buy", 5_000, 6_000, NO_CLIENT).encode()
+BUY_AS_OFFER = operations.CreateOffer(0, 1, 6_000, Decimal("0.83333333333333334"), RESTS, NO_CLIENT).encode()
+
+
+def bought(store: MemoryStore, node: Market, reference: str | None = None) -> Any:
+    core = Core("http://here", KEY, None, None, store, 1.0, 256)
+    return run(core.order("buy", "EUR/USD", "50", "1.2", (RESTS, NO_CLIENT), reference, True), node.answer)
+
+
+def test_a_purchase_that_the_next_batch_would_fill_whole_stops_at_its_amount() -> None:
+    for takes, sent in ((100, BUY_EXACTLY), (99, BUY_AS_OFFER), (0, BUY_AS_OFFER)):
+        node = Market(takes=takes)
+        bought(MemoryStore(), node)
+        assert node.sent == [sent]
+
+
+def test_what_the_batch_does_not_fill_whole_waits_as_an_offer_once_however_often_it_is_sent() -> None:
+    store, node = MemoryStore(), Market(takes=100, fills=False)
+    assert bought(store, node, "mine").outcome.result == "offered"
+    assert node.sent == [BUY_EXACTLY, BUY_AS_OFFER]
+    # Another call finds both, whatever the next batch would do or charge by now.
+    known = [store.referenced("mine").id, store.referenced("mine as an offer").id]
+    node.takes, node.charges = 0, 100
+    bought(store, node, "mine")
+    assert [store.referenced("mine").id, store.referenced("mine as an offer").id] == known
+    assert set(node.sent) == {BUY_EXACTLY, BUY_AS_OFFER}
+
+
+def test_where_there_is_no_room_for_an_exact_order_the_limit_is_what_the_batch_would_charge() -> None:
+    node = Market(takes=100, fills=False, charges=100)
+    bought(MemoryStore(), node)
+    tight = operations.CreateOffer(0, 1, 5_000, Decimal(1), RESTS, NO_CLIENT).encode()
+    assert node.sent == [BUY_EXACTLY, tight]
+
+
+def test_a_purchase_without_a_result_is_not_placed_in_another_form() -> None:
+    exact = operations.Exact(0, 1, "buy", 5_000, 6_000, NO_CLIENT)
+    tight = operations.CreateOffer(0, 1, 5_000, Decimal(1), RESTS, NO_CLIENT)
+    for form in (exact, tight):
+        store, node = MemoryStore(), Market()
+        first, _ = run(sender(store).sign(form, None), node.answer)
+        with pytest.raises(SentBeforeError, match=first.id):
+            bought(store, node)
+        assert node.sent == []
+    # A dearer one, a larger one and one of another life are other orders.
+    store, node = MemoryStore(), Market()
+    others = [(6_000, Decimal("0.8"), RESTS), (6_001, Decimal(1), RESTS), (5_000, Decimal(1), "one batch")]
+    for amount, limit, life in others:
+        run(sender(store).sign(operations.CreateOffer(0, 1, amount, limit, life, NO_CLIENT), None), node.answer)
+    bought(store, node)
+    assert node.sent == [BUY_AS_OFFER]
 
 
 def test_a_transaction_that_nobody_knows_is_void_only_when_it_can_never_count() -> None:

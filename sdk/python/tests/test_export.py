@@ -63,7 +63,7 @@ class Files:
 def met(client: Client) -> Fate:
     """An exact order that was filled: it was in one batch with an offer that made a price."""
     for n in range(200):
-        client.buy("EUR/USD", str(500 + n), "1.3", life="one batch", wait=False)
+        client.offer("USD", "EUR", str(650 + n), "0.77", life="one batch", wait=False)
         fate = client.exact("buy", "EUR/USD", "100", "500", reference=f"exact {n}")
         if fate.outcome is not None and fate.outcome.why == "filled":
             return fate
@@ -84,7 +84,7 @@ def test_an_export_is_exact_in_the_units_of_its_assets(home: tuple[Path, Client]
     gone = client.sell("EUR/USD", "2", "640")
     assert gone.sequence is not None
     cancelled = client.cancel(gone.sequence)
-    once = client.buy("EUR/USD", "300", "1.5", life="one batch")
+    once = client.offer("USD", "EUR", "450", "0.66666666666666667", life="one batch")
     maker = client.sell("EUR/USD", "50000", "1.26")
     exact = met(client)
     missed = client.exact("sell", "EUR/USD", "100", "50000", client=OTHER_NAME)

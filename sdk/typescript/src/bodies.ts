@@ -63,6 +63,8 @@ export type Market = {
 
 export type Level = { price: PriceText; price_units: PriceText; amount: Units; offers: number };
 export type Book = { height: number; time_ms: number; market: string; price: PriceText | null; price_height: number | null; sells: Level[]; buys: Level[] };
+/** What an order asks for in its market, as it was placed: amount in base units, price in whole quote per whole base. */
+export type OrderTerms = { side: "buy" | "sell"; base: string; quote: string; amount: Units; price: PriceText; price_units: PriceText };
 /** An order in a block, and how its offer stands: `refused`, `resting`, `ended` or `void`. */
 export type PastOrder = {
   height: number;
@@ -79,6 +81,8 @@ export type PastOrder = {
   replaces: string | null;
   /** Of an exact order; `limit` is the least rate that it means, `amount` what it locks. */
   exact?: { side: "buy" | "sell"; units: Units; bound: Units } | null;
+  /** Null if it names assets that there are not, or no amount. */
+  asked?: OrderTerms | null;
   outcome: Outcome;
   status: string;
   why: string | null;
@@ -163,6 +167,8 @@ export type Quote = {
   buy: string;
   amount: Units;
   limit: PriceText;
+  /** Null if it was asked about without a limit. */
+  asked?: OrderTerms | null;
   sold: Units;
   bought: Units;
   left: Units;
@@ -173,6 +179,43 @@ export type Quote = {
   last_price: PriceText | null;
   last_price_units: PriceText | null;
 };
+/** What a market of a venue traded in the last 24 hours; prices are ticks. `complete` if the node knows all of them. */
+export type VenueDay = {
+  since_ms: number;
+  complete: boolean;
+  open: number;
+  high: number;
+  low: number;
+  close: number;
+  change_percent: string;
+  lots: string;
+  base_volume: Units;
+  quote_volume: Units;
+  trades: number;
+};
+/** A continuous market of the node's venue; assets are their numbers, `bid`, `ask` and `last` ticks. */
+export type VenueMarket = {
+  market: number;
+  symbol: string;
+  base: number;
+  quote: number;
+  lot_units: Units;
+  tick_units: Units;
+  lots_max: number;
+  fee_cap_ppm: number;
+  maker_ppm: number | null;
+  taker_ppm: number | null;
+  lots_min: number | null;
+  least_quote_units: Units | null;
+  phase: string;
+  bid: number | null;
+  ask: number | null;
+  last: number | null;
+  day: VenueDay | null;
+};
+/** An execution of a venue, without its parties; `side` is the one that took. */
+export type VenueTrade = { index: string; time_ms: number; side: "buy" | "sell"; tick: number; lots: number };
+export type VenueTrades = { market: number; trades: VenueTrade[]; next: string | null };
 export type CurvePoint = { price: PriceText; price_units: PriceText; amount: Units };
 export type Curves = {
   height: number;
@@ -319,7 +362,8 @@ export type SessionBody = {
 };
 /** What Ethereum knows of an account; `wei` are those beside its units of the first asset. */
 export type AccountEthereum = { nonce: string; wei: Units; is_contract: boolean; code?: { hash: string; bytes: number; delegate?: string } };
-export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units };
+/** A resting offer; `asked` is what rests of it in the terms of its market. */
+export type Offer = { sell: string; buy: string; limit: PriceText; price: PriceText; id: string; amount: Units; asked?: OrderTerms | null };
 
 /** A committed transaction; what it asks for is missing where its block is no longer kept. */
 export type CommittedStatus = {

@@ -4,24 +4,20 @@
  * An order has the same numbers in every call and stream. They follow from what the node says that it moved in all (`sold`
  * and `bought` of its index), so the trades of an order sum to the order:
  *
- * - `amount`: as it was placed; of a purchase that got more for its money, what it got
+ * - `amount`: as it was placed; of a purchase that waited in the book and got more for its money, what it got
  * - `filled` and `cost`: what it traded of the base and of the quote; `remaining`: `amount` less `filled`
  * - `average`: `cost` over `filled`; undefined if it did not trade
  * - `status`: `open`, `closed` (traded whole, but for a rest too small for an offer), `canceled`, `expired` or `rejected`
  */
 import type { Dict } from "ccxt";
-import { divide, multiply, parseDecimal, plainText, subtract, type Decimal } from "./decimal.js";
-import type { PastFill, PastOrder } from "./models.js";
+import { divide, parseDecimal, plainText, subtract, type Decimal } from "./decimal.js";
+import type { OrderTerms, PastFill, PastOrder } from "./models.js";
 
 export type Side = "buy" | "sell";
-/** What an order asks for in its market's terms. */
-export type Terms = { symbol: string; side: Side; amount: string; price: string | undefined };
 /** What an order sold and bought in all. */
 export type Moved = { sold: string; bought: string };
 
 const ONE: Decimal = { digits: 1n, scale: 0 };
-/** Inverse prices are rounded in the ledger's 17 digits: fewer of them are what was meant. */
-const PRICE_DIGITS = 15;
 const ENDED: Record<string, string> = { filled: "closed", returned: "closed", expired: "expired" };
 const STATUSES: Record<string, string> = { resting: "open", pending: "open", refused: "rejected", void: "rejected" };
 
@@ -31,11 +27,6 @@ const larger = (a: Decimal, b: Decimal): Decimal => (subtract(a, b).digits >= 0n
 /** A quotient of so many digits; undefined where there is none. */
 const ratio = (a: Decimal, b: Decimal, digits = 17): string | undefined => (isZero(b) ? undefined : plainText(divide(a, b, digits) ?? ONE));
 const add = (a: Decimal, b: Decimal): Decimal => subtract(a, { digits: -b.digits, scale: b.scale });
-
-/** Cut to so many places. */
-function floor({ digits, scale }: Decimal, places: number): Decimal {
-  return scale <= places ? { digits, scale } : { digits: digits / 10n ** BigInt(scale - places), scale: places };
-}
 
 /** What bots print and store: numbers without bound as text. */
 export const told = (info: unknown): Dict =>
@@ -47,21 +38,13 @@ export function marketOf(markets: Dict | undefined, { sell, buy }: { sell: strin
   return { symbol: isSell ? `${sell}/${buy}` : `${buy}/${sell}`, side: isSell ? "sell" : "buy" };
 }
 
-/** What an order asks for, of what sells an amount at a price in whole assets; `places` are those of the base. */
-export function termsOf(markets: Dict | undefined, order: { sell: string; buy: string; exact?: PastOrder["exact"] }, amount: string, price: Decimal, places: number): Terms {
-  const { symbol, side } = marketOf(markets, order);
-  const exact = order.exact?.side === side ? order.exact.units : null;
-  if (side === "sell") return { symbol, side, amount: exact ?? amount, price: isZero(price) ? undefined : plainText(price) };
-  const asked = plainText(floor(multiply(decimal(amount), price), places));
-  return { symbol, side, amount: exact ?? asked, price: ratio(ONE, price, PRICE_DIGITS) };
-}
-
 /** What a trade costs: only transactions have fees. Said in numbers, since bots ask for ever where none are. */
 const noFee = (symbol: string): Dict => ({ currency: symbol.slice(symbol.indexOf("/") + 1), cost: 0, rate: 0 });
 
 /** An order that has sold and bought so much; null where nobody knows how much. */
-export function orderRow(terms: Terms, moved: Moved | null, status: string, more: Dict): Dict {
-  const { symbol, side, price } = terms;
+export function orderRow(terms: OrderTerms, moved: Moved | null, status: string, more: Dict): Dict {
+  const { base, quote, side, price } = terms;
+  const symbol = `${base}/${quote}`;
   const [filled, cost] = moved === null ? [] : (side === "sell" ? [moved.sold, moved.bought] : [moved.bought, moved.sold]).map(decimal);
   const amount = larger(decimal(terms.amount), filled ?? decimal("0"));
   return {
@@ -75,7 +58,7 @@ export function orderRow(terms: Terms, moved: Moved | null, status: string, more
 }
 
 /** An order of the node's index. */
-export function pastRow(past: PastOrder, terms: Terms, moved: Moved, info: unknown): Dict {
+export function pastRow(past: PastOrder, terms: OrderTerms, moved: Moved, info: unknown): Dict {
   // An exact order is filled whole in its batch or not at all.
   const timeInForce = past.exact ? "FOK" : past.life === "one batch" ? "IOC" : "GTC";
   const status = STATUSES[past.status] ?? ENDED[past.why ?? ""] ?? "canceled";

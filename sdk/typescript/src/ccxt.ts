@@ -5,9 +5,11 @@
  *
  * An order is an offer of the batch exchange. What follows from that:
  *
- * - **Only limit orders**, which trade at the batch's price or rest (`GTC`), or with `timeInForce` `IOC` trade in the batch of
- *   the next block alone. An order to *buy* spends what its amount costs at its price; at a better price it buys more, never
- *   dearer. There is no post-only order, since a batch has no maker, and no `FOK` (`Client.exact` has one).
+ * - **Limit orders** trade at the batch's price or rest (`GTC`), or with `timeInForce` `IOC` trade in the batch of the next block
+ *   alone. An order to *buy* stops at its amount where the next batch fills it whole; what waits in the book spends what it costs
+ *   at its price, and buys more at a better one, never dearer. A **market order** is a limit order for the next batch alone, with
+ *   5 % of room from the last price, and is told as that. There is no post-only order, since a batch has no maker, and no `FOK`
+ *   (`Client.exact` has one).
  * - `id` is the number of the offer. An order's transaction is in `info`, and `fetchOrder` and `cancelOrder` take its id, too.
  * - An order's `amount`, `filled`, `remaining`, `cost`, `average` and `status` are the same in every call and stream, and its
  *   trades sum to it (see `ccxt-rows.ts`).
@@ -38,15 +40,15 @@ import {
   RequestTimeout,
 } from "ccxt";
 import type { Balances, Currencies, Dict, Int, Market, Num, OHLCV, Order, OrderBook, OrderBooks, OrderSide, OrderType, Status, Str, Strings, Ticker, Tickers, Trade, TradingFees } from "ccxt";
-import type { AssetInfo, Assets } from "./assets.js";
+import type { AssetInfo } from "./assets.js";
 import { Client, type Options } from "./client.js";
 import type { OfferOptions } from "./sending.js";
-import { marketOf, orderRow, pageOf, pastRow, sumsOf, termsOf, told, tradeRow, type Moved, type Side } from "./ccxt-rows.js";
-import { parseDecimal, shift, type Decimal } from "./decimal.js";
+import { marketOf, orderRow, pageOf, pastRow, sumsOf, told, tradeRow, type Moved } from "./ccxt-rows.js";
 import { checkedAddress } from "./encoding.js";
 import * as errors from "./errors.js";
 import { Ed25519Key, EthereumKey } from "./keys.js";
-import type { Fate, Level, Offer, OrderFate, OwnOrders, PastFill, PastOrder, PricePoint, Ticker as OwnTicker } from "./models.js";
+import type { Fate, Level, Offer, OrderFate, OrderTerms, OwnOrders, PastFill, PastOrder, PricePoint, Ticker as OwnTicker } from "./models.js";
+import { marketLimit } from "./placing.js";
 
 /** Rows of a history that are asked for at once, the most that a page has. */
 const PAGE = 1_000;
@@ -90,7 +92,6 @@ async function asked<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-const decimal = (text: string | null | undefined): Decimal => parseDecimal(text ?? "0") ?? { digits: 0n, scale: 0 };
 const step = (decimals: number): number => Number(`1e-${decimals}`);
 const row = ({ price, amount }: Level): [number, number] => [Number(price), Number(amount)];
 
@@ -114,7 +115,7 @@ function positive(value: unknown, what: string): number {
 }
 
 /** An order may name assets that there are not; it was refused. */
-const isKnown = (past: PastOrder, assets: Assets): boolean => past.amount !== null && assets.symbols.includes(past.buy);
+const isKnown = (past: PastOrder): past is PastOrder & { asked: OrderTerms } => past.asked !== null;
 
 const ANY = { min: undefined, max: undefined };
 const HAS_NOT = { marginMode: false, trigger: false, trailing: false, symbolRequired: false };
@@ -142,10 +143,10 @@ export class walras extends Exchange {
   private readonly watched = new Map<string, AsyncGenerator<unknown, void, undefined>>();
 
   override describe(): Dict {
-    const no = ["createMarketOrder", "editOrder"];
+    const no = ["editOrder"];
     const yes = ["fetchMarkets", "fetchCurrencies", "fetchTicker", "fetchTickers", "fetchOrderBook", "fetchTrades", "fetchOHLCV"];
     yes.push("fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder", "cancelAllOrders", "fetchMyTrades");
-    yes.push("fetchOrders", "fetchClosedOrders", "fetchOrderTrades", "fetchTime", "fetchStatus", "createLimitOrder", "spot");
+    yes.push("fetchOrders", "fetchClosedOrders", "fetchOrderTrades", "fetchTime", "fetchStatus", "createLimitOrder", "createMarketOrder", "spot");
     yes.push("fetchL2OrderBook", "fetchOrderBooks", "fetchTradingFee", "fetchTradingFees");
     yes.push("watchOrderBook", "watchTicker", "watchOrders", "watchMyTrades", "ws");
     const has = Object.fromEntries([...no.map((one) => [one, false]), ...yes.map((one) => [one, true])]);
@@ -360,23 +361,44 @@ export class walras extends Exchange {
   override async createOrder(symbol: string, type: OrderType, side: OrderSide, amount: number, price?: Num, params: Dict = {}): Promise<Order> {
     const market = await this.known(symbol);
     const name = String(market["symbol"]);
-    if (type !== "limit") throw new InvalidOrder(`walras has limit orders only, not ${type}: give a price that you accept`);
+    if (type !== "limit" && type !== "market") throw new InvalidOrder(`walras has limit and market orders, not ${String(type)}`);
     if (side !== "buy" && side !== "sell") throw new InvalidOrder(`a side is buy or sell, not ${String(side)}`);
-    const options = askedFor(params);
-    const checked = [positive(amount, "an amount"), positive(price, "a price")] as const;
-    const exact = [this.amountToPrecision(name, checked[0]), this.priceToPrecision(name, checked[1])].map(String) as [string, string];
+    const options: OfferOptions = { ...askedFor(params), ...(type === "market" ? { life: "one batch" } : {}) };
+    const units = String(this.amountToPrecision(name, positive(amount, "an amount")));
     const client = this.sender();
-    const fate = await asked(() => (side === "buy" ? client.buy(name, ...exact, options) : client.sell(name, ...exact, options)));
-    return this.placed(fate, { symbol: name, side, amount: exact[0], price: exact[1] }, options);
+    const limit = type === "market" ? await this.reach(name, side) : String(this.priceToPrecision(name, positive(price, "a price")));
+    const fate = await asked(() => (side === "buy" ? client.buy(name, units, limit, options) : client.sell(name, units, limit, options)));
+    const written: OrderTerms = { side, base: String(market["base"]), quote: String(market["quote"]), amount: units, price: limit };
+    return this.placed(fate, side === "buy" ? await this.boughtAs(fate, written) : written, options);
+  }
+
+  /** What a purchase was placed as, which may be at a better limit than was written; as written where no index says it. */
+  private async boughtAs({ sequence, height }: Fate, written: OrderTerms): Promise<OrderTerms> {
+    if (sequence === undefined || height === undefined) return written;
+    const told = await this.indexed(sequence, height).catch((error: unknown) => {
+      if (error instanceof OrderNotFound || error instanceof errors.NotFoundError) return null;
+      throw translated(error);
+    });
+    return told?.order?.asked ?? written;
+  }
+
+  /** The limit of a market order: the last price with some room. */
+  private async reach(name: string, side: "buy" | "sell"): Promise<string> {
+    const { price } = await asked(() => this.node().ticker(name));
+    const limit = marketLimit(side, price ?? "");
+    if (limit === "") throw new InvalidOrder(`nobody has traded ${name} yet, so a market order has no price: send a limit order`);
+    return limit;
   }
 
   /** An order from the outcome of its first batch. */
-  private placed(fate: Fate, terms: { symbol: string; side: Side; amount: string; price: string }, { life, reference }: OfferOptions): Order {
-    const met = fate.outcome?.result === "offered" ? fate.outcome : null;
+  private placed(fate: Fate, terms: OrderTerms, { life, reference }: OfferOptions): Order {
+    const { outcome } = fate;
+    const met = outcome?.result === "offered" || outcome?.result === "exact" ? outcome : null;
     const isWhole = met?.why === "filled" || met?.why === "returned";
-    const rests = met === null || Number(met.left) > 0;
+    const rests = met === null || (met.result === "offered" && Number(met.left) > 0);
+    const inForce = met?.result === "exact" ? "FOK" : life === undefined ? "GTC" : "IOC";
     const more = {
-      ...{ id: String(fate.sequence), clientOrderId: reference, timeInForce: life === undefined ? "GTC" : "IOC" },
+      ...{ id: String(fate.sequence), clientOrderId: reference, timeInForce: inForce },
       info: told({ transaction: fate.id, fate }),
     };
     const moved = { sold: met?.sold ?? "0", bought: met?.bought ?? "0" };
@@ -388,11 +410,8 @@ export class walras extends Exchange {
   }
 
   /** An order of the node's index, with what it moved in all. */
-  private async pastOrder(past: PastOrder, assets: Assets, info?: unknown): Promise<Order> {
-    const price = shift(decimal(past.limit), assets.get(past.sell).decimals - assets.get(past.buy).decimals);
-    const base = assets.get(marketOf(this.markets, past).side === "sell" ? past.sell : past.buy);
-    const terms = termsOf(this.markets, past, past.amount ?? "0", price, base.decimals);
-    return this.order(pastRow(past, terms, await this.moved(past), info ?? { transaction: past.id, order: past }));
+  private async pastOrder(past: PastOrder & { asked: OrderTerms }, info?: unknown): Promise<Order> {
+    return this.order(pastRow(past, past.asked, await this.moved(past), info ?? { transaction: past.id, order: past }));
   }
 
   /** What an order sold and bought in all: as the node says, or as its fills sum to where they are too many. */
@@ -407,11 +426,11 @@ export class walras extends Exchange {
     const [name, client] = [await this.nameOf(symbol), this.sender()];
     const orders = await asked(async () => {
       const resting = (await client.offers()).filter((offer) => name === undefined || marketOf(this.markets, offer).symbol === name);
-      const { rows } = resting.length === 0 ? { rows: [] } : await client.orders(undefined, PAGE);
-      const [assets, known] = [await client.assets(), new Map(rows.filter((one) => one.status === "resting").map((one) => [one.sequence, one]))];
+      const rows: PastOrder[] = resting.length === 0 ? [] : (await client.orders(undefined, PAGE)).rows;
+      const known = new Map(rows.filter(isKnown).filter((one) => one.status === "resting").map((one) => [one.sequence, one]));
       const order = (offer: Offer) => {
         const past = known.get(offer.id);
-        return past ? this.pastOrder(past, assets) : this.resting(offer, assets);
+        return past ? this.pastOrder(past) : this.resting(offer);
       };
       return Promise.all(resting.map(order));
     });
@@ -421,14 +440,12 @@ export class walras extends Exchange {
   }
 
   /** An order of which the first page does not tell; where no index does, nobody knows what it traded. */
-  private async resting(offer: Offer, assets: Assets): Promise<Order> {
+  private async resting(offer: Offer): Promise<Order> {
     try {
       return await this.toldBy(await this.indexed(offer.id));
     } catch (error) {
-      if (!(error instanceof OrderNotFound || error instanceof errors.NotFoundError)) throw error;
-      const base = assets.get(marketOf(this.markets, offer).side === "sell" ? offer.sell : offer.buy);
-      const terms = termsOf(this.markets, offer, offer.amount, decimal(offer.price), base.decimals);
-      return this.order(orderRow(terms, null, "open", { id: String(offer.id), info: told({ offer }) }));
+      if (!(error instanceof OrderNotFound || error instanceof errors.NotFoundError) || !offer.asked) throw error;
+      return this.order(orderRow(offer.asked, null, "open", { id: String(offer.id), info: told({ offer }) }));
     }
   }
 
@@ -457,8 +474,8 @@ export class walras extends Exchange {
   }
 
   private async toldBy(fate: OrderFate): Promise<Order> {
-    if (fate.order !== null) return this.pastOrder(fate.order, await this.node().assets(), fate);
-    // The node took it, and no block has it: what it asks for is told with its block.
+    if (fate.order !== null && isKnown(fate.order)) return this.pastOrder(fate.order, fate);
+    // No block has it, or it names no assets of this network: nobody tells what it asks for.
     const status = fate.status === "pending" ? "open" : "rejected";
     return this.safeOrder({ id: String(fate.sequence), status, filled: "0", cost: "0", trades: undefined, info: told(fate) });
   }
@@ -539,10 +556,9 @@ export class walras extends Exchange {
     await this.loadMarkets();
     const [name, client] = [await this.nameOf(symbol), this.sender()];
     return asked(async () => {
-      const assets = await client.assets();
-      const isHere = (past: PastOrder) => isKnown(past, assets) && (name === undefined || marketOf(this.markets, past).symbol === name) && isWanted(past);
+      const isHere = (past: PastOrder) => isKnown(past) && (name === undefined || marketOf(this.markets, past).symbol === name) && isWanted(past);
       const found = await this.rows((cursor) => client.orders(cursor, PAGE), isHere, since, limit);
-      return Promise.all(found.map((past) => this.pastOrder(past, assets)));
+      return Promise.all(found.filter(isKnown).map((past) => this.pastOrder(past)));
     });
   }
 
@@ -578,24 +594,23 @@ export class walras extends Exchange {
 
   /** The own orders that the next block changed; when it is first asked for, the newest hundred. */
   override async watchOrders(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Order[]> {
-    const { name, assets } = await this.owner(symbol);
-    const known = ({ orders }: OwnOrders) => orders.filter((one) => isKnown(one, assets));
-    const rows = (news: OwnOrders) => Promise.all(known(news).reverse().map((one) => this.pastOrder(one, assets)));
+    const name = await this.owner(symbol);
+    const rows = ({ orders }: OwnOrders) => Promise.all(orders.filter(isKnown).reverse().map((one) => this.pastOrder(one)));
     return this.ownNews(`orders:${name ?? ""}`, async (news) => this.filterBySymbolSinceLimit(await rows(news), name, since, limit, true) as Order[]);
   }
 
   /** The own trades of the next block with some; when it is first asked for, the newest hundred. */
   override async watchMyTrades(symbol?: Str, since?: Int, limit?: Int, _params: Dict = {}): Promise<Trade[]> {
-    const { name } = await this.owner(symbol);
+    const name = await this.owner(symbol);
     const rows = ({ fills }: OwnOrders) => [...fills].reverse().map((fill) => this.ownTrade(fill));
     return this.ownNews(`trades:${name ?? ""}`, async (news) => this.filterBySymbolSinceLimit(rows(news), name, since, limit, true) as Trade[]);
   }
 
-  /** What own orders need: a key, markets and assets. */
-  private async owner(symbol: Str) {
-    const client = this.sender();
+  /** What own orders need: a key and markets; the market's name. */
+  private async owner(symbol: Str): Promise<string | undefined> {
+    this.sender();
     await this.loadMarkets();
-    return { name: await this.nameOf(symbol), assets: await asked(() => client.assets()) };
+    return this.nameOf(symbol);
   }
 
   /**

@@ -1,9 +1,9 @@
 /** A node, and the key that signs for an account. */
-import { checkSize, inverseLimit, limitOf, type Amount, type Assets } from "./assets.js";
+import { checkSize, limitOf, type Amount, type Assets } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import type { LocalBook } from "./book.js";
 import type { Committee } from "./certificate.js";
-import { plainText } from "./decimal.js";
+import { parseDecimal, plainText } from "./decimal.js";
 import { CANCELS_MAX, plainAddress, type Life, type OfferPlace, type Operation } from "./encoding.js";
 import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNetworkError, TransactionRefusedError } from "./errors.js";
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
@@ -12,13 +12,18 @@ import { DisconnectGuard, type Ending } from "./guard.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
+import { wouldFill } from "./placing.js";
 import type { AccountKeys } from "./policy.js";
+import { exactOf, isFormOf, offerOf, tightened } from "./purchase.js";
 import { referenceBytes, referenceOf, type PaymentReference } from "./references.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
 import { Session, type Candles, type Limits } from "./session.js";
 import { KeepAlive, Slots, type SessionTerms } from "./slots.js";
 import { MemoryStore, type Store } from "./store.js";
 import { Stream, type Challenge, type Login, type Message, type Socket } from "./stream.js";
+
+/** What the reference of an offer has that comes after an exact order. */
+const THEN_AS_OFFER = " as an offer";
 
 export type Options = {
   /** Needed for sending. */
@@ -167,6 +172,14 @@ export class Client {
   history(market: string, limit?: number, before?: number, since_ms?: number): Promise<models.PricePoint[]> {
     return this.session.history(market, limit, before, since_ms);
   }
+  /** The continuous markets of the node's venue: terms, best prices, the last trade and the last 24 hours. */
+  async venueMarkets(): Promise<bodies.VenueMarket[]> {
+    return (await this.ask<{ markets: bodies.VenueMarket[] }>("/v1/venue/markets")).markets;
+  }
+  /** A page of what executed in one of them of late, the newest first. A trade is told before it is settled. */
+  venueTrades(market: number, asked: { limit?: number; cursor?: string; since_ms?: number } = {}): Promise<bodies.VenueTrades> {
+    return this.ask(`/v1/venue/markets/${market}/trades`, asked);
+  }
   batch(height: number): Promise<models.Batch> {
     return this.session.batch(height);
   }
@@ -212,13 +225,25 @@ export class Client {
     return this.offer(base.symbol, quote.symbol, amount, price, options);
   }
 
-  /** Spends what `amount` of a market's base costs at `price`: at a better price it buys more, never dearer. */
+  /**
+   * Buys `amount` of a market's base for at most `price` of its quote each. What the next batch would fill whole stops at the
+   * amount: it goes as an exact order or, where that finds no room, as an offer at the price that the batch would charge. The
+   * rest goes as an offer of what the amount costs, which a later batch at a better price fills with more, never dearer. Without
+   * `wait` nobody looks whether the exact order was filled. See `purchase.ts`.
+   */
   async buy(market: string, amount: Amount, price: Amount, { life, client, ...options }: OfferOptions = {}): Promise<models.Fate> {
     const assets = await this.session.assets(...market.split("/"));
     const [base, quote] = assets.market(market);
-    const { cost, limit } = inverseLimit(base.units(amount), limitOf(price, base, quote));
-    checkSize(assets, quote.number, base.number, cost, limit);
-    return this.send({ kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(limit), ...named(life, client) }, options);
+    const purchase = { base, quote, units: base.units(amount), limit: limitOf(price, base, quote), named: named(life, client) };
+    const [offer, exact, isForm] = [offerOf(purchase), exactOf(purchase), isFormOf(purchase)];
+    checkSize(assets, quote.number, base.number, offer.amount, parseDecimal(offer.limit)!);
+    const ask = (asked: typeof offer) => this.session.quoteOf(quote, base, asked);
+    const isExact = exact !== null && wouldFill(await ask(offer));
+    const fate = await this.send(isExact ? exact : offer, { ...options, isForm });
+    if (fate.outcome?.result !== "exact" || fate.outcome.why === "filled") return fate;
+    const { reference } = options;
+    const then = reference === undefined ? {} : { reference: `${reference}${THEN_AS_OFFER}` };
+    return this.send(await tightened(purchase, ask), { ...options, ...then, isForm });
   }
 
   /**

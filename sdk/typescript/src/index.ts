@@ -8,6 +8,7 @@ export * from "./errors.js";
 export type { Event } from "./feed.js";
 export { DisconnectGuard } from "./guard.js";
 export { Ed25519Key, EthereumKey, WalletKey, type Key, type LoginSignature, type LoginTerms, type Provider } from "./keys.js";
+export type { VenueDay, VenueMarket, VenueTrade, VenueTrades } from "./bodies.js";
 export type {
   Account,
   Balance,
@@ -22,6 +23,7 @@ export type {
   Offer,
   OrderFate,
   OrderStatus,
+  OrderTerms,
   OwnOrders,
   Outcome,
   PastFill,

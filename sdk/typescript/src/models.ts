@@ -40,9 +40,9 @@ export type SessionKey = {
 };
 /**
  * `limit` is the price in units, which a cancellation signs; `account` is told in lists of a market. `slot` is that of the
- * session key that placed it; 0 if the account's own key did, or a contract.
+ * session key that placed it; 0 if the account's own key did, or a contract. `asked` is what rests in the terms of its market.
  */
-export type Offer = { id: bigint; slot: number; sell: string; buy: string; amount: string; price: string; limit: string; account?: string };
+export type Offer = { id: bigint; slot: number; sell: string; buy: string; amount: string; price: string; limit: string; asked: OrderTerms | null; account?: string };
 export type Level = { price: string; amount: string; offers: number };
 /** `sells` begin with the cheapest, `buys` with the dearest. */
 /** `time_ms` is that of the block of `height`; null where it is not known. */
@@ -127,6 +127,15 @@ const sessionKey = ({ slot, key, scope, status, ends, alive, sequence, caps }: b
   caps: caps.map(({ asset, units, used }) => ({ asset, cap: assets.get(asset).amount(units), used: assets.get(asset).amount(used) })),
 });
 
+/** An order as it was placed: amount of the base and price in quote per base, in whole assets. */
+export type OrderTerms = { side: "buy" | "sell"; base: string; quote: string; amount: string; price: string };
+
+const orderTerms = (body: bodies.OrderTerms | null | undefined, assets: Assets): OrderTerms | null => {
+  if (!body) return null;
+  const { side, base, quote, amount, price } = body;
+  return { side, base, quote, amount: assets.get(base).amount(amount), price };
+};
+
 export const offer = (body: bodies.Offer & { account?: string }, assets: Assets): Offer => ({
   id: BigInt(body.id),
   slot: slotOf(BigInt(body.id)),
@@ -135,6 +144,7 @@ export const offer = (body: bodies.Offer & { account?: string }, assets: Assets)
   amount: assets.get(body.sell).amount(body.amount),
   price: body.price,
   limit: body.limit,
+  asked: orderTerms(body.asked, assets),
   ...(body.account === undefined ? {} : { account: body.account }),
 });
 
@@ -170,7 +180,7 @@ function orderStatus(status: string): OrderStatus {
 
 export type PastFill = Omit<bodies.PastFill, "offer"> & { offer: bigint };
 /** An order in a block; amounts are null where it names an asset that there is not. */
-export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "sold" | "bought" | "outcome" | "status" | "exact"> & {
+export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" | "left" | "sold" | "bought" | "outcome" | "status" | "exact" | "asked"> & {
   status: OrderStatus;
   sequence: bigint;
   until: bigint;
@@ -181,6 +191,8 @@ export type PastOrder = Omit<bodies.PastOrder, "sequence" | "until" | "amount" |
   bought: string | null;
   /** Of an order for an exact amount which of the two is exact, that amount, and the bound in all of the other asset. */
   exact: { side: "buy" | "sell"; units: string | null; bound: string | null } | null;
+  /** What it asks for, as it was placed; null if it names assets that there are not, or no amount. */
+  asked: OrderTerms | null;
 };
 /** An order that the node took and that is in no block yet. */
 export type PendingOrder = { id: string; sequence: bigint; until: bigint };
@@ -214,7 +226,8 @@ export const pastOrder = ({ outcome: _, ...body }: bodies.PastOrder, assets: Ass
   const [sell, buy] = [known(body.sell), known(body.buy)];
   const [own, other] = body.exact?.side === "buy" ? [buy, sell] : [sell, buy];
   const exact = body.exact ? { side: body.exact.side, units: own?.amount(body.exact.units) ?? null, bound: other?.amount(body.exact.bound) ?? null } : null;
-  const amounts = { exact, amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
+  const asked = orderTerms(body.asked, assets);
+  const amounts = { exact, asked, amount: sell?.amount(body.amount) ?? null, left: sell?.amount(body.left) ?? null };
   const moved = { sold: (body.sold && sell?.amount(body.sold)) || null, bought: (body.bought && buy?.amount(body.bought)) || null };
   return { ...body, ...amounts, ...moved, status: orderStatus(body.status), sequence: BigInt(body.sequence), until: BigInt(body.until) };
 };
@@ -243,13 +256,14 @@ export const orderFate = (body: bodies.OrderFate, assets: Assets): OrderFate => 
   return { status: orderStatus(status), why, id, known_from, height, order, fills, ...sums, until: BigInt(body.until), sequence: BigInt(body.sequence) };
 };
 
-/** No promise: others' orders may come first. `price` is that of the batch, before commission; null if it would clear nothing. */
-export type Quote = { height: number; sell: string; buy: string; sold: string; bought: string; left: string; returned: string; why: string; price: string | null; last_price: string | null };
+/** No promise: others' orders may come first. `asked` is the order in its market, null without a limit.
+ * `price` is that of the batch, before commission; null if it would clear nothing. */
+export type Quote = { height: number; sell: string; buy: string; asked: OrderTerms | null; sold: string; bought: string; left: string; returned: string; why: string; price: string | null; last_price: string | null };
 
-export const quote = ({ height, sell, buy, sold, bought, left, returned, why, price, last_price }: bodies.Quote, assets: Assets): Quote => {
+export const quote = ({ height, sell, buy, asked, sold, bought, left, returned, why, price, last_price }: bodies.Quote, assets: Assets): Quote => {
   const [sells, buys] = [assets.get(sell), assets.get(buy)];
   const rest = { left: sells.amount(left), returned: sells.amount(returned) };
-  return { height, sell, buy, sold: sells.amount(sold), bought: buys.amount(bought), ...rest, why, price, last_price };
+  return { height, sell, buy, asked: orderTerms(asked, assets), sold: sells.amount(sold), bought: buys.amount(bought), ...rest, why, price, last_price };
 };
 
 export type Ticker = bodies.Ticker;

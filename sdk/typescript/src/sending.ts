@@ -100,14 +100,23 @@ export class Numbers {
   }
 }
 
-/** `kept` is told of each transaction that is signed for the operation, before that is sent. */
-export type SendOptions = { reference?: string; wait?: boolean; kept?: (signed: Signed) => Promise<void> };
+/**
+ * `kept` is told of each transaction that is signed for the operation, before that is sent. `isForm` says which encoded operations
+ * mean the same: if one of them was sent for the reference, or without a result, that one counts.
+ */
+export type SendOptions = { reference?: string; wait?: boolean; kept?: (signed: Signed) => Promise<void>; isForm?: IsForm };
+type IsForm = (operation: Uint8Array) => boolean;
 /** Of an offer: what becomes of the part that is not sold at once, and what its client calls it. */
 export type OfferOptions = SendOptions & { life?: Life; client?: string };
 
 type Taken = { signed: Signed; isNew: boolean };
 /** For how many blocks a transaction may count, and whether it is stored to be sent from here. */
-type How = { lasts: number; isStored: boolean };
+type How = { lasts: number; isStored: boolean; isForm: IsForm };
+
+function sameAs(operation: Operation): IsForm {
+  const encoded = toHex(encodeOperation(operation));
+  return (other) => toHex(other) === encoded;
+}
 
 /** An account, its key and its store. */
 export class Sender {
@@ -167,10 +176,10 @@ export class Sender {
   }
 
   /** Signs an operation and sends it; unless `wait` is false, until its block. */
-  async send(operation: Operation, { reference, wait = true, kept }: SendOptions): Promise<Fate> {
+  async send(operation: Operation, { reference, wait = true, kept, isForm }: SendOptions): Promise<Fate> {
     const { stops } = this;
     for (let tries = 0; tries < RENUMBERED_MAX; tries += 1) {
-      const { signed, isNew } = await this.sign(operation, reference ?? null);
+      const { signed, isNew } = await this.sign(operation, reference ?? null, isForm);
       await kept?.(signed);
       try {
         return await this.deliver(signed, wait, isNew);
@@ -190,12 +199,12 @@ export class Sender {
    * does not send it.
    */
   async hold(operation: Operation, lasts: number): Promise<Signed> {
-    return (await this.signNumbered(operation, null, { lasts, isStored: false })).signed;
+    return (await this.signNumbered(operation, null, { lasts, isStored: false, isForm: () => false })).signed;
   }
 
   /** Signs an operation under a free number and stores it; or finds the one that the reference names, which is not new. */
-  sign(operation: Operation, reference: string | null): Promise<Taken> {
-    return this.signNumbered(operation, reference, { lasts: this.lasts, isStored: true });
+  sign(operation: Operation, reference: string | null, isForm?: IsForm): Promise<Taken> {
+    return this.signNumbered(operation, reference, { lasts: this.lasts, isStored: true, isForm: isForm ?? sameAs(operation) });
   }
 
   private async signNumbered(operation: Operation, reference: string | null, how: How): Promise<Taken> {
@@ -228,15 +237,15 @@ export class Sender {
     }
   }
 
-  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }, { lasts, isStored }: How): Promise<Taken | null> {
+  private async take(operation: Operation, reference: string | null, limits: { chain: bigint; network: string }, { lasts, isStored, isForm }: How): Promise<Taken | null> {
     const known = reference === null ? null : await this.store.referenced(reference);
     if (known) {
-      if (toHex(known.operation) === toHex(encodeOperation(operation)) && this.signs(known)) return { signed: known, isNew: false };
+      if (isForm(known.operation) && this.signs(known)) return { signed: known, isNew: false };
       throw new StoreError(`the reference ${JSON.stringify(reference)} stands for another operation: choose a new one`);
     }
     if (!this.numbers.isKnown) await this.clearTorn();
     const stored = (await this.store.all()).filter((one) => this.signs(one));
-    const before = reference === null && isStored ? await this.sentBefore(operation) : null;
+    const before = reference === null && isStored ? await this.sentBefore(isForm) : null;
     if (before) return { signed: before, isNew: false };
     if (stored.length > STORED_MANY) await this.settle();
     if (!this.numbers.isKnown) await this.waitUntilCaughtUp();
@@ -268,12 +277,11 @@ export class Sender {
    * A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send them.
    * Refuses an operation that was sent by a call or a page that has not told its result.
    */
-  private async sentBefore(operation: Operation): Promise<Signed | null> {
+  private async sentBefore(isForm: IsForm): Promise<Signed | null> {
     this.doubtful ??= new Set((await this.store.all()).map((one) => one.id));
-    const encoded = toHex(encodeOperation(operation));
     for (const id of this.doubtful) {
       const signed = await this.store.get(id);
-      if (!signed || toHex(signed.operation) !== encoded || !this.signs(signed)) continue;
+      if (!signed || !isForm(signed.operation) || !this.signs(signed)) continue;
       const { state, height } = await fateOf(this.session, id, signed);
       const isRefused = state === "refused" || (state === "unknown" && this.knownRefused.has(id));
       if (isRefused || state === "executed" || state === "void") this.doubtful.delete(id);

@@ -1,5 +1,5 @@
 /** What a client knows of a node: network, assets, height; and every question to it. */
-import { Assets, limitOf, type Amount } from "./assets.js";
+import { Assets, limitOf, type Amount, type AssetInfo } from "./assets.js";
 import type * as bodies from "./bodies.js";
 import { checkCertificate, type CertificateBody, type Committee } from "./certificate.js";
 import { plainText } from "./decimal.js";
@@ -218,6 +218,11 @@ export class Session {
     const [sold, bought] = [assets.get(sell), assets.get(buy)];
     const limit = price === undefined ? undefined : plainText(limitOf(price, sold, bought));
     return this.ask("/v1/quote", models.quote, { sell, buy, amount: sold.units(amount).toString(), limit });
+  }
+
+  /** What the next batch would do with an offer, if nothing else came, in units. */
+  quoteOf(sell: AssetInfo, buy: AssetInfo, { amount, limit }: { amount: bigint; limit: string }): Promise<bodies.Quote> {
+    return this.http.get<bodies.Quote>("/v1/quote", { sell: sell.symbol, buy: buy.symbol, amount: amount.toString(), limit });
   }
 
   async ticker(name: string): Promise<models.Ticker> {

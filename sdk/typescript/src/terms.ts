@@ -32,6 +32,9 @@ export function termsOf(order: Order, assets: Map<string, Asset>): Terms | strin
   const terms = order.side === "sell" ? selling(order, units, perUnit) : buying(order, units, perUnit);
   const [gives, asset] = order.side === "sell" ? [units, base] : [BigInt(terms.amount), quote];
   const takes = order.side === "sell" ? ceiling(multiply({ digits: units, scale: 0 }, perUnit)) : units;
+  for (const [some, of] of [[gives, asset], [units, base]] as const) {
+    if (some > UNITS_MAX) return `The order is for more than an account can have: the most is ${plainText({ digits: UNITS_MAX, scale: of.decimals })} ${of.symbol}.`;
+  }
   const least = BigInt(asset.least_units);
   if (gives < least) return `The order sells ${plainText({ digits: gives, scale: asset.decimals })} ${asset.symbol}; the least is ${plainText({ digits: least, scale: asset.decimals })} ${asset.symbol}.`;
   const other = order.side === "sell" ? quote : base;
@@ -67,11 +70,12 @@ export function exactly({ price, ...order }: Order, assets: Map<string, Asset>):
   if (typeof terms === "string" || !quote) return typeof terms === "string" ? terms : `${order.quote} is not an asset of this exchange.`;
   const [amount, each] = [parseDecimal(order.amount.trim()), parseDecimal(price.trim())];
   if (!amount || !each) return "Write amount and price as numbers above 0.";
-  const total = shift(multiply(amount, each), quote.decimals);
-  // Nobody pays more than was written, and nobody gets less.
-  const units = order.side === "buy" ? floor(total) : ceiling(total);
+  const units = boundOf(order.side, shift(multiply(amount, each), quote.decimals));
   return { ...order, bound: plainText({ digits: units, scale: quote.decimals }) };
 }
+
+/** What an exact order costs at the most or brings at the least, in units: nobody pays more than was written, and nobody gets less. */
+export const boundOf = (side: Side, total: Decimal): bigint => (side === "buy" ? floor(total) : ceiling(total));
 
 /** What terms ask for, whether of an offer or of an exact order. */
 export type Asked = { sell: string; buy: string; amount: string; limit: string; exact?: { side: Side; units: string; bound: string } | null };
@@ -86,7 +90,9 @@ export function orderOf(asked: Asked, base: Asset, quote: Asset): Order | null {
   if (![base.symbol, quote.symbol].includes(asked.sell) || ![base.symbol, quote.symbol].includes(asked.buy) || !limit || limit.digits <= 0n) return null;
   const named = { side, base: base.symbol, quote: quote.symbol } as const;
   if (asked.exact) return exactOf(asked.exact, named, base, quote);
-  const perUnit = side === "sell" ? limit : simplest(divide(ONE, limit, DIGITS), "up", (price) => subtract(inverse(price), limit).digits === 0n);
+  const nearest = divide(ONE, limit, DIGITS);
+  // Not every limit is that of a price in the ledger's digits: offers of programs may have any.
+  const perUnit = side === "sell" ? limit : (simplest(nearest, "up", (price) => subtract(inverse(price), limit).digits === 0n) ?? nearest);
   if (!perUnit) return null;
   const units = parseDecimal(asked.amount);
   const cost = BigInt(asked.amount);

@@ -1,9 +1,9 @@
 /** What an order, a trade and a page of the ccxt class are, for any history. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pageOf, pastRow, sumsOf, termsOf, tradeRow } from "../src/ccxt-rows.js";
+import { pageOf, pastRow, sumsOf, tradeRow } from "../src/ccxt-rows.js";
 import { divide, multiply, parseDecimal, plainText, subtract, type Decimal } from "../src/decimal.js";
-import type { PastFill, PastOrder } from "../src/models.js";
+import type { OrderTerms, PastFill, PastOrder } from "../src/models.js";
 
 const MARKETS = { "EUR/USD": {} };
 const ONE: Decimal = { digits: 1n, scale: 0 };
@@ -19,8 +19,8 @@ function dice(seed: number): (below: number) => number {
   };
 }
 
-/** An order as a node tells it, and its fills. */
-function history(seed: number): { past: PastOrder; fills: PastFill[]; limit: Decimal } {
+/** An order as a node tells it, what it asks for, and its fills. */
+function history(seed: number): { past: PastOrder; fills: PastFill[]; terms: OrderTerms } {
   const roll = dice(seed);
   const [sell, buy] = roll(2) === 0 ? ["EUR", "USD"] : ["USD", "EUR"];
   const price: Decimal = { digits: BigInt(1 + roll(1_000_000)), scale: 3 };
@@ -39,13 +39,17 @@ function history(seed: number): { past: PastOrder; fills: PastFill[]; limit: Dec
   const [status, why] = left === 0 ? ["ended", "filled"] : roll(2) === 0 ? ["resting", null] : ["ended", "cancelled"];
   const sums = sumsOf(fills);
   const past = { sequence: 7n, until: 99n, time_ms: 9, sell, buy, life: "rests", client: null, status, why, exact: null, ...sums } as unknown as PastOrder;
-  return { past: { ...past, amount: plainText({ digits: BigInt(amount), scale: 6 }) }, fills, limit };
+  // A purchase of so much of the base; its money may buy more.
+  const base = sell === "EUR" ? amount : Math.max(1, Math.floor((amount * 1000) / Number(price.digits)));
+  const text = (units: number) => plainText({ digits: BigInt(units), scale: 6 });
+  const terms: OrderTerms = { side: sell === "EUR" ? "sell" : "buy", base: "EUR", quote: "USD", amount: text(base), price: plainText(price) };
+  return { past: { ...past, amount: text(amount) }, fills, terms };
 }
 
 test("the trades of an order sum to it in any history", () => {
   for (let seed = 0; seed < 2_000; seed += 1) {
-    const { past, fills, limit } = history(seed);
-    const row = pastRow(past, termsOf(MARKETS, past, past.amount!, limit, 6), { sold: past.sold!, bought: past.bought! }, past);
+    const { past, fills, terms } = history(seed);
+    const row = pastRow(past, terms, { sold: past.sold!, bought: past.bought! }, past);
     const trades = fills.map((fill) => tradeRow(MARKETS, fill));
     assert.equal(row["filled"], sum(trades.map((one) => one["amount"])), `seed ${seed}`);
     assert.equal(row["cost"], sum(trades.map((one) => one["cost"])), `seed ${seed}`);
@@ -53,6 +57,7 @@ test("the trades of an order sum to it in any history", () => {
     assert.ok(exact(row["remaining"]).digits >= 0n, `seed ${seed}`);
     assert.equal(row["average"] === undefined, exact(row["filled"]).digits === 0n, `seed ${seed}`);
     assert.ok(trades.every((one) => one["side"] === row["side"] && one["order"] === row["id"]));
+    assert.deepEqual([row["symbol"], row["side"], row["price"]], ["EUR/USD", terms.side, terms.price]);
     if (row["side"] === "sell") assert.equal(row["amount"], past.amount);
   }
 });

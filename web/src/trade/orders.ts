@@ -10,7 +10,7 @@ import { hashTypedData, toHex, type TypedData } from "@walras/client/typed";
 import { ApiError, get, getIfThere, path, post } from "../api";
 import type { Trader } from "./keys";
 import { checkStatus, remedy } from "../words";
-import type { Plan } from "./placing";
+import type { Plan } from "@walras/client/placing";
 import { Told } from "./told";
 
 export type OrderState =

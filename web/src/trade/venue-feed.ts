@@ -1,7 +1,8 @@
 /**
- * What executes in one market of the venue, from the moment that somebody looks at it: the venue keeps no list of past executions
- * for strangers. A message that is missed leaves a gap, so then it begins anew.
+ * What executes in one market of the venue. The newest trades of before are asked for when the stream begins, and again after a gap;
+ * those that come meanwhile are told by both, and are there once.
  */
+import type { VenueTrade as PastTrade, VenueTrades } from "@walras/client/bodies";
 import { backoffMs } from "@walras/client/stream";
 
 /** The venue says something every second. */
@@ -13,21 +14,23 @@ type Event = { event: number; executed?: { lots: number; tick: number; index: st
 type Said = { sequence: number; type: string; market?: number; events?: Event[]; image?: { market: number; event: number } };
 type Socket = Pick<WebSocket, "send" | "close" | "onopen" | "onmessage" | "onclose">;
 
+/** The stream of the venue, and its trades of before. */
+export type VenueLine = { connect: () => Socket; past: () => Promise<VenueTrades> };
+
 export class VenueFeed {
   /** In the order in which they executed. */
   trades: VenueTrade[] = [];
-  /** Since when they are all here; null before the first word. */
-  since_ms: number | null = null;
   private socket: Socket | null = null;
   private sequence = 0;
-  private event = 0;
+  private event: number | null = null;
   private tries = 0;
   private isClosed = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private asking: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     private readonly market: number,
-    private readonly connect: () => Socket,
+    private readonly line: VenueLine,
     private readonly changed: () => void,
     private readonly now: () => number = Date.now,
   ) {
@@ -37,11 +40,12 @@ export class VenueFeed {
   close(): void {
     this.isClosed = true;
     clearTimeout(this.timer);
+    clearTimeout(this.asking);
     this.socket?.close();
   }
 
   private open(): void {
-    const socket = this.connect();
+    const socket = this.line.connect();
     this.socket = socket;
     this.sequence = 0;
     socket.onopen = () => socket.send(JSON.stringify({ id: 0, books: [this.market] }));
@@ -74,18 +78,37 @@ export class VenueFeed {
     if (said.type === "book" && said.market === this.market) this.go(said.events ?? []);
   }
 
-  /** What executed between two connections is not known. */
+  /** What executed before the first connection, or between two, is asked for. */
   private begin(event: number): void {
-    if (this.since_ms === null || event !== this.event) [this.trades, this.since_ms] = [[], this.now()];
+    if (this.event !== event) {
+      this.trades = [];
+      void this.ask(0);
+    }
     this.event = event;
     this.changed();
   }
 
+  private async ask(tries: number): Promise<void> {
+    clearTimeout(this.asking);
+    try {
+      const { trades } = await this.line.past();
+      if (!this.isClosed) this.add(trades.map(({ index, lots, tick, time_ms }: PastTrade) => ({ at: time_ms, index, lots, tick })));
+    } catch {
+      if (!this.isClosed) this.asking = setTimeout(() => void this.ask(tries + 1), backoffMs(tries));
+    }
+  }
+
   private go(events: Event[]): void {
-    const news = events.flatMap(({ executed }) => (executed ? [{ at: this.now(), ...executed }] : []));
     this.event = events.at(-1)?.event ?? this.event;
+    this.add(events.flatMap(({ executed }) => (executed ? [{ at: this.now(), lots: executed.lots, tick: executed.tick, index: executed.index }] : [])));
+  }
+
+  /** Trades have numbers: an auction tells one for both of its orders. */
+  private add(news: VenueTrade[]): void {
     if (news.length === 0) return;
-    this.trades = [...this.trades, ...news].slice(-KEPT_MOST);
+    const all = new Map(this.trades.map((trade) => [trade.index, trade]));
+    for (const trade of news) if (!all.has(trade.index)) all.set(trade.index, trade);
+    this.trades = [...all.values()].sort((a, b) => Number(BigInt(a.index) - BigInt(b.index))).slice(-KEPT_MOST);
     this.changed();
   }
 }
@@ -96,15 +119,4 @@ function readSaid(text: string): Said | null {
   } catch {
     return null;
   }
-}
-
-/** The figures of the trades that are here. */
-export type Figures = { first: number; last: number; high: number; low: number; lots: number };
-
-export function figuresOf(trades: VenueTrade[]): Figures | null {
-  const ticks = trades.map(({ tick }) => tick);
-  const [first, last] = [ticks[0], ticks.at(-1)];
-  if (first === undefined || last === undefined) return null;
-  const over = (pick: (a: number, b: number) => number) => ticks.reduce((best, tick) => pick(best, tick), first);
-  return { first, last, high: over(Math.max), low: over(Math.min), lots: trades.reduce((sum, { lots }) => sum + lots, 0) };
 }

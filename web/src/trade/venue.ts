@@ -3,7 +3,7 @@
  * key, so that every wallet makes the same one again and nothing is kept in the browser. An order is kept before it is sent:
  * a retry of the same bytes counts once.
  */
-import type { Asset, TransactionStatus } from "@walras/client/bodies";
+import type { Asset, TransactionStatus, VenueDay } from "@walras/client/bodies";
 import { divide, multiply, parseDecimal, type Decimal } from "@walras/client/decimal";
 import { derived, field, numbers, structure, type Field } from "@walras/client/encoding";
 import { fromHex, hashTypedData, toHex, type TypedData } from "@walras/client/typed";
@@ -47,6 +47,8 @@ export type VenueMarket = {
   phase: string;
   bid: number | null;
   ask: number | null;
+  last: number | null;
+  day: VenueDay | null;
 };
 export type VenueLevel = [tick: number, lots: number, orders: number];
 export type VenueBook = { bids: VenueLevel[]; asks: VenueLevel[]; phase: string };

@@ -3,6 +3,7 @@
  * It is asked for again upon each event of the account, until the index has the event's block: a busy node indexes it later.
  */
 import type { OrderFate, PastFill, PastOrder, PastTransfer, Units } from "@walras/client/bodies";
+import { marketOf } from "@walras/client/placing";
 import { divide, fromUnits } from "@walras/client/decimal";
 import { slotOf } from "@walras/client/slot";
 import { formatAmount, formatPrice } from "../amount";
@@ -12,7 +13,7 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { table, type Column } from "../table";
-import { described, marketOf, orderText, restText } from "../trade/placing";
+import { described, orderText, restText } from "../trade/placing";
 import { brief, clock, count, dateAndClock, exactAdvice, orderEnd, orderName, placedBy, tells } from "../words";
 import { askedCell, marketCell, priceCell, sideCell } from "./order-cells";
 
@@ -155,12 +156,12 @@ function feesOf({ exact, life, sequence }: PastOrder): bigint {
 /** The average price of what was moved, in quote for one base. */
 function average(live: Live, { sell, buy }: { sell: string; buy: string }, sold: Units, bought: Units): string {
   const [given, got] = [fromUnits(sold, live.decimals(sell)), fromUnits(bought, live.decimals(buy))];
-  const isSale = marketOf(sell, buy, live.assets)?.[0].symbol === sell;
+  const isSale = marketOf(sell, buy, live.assets)?.[0] === sell;
   const [one, other] = isSale ? [given, got] : [got, given];
   return one && other && one.digits > 0n ? formatPrice(divide(other, one)) : "–";
 }
 
-const quoteOf = (live: Live, { sell, buy }: { sell: string; buy: string }): string => marketOf(sell, buy, live.assets)?.[1].symbol ?? "";
+const quoteOf = (live: Live, { sell, buy }: { sell: string; buy: string }): string => marketOf(sell, buy, live.assets)?.[1] ?? "";
 
 const placeColumns = <Row extends { height: number; time_ms: number }>(): Column<Row>[] => [
   { name: "Time", class: "number first", cell: (row) => ({ text: clock(row.time_ms), title: dateAndClock(row.time_ms) }) },

@@ -1,5 +1,6 @@
 /** One pair: its prices, its book, its trades, the ticket, and what the trader has and has ordered. */
 import { curvesPart } from "./curves";
+import { impliedPart } from "./implied";
 import { moneyPanel } from "./money";
 import { pricesPanel } from "./prices";
 import { terminal } from "./terminal";
@@ -9,7 +10,7 @@ import { fromUnits, parseDecimal, round, toNumber, trimZeros, type Decimal } fro
 import { formatAmount, formatPrice, formatShort, placesFor } from "../amount";
 import type { Book, HistoryPoint, Level, Ticker } from "@walras/client/bodies";
 import { get, path } from "../api";
-import { copyable, facts, h, notice, panel, setText } from "../dom";
+import { copyable, facts, h, notice, panel, setText, tabs } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
@@ -119,6 +120,7 @@ export function marketView(live: Live, base: string, quote: string): View {
       stops.forEach((stop) => stop());
       bookLoading.close();
       historyLoading.close();
+      book.close();
       picture.close();
       ticket.close();
       prices.close();
@@ -250,7 +252,11 @@ function bookPanel(live: Live, base: string, quote: string) {
     setText(middle, `Batch price ${formatPrice(parseDecimal(traded.price))}`);
   }
 
-  return { element: panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element), show, price };
+  const implied = impliedPart(live, base, quote);
+  const parts = tabs("Book", { direct: { title: "Book", elements: [sells.element, middle, buys.element] }, implied: { title: "Through others", elements: [implied.element] } }, (name) => implied.look(name === "implied"));
+  const element = panel("Book after the batch", { class: "book" }, sells.element, middle, buys.element, implied.element);
+  element.querySelector("h2")?.replaceWith(parts.element);
+  return { element, show, price, close: implied.close };
 }
 
 /** Places that show every level's price, but no more than seven significant digits of the batch price and at least two. */

@@ -1,30 +1,20 @@
 /** What the ticket says before anything is signed. */
-import { multiply, parseDecimal, plainText, roundSignificant, trimZeros, type Decimal } from "@walras/client/decimal";
+import { multiply, parseDecimal, plainText, trimZeros, type Decimal } from "@walras/client/decimal";
 import type { Asset, Quote } from "@walras/client/bodies";
+import { PRICE_DIGITS, type OrderLife, type Plan } from "@walras/client/placing";
 import type { Order, Terms } from "@walras/client/terms";
 import { format, formatPrice } from "../amount";
 import { filledOf } from "../trade/orders";
-import { orderText, type Life, type Plan } from "../trade/placing";
+import { orderText } from "../trade/placing";
 
-/** Digits of the price that is proposed. */
-export const PRICE_DIGITS = 7;
-/** How much worse than the last price a market order may be filled: 5 %. */
-const ROOM: Record<Order["side"], Decimal> = { buy: { digits: 105n, scale: 2 }, sell: { digits: 95n, scale: 2 } };
-
-/** The limit of a market order: the last price with some room, so that nobody pays any price. */
-export function marketLimit(side: Order["side"], last: string): string {
-  const price = parseDecimal(last);
-  return price ? plainText(roundSignificant(multiply(price, ROOM[side]), PRICE_DIGITS)) : "";
-}
-
-const LIVES: Record<Life, string> = {
+const LIVES: Record<OrderLife, string> = {
   rests: "An order waits in the book until it is filled or cancelled.",
   "one batch": "The order takes part in the next batch; what is not filled returns.",
   whole: "The whole amount trades in the next batch, or nothing does.",
 };
 
 /** Before anything is written. */
-export const emptyWords = (life: Life): string => `${LIVES[life]} All orders of a batch trade at one price.`;
+export const emptyWords = (life: OrderLife): string => `${LIVES[life]} All orders of a batch trade at one price.`;
 
 const plain = (text: string): string => format(trimZeros(parseDecimal(text) ?? { digits: 0n, scale: 0 }, 0));
 

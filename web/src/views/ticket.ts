@@ -6,13 +6,14 @@ import { h, notice, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
+import { PRICE_DIGITS, marketLimit, planOf, wouldFill, type OrderLife } from "@walras/client/placing";
 import { termsOf, type Order, type Side, type Terms } from "@walras/client/terms";
 import { OrderBook, holdings } from "../trade/orders";
-import { amountText, described, planOf, sideWord, wouldFill, type Life } from "../trade/placing";
+import { amountText, described, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
 import { explain, orderName, tells } from "../words";
 import { ordersTable, whole } from "./own-orders";
-import { PRICE_DIGITS, emptyWords, marketLimit, partOf, planWords } from "./ticket-words";
+import { emptyWords, partOf, planWords } from "./ticket-words";
 import { traderChoice } from "./trader";
 
 const PAUSE_MS = 1_000;
@@ -20,7 +21,7 @@ const OFFERS_MOST = 1_000;
 const PERCENTS = [25, 50, 75, 100];
 /** Fees of the dearest order: an exact one. */
 const FEES_MOST = 4n;
-const LIVES: [Life, string][] = [
+const LIVES: [OrderLife, string][] = [
   ["rests", "Until cancelled"],
   ["one batch", "Next batch, what there is"],
   ["whole", "Next batch, whole or nothing"],
@@ -80,7 +81,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const chosen = (name: "side" | "kind") => form.querySelector<HTMLInputElement>(`input[name=${name}]:checked`)?.value;
   const side = (): Side => (chosen("side") === "sell" ? "sell" : "buy");
   const isMarket = () => chosen("kind") === "market";
-  const lasts = (): Life => (isMarket() ? "one batch" : (life.value as Life));
+  const lasts = (): OrderLife => (isMarket() ? "one batch" : (life.value as OrderLife));
 
   function written(): Order {
     const limit = isMarket() ? marketLimit(side(), book?.price ?? "") : price.input.value.trim();

@@ -46,12 +46,12 @@ export function bookPanel() {
 
 type Traded = VenueTrade & { market: VenueMarket; pair: Pair; moved: string };
 
-/** What executed since somebody looks, the newest first. */
+/** What executed of late, the newest first. */
 export function tapePanel() {
   const list = table<Traded>({
     caption: "Latest trades",
     key: (row) => row.index,
-    empty: "No trade since this view was opened.",
+    empty: "Nothing has traded here yet.",
     columns: [
       { name: "Price", class: "number first", cell: (row) => ({ text: formatPrice(priceOf(row.tick, row.market, row.pair)), class: row.moved }) },
       { name: "Amount", class: "number", cell: (row) => shown(amountOf(row.lots, row.market, row.pair)) },

@@ -1,10 +1,11 @@
 /** The markets of the venue that this node runs. */
 import type { Asset } from "@walras/client/bodies";
-import { formatPrice } from "../amount";
+import { formatPrice, formatShort } from "../amount";
 import type { Live } from "../live";
 import { href } from "../router";
-import { table } from "../table";
+import { table, type Cell } from "../table";
 import { priceOf, type Pair, type VenueMarket } from "../trade/venue";
+import { percent } from "../words";
 
 /** Both assets of a market; null while they are not known. */
 export function pairOf(live: Live, market: VenueMarket): Pair | null {
@@ -22,6 +23,10 @@ export function venueMarketsTable(live: Live, wanted: number | null) {
     const pair = pairOf(live, market);
     return pair ? `${pair.base.symbol}/${pair.quote.symbol}` : market.symbol;
   };
+  const volume = (market: VenueMarket) => {
+    const base = pairOf(live, market)?.base;
+    return base && market.day ? `${formatShort(market.day.base_volume, base.decimals)} ${base.symbol}` : "–";
+  };
   return table<VenueMarket>({
     caption: "Markets of the venue",
     key: (row) => String(row.market),
@@ -30,9 +35,18 @@ export function venueMarketsTable(live: Live, wanted: number | null) {
     columns: [
       { name: "Market", class: "strong", cell: (row) => ({ text: name(row), href: href.venue(row.market) }) },
       { name: "Phase", cell: (row) => row.phase },
+      { name: "Last", class: "number strong", cell: (row) => price(row, row.last) },
+      { name: "24 h", class: "number", cell: (row) => change(row.day) },
+      { name: "Volume, 24 h", class: "number wide", cell: (row) => volume(row) },
       { name: "Bid", class: "number", cell: (row) => price(row, row.bid) },
       { name: "Ask", class: "number", cell: (row) => price(row, row.ask) },
       { name: "OUCH", class: "wide", cell: (row) => row.symbol },
     ],
   });
+}
+
+function change(day: VenueMarket["day"]): Cell {
+  if (!day) return "–";
+  const { text, direction } = percent(Number(day.change_percent) / 100);
+  return { text, class: direction };
 }

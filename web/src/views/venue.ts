@@ -1,8 +1,9 @@
 /** A continuous market of the venue that this node runs: chart, depth, book, tape, orders, deposits, and how the venue stands. */
 import type { View } from "./view";
+import type { VenueTrades } from "@walras/client/bodies";
 import { toNumber } from "@walras/client/decimal";
 import { get, getIfThere, path } from "../api";
-import { formatAmount, formatPrice } from "../amount";
+import { formatAmount, formatPrice, formatShort } from "../amount";
 import { candlesOf } from "../charts/bodies";
 import { candlesChart } from "../charts/candles";
 import { facts, h, notice, panel, setText, tabs } from "../dom";
@@ -10,17 +11,17 @@ import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { amountOf, priceOf, type Pair, type VenueBook, type VenueMarket, type VenueStatus } from "../trade/venue";
-import { VenueFeed, figuresOf } from "../trade/venue-feed";
+import { VenueFeed } from "../trade/venue-feed";
 import { clock, count, percent, tells } from "../words";
 import { DEPTH_LEVELS, depthPicture } from "./depth";
 import { INTERVALS, intervalChoice, picturesPanel, type Interval } from "./prices";
 import { terminal } from "./terminal";
-import { bookPanel, shown, tapePanel } from "./venue-book";
+import { bookPanel, tapePanel } from "./venue-book";
 import { deskPanels } from "./venue-desk";
 import { pairOf, venueMarketsTable } from "./venue-markets";
 
 const PAUSE_MS = 1_000;
-/** Candles are made of what was seen, so days make no sense. */
+/** Candles are made of the newest executions, so days make no sense. */
 const SEEN: Interval[] = ["5s", "1m", "5m", "15m"];
 /** What a trader may rely on, and what not. */
 const PROMISES =
@@ -78,7 +79,7 @@ export function venueView(live: Live, wanted: number | null): View {
     const pair = market && pairOf(live, market);
     if (!market || !pair) return;
     shownMarket = { market, pair };
-    feed ??= new VenueFeed(market.market, () => new WebSocket(streamAddress()), showTrades);
+    feed ??= feedOf(market.market, showTrades);
     head.choices(all, market);
     const latest = await get<VenueBook>(`${path("venue", "markets", market.market)}/book?depth=${DEPTH_LEVELS}`, signal);
     book.show(latest, market, pair);
@@ -117,18 +118,25 @@ export function venueView(live: Live, wanted: number | null): View {
   };
 }
 
+const PAST_TRADES = 1_000;
+
+function feedOf(market: number, changed: () => void): VenueFeed {
+  const past = () => get<VenueTrades>(`${path("venue", "markets", market)}/trades?limit=${PAST_TRADES}`);
+  return new VenueFeed(market, { connect: () => new WebSocket(streamAddress()), past }, changed);
+}
+
 function streamAddress(): string {
   const url = new URL("v1/venue/stream", document.baseURI);
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   return url.href;
 }
 
-/** The market's name, the choice of another, and the figures of what was seen of it. */
+/** The market's name, the choice of another, and the figures of its last day. */
 function marketHead(live: Live) {
   const title = h("h1", { tabindex: -1 }, "Continuous markets");
   const price = h("strong", { class: "price", "data-price": "" }, "–");
   const quote = h("span", { class: "quiet" });
-  const figures = facts({ change: "Change", high: "High", low: "Low", volume: "Volume" });
+  const figures = facts({ change: "24 h", high: "High", low: "Low", volume: "Volume" });
   figures.element.classList.add("day");
   const since = h("span", { class: "quiet", "data-since": "" });
   const standing = h("p", { class: "quiet standing", "data-standing": "" });
@@ -152,27 +160,27 @@ function marketHead(live: Live) {
       };
       select.replaceChildren(...all.map((one) => h("option", { value: one.market, selected: one === market }, name(one))));
     },
-    show({ trades, since_ms }: VenueFeed, { market, pair }: Shown): void {
+    show({ trades }: VenueFeed, { market, pair }: Shown): void {
       setText(title, `${pair.base.symbol}/${pair.quote.symbol}, continuous`);
-      const seen = figuresOf(trades);
-      const tick = seen?.last ?? middle(market);
+      const { day } = market;
+      const tick = trades.at(-1)?.tick ?? market.last ?? middle(market);
       setText(price, tick === null ? "–" : formatPrice(priceOf(tick, market, pair)));
       setText(quote, pair.quote.symbol);
-      setText(since, since_ms === null ? "" : `since ${clock(since_ms)}, as this page saw it`);
-      if (!seen) return;
-      const { text, direction } = percent(seen.last / seen.first - 1);
+      setText(since, day === null || day.complete ? "" : `since ${clock(day.since_ms)}: the venue knows no more`);
+      if (!day) return;
+      const { text, direction } = percent(Number(day.change_percent) / 100);
       figures.set("change", h("span", { class: direction }, text));
-      figures.set("high", formatPrice(priceOf(seen.high, market, pair)));
-      figures.set("low", formatPrice(priceOf(seen.low, market, pair)));
-      figures.set("volume", `${shown(amountOf(seen.lots, market, pair))} ${pair.base.symbol}`);
+      figures.set("high", formatPrice(priceOf(day.high, market, pair)));
+      figures.set("low", formatPrice(priceOf(day.low, market, pair)));
+      figures.set("volume", `${formatShort(day.base_volume, pair.base.decimals)} ${pair.base.symbol}`, `${formatAmount(day.base_volume, pair.base.decimals)} ${pair.base.symbol}`);
     },
   };
 }
 
-/** Candles of the executions that were seen. */
+/** Candles of the newest executions. */
 function tradesPicture() {
   const chart = candlesChart();
-  const none = h("p", { class: "empty" }, "The chart begins with the first execution from now on.");
+  const none = h("p", { class: "empty" }, "The chart begins with the first execution.");
   let interval: Interval = "5s";
   let latest: { feed: VenueFeed; at: Shown } | null = null;
   const choice = intervalChoice((name) => ((interval = name), draw()), SEEN);

@@ -172,6 +172,20 @@ impl Wallet {
         Err(ClientError::NumbersTaken)
     }
 
+    /// A stored operation of which this holds; its result is not known.
+    ///
+    /// # Errors
+    /// [`ClientError`] of the folder.
+    pub fn kept(
+        &self,
+        signatory: &Signatory,
+        is_wanted: impl Fn(&Operation) -> bool,
+    ) -> Result<Option<Operation>, ClientError> {
+        let all = Pending::of(&self.key_file).all()?;
+        let mut own = all.into_iter().filter(|kept| is_by(kept, signatory));
+        Ok(own.find(|kept| is_wanted(&kept.body.operation)).map(|kept| kept.body.operation))
+    }
+
     /// Signs an operation under a free number, and stores it; or returns the stored transaction of this operation that
     /// was refused and may still count.
     ///

@@ -55,8 +55,9 @@ pub(super) async fn quote(
     let turn = api.quotes.turn(client).await?;
     let quoted = api.blocking(move |api| {
         let batch = api.backend.next_batch();
-        let limit = limit.unwrap_or_else(|| batch.lowest_limit(pair, amount));
-        let quoted = api.quotes.search(turn, || batch.quote(pair, amount, limit));
+        let price = limit.unwrap_or_else(|| batch.lowest_limit(pair, amount));
+        let limit = json::Limit { price, is_asked: limit.is_some() };
+        let quoted = api.quotes.search(turn, || batch.quote(pair, amount, price));
         quoted.map(|quote| api.symbols().quote(pair, amount, limit, &quote))
     });
     Ok(Json(quoted.await??))

@@ -134,6 +134,7 @@ impl Symbols {
                 units: units.to_string(),
                 bound: bound.to_string(),
             }),
+            asked: self.asked(row.pair, row.amount, row.limit, row.exact),
             outcome: outcome(&row.outcome),
             status: standing.status.into(),
             why: standing.why.clone(),

@@ -35,9 +35,16 @@ pub fn candle(candle: &Candle, complete: bool, symbols: &Symbols, sides: Sides) 
     }
 }
 
+/// The limit of an offer that is asked about, and whether whoever asks named it.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) price: Price,
+    pub(crate) is_asked: bool,
+}
+
 impl Symbols {
     /// What the next batch would do with an offer.
-    pub(crate) fn quote(&self, pair: Pair, amount: Amount, limit: Price, quote: &Quote) -> QuoteBody {
+    pub(crate) fn quote(&self, pair: Pair, amount: Amount, limit: Limit, quote: &Quote) -> QuoteBody {
         let units = |valuations: Option<[Price; 2]>| valuations.map(|[sell, buy]| price(sell, buy));
         let whole = |units: &Option<String>| units.as_ref().map(|units| self.whole_price(units, pair.sell, pair.buy));
         let (price_units, last_price_units) = (units(quote.valuations), units(quote.last));
@@ -46,7 +53,8 @@ impl Symbols {
             sell: self.get(pair.sell).into(),
             buy: self.get(pair.buy).into(),
             amount: amount.to_string(),
-            limit: limit.to_string(),
+            limit: limit.price.to_string(),
+            asked: limit.is_asked.then(|| self.asked(pair, amount, limit.price, None)).flatten(),
             sold: quote.met.sold.to_string(),
             bought: quote.met.bought.to_string(),
             left: quote.met.left.to_string(),

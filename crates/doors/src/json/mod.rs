@@ -2,6 +2,7 @@
 
 use ledger::Refusal;
 
+mod asked;
 mod blocks;
 mod committees;
 mod ethereum;
@@ -24,6 +25,7 @@ pub(crate) use history::OrderSums;
 pub use history::{OfferStanding, standing};
 pub use keys::account_keys;
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
+pub(crate) use markets::Limit;
 pub use markets::{candle, price, rounded};
 pub use node::{assets, listing};
 pub use operations::{order_number, venue_operator};

@@ -55,6 +55,11 @@ impl Symbols {
         self.0.get(asset.0 as usize).map_or_else(|| asset.to_string(), |(symbol, _)| symbol.clone())
     }
 
+    /// Whether there is an asset with this number.
+    pub fn is_listed(&self, asset: AssetId) -> bool {
+        (asset.0 as usize) < self.0.len()
+    }
+
     /// The asset with a symbol.
     pub fn find(&self, symbol: &str) -> Option<AssetId> {
         self.0.iter().position(|(known, _)| known == symbol).map(|at| AssetId(at as u32))

@@ -25,6 +25,7 @@ pub(super) fn calls() -> OpenApiRouter<Api> {
         .routes(routes!(books::markets))
         .routes(routes!(books::book))
         .routes(routes!(books::image))
+        .routes(routes!(books::trades))
         .routes(routes!(orders::place))
         .routes(routes!(orders::request))
         .routes(routes!(operator::operate))

@@ -6,6 +6,7 @@
 //! | `GET /v1/venue/markets` | markets with their terms, ticks and phases |
 //! | `GET /v1/venue/markets/{market}/book` | levels, with the number of the last event and a checksum |
 //! | `GET /v1/venue/markets/{market}/image` | resting orders by id, to begin a book that increments keep |
+//! | `GET /v1/venue/markets/{market}/trades` | what executed of late, the newest first |
 //! | `POST /v1/venue/orders` | places signed orders; each answer has the immediate reports |
 //! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
 //! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |

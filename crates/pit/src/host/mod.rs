@@ -249,6 +249,7 @@ impl Host {
         let now = clock_ms();
         let is_due = !inputs.is_empty() || root.wants_step_at_ms().is_some_and(|at| at <= now);
         let effects = if is_due { root.step(now, inputs)? } else { Vec::new() };
+        self.shared.tape.tell(&effects, now);
         self.tell(effects, gathered)?;
         self.begin_day(incarnation)?;
         Ok(())

@@ -51,6 +51,7 @@ impl Host {
             Ok(found) => {
                 self.told = None;
                 self.unopened.clear();
+                self.begin_tape();
                 let mut gathered = Gathered::default();
                 let again = found.again.into_iter().map(|(_, effect)| effect).collect();
                 if let Err(why) = self.tell(again, &mut gathered).and_then(|()| self.detach()) {
@@ -69,6 +70,12 @@ impl Host {
             }
             Err(why) => self.fail(&why),
         }
+    }
+
+    /// What executed before this root began.
+    fn begin_tape(&self) {
+        let root = self.root.as_ref().expect("it is open");
+        self.shared.tape.begin(&root.fill_reader(), root.counts().0, root.last_record(), clock_ms());
     }
 
     /// The newest state again: a root that was opened needs to be told all records.

@@ -24,6 +24,7 @@ use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::feed::FeedHub;
 use crate::ouch::OuchHub;
+use crate::tape::Tape;
 pub(crate) use edge_sessions::{EdgeSessionsInput, EdgeSessionsSender};
 pub use refusal::PitRefusal;
 pub(crate) use sessions::{Attaching, refusal_of};
@@ -207,6 +208,8 @@ pub(crate) struct PitShared {
     images: Mutex<HashMap<MarketId, Vec<oneshot::Sender<Image>>>>,
     pub ouch: OuchHub,
     pub feed: Arc<FeedHub>,
+    /// What executed of late.
+    pub tape: Tape,
     /// The root of the venue's edge, if there is one.
     pub edge: OnceLock<HostHandle>,
     /// The sessions behind its edge.
@@ -228,6 +231,7 @@ impl PitShared {
             images: Mutex::default(),
             ouch: OuchHub::default(),
             feed: Arc::default(),
+            tape: Tape::default(),
             edge: OnceLock::new(),
             edge_sessions: OnceLock::new(),
             links: std::sync::atomic::AtomicU64::new(1),

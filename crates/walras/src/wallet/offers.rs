@@ -1,14 +1,14 @@
-//! `walras wallet offer`, `exact`, `replace`, `cancel`: orders of the batch market.
+//! `walras wallet buy`, `sell`, `offer`, `exact`, `replace`, `cancel`: orders of the batch market.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use api::OfferBody;
-use client::Assets;
+use client::{Assets, OrderForms, WantedOrder};
 use primitives::{
-    Address, Amount, AssetId, CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement, Operation, Price,
-    Sequence,
+    Address, Amount, AssetId, CANCELS_MAX, ClientId, ExactSide, Life, LifeError, OfferPlace, OfferReplacement,
+    Operation, Price, Sequence,
 };
 
 use super::exact::ExactTerms;
@@ -21,9 +21,54 @@ fn life(text: &str) -> Result<Life, LifeError> {
     text.replace('-', " ").parse()
 }
 
+/// An order for an amount of a market's base.
+#[derive(clap::Args)]
+pub struct MarketOrder {
+    /// The market: the asset that is bought or sold, and the one that it is priced in.
+    #[arg(long, value_name = "BASE/QUOTE")]
+    market: String,
+    /// Amount of the base, in whole assets.
+    #[arg(long)]
+    amount: String,
+    /// The limit: whole quote per whole base, net of commission.
+    #[arg(long)]
+    price: Price,
+    /// What becomes of what the next batch does not fill: it `rests` until it is filled or cancelled, rests
+    /// `until-1234`, or is for `one-batch`.
+    #[arg(long, default_value = "rests", value_parser = life)]
+    life: Life,
+    /// A name of your own for the order, 16 bytes in hexadecimal. It is signed, and no state has it.
+    #[arg(long)]
+    client: Option<ClientId>,
+    #[command(flatten)]
+    sender: Sender,
+}
+
+impl MarketOrder {
+    fn place(self, json: bool, side: ExactSide) -> anyhow::Result<ExitCode> {
+        let MarketOrder { market, amount, price, life, client, sender } = self;
+        let client = client.unwrap_or_default();
+        let wanted = WantedOrder { side, market: &market, amount: &amount, price, life, client };
+        sender.place(json, |assets| OrderForms::of(&wanted, assets))
+    }
+}
+
 /// Orders of the batch market.
 #[derive(clap::Subcommand)]
 pub enum OfferCommand {
+    /// Buy an amount of a market's base at a price or better. What the next batch would fill whole stops at the amount.
+    #[command(
+        after_help = "What waits in the book is an offer of what the amount costs: a better batch fills it with more, \
+                      never dearer.
+
+Example, buy 100 EUR for at most 1.10 USD each:
+  walras wallet buy --key alice.json --market EUR/USD --amount 100 --price 1.10"
+    )]
+    Buy(MarketOrder),
+    /// Sell an amount of a market's base at a price or better.
+    #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
+  walras wallet sell --key alice.json --market EUR/USD --amount 100 --price 1.10")]
+    Sell(MarketOrder),
     /// Offer an asset for another; the offer takes part in the batch of the next block.
     #[command(after_help = "Example, sell 100 EUR for at least 1.10 USD each:
   walras wallet offer --key alice.json --sell EUR --buy USD --amount 100 --limit 1.10
@@ -105,6 +150,8 @@ The same, if it trades at once, and otherwise not:
 impl OfferCommand {
     pub(super) fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
+            OfferCommand::Buy(order) => order.place(json, ExactSide::Buy),
+            OfferCommand::Sell(order) => order.place(json, ExactSide::Sell),
             OfferCommand::Offer { sell, buy, amount, limit, life, client, sender } => {
                 sender.send(json, |_, _, assets| {
                     let (sell, buy, amount, limit) = offered(assets, [&sell, &buy], &amount, limit)?;

@@ -39,6 +39,11 @@ fn is_unfilled(body: &TransactionBody) -> bool {
     matches!(&body.outcome, Some(OutcomeBody::Exact { why, .. }) if why != "filled")
 }
 
+/// Whether it is in a block, and an exact order that was not filled.
+pub(super) fn is_unfilled_order(fate: &Fate) -> bool {
+    matches!(fate, Fate::Committed(body) if is_unfilled(body))
+}
+
 /// Why an exact order was not filled.
 fn unfilled(why: &str) -> &'static str {
     match why {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 pub use client::wallet::Signatory;
 use client::wallet::{Numbering, Pending, Progress, Wallet};
-use client::{Assets, ClientError};
+use client::{Assets, ClientError, OrderError, OrderForms};
 use primitives::{Address, Digest, Height, Operation, Sequence, Transaction, TransactionId};
 
 use super::report::{self, Fate};
@@ -67,6 +67,32 @@ impl Sender {
         let signatory = self.signer()?;
         let operation = operation(&self.delivery.server, &signatory.account, &signatory.assets)?;
         let (id, fate) = self.submit(json, &signatory, &operation)?;
+        Ok(self.delivery.report(json, &id, &fate, &signatory.assets))
+    }
+
+    /// Places an order: what the next batch would fill whole as an exact order, and what it does not fill as an offer.
+    pub fn place(
+        self,
+        json: bool,
+        forms: impl FnOnce(&Assets) -> Result<OrderForms, OrderError>,
+    ) -> anyhow::Result<ExitCode> {
+        let signatory = self.signer()?;
+        let (forms, node) = (forms(&signatory.assets)?, self.delivery.server.node());
+        // What an earlier call has sent without a result stands for the order.
+        let kept = if self.again { None } else { self.wallet().kept(&signatory, |one| forms.contains(one))? };
+        let mut operation = match (kept, &forms.exact) {
+            (Some(kept), _) => kept,
+            (None, Some(exact)) if forms.is_filled_at_once(&node)? => exact.clone(),
+            (None, _) => forms.offer.clone(),
+        };
+        let (mut id, mut fate) = self.submit(json, &signatory, &operation)?;
+        if report::is_unfilled_order(&fate) {
+            eprintln!(
+                "there was no room for an exact order: it goes as an offer at the price that the batch would charge"
+            );
+            operation = forms.tightened(&node)?;
+            (id, fate) = self.submit(json, &signatory, &operation)?;
+        }
         Ok(self.delivery.report(json, &id, &fate, &signatory.assets))
     }
 

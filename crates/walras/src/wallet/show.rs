@@ -31,15 +31,24 @@ pub(super) fn show(json: bool, address: Address, server: &Server) -> anyhow::Res
         println!("  {:>36}  (+ {} in offers)", money(&balance.available), money(&balance.locked));
     }
     for offer in &offers {
-        let amount = assets.money(&offer.amount, &offer.sell);
-        println!("  offer {:<6} sells {amount}, limit {}", offer.id, limit(offer));
+        println!("  offer {:<6} {}", offer.id, rests(offer, &assets));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A limit price in whole assets bought per whole asset sold.
-fn limit(offer: &OfferBody) -> String {
-    format!("{} {} for one {}", offer.price, offer.buy, offer.sell)
+/// What rests of an offer, as an order of its market.
+fn rests(offer: &OfferBody, assets: &Assets) -> String {
+    match &offer.asked {
+        Some(asked) => {
+            let side = if asked.side == "buy" { "buys" } else { "sells" };
+            format!("{side} {} at {} {}", assets.money(&asked.amount, &asked.base), asked.price, asked.quote)
+        }
+        // A node of an earlier version says what is sold.
+        None => {
+            let amount = assets.money(&offer.amount, &offer.sell);
+            format!("sells {amount}, limit {} {} for one {}", offer.price, offer.buy, offer.sell)
+        }
+    }
 }
 
 /// Follows an account.

@@ -408,7 +408,7 @@ const STOREYS: [(&str, &str); 4] = [
     ),
     (
         "pit",
-        "codes clock chain home < listening events < ouch < feed < shared < edge bridge < settings \
+        "codes clock chain home tape < listening events < ouch < feed < shared < edge bridge < settings \
          < host < door",
     ),
     (

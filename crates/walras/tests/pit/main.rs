@@ -11,6 +11,7 @@ mod over_quickfix;
 mod over_quickfixj;
 mod over_stream;
 mod participant;
+mod past;
 // The other tests use the rest of it.
 #[allow(dead_code)]
 #[path = "../process/mod.rs"]
@@ -445,9 +446,11 @@ fn killed_while_trading(market: &mut Market) {
     assert_eq!(market.post("/v1/venue/orders", &bodies(&sells)).0, 200);
     let (status, first) = market.post("/v1/venue/orders", &bodies(&buys));
     assert_eq!(status, 200);
+    let past = past::is_whole(market, 25);
     drop(market.node.take());
     market.start();
     market.until(|status| status.standing == "runs" && status.paused.is_none());
+    past::is_as_before(market, &past);
     // A retry after the crash is no second order.
     let (_, again) = market.post("/v1/venue/orders", &bodies(&buys));
     for at in 0..buys.len() {
@@ -485,6 +488,7 @@ fn fenced(market: &mut Market) {
     market.scope.incarnation = 1;
     let stale = market.place(&old);
     assert_eq!(stale["reports"][0]["refused"]["code"], "incarnation", "{stale}");
+    assert!(past::told(market).0.is_empty(), "trades are those of the incarnation");
     let (sell, buy) = (market.order("bob", VenueSide::Sell, 101, 1), market.order("alice", VenueSide::Buy, 101, 1));
     market.place(&sell);
     assert_eq!(kinds(&market.place(&buy)), ["accepted", "executed"]);

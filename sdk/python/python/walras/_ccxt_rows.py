@@ -4,7 +4,7 @@ An order has the same numbers in every call and stream. They follow from what th
 and `bought` of its index), so the trades of an order sum to the order:
 
 ==============  ======================================================================================================
-``amount``      as it was placed; of a purchase that got more for its money, what it got
+``amount``      as it was placed; of a purchase that waited in the book and got more for its money, what it got
 ``filled``      what it traded of the base
 ``remaining``   ``amount`` less ``filled``
 ``cost``        what it traded of the quote
@@ -18,17 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from typing import Any, TypeVar
 
-from walras.client import Offer, PastFill, PastOrder
+from walras.client import OrderTerms, PastFill, PastOrder
 from walras.client.amounts import plain
 
-__all__ = ["Terms", "market_of", "order_row", "page", "past_row", "told", "trade_row"]
+__all__ = ["market_of", "order_row", "page", "past_row", "told", "trade_row"]
 
 T = TypeVar("T")
-_PRICE_DIGITS = Context(prec=15)
-"""Inverse prices are rounded in the ledger's 17 digits: fewer of them are what was meant."""
 _ENDED = {"filled": "closed", "returned": "closed", "expired": "expired"}
 _STATUSES = {"resting": "open", "pending": "open", "refused": "rejected", "void": "rejected"}
 
@@ -50,42 +48,24 @@ def market_of(markets: Mapping[str, Any], sell: str, buy: str) -> tuple[str, boo
     return (f"{sell}/{buy}" if is_sell else f"{buy}/{sell}"), is_sell
 
 
-class Terms:
-    """What an order asks for in its market's terms."""
-
-    def __init__(self, symbol: str, is_sell: bool, amount: Decimal, price: Decimal | None) -> None:
-        self.symbol, self.is_sell, self.amount, self.price = symbol, is_sell, amount, price
-
-    @staticmethod
-    def of(markets: Mapping[str, Any], past: PastOrder | Offer) -> Terms:
-        symbol, is_sell = market_of(markets, past.sell, past.buy)
-        amount, price = past.amount or Decimal(0), past.price or None
-        if not is_sell and price is not None:
-            step = Decimal(str(markets[symbol]["precision"]["amount"]))
-            amount, price = (amount * price).quantize(step, ROUND_FLOOR), _PRICE_DIGITS.divide(Decimal(1), price)
-        if isinstance(past, PastOrder) and past.exact_units is not None and (past.exact_side == "sell") == is_sell:
-            amount = past.exact_units
-        return Terms(symbol, is_sell, amount, price)
-
-
 def _no_fee(symbol: str) -> dict[str, Any]:
     """What a trade costs: only transactions have fees. Said in numbers, since freqtrade asks for ever where none are."""
     return {"currency": symbol.partition("/")[2], "cost": 0.0, "rate": 0.0}
 
 
-def order_row(terms: Terms, moved: tuple[Decimal, Decimal] | None, status: str, more: dict[str, Any]) -> dict[str, Any]:
+def order_row(terms: OrderTerms, moved: tuple[Decimal, Decimal] | None, status: str, more: dict[str, Any]) -> dict[str, Any]:
     """An order that has sold and bought so much; None where nobody knows how much."""
     filled = cost = None
     if moved is not None:
-        filled, cost = moved if terms.is_sell else moved[::-1]
+        filled, cost = moved if terms.side == "sell" else moved[::-1]
     amount = max(terms.amount, filled or Decimal(0))
     return {
-        "symbol": terms.symbol,
+        "symbol": terms.market,
         "type": "limit",
         "timeInForce": "GTC",
         "postOnly": False,
-        "side": "sell" if terms.is_sell else "buy",
-        "price": _text(terms.price),
+        "side": terms.side,
+        "price": plain(terms.price),
         "amount": plain(amount),
         "filled": _text(filled),
         "remaining": None if filled is None else plain(amount - filled),
@@ -94,13 +74,13 @@ def order_row(terms: Terms, moved: tuple[Decimal, Decimal] | None, status: str, 
         "status": status,
         "timestamp": None,
         "datetime": None,
-        "fee": _no_fee(terms.symbol),
+        "fee": _no_fee(terms.market),
         "trades": None,
         **more,
     }
 
 
-def past_row(markets: Mapping[str, Any], past: PastOrder, moved: tuple[Decimal, Decimal], info: Any) -> dict[str, Any]:
+def past_row(past: PastOrder, terms: OrderTerms, moved: tuple[Decimal, Decimal], info: Any) -> dict[str, Any]:
     """An order of the node's index."""
     # An exact order is filled whole in its batch or not at all.
     in_force = "FOK" if past.exact_side else "IOC" if past.life == "one batch" else "GTC"
@@ -112,7 +92,7 @@ def past_row(markets: Mapping[str, Any], past: PastOrder, moved: tuple[Decimal, 
         "timestamp": past.time_ms,
         "info": told(info),
     }
-    return order_row(Terms.of(markets, past), moved, status, more)
+    return order_row(terms, moved, status, more)
 
 
 def trade_row(markets: Mapping[str, Any], fill: PastFill) -> dict[str, Any]:

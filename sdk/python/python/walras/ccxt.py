@@ -4,9 +4,11 @@
 
 An order is an offer of the batch exchange. What follows from that:
 
-- **Only limit orders**, which trade at the batch's price or rest (``GTC``), or with ``timeInForce`` ``IOC`` trade in the
-  batch of the next block alone. An order to *buy* spends what its amount costs at its price; at a better price it buys
-  more, never dearer. There is no post-only order, since a batch has no maker, and no ``FOK`` (`Client.exact` has one).
+- **Limit orders** trade at the batch's price or rest (``GTC``), or with ``timeInForce`` ``IOC`` trade in the batch of the
+  next block alone. An order to *buy* stops at its amount where the next batch fills it whole; what waits in the book spends
+  what it costs at its price, and buys more at a better one, never dearer. A **market order** is a limit order for the next
+  batch alone, with 5 % of room from the last price, and is told as that. There is no post-only order, since a batch has no
+  maker, and no ``FOK`` (`Client.exact` has one).
 - `id` is the number of the offer. An order's transaction is in ``info``, and `fetchOrder` takes its id, too.
 - An order's ``amount``, ``filled``, ``remaining``, ``cost``, ``average`` and ``status`` are the same in every call and
   stream, and its trades sum to it (see `walras._ccxt_rows`).
@@ -32,7 +34,7 @@ from typing import Any, TypeVar
 
 import ccxt
 
-from walras._ccxt_rows import Terms, market_of, order_row, page, past_row, told, trade_row
+from walras._ccxt_rows import market_of, order_row, page, past_row, told, trade_row
 from walras.client import (
     AddressError,
     AmountError,
@@ -48,6 +50,7 @@ from walras.client import (
     NumbersError,
     Offer,
     OrderFate,
+    OrderTerms,
     PastFill,
     PastOrder,
     PricePoint,
@@ -56,7 +59,7 @@ from walras.client import (
     UnknownAssetError,
     checked_address,
 )
-from walras.client.amounts import plain
+from walras.client.amounts import market_limit, plain
 from walras.client.encoding import RESTS
 from walras.client.models import Outcome
 
@@ -145,11 +148,11 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
     the network. With ``slot`` the key is the session key of that slot of the account ``walletAddress``."""
 
     def describe(self) -> Any:
-        no = ["createMarketOrder", "editOrder"]
+        no = ["editOrder"]
         yes = ["fetchMarkets", "fetchCurrencies", "fetchTicker", "fetchTickers", "fetchOrderBook", "fetchTrades"]
         yes += ["fetchOHLCV", "fetchBalance", "fetchOrder", "fetchOpenOrders", "createOrder", "cancelOrder"]
         yes += ["fetchMyTrades", "fetchOrders", "fetchClosedOrders", "fetchOrderTrades"]
-        yes += ["cancelAllOrders", "fetchTime", "fetchStatus", "createLimitOrder", "spot"]
+        yes += ["cancelAllOrders", "fetchTime", "fetchStatus", "createLimitOrder", "createMarketOrder", "spot"]
         yes += ["fetchL2OrderBook", "fetchOrderBooks", "fetchTradingFee", "fetchTradingFees"]
         intervals = ["1m", "5m", "15m", "1h", "4h", "1d"]
         return self.deep_extend(
@@ -383,29 +386,54 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
     ) -> Any:
         self.load_markets()
         market = self.market(symbol)
-        if type != "limit":
-            raise ccxt.InvalidOrder(f"walras has limit orders only, not {type!r}: give a price that you accept")
+        if type not in ("limit", "market"):
+            raise ccxt.InvalidOrder(f"walras has limit and market orders, not {type!r}")
         if side not in ("buy", "sell"):
             raise ccxt.InvalidOrder(f"a side is buy or sell, not {side!r}")
         life, reference = _asked(params)
-        checked = [_positive(value, what) for value, what in ((amount, "an amount"), (price, "a price"))]
-        exact = (self.amount_to_precision(symbol, checked[0]), self.price_to_precision(symbol, checked[1]))
+        units = self.amount_to_precision(symbol, _positive(amount, "an amount"))
         client = self._sender()
+        if type == "market":
+            life, limit = "one batch", self._reach(market["symbol"], side)
+        else:
+            limit = self.price_to_precision(symbol, _positive(price, "a price"))
         with _translated():
             send = client.buy if side == "buy" else client.sell
-            fate = send(market["symbol"], *exact, life=life, reference=reference)
-        terms = Terms(market["symbol"], side == "sell", Decimal(exact[0]), Decimal(exact[1]))
-        return self._placed(fate, terms, life, reference)
+            fate = send(market["symbol"], units, limit, life=life, reference=reference)
+        terms = OrderTerms(side, market["base"], market["quote"], Decimal(units), Decimal(limit))
+        return self._placed(fate, self._bought_as(fate, terms) if side == "buy" else terms, life, reference)
 
-    def _placed(self, fate: Fate, terms: Terms, life: str, reference: str | None) -> Any:
+    def _bought_as(self, fate: Fate, written: OrderTerms) -> OrderTerms:
+        """What a purchase was placed as, which may be at a better limit than was written; as written where no index says it."""
+        if fate.sequence is None or fate.height is None:
+            return written
+        with _translated():
+            try:
+                told = self._known(fate.sequence, fate.height).order
+            except (ccxt.OrderNotFound, NotFoundError):
+                return written
+        return (told and told.asked) or written
+
+    def _reach(self, name: str, side: str) -> str:
+        """The limit of a market order: the last price with some room."""
+        with _translated():
+            last = self.client.ticker(name).price
+        if last is None:
+            raise ccxt.InvalidOrder(
+                f"nobody has traded {name} yet, so a market order has no price: send a limit order"
+            )
+        return plain(market_limit(side, last))
+
+    def _placed(self, fate: Fate, terms: OrderTerms, life: str, reference: str | None) -> Any:
         """An order from the outcome of its first batch."""
         outcome = fate.outcome or Outcome("applied")
-        whole = outcome.left == 0 and outcome.why in ("filled", "returned")
-        status = "open" if outcome.left != 0 else "closed" if whole else "canceled"
+        is_exact = outcome.result == "exact"
+        whole = (is_exact or outcome.left == 0) and outcome.why in ("filled", "returned")
+        status = "open" if outcome.left != 0 and not is_exact else "closed" if whole else "canceled"
         more = {
             "id": str(fate.sequence),
             "clientOrderId": reference,
-            "timeInForce": "GTC" if life == RESTS else "IOC",
+            "timeInForce": "FOK" if is_exact else "GTC" if life == RESTS else "IOC",
             "info": {"transaction": fate.id, "fate": told(fate)},
         }
         return self._order(order_row(terms, (outcome.sold or ZERO, outcome.bought or ZERO), status, more))
@@ -416,7 +444,8 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
 
     def _past_order(self, past: PastOrder, info: Any = None) -> Any:
         """An order of the node's index, with what it moved in all."""
-        row = past_row(self.markets, past, self._moved(past), info or {"transaction": past.id, "order": past})
+        assert past.asked is not None, "who asks looks whether it is known"
+        row = past_row(past, past.asked, self._moved(past), info or {"transaction": past.id, "order": past})
         return self._order(row)
 
     def _moved(self, past: PastOrder) -> tuple[Decimal, Decimal]:
@@ -443,7 +472,8 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         name = self.market(symbol)["symbol"] if symbol else None
         with _translated():
             resting = [offer for offer in client.offers() if name in (None, self._market_of(offer))]
-            known = {one.sequence: one for one in client.orders_page()[0] if one.status == "resting"} if resting else {}
+            newest = client.orders_page()[0] if resting else []
+            known = {one.sequence: one for one in newest if one.status == "resting" and is_known(one)}
             orders = [
                 self._past_order(known[offer.id]) if offer.id in known else self._resting(offer) for offer in resting
             ]
@@ -456,8 +486,9 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
         try:
             return self._told(self._known(offer.id))
         except (ccxt.OrderNotFound, NotFoundError):
-            terms = Terms.of(self.markets, offer)
-            return self._order(order_row(terms, None, "open", {"id": str(offer.id), "info": {"offer": told(offer)}}))
+            if offer.asked is None:
+                raise
+            return self._order(order_row(offer.asked, None, "open", {"id": str(offer.id), "info": {"offer": told(offer)}}))
 
     def _market_of(self, row: Offer | PastFill | PastOrder) -> str:
         return market_of(self.markets, row.sell, row.buy)[0]
@@ -496,9 +527,9 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
             return self._told(self._known(self._number(id)))
 
     def _told(self, fate: OrderFate) -> Any:
-        if fate.order is not None:
+        if fate.order is not None and is_known(fate.order):
             return self._past_order(fate.order, fate)
-        # The node took it, and no block has it: what it asks for is told with its block.
+        # No block has it, or it names no assets of this network: nobody tells what it asks for.
         status = "open" if fate.status == "pending" else "rejected"
         return self.safe_order(
             {"id": str(fate.sequence), "status": status, "filled": "0", "cost": "0", "trades": None, "info": told(fate)}
@@ -582,7 +613,7 @@ class walras(ccxt.Exchange):  # type: ignore[misc]
 
 def is_known(past: PastOrder) -> bool:
     """An order may name assets that there are not; it was refused."""
-    return past.amount is not None and past.price is not None
+    return past.asked is not None
 
 
 def _time_of(row: Any) -> int:

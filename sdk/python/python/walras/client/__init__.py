@@ -65,6 +65,7 @@ try:
         Limits,
         Market,
         Offer,
+        OrderTerms,
         Outcome,
         PricePoint,
         Quote,
@@ -79,7 +80,7 @@ try:
     from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
-    from walras.client.venue import VenueReport, VenueStep
+    from walras.client.venue import VenueDay, VenueMarket, VenueReport, VenueStep, VenueTrade
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"{error}; the client needs more: pip install 'walras[client]'", name=error.name
@@ -136,6 +137,7 @@ __all__ = [
     "NumbersError",
     "Offer",
     "OrderFate",
+    "OrderTerms",
     "OwnOrders",
     "OtherNetworkError",
     "Outcome",
@@ -161,8 +163,11 @@ __all__ = [
     "Transfer",
     "UndecidedError",
     "UnknownAssetError",
+    "VenueDay",
+    "VenueMarket",
     "VenueReport",
     "VenueStep",
+    "VenueTrade",
     "VoidError",
     "checked_address",
     "missing_weight",

@@ -44,6 +44,7 @@ from walras.client.pending import Store
 from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
+from walras.client.venue import VenueMarket, VenueTrade
 
 __all__ = ["AsyncClient"]
 
@@ -226,6 +227,14 @@ class AsyncClient:
         self, market: str, limit: int | None = None, before: int | None = None, since_ms: int | None = None
     ) -> list[PricePoint]:
         return await self.run(self._core.session.history(market, limit, before, since_ms))
+
+    async def venue_markets(self) -> list[VenueMarket]:
+        return await self.run(self._core.session.venue_markets())
+
+    async def venue_trades(
+        self, market: int, cursor: str | None = None, *, limit: int = 100, since_ms: int | None = None
+    ) -> tuple[list[VenueTrade], str | None]:
+        return await self.run(self._core.session.venue_trades(market, cursor, limit, since_ms))
 
     async def batch(self, height: int) -> Batch:
         return await self.run(self._core.session.batch(height))

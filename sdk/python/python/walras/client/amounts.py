@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, DivisionByZero, Inexact, InvalidOperation
 from typing import Any, TypeAlias
 
 from walras.client.errors import AmountError, UnknownAssetError
@@ -20,9 +20,11 @@ __all__ = [
     "Assets",
     "Number",
     "assets_of",
+    "bound_of",
     "exact",
     "inverse_limit",
     "limit_of",
+    "market_limit",
     "plain",
     "price_of",
 ]
@@ -36,6 +38,7 @@ UNITS_MAX = 2**63 - 1
 _MAGNITUDE_MAX = 100
 _EXACT = Context(prec=400, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, InvalidOperation, DivisionByZero])
 _UP = Context(prec=DIGITS, rounding=ROUND_CEILING)
+_PROPOSED = Context(prec=7, rounding=ROUND_HALF_UP)
 
 
 def exact(value: Number, what: str = "the amount") -> Decimal:
@@ -185,3 +188,13 @@ def inverse_limit(units: int, limit: Decimal) -> tuple[int, Decimal]:
     the cost, rounded up to a whole unit, and the inverse, rounded up in the ledger's digits: nobody pays more."""
     cost = _EXACT.multiply(Decimal(units), limit).to_integral_value(rounding=ROUND_CEILING, context=_EXACT)
     return int(cost), _UP.divide(Decimal(1), limit)
+
+
+def bound_of(units: int, limit: Decimal) -> int:
+    """What buying exactly so many units costs at the most, in whole units: nobody pays more than was written."""
+    return int(_EXACT.multiply(Decimal(units), limit).to_integral_value(rounding=ROUND_FLOOR, context=_EXACT))
+
+
+def market_limit(side: str, last: Decimal) -> Decimal:
+    """The limit of a market order: the last price with 5 % of room, in 7 digits, so that nobody pays any price."""
+    return _PROPOSED.multiply(last, Decimal("1.05" if side == "buy" else "0.95"))

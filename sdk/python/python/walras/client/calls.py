@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeVar
 from urllib.parse import quote as escaped
 
 from walras.client import operations
-from walras.client.amounts import Assets, Number, assets_of, limit_of, plain
+from walras.client.amounts import Asset, Assets, Number, assets_of, limit_of, plain
 from walras.client.encoding import address_bytes
 from walras.client.errors import ForeignAnswerError, OtherNetworkError, UnknownAssetError
 from walras.client.flow import Flow, get
@@ -28,7 +29,9 @@ from walras.client.models import (
     Status,
     Ticker,
 )
+from walras.client.purchase import Quoted
 from walras.client.references import PaymentReference
+from walras.client.venue import VenueMarket, VenueTrade
 
 __all__ = ["Session", "place_of"]
 
@@ -208,6 +211,17 @@ class Session:
         asked: dict[str, str | int | None] = {"sell": sell, "buy": buy, "amount": sold.units(amount), "limit": limit}
         return (yield from self.get("/v1/quote", lambda body: Quote.of(body, assets), **asked))
 
+    def quoted(self, sell: Asset, buy: Asset, units: int, limit: Decimal) -> Flow[Quoted]:
+        """What the next batch would do with an offer, if nothing else came, in units."""
+
+        def decode(body: Any) -> Quoted:
+            return Quoted(int(body["amount"]), int(body["sold"]), int(body["bought"]))
+
+        asked: dict[str, str | int | None] = {
+            "sell": sell.symbol, "buy": buy.symbol, "amount": units, "limit": plain(limit)
+        }
+        return (yield from self.get("/v1/quote", decode, **asked))
+
     def ticker(self, market: str) -> Flow[Ticker]:
         assets, path = yield from self._market_path(market, "ticker")
         return (yield from self.get(path, lambda body: Ticker.of(body, assets)))
@@ -241,6 +255,21 @@ class Session:
             return [Offer.of({"sell": pair[0], "buy": pair[1], **one}, assets) for one in body["offers"]]
 
         return (yield from self.get(path, decode, limit=limit))
+
+    def venue_markets(self) -> Flow[list[VenueMarket]]:
+        def decode(body: Any) -> list[VenueMarket]:
+            return [VenueMarket.of(one) for one in body["markets"]]
+
+        return (yield from self.get("/v1/venue/markets", decode))
+
+    def venue_trades(
+        self, market: int, cursor: str | None, limit: int, since_ms: int | None
+    ) -> Flow[tuple[list[VenueTrade], str | None]]:
+        def decode(body: Any) -> tuple[list[VenueTrade], str | None]:
+            return [VenueTrade.of(one) for one in body["trades"]], body["next"]
+
+        asked: dict[str, str | int | None] = {"limit": limit, "cursor": cursor, "since_ms": since_ms}
+        return (yield from self.get(f"/v1/venue/markets/{int(market)}/trades", decode, **asked))
 
     def batch(self, height: int) -> Flow[Batch]:
         assets = yield from self.assets()

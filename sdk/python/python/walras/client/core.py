@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from walras.client import operations
-from walras.client.amounts import Assets, Number, inverse_limit, limit_of, plain, price_of
+from walras.client.amounts import Assets, Number, limit_of, plain, price_of
 from walras.client.calls import Session, place_of
 from walras.client.certificate import Committee, check_certificate, outcome_bytes, prove_outcome
 from walras.client.encoding import CANCELS_MAX, address_bytes, raw
@@ -26,6 +26,7 @@ from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
 from walras.client.proof import ProofError, prove_account, prove_keys
+from walras.client.purchase import Purchase, Quoted
 from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
 from walras.client.slots import Leaving, Slots
@@ -33,6 +34,8 @@ from walras.client.slots import Leaving, Slots
 __all__ = ["Core", "T"]
 
 T = TypeVar("T")
+_THEN_AS_OFFER = " as an offer"
+"""What the reference of an offer has that comes after an exact order."""
 
 
 def host_of(server: str) -> str:
@@ -233,11 +236,23 @@ class Core:
         units, limit = base.units(amount), limit_of(price, base, quote)
         if side == "sell":
             operation = operations.CreateOffer(base.number, quote.number, units, limit, *named)
-        else:
-            cost, inverse = inverse_limit(units, limit)
-            operation = operations.CreateOffer(quote.number, base.number, cost, inverse, *named)
-        _check_size(operation, assets)
-        return (yield from self.sender.send(operation, wait, reference))
+            _check_size(operation, assets)
+            return (yield from self.sender.send(operation, wait, reference))
+        purchase = Purchase(base, quote, units, limit, *named)
+        offer, exact = purchase.offer(), purchase.exact()
+        _check_size(offer, assets)
+
+        def ask(asked: operations.CreateOffer) -> Flow[Quoted]:
+            return (yield from self.session.quoted(quote, base, asked.amount, asked.limit))
+
+        is_exact = exact is not None and (yield from ask(offer)).is_whole
+        first = exact if exact is not None and is_exact else offer
+        fate = yield from self.sender.send(first, wait, reference, is_form=purchase.is_form)
+        if fate.outcome is None or fate.outcome.result != "exact" or fate.outcome.why == "filled":
+            return fate
+        then = None if reference is None else reference + _THEN_AS_OFFER
+        tight = yield from purchase.tightened(ask)
+        return (yield from self.sender.send(tight, wait, then, is_form=purchase.is_form))
 
     def exact(
         self,

@@ -1,9 +1,10 @@
-"""Data frames of what the client returns: a row for each entry, a column for each field."""
+"""Data frames of what the client returns: a row for each entry, a column for each field. Fields of a field, such as
+`asked.price`, are columns of both names: `asked_price`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,17 @@ def _columns(entries: Iterable[Any], exact: bool) -> dict[str, list[Any]]:
     def cell(value: Any) -> Any:
         return float(value) if isinstance(value, Decimal) and not exact else value
 
-    return {one.name: [cell(getattr(row, one.name)) for row in rows] for one in fields(rows[0])}
+    columns: dict[str, list[Any]] = {}
+    for one in fields(rows[0]):
+        values = [getattr(row, one.name) for row in rows]
+        inner = next((value for value in values if is_dataclass(value)), None)
+        if inner is None:
+            columns[one.name] = [cell(value) for value in values]
+            continue
+        for part in fields(inner):
+            parts = [None if value is None else cell(getattr(value, part.name)) for value in values]
+            columns[f"{one.name}_{part.name}"] = parts
+    return columns
 
 
 def to_pandas(entries: Iterable[Any], exact: bool = True) -> pandas.DataFrame:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from walras.client.amounts import Asset, Assets
+from walras.client.models import OrderTerms
 from walras.client.references import PaymentReference
 
 __all__ = ["OrderFate", "PastFill", "PastOrder", "Transfer"]
@@ -93,6 +94,8 @@ class PastOrder:
     """That amount, of the asset bought or sold."""
     exact_bound: Decimal | None = None
     """The most of the asset sold, or the least of the asset bought, in all."""
+    asked: OrderTerms | None = None
+    """What it asks for, as it was placed; None if it names assets that there are not, or no amount."""
 
     @staticmethod
     def of(body: Any, assets: Assets) -> PastOrder:
@@ -121,6 +124,7 @@ class PastOrder:
             left=sell.amount(int(body["left"])) if sell else None,
             sold=sell.amount(int(body["sold"])) if sell and "sold" in body else None,
             bought=buy.amount(int(body["bought"])) if buy and body.get("bought") is not None else None,
+            asked=OrderTerms.of(body.get("asked"), assets),
         )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "Market",
     "Offer",
+    "OrderTerms",
     "Outcome",
     "PricePoint",
     "SessionCap",
@@ -224,6 +225,31 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderTerms:
+    """What an order asks for in its market, as it was placed: the asset with the higher number is the base."""
+
+    side: Literal["buy", "sell"]
+    base: str
+    quote: str
+    amount: Decimal
+    """Of the base."""
+    price: Decimal
+    """The limit, quote per base."""
+
+    @property
+    def market(self) -> str:
+        return f"{self.base}/{self.quote}"
+
+    @staticmethod
+    def of(body: Json | None, assets: Assets) -> OrderTerms | None:
+        if body is None:
+            return None
+        base, quote = assets[body["base"]], assets[body["quote"]]
+        amount = base.amount(int(body["amount"]))
+        return OrderTerms(body["side"], base.symbol, quote.symbol, amount, Decimal(body["price"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """A resting offer."""
 
@@ -239,6 +265,8 @@ class Offer:
     """The same in units, which a cancellation signs."""
     account: str | None = None
     """Its owner, in lists of a market."""
+    asked: OrderTerms | None = None
+    """What rests of it, as an order of its market."""
 
     @property
     def slot(self) -> int:
@@ -255,6 +283,7 @@ class Offer:
             price=Decimal(body["price"]),
             limit=Decimal(body["limit"]),
             account=body.get("account"),
+            asked=OrderTerms.of(body.get("asked"), assets),
         )
 
 
@@ -485,6 +514,8 @@ class Quote:
     price: Decimal | None
     """Of that batch, before commission; None if it would clear nothing."""
     last_price: Decimal | None
+    asked: OrderTerms | None = None
+    """The order in its market; None without a limit."""
 
     @staticmethod
     def of(body: Json, assets: Assets) -> Quote:
@@ -500,6 +531,7 @@ class Quote:
             why=body["why"],
             price=decimal(body["price"]),
             last_price=decimal(body["last_price"]),
+            asked=OrderTerms.of(body.get("asked"), assets),
         )
 
 

@@ -158,12 +158,14 @@ class Sender:
         wait: bool,
         reference: str | None,
         kept: Callable[[Signed], None] | None = None,
+        is_form: Callable[[bytes], bool] | None = None,
     ) -> Flow[Fate]:
         """Signs an operation and sends it; with `wait` until its block. `kept` is told of each transaction that is
-        signed for it, before that is sent."""
+        signed for it, before that is sent. `is_form` says which encoded operations mean the same: if one of them was sent
+        for the reference, or without a result, that one counts."""
         stops = self._stops
         for _ in range(_RENUMBERED_MAX):
-            signed, is_new = yield from self.sign(operation, reference)
+            signed, is_new = yield from self.sign(operation, reference, is_form)
             if kept is not None:
                 kept(signed)
             try:
@@ -187,13 +189,21 @@ class Sender:
         this client does not send it."""
         return (yield from self._numbered_and_signed(operation, None, lasts, is_stored=False))[0]
 
-    def sign(self, operation: Operation, reference: str | None) -> Flow[tuple[Signed, bool]]:
+    def sign(
+        self, operation: Operation, reference: str | None, is_form: Callable[[bytes], bool] | None = None
+    ) -> Flow[tuple[Signed, bool]]:
         """Signs an operation under a free number and stores it; or finds the one that the reference names. Says
         whether it is new."""
-        return (yield from self._numbered_and_signed(operation, reference, self.lasts, is_stored=True))
+        return (yield from self._numbered_and_signed(operation, reference, self.lasts, is_form, is_stored=True))
 
     def _numbered_and_signed(
-        self, operation: Operation, reference: str | None, lasts: int, *, is_stored: bool
+        self,
+        operation: Operation,
+        reference: str | None,
+        lasts: int,
+        is_form: Callable[[bytes], bool] | None = None,
+        *,
+        is_stored: bool,
     ) -> Flow[tuple[Signed, bool]]:
         limits = yield from self.session.limits()
         self.numbers._window = limits.sequence_window
@@ -203,13 +213,14 @@ class Sender:
             yield from self._wait_until_caught_up()
             yield from self._learn()
         begun, encoded, is_fresh = time.monotonic(), operation.encode(), False
-        if is_stored and reference is None and (before := (yield from self._sent_before(encoded))) is not None:
+        is_form = is_form or (lambda other: other == encoded)
+        if is_stored and reference is None and (before := (yield from self._sent_before(is_form))) is not None:
             return before, False
         height = yield from self.session.height()
         while True:
             with self.store.reserved():
                 if reference is not None and (known := self.store.referenced(reference)) is not None:
-                    if known.body[44:] != encoded or not self.signs(known):
+                    if not is_form(known.body[44:]) or not self.signs(known):
                         raise StoreError(f"the reference {reference!r} stands for another operation: choose a new one")
                     return known, False
                 stored = [signed for signed in self.store.all() if self.signs(signed)]
@@ -249,7 +260,7 @@ class Sender:
                 raise StoreError(f"transaction {id} is pending, and its file is torn: ask `fate({id!r})`, then go on")
             self.store.forget(id)
 
-    def _sent_before(self, encoded: bytes) -> Flow[Signed | None]:
+    def _sent_before(self, is_form: Callable[[bytes], bool]) -> Flow[Signed | None]:
         """A stored transaction of the same operation that was refused: its bytes are sent again, since anybody may send
         them. Refuses an operation that was sent by a call or a process that has not told its result."""
         with self._claims:
@@ -258,7 +269,7 @@ class Sender:
             doubtful = list(self._doubtful)
         for id in doubtful:
             signed = self.store.get(id)
-            if signed is None or signed.body[44:] != encoded or not self.signs(signed):
+            if signed is None or not is_form(signed.body[44:]) or not self.signs(signed):
                 continue
             fate = yield from fate_of(self.session, id, signed)
             with self._claims:

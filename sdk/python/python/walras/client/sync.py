@@ -43,6 +43,7 @@ from walras.client.pending import Store
 from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
+from walras.client.venue import VenueMarket, VenueTrade
 
 __all__ = ["Client"]
 
@@ -243,6 +244,16 @@ class Client:
         """The batches in which a market traded, the oldest first: the last ones, or the first ones from `since_ms` on."""
         return self.run(self._core.session.history(market, limit, before, since_ms))
 
+    def venue_markets(self) -> list[VenueMarket]:
+        """The continuous markets of the node's venue: terms, best prices, the last trade and the last 24 hours."""
+        return self.run(self._core.session.venue_markets())
+
+    def venue_trades(
+        self, market: int, cursor: str | None = None, *, limit: int = 100, since_ms: int | None = None
+    ) -> tuple[list[VenueTrade], str | None]:
+        """A page of what executed in one of them of late, the newest first, and the cursor of the next page."""
+        return self.run(self._core.session.venue_trades(market, cursor, limit, since_ms))
+
     def batch(self, height: int) -> Batch:
         """The clearing of a block."""
         return self.run(self._core.session.batch(height))
@@ -291,7 +302,10 @@ class Client:
         self, market: str, amount: Number, price: Number, *,
         life: str = RESTS, client: str = NO_CLIENT, reference: str | None = None, wait: bool = True,
     ) -> Fate:
-        """Buys up to `amount` of a market's base for at most `price` of its quote each."""
+        """Buys `amount` of a market's base for at most `price` of its quote each. What the next batch would fill whole stops
+        at the amount: it goes as an exact order or, where that finds no room, as an offer at the price that the batch
+        would charge. The rest goes as an offer of what the amount costs, which a later batch at a better price fills with
+        more, never dearer. Without `wait` nobody looks whether the exact order was filled."""
         return self.run(self._core.order("buy", market, amount, price, (life, client), reference, wait))
 
     def sell(

@@ -1,8 +1,11 @@
-"""Reports of fills at venues, as docs/specification.md describes them: read, and checked against who signed them."""
+"""Venues: what a node tells of its continuous markets, and reports of fills, read and checked against who signed them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
 
 from blake3 import blake3
 from nacl.exceptions import BadSignatureError
@@ -11,7 +14,7 @@ from nacl.signing import VerifyKey
 from walras.client.encoding import derived, raw, u32, u64
 from walras.client.proof import ProofError
 
-__all__ = ["VenueReport", "VenueStep"]
+__all__ = ["VenueDay", "VenueMarket", "VenueReport", "VenueStep", "VenueTrade"]
 
 _SINGLE_BYTES = 164
 _STEP_BYTES = 193
@@ -33,6 +36,97 @@ def _sides(size: int, place: int) -> list[bool]:
             sides.append(place % 2 == 1)
         size, place = (size + 1) // 2, place // 2
     return sides
+
+
+@dataclass(frozen=True, slots=True)
+class VenueDay:
+    """What a continuous market traded in the last 24 hours; prices are ticks."""
+
+    since_ms: int
+    complete: bool
+    """Whether the node knows all of them."""
+    open: int
+    high: int
+    low: int
+    close: int
+    change_percent: Decimal
+    lots: int
+    base_units: int
+    quote_units: int
+    trades: int
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> VenueDay:
+        return VenueDay(
+            since_ms=int(body["since_ms"]),
+            complete=bool(body["complete"]),
+            open=int(body["open"]),
+            high=int(body["high"]),
+            low=int(body["low"]),
+            close=int(body["close"]),
+            change_percent=Decimal(body["change_percent"]),
+            lots=int(body["lots"]),
+            base_units=int(body["base_volume"]),
+            quote_units=int(body["quote_volume"]),
+            trades=int(body["trades"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueMarket:
+    """A continuous market of the node's venue."""
+
+    market: int
+    symbol: str
+    """In OUCH and ITCH."""
+    base: int
+    """The number of the asset, as that of `quote`."""
+    quote: int
+    lot_units: int
+    """Base units of a lot."""
+    tick_units: int
+    """Quote units of a tick and lot."""
+    phase: str
+    bid: int | None
+    """Ticks, as `ask` and `last`."""
+    ask: int | None
+    last: int | None
+    day: VenueDay | None
+    """None if it did not trade in the last 24 hours."""
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> VenueMarket:
+        return VenueMarket(
+            market=int(body["market"]),
+            symbol=body["symbol"],
+            base=int(body["base"]),
+            quote=int(body["quote"]),
+            lot_units=int(body["lot_units"]),
+            tick_units=int(body["tick_units"]),
+            phase=body["phase"],
+            bid=body["bid"],
+            ask=body["ask"],
+            last=body["last"],
+            day=VenueDay.of(body["day"]) if body["day"] else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueTrade:
+    """An execution of a continuous market, without its parties. It is told before it is settled."""
+
+    index: int
+    time_ms: int
+    """By the venue's clock."""
+    side: Literal["buy", "sell"]
+    """The side that took."""
+    tick: int
+    lots: int
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> VenueTrade:
+        numbers = (int(body["index"]), int(body["time_ms"]))
+        return VenueTrade(*numbers, body["side"], int(body["tick"]), int(body["lots"]))
 
 
 @dataclass(frozen=True, slots=True)
