@@ -13,8 +13,8 @@ use payments::{BridgeKey, Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
     Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
-    slot_of,
+    PoolKey, PoolOperation, Price, ProposedChange, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot,
+    Transaction, TransactionId, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -22,7 +22,7 @@ use crate::contracts::is_reserved;
 use crate::places::PlaceEdit;
 use crate::places::assets::ListingEdit;
 use crate::places::bridge::{BridgeEdit, claims};
-use crate::places::charter::CharterEdit;
+use crate::places::charter::{CharterEdit, RulesEdit};
 use crate::places::keys::KeysEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
@@ -67,7 +67,11 @@ pub(crate) enum Requirement<'a> {
     /// The sender's session keys permit the operation.
     Session(&'a SessionOperation),
     /// The charter permits what the sender says about the rules.
-    Charter(CharterEdit),
+    Charter(RulesEdit),
+    /// The sender may propose this.
+    Proposed(&'a ProposedChange),
+    /// The sender may vote about the proposal of this id.
+    Votable(TransactionId),
     /// The account that it names has keys, and the change of them signatures, that permit the edit.
     Keys(KeysEdit<'a>),
     /// The place of custody permits the edit.
@@ -116,6 +120,10 @@ pub(crate) enum Once {
     Present,
     /// The sender says something about the rules.
     Approval,
+    /// The sender proposes something.
+    Proposal,
+    /// The sender says whether it wants what was proposed under this id.
+    Word(TransactionId),
     /// The sender says something about the end of an asset.
     Closing(AssetId),
     /// A key becomes the key of a validator.
@@ -140,6 +148,7 @@ impl Once {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
             Once::Replace(..) | Once::Session | Once::Receiving | Once::Closing(_) => Scope::Latest,
+            Once::Proposal | Once::Word(_) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
@@ -326,8 +335,8 @@ impl Footprint for Transaction {
                 visitor.once(Once::Stake);
             }
             &Operation::Present { epoch } => edit(PlaceEdit::Stakes(RegistryEdit::Present(epoch)), visitor)?,
-            &Operation::Approve { upgrade, at } => say(CharterEdit::Approve { upgrade, at }, visitor)?,
-            &Operation::Unapprove { rules, at } => say(CharterEdit::Unapprove { rules, at }, visitor)?,
+            &Operation::Approve { upgrade, at } => say(RulesEdit::Approve { upgrade, at }, visitor)?,
+            &Operation::Unapprove { rules, at } => say(RulesEdit::Unapprove { rules, at }, visitor)?,
             Operation::Accuse(evidence) => edit(PlaceEdit::Stakes(RegistryEdit::Convict(evidence)), visitor)?,
             &Operation::Withdraw { to, asset, amount } => {
                 visitor.require(Requirement::Listed(asset))?;
@@ -387,6 +396,19 @@ impl Footprint for Transaction {
                 visitor.require(Requirement::Closing(asset, closing))?;
                 visitor.once(Once::Closing(asset));
                 visitor.edit(PlaceEdit::Listings(ListingEdit::Close(asset, closing)));
+            }
+            Operation::Propose(change) => {
+                for asset in operation.assets().into_iter().flatten() {
+                    visitor.require(Requirement::Listed(asset))?;
+                }
+                visitor.require(Requirement::Proposed(change))?;
+                visitor.once(Once::Proposal);
+                visitor.edit(PlaceEdit::Charter(CharterEdit::Propose(change, self.id())));
+            }
+            &Operation::Vote { proposal, word } => {
+                visitor.require(Requirement::Votable(proposal))?;
+                visitor.once(Once::Word(proposal));
+                visitor.edit(PlaceEdit::Charter(CharterEdit::Vote(proposal, word)));
             }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
@@ -462,10 +484,10 @@ fn listed<'a>(sell: AssetId, buy: AssetId, visitor: &mut impl Visitor<'a>) -> Re
 }
 
 /// The sender says something about the rules.
-fn say<'a>(says: CharterEdit, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
+fn say<'a>(says: RulesEdit, visitor: &mut impl Visitor<'a>) -> Result<(), Refusal> {
     visitor.require(Requirement::Charter(says))?;
     visitor.once(Once::Approval);
-    visitor.edit(PlaceEdit::Charter(says));
+    visitor.edit(PlaceEdit::Charter(CharterEdit::Rules(says)));
     Ok(())
 }
 

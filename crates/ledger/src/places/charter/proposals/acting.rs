@@ -1,0 +1,84 @@
+//! What has passed and waits, and how it comes to act.
+
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Amount, AssetId, Digest, Height, PlainListing};
+
+use super::{BOUNDARIES, OPEN_MAX, Proposals, Record};
+use crate::terms::Parameters;
+
+const CONTEXT: &str = "walras 2026 proposals v1";
+
+/// What acts from a height on.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Coming {
+    /// The first height.
+    pub acts: Height,
+    /// The record.
+    pub values: Parameters,
+    /// Assets that are listed by then, in this order.
+    pub lists: Vec<PlainListing>,
+    /// Assets whose closing is announced by then.
+    pub closes: Vec<AssetId>,
+}
+
+impl Proposals {
+    /// What waits, by height.
+    pub fn coming(&self) -> &[Coming] {
+        &self.coming
+    }
+
+    /// What waits for a height.
+    pub(crate) fn coming_at(&self, height: Height) -> Option<&Coming> {
+        self.coming.iter().find(|coming| coming.acts == height)
+    }
+
+    /// The record that will be in force when all that has passed acts, with nothing else to do at a height.
+    pub(super) fn newest(&self, now: &Parameters, acts: Height) -> Coming {
+        let values = self.coming.last().map_or(*now, |coming| coming.values);
+        Coming { acts, values, lists: Vec::new(), closes: Vec::new() }
+    }
+
+    /// The most that a unit of weight costs under the record in force, whose fee is this, and those that wait.
+    pub(crate) fn dearest_fee(&self, now: Amount) -> Amount {
+        self.coming.iter().map(|coming| coming.values.fee()).fold(now, Amount::max)
+    }
+
+    /// What waits for this height, or for one before, acts.
+    pub(crate) fn begin(&mut self, height: Height) {
+        let acting = self.coming.partition_point(|coming| coming.acts <= height);
+        for Coming { values, .. } in self.coming.drain(..acting) {
+            self.record.as_mut().expect("something was proposed").now = values;
+        }
+    }
+
+    /// The network restarts: what is in force stays, and nothing else.
+    pub(crate) fn begin_again(&self) -> Proposals {
+        let (record, changed) = (self.record, self.changed.clone());
+        // What only waits to be announced is dropped with the record that announces it.
+        let waits = |asset: &AssetId| self.coming.iter().any(|coming| coming.closes.contains(asset));
+        let closing = self.closing.iter().copied().filter(|asset| !waits(asset)).collect();
+        Proposals { record, changed, closing, ..Proposals::default() }
+    }
+
+    /// Its digest beside that of the rest of the charter.
+    pub(crate) fn digest_with(&self, rest: &Digest) -> Digest {
+        Digest::of(CONTEXT, &borsh::to_vec(&(rest, self)).expect("writing to memory cannot fail"))
+    }
+
+    /// The fault of proposals that were read, on a chain of this height, if there is one.
+    pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
+        let is_first = |acts: Height| acts > height;
+        Some(match () {
+            _ if self.record.is_none() && *self != Proposals::default() => "proposals without a record",
+            _ if self.record.is_some_and(|Record { first, now }| !first.could_become(&now)) => {
+                "a record in force that is out of bounds"
+            }
+            _ if !self.coming.is_sorted_by(|a, b| a.acts < b.acts) => "what waits is out of order",
+            _ if !self.coming.iter().all(|coming| is_first(coming.acts)) => "something waits for a past height",
+            _ if self.changed.values().any(|last| *last > height) => "a parameter changed at a height to come",
+            _ if self.open.len() > OPEN_MAX => "too many open proposals",
+            _ if self.open.values().any(|proposal| proposal.tallied >= BOUNDARIES) => "a proposal that is over",
+            _ => return None,
+        })
+    }
+}
