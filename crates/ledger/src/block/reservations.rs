@@ -110,7 +110,8 @@ impl Reservations {
     }
 
     /// Reserves everything that `transaction` may use, or nothing. The transaction must be admissible alone in
-    /// `ledger` ([`Ledger::admit`]). Later changes of the ledger must be released here at the same time, except those
+    /// `ledger` ([`Ledger::admit`]). It reserves the dearest fee of the records that act or wait
+    /// ([`Ledger::dearest_fee`]). Later changes of the ledger must be released here at the same time, except those
     /// that only make accounts richer.
     ///
     /// # Errors
@@ -118,7 +119,7 @@ impl Reservations {
     /// operation spends.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = admit_but_for_balance(ledger, transaction).map_err(ReserveError::Refused)?;
-        self.reserve(transaction, ledger.fee(), ledger, account)
+        self.reserve(transaction, ledger.dearest_fee(), ledger, account)
     }
 
     /// Reserves all of a footprint or nothing.
@@ -187,7 +188,7 @@ impl Reservations {
             Part::Units(Thing::Sum(_, Sum::Spent(asset)), ..) | Part::KeyUnits(_, asset, ..) => Some(*asset),
             _ => None,
         };
-        parts(transaction, body.account, ledger.fee(), None).iter().filter_map(spent).any(exceeds)
+        parts(transaction, body.account, ledger.dearest_fee(), None).iter().filter_map(spent).any(exceeds)
     }
 
     /// The units that are reserved of a sum.

@@ -26,6 +26,7 @@ mod offers;
 mod offers_model;
 mod poison;
 mod pools;
+mod proposals;
 mod receiving;
 mod recorded;
 mod recorded_listings;
