@@ -430,24 +430,7 @@ impl Operation {
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::Replace(ref replace) => Some(replace.amount),
-            Operation::CreateAccount { .. }
-            | Operation::Cancel(_)
-            | Operation::Stake(_)
-            | Operation::Accuse(_)
-            | Operation::Lane(_)
-            | Operation::Session(_)
-            | Operation::Present { .. }
-            | Operation::Approve { .. }
-            | Operation::Unapprove { .. }
-            | Operation::SetKeys(_)
-            | Operation::RecoverKeys(_)
-            | Operation::CompleteKeys { .. }
-            | Operation::SetReceiving { .. }
-            | Operation::ListAsset(_)
-            | Operation::CloseAsset { .. }
-            | Operation::Propose(_)
-            | Operation::Vote { .. }
-            | Operation::Pool(_) => None,
+            _ => None,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
 use crate::places::accounts::Accounts;
 use crate::places::assets::{Crowd, Listings};
 use crate::places::bridge::LaneBridge;
-use crate::places::charter::{Electorate, LAW, Proposals, Scene};
+use crate::places::charter::{Ballot, Electorate, LAW, Scene};
 use crate::places::contracts::Contracts;
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
@@ -110,7 +110,7 @@ impl Ledger {
     }
 
     /// What is proposed about parameters and assets, and what waits.
-    pub fn proposals(&self) -> &Proposals {
+    pub fn proposals(&self) -> &Ballot {
         &self.places.charter.proposals
     }
 

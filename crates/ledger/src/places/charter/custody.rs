@@ -7,7 +7,7 @@ use primitives::{Address, Digest, Height, ProposalWord, ProposedChange, Transact
 use proofs::{ChainRules, Charter, ComingRules, RootPart};
 
 use super::tally::{Boundary, confirm};
-use super::{ChainCharter, LAW, Proposals, Scene, Voters, fault, write};
+use super::{Ballot, ChainCharter, LAW, Scene, Voters, fault, write};
 use crate::places::unsound::AuditError;
 use crate::places::{
     Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Restored, Turn, bytes_of, in_place, tagged,
@@ -46,7 +46,7 @@ impl Custody for Arc<ChainCharter> {
     fn found(genesis: &Genesis, _: Digest) -> Self {
         let meant = manifest(genesis.rules).expect("checked with the genesis");
         let charter = Charter::new(genesis.charter, ChainRules::new(genesis.rules, meant));
-        Arc::new(ChainCharter { charter, proposals: Proposals::default() })
+        Arc::new(ChainCharter { charter, proposals: Ballot::default() })
     }
 
     fn section(genesis: &Genesis) -> Option<Vec<u8>> {
@@ -138,8 +138,8 @@ fn proposed<'a>(edit: &CharterEdit<'a>) -> Option<(&'a ProposedChange, Transacti
     }
 }
 
-/// Proposals first, and then words: one about what this block has replaced is about nothing.
-fn hear(proposals: &mut Proposals, turn: &Turn<'_>, edits: &[(Address, CharterEdit<'_>)]) {
+/// Ballot first, and then words: one about what this block has replaced is about nothing.
+fn hear(proposals: &mut Ballot, turn: &Turn<'_>, edits: &[(Address, CharterEdit<'_>)]) {
     for (account, (change, id)) in edits.iter().filter_map(|(account, edit)| Some((account, proposed(edit)?))) {
         proposals.propose(turn.now, *account, id, change.clone());
     }
@@ -167,7 +167,7 @@ fn decide_alone(charter: &mut Charter, height: Height) {
 #[derive(Default)]
 pub(crate) struct CharterReader {
     charter: Option<Charter>,
-    proposals: Option<Proposals>,
+    proposals: Option<Ballot>,
 }
 
 impl ReadChunks<Arc<ChainCharter>> for CharterReader {
@@ -177,7 +177,7 @@ impl ReadChunks<Arc<ChainCharter>> for CharterReader {
             self.charter = Some(borsh::from_slice(bytes)?);
             return Ok(());
         }
-        let proposals: Proposals = borsh::from_slice(bytes)?;
+        let proposals: Ballot = borsh::from_slice(bytes)?;
         in_place(!proposals.is_nothing() && self.proposals.replace(proposals).is_none())
     }
 

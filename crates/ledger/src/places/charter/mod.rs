@@ -96,7 +96,7 @@ use primitives::{Address, Digest, Height, Upgrade};
 use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators, charter_root};
 
 pub(crate) use custody::{CharterEdit, RulesEdit};
-pub use proposals::{Coming, OpenProposal, Proposals, Record};
+pub use proposals::{Ballot, Coming, OpenProposal, ParameterRecord};
 pub(crate) use proposals::{LAW, Scene, Voters, stakes_of};
 pub use tally::seats_needed;
 
@@ -106,7 +106,7 @@ use crate::terms::CHARTER_HEIGHTS_MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct ChainCharter {
     pub charter: Charter,
-    pub proposals: Proposals,
+    pub proposals: Ballot,
 }
 
 impl ChainCharter {

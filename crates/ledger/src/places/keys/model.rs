@@ -15,7 +15,7 @@ use primitives::{
 use proofs::{ChainRules, Charter, Refusal};
 
 use super::KeysEdit;
-use crate::places::charter::{ChainCharter, Proposals};
+use crate::places::charter::{Ballot, ChainCharter};
 use crate::terms::{Genesis, Listing};
 use crate::{Account, Ledger};
 
@@ -173,7 +173,7 @@ impl Machine {
         let mut ledger = Ledger::new(&genesis).expect("sound");
         let rules = ChainRules::new(RULES_OF_KEYS, Digest::default());
         let charter = Charter::new(ledger.charter().terms, rules);
-        ledger.places.charter = Arc::new(ChainCharter { charter, proposals: Proposals::default() });
+        ledger.places.charter = Arc::new(ChainCharter { charter, proposals: Ballot::default() });
         ledger.height = 10;
         Machine { wrong, ledger, old_pay: None, old_change: None, is_flooded: false }
     }

@@ -3,7 +3,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Amount, AssetId, Digest, Height, PlainListing};
 
-use super::{BOUNDARIES, OPEN_MAX, Proposals, Record};
+use super::{BOUNDARIES, Ballot, OPEN_MAX, ParameterRecord};
 use crate::terms::Parameters;
 
 const CONTEXT: &str = "walras 2026 proposals v1";
@@ -21,7 +21,7 @@ pub struct Coming {
     pub closes: Vec<AssetId>,
 }
 
-impl Proposals {
+impl Ballot {
     /// What waits, by height.
     pub fn coming(&self) -> &[Coming] {
         &self.coming
@@ -52,12 +52,12 @@ impl Proposals {
     }
 
     /// The network restarts: what is in force stays, and nothing else.
-    pub(crate) fn begin_again(&self) -> Proposals {
+    pub(crate) fn begin_again(&self) -> Ballot {
         let (record, changed) = (self.record, self.changed.clone());
         // What only waits to be announced is dropped with the record that announces it.
         let waits = |asset: &AssetId| self.coming.iter().any(|coming| coming.closes.contains(asset));
         let closing = self.closing.iter().copied().filter(|asset| !waits(asset)).collect();
-        Proposals { record, changed, closing, ..Proposals::default() }
+        Ballot { record, changed, closing, ..Ballot::default() }
     }
 
     /// Its digest beside that of the rest of the charter.
@@ -69,8 +69,8 @@ impl Proposals {
     pub(crate) fn fault(&self, height: Height) -> Option<&'static str> {
         let is_first = |acts: Height| acts > height;
         Some(match () {
-            _ if self.record.is_none() && *self != Proposals::default() => "proposals without a record",
-            _ if self.record.is_some_and(|Record { first, now }| !first.could_become(&now)) => {
+            _ if self.record.is_none() && *self != Ballot::default() => "proposals without a record",
+            _ if self.record.is_some_and(|ParameterRecord { first, now }| !first.could_become(&now)) => {
                 "a record in force that is out of bounds"
             }
             _ if !self.coming.is_sorted_by(|a, b| a.acts < b.acts) => "what waits is out of order",

@@ -91,12 +91,12 @@
 //! - *What changes nothing is refused*, since it would use up the 30 days of its parameter.
 //! - *Members* (`registry: voted`), and terms of the lane of an asset, have no place in the state yet.
 //! - *Bytes and gas of sub-blocks, gas of a block, committee, timers and heartbeat* stay those of the genesis. A
-//!   validator judges the size and the gas of a sub-block before its vote, by settings of its node, which also size vote
-//!   logs and links; no block and no state has them. Headers of Ethereum blocks are made with the chain's gas. More seats
+//!   validator judges the size and the gas of a sub-block before its vote, by settings of its node. They size vote
+//!   logs and links, too, and no state has them. Headers of Ethereum blocks are made with the chain's gas. More seats
 //!   than a node has made room for would stop it.
 //! - *Longest end and number of validators only rise*: see the attacks.
-//! - *An asset that a vote lists* takes its part of the half of the book that listed assets have, and of the doubling of
-//!   their fees. Which assets are junk is not told by how they were listed.
+//! - *An asset that a vote lists* takes its part of the half of the book that listed assets have, and of the doubling
+//!   of their fees. Which assets are junk is not told by how they were listed.
 //! - *The pool admits by the record in force.* It reserves by the dearer fee; what another record refuses is refused
 //!   without a cost to anybody.
 //! - *The base fee of the first block of a record* was made by the block before it, with the floor of that one.
@@ -119,7 +119,7 @@ use crate::terms::{Parameters, STAKES_MAX, only_rises};
 
 /// Boundaries at which a proposal is tallied before it is over.
 const BOUNDARIES: u8 = 4;
-/// Proposals that are open at one time.
+/// Ballot that are open at one time.
 const OPEN_MAX: usize = 64;
 /// Heights from one change of a parameter to the next: thirty days of blocks of a second.
 const PAUSE: Height = 30 * 86_400;
@@ -170,7 +170,7 @@ pub struct OpenProposal {
 
 /// The record that the chain began with, and that in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Record {
+pub struct ParameterRecord {
     /// That of the genesis.
     pub first: Parameters,
     /// That in force.
@@ -179,9 +179,9 @@ pub struct Record {
 
 /// What is proposed, and what waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Proposals {
+pub struct Ballot {
     /// `None` until something is proposed: the chain is as its genesis says.
-    record: Option<Record>,
+    record: Option<ParameterRecord>,
     /// What has passed and does not act yet, by height.
     coming: Vec<Coming>,
     /// The height of the last tally that changed a parameter.
@@ -265,14 +265,14 @@ impl OpenProposal {
     }
 }
 
-impl Proposals {
+impl Ballot {
     /// Whether nothing was ever proposed.
     pub(crate) fn is_nothing(&self) -> bool {
         self.record.is_none()
     }
 
     /// The record of the genesis and that in force; `None` until something is proposed.
-    pub fn record(&self) -> Option<&Record> {
+    pub fn record(&self) -> Option<&ParameterRecord> {
         self.record.as_ref()
     }
 
@@ -361,7 +361,7 @@ impl Proposals {
 
     /// A change is open. It was checked against the state before its block, whose record in force is `now`.
     pub(crate) fn propose(&mut self, now: Parameters, proposer: Address, id: TransactionId, change: ProposedChange) {
-        self.record.get_or_insert(Record { first: now, now });
+        self.record.get_or_insert(ParameterRecord { first: now, now });
         self.open.insert(proposer, OpenProposal { id, change, tallied: 0, votes: BTreeMap::new() });
     }
 
@@ -427,7 +427,7 @@ impl Proposals {
             }
         }
         if next != before {
-            self.record.get_or_insert(Record { first: scene.now, now: scene.now });
+            self.record.get_or_insert(ParameterRecord { first: scene.now, now: scene.now });
             self.closing.extend(&next.closes);
             self.coming.push(next);
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use primitives::{Address, Digest, Height, Parameter, ProposalWord, ProposedChange};
 
-use super::{Law, Proposals, Scene, Voters};
+use super::{Ballot, Law, Scene, Voters};
 use crate::places::assets::Listings;
 use crate::terms::{ListingTerms, Parameters};
 
@@ -132,7 +132,7 @@ fn first() -> Parameters {
 }
 
 /// The values in force at a height, if nothing else passes.
-fn acting(machine: &Proposals, height: Height) -> [u64; 2] {
+fn acting(machine: &Ballot, height: Height) -> [u64; 2] {
     let mut later = machine.clone();
     later.begin(height);
     later.record().map_or(FIRST, |record| of(&record.now))
@@ -238,7 +238,7 @@ impl Oracle {
 
 #[derive(Clone)]
 struct Case {
-    machine: Proposals,
+    machine: Ballot,
     oracle: Oracle,
     height: Height,
     numbers: usize,
@@ -250,7 +250,7 @@ struct Case {
 
 impl Case {
     fn new(wrong: Wrong) -> Case {
-        let (machine, records) = (Proposals::default(), vec![(0, FIRST)]);
+        let (machine, records) = (Ballot::default(), vec![(0, FIRST)]);
         let pause = if wrong == Wrong::NoPause { 0 } else { PAUSE };
         let law = Law { factor: if wrong == Wrong::AnyStep { 8 } else { 2 }, pause, fits };
         let oracle = Oracle {
@@ -314,7 +314,7 @@ impl Case {
     }
 
     /// What the machine judges at this height by a law.
-    fn judging<T>(&mut self, law: Law, judge: impl FnOnce(&mut Proposals, &Scene<'_>) -> T) -> T {
+    fn judging<T>(&mut self, law: Law, judge: impl FnOnce(&mut Ballot, &Scene<'_>) -> T) -> T {
         let (height, listings) = (self.height, Listings::new(ListingTerms::default(), 1));
         let now = self.machine.record().map_or(first(), |record| record.now);
         let scene =
