@@ -6,10 +6,9 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
     Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
-    OfferPlace, OfferReplacement, Operation, PlainListing, PolicySigned, PoolKey, PoolOperation, ProposalWord,
-    ProposedChange, PublicKey, Reference, ReferenceKind, ReferenceRule, SessionOperation, SessionScope, SessionTerms,
-    SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature, format_units, policy_salt, slot_of,
-    to_hex,
+    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, ProposalWord, PublicKey, Reference,
+    ReferenceKind, ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy,
+    Transaction, TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -207,7 +206,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::CloseAsset { asset, closing: Closing::Revoke } => {
             format!("takes back that {} closes", symbol(*asset))
         }
-        Operation::Propose(change) => proposed_words(change, symbols),
+        Operation::Propose(change) => json::proposed_words(change, symbols),
         Operation::Vote { proposal, word: ProposalWord::Yes } => format!("votes for the proposal {proposal}"),
         Operation::Vote { proposal, word: ProposalWord::No } => format!("votes against the proposal {proposal}"),
     }
@@ -226,31 +225,6 @@ fn listing_words(listing: &AssetListing) -> String {
         format_units(*supply_max, *decimals),
         format_units(*least_units, *decimals),
     )
-}
-
-/// What is proposed in words.
-fn proposed_words(change: &ProposedChange, symbols: &Symbols) -> String {
-    match change {
-        ProposedChange::Parameter { parameter, value } => {
-            format!("proposes {value} for the parameter {} of the chain; validators vote on it", parameter.name())
-        }
-        ProposedChange::List(PlainListing { issuer, symbol, decimals, least_units, supply_max, document, .. }) => {
-            let document = match *document == Digest::default() {
-                true => "no document says what it is".into(),
-                false => format!("the document of digest {document} says what it is"),
-            };
-            format!(
-                "proposes an asset {symbol}, which {} issues: {decimals} decimals, at most {} {symbol}, offers of at \
-                 least {} {symbol}; {document}; validators vote on it",
-                issuer.checked(),
-                format_units(*supply_max, *decimals),
-                format_units(*least_units, *decimals),
-            )
-        }
-        ProposedChange::Close { asset } => {
-            format!("proposes that {} closes, whatever its issuer says; validators vote on it", symbols.name(*asset))
-        }
-    }
 }
 
 /// A change of keys in words.

@@ -114,6 +114,11 @@ impl Ledger {
         &self.places.charter.proposals
     }
 
+    /// What is proposed as it is now, shared: a reader keeps it without holding up the ledger.
+    pub fn shared_ballot(&self) -> Arc<Ballot> {
+        self.places.charter.proposals.clone()
+    }
+
     /// The parameters in force in the next block.
     pub fn parameters(&self) -> Parameters {
         Parameters::of(self.fee, &self.limits, &self.validators().terms, self.listings().terms())

@@ -73,7 +73,7 @@ impl Ledger {
         }
         self.places.validators = validators;
         let charter = Charter::new(self.charter().terms, ChainRules::new(rules, meant));
-        self.places.charter = Arc::new(ChainCharter { charter, proposals: self.proposals().begin_again() });
+        self.places.charter = Arc::new(ChainCharter { charter, proposals: Arc::new(self.proposals().begin_again()) });
         if let Some(venues) = &mut self.places.venues {
             Arc::make_mut(venues).begin_again(identity);
         }

@@ -100,7 +100,7 @@ impl Parameters {
     }
 
     /// What a parameter may become on a chain that began with these values.
-    pub(crate) fn bounds(&self, parameter: Parameter) -> RangeInclusive<u64> {
+    pub fn bounds(&self, parameter: Parameter) -> RangeInclusive<u64> {
         let first = self.get(parameter);
         let to = |most: u64| most.max(first);
         match parameter {

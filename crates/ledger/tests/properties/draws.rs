@@ -239,7 +239,7 @@ pub fn draw_evidence(rng: &mut ChaCha8Rng, model: &Model) -> Evidence {
     let (round, kind) = (rng.random_range(0..3), VoteKind::Precommit);
     let value = |digest| RoundValue { slot: 1, digest };
     let contradiction = match rng.random_range(0..4) {
-        0 => Contradiction::Ballot([first, second].map(|payload| Proposed {
+        0 => Contradiction::Proposals([first, second].map(|payload| Proposed {
             payload,
             length: 9,
             signature: signer.sign(&scope.proposal(height, member, &payload, 9).0),

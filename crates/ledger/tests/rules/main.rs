@@ -30,6 +30,7 @@ mod proposals;
 mod receiving;
 mod recorded;
 mod recorded_listings;
+mod recorded_proposals;
 mod replaces;
 mod restart;
 mod session_ends;

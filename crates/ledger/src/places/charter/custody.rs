@@ -46,7 +46,7 @@ impl Custody for Arc<ChainCharter> {
     fn found(genesis: &Genesis, _: Digest) -> Self {
         let meant = manifest(genesis.rules).expect("checked with the genesis");
         let charter = Charter::new(genesis.charter, ChainRules::new(genesis.rules, meant));
-        Arc::new(ChainCharter { charter, proposals: Ballot::default() })
+        Arc::new(ChainCharter { charter, proposals: Arc::default() })
     }
 
     fn section(genesis: &Genesis) -> Option<Vec<u8>> {
@@ -71,7 +71,12 @@ impl Custody for Arc<ChainCharter> {
             Boundary { registered, drawn: seats, height, memory }.apply(charter);
             let (voters, schedule) = (Voters::of(before, seats), before.terms.schedule);
             let acts = schedule.first_height(schedule.last_drawn(height) + 1);
-            with_scene(turn, |scene| proposals.tally(&voters, &scene, acts));
+            let is_open = !proposals.open().is_empty();
+            with_scene(turn, |scene| {
+                if is_open {
+                    Arc::make_mut(proposals).tally(&voters, &scene, acts);
+                }
+            });
         }
         for (account, edit) in edits {
             if let CharterEdit::Rules(edit) = edit {
@@ -81,13 +86,15 @@ impl Custody for Arc<ChainCharter> {
         if turn.is_alone {
             let changes = edits.iter().filter_map(|(_, edit)| proposed(edit).map(|(change, _)| change.clone()));
             let acts = height.saturating_add(charter.terms.notice_min).max(height + 2);
-            with_scene(turn, |scene| proposals.decide(changes, &scene, acts));
+            with_scene(turn, |scene| Arc::make_mut(proposals).decide(changes, &scene, acts));
             decide_alone(charter, height);
         } else {
             hear(proposals, turn, edits);
         }
         turn.listings = None;
-        proposals.begin(height + 1);
+        if turn.entering.is_some() {
+            Arc::make_mut(proposals).begin(height + 1);
+        }
         Moved { change: Some(self.digest()), ..Moved::default() }
     }
 
@@ -106,7 +113,7 @@ impl Custody for Arc<ChainCharter> {
     fn chunks(&self) -> Box<dyn Iterator<Item = Vec<u8>> + Send + '_> {
         let proposals = Some(&self.proposals).filter(|proposals| !proposals.is_nothing());
         let charter = std::iter::once_with(|| tagged(Self::TAG, &self.charter));
-        Box::new(charter.chain(proposals.map(|proposals| tagged(Self::TAG, proposals))))
+        Box::new(charter.chain(proposals.map(|proposals| tagged(Self::TAG, &**proposals))))
     }
 
     fn entries(&self) -> u64 {
@@ -138,8 +145,12 @@ fn proposed<'a>(edit: &CharterEdit<'a>) -> Option<(&'a ProposedChange, Transacti
     }
 }
 
-/// Ballot first, and then words: one about what this block has replaced is about nothing.
-fn hear(proposals: &mut Ballot, turn: &Turn<'_>, edits: &[(Address, CharterEdit<'_>)]) {
+/// Proposals first, and then words: one about what this block has replaced is about nothing.
+fn hear(proposals: &mut Arc<Ballot>, turn: &Turn<'_>, edits: &[(Address, CharterEdit<'_>)]) {
+    if edits.iter().all(|(_, edit)| matches!(edit, CharterEdit::Rules(_))) {
+        return;
+    }
+    let proposals = Arc::make_mut(proposals);
     for (account, (change, id)) in edits.iter().filter_map(|(account, edit)| Some((account, proposed(edit)?))) {
         proposals.propose(turn.now, *account, id, change.clone());
     }
@@ -187,6 +198,6 @@ impl ReadChunks<Arc<ChainCharter>> for CharterReader {
 
     fn finish(self, _: &Restored) -> Result<Arc<ChainCharter>, AuditError> {
         let charter = self.charter.ok_or(AuditError::Charter("it is missing"))?;
-        Ok(Arc::new(ChainCharter { charter, proposals: self.proposals.unwrap_or_default() }))
+        Ok(Arc::new(ChainCharter { charter, proposals: Arc::new(self.proposals.unwrap_or_default()) }))
     }
 }

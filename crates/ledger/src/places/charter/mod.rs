@@ -91,12 +91,13 @@ mod proposals;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use primitives::{Address, Digest, Height, Upgrade};
 use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators, charter_root};
 
 pub(crate) use custody::{CharterEdit, RulesEdit};
-pub use proposals::{Ballot, Coming, OpenProposal, ParameterRecord};
+pub use proposals::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
 pub(crate) use proposals::{LAW, Scene, Voters, stakes_of};
 pub use tally::seats_needed;
 
@@ -106,7 +107,7 @@ use crate::terms::CHARTER_HEIGHTS_MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct ChainCharter {
     pub charter: Charter,
-    pub proposals: Ballot,
+    pub proposals: Arc<Ballot>,
 }
 
 impl ChainCharter {

@@ -15,7 +15,7 @@ use primitives::{
 use proofs::{ChainRules, Charter, Refusal};
 
 use super::KeysEdit;
-use crate::places::charter::{Ballot, ChainCharter};
+use crate::places::charter::ChainCharter;
 use crate::terms::{Genesis, Listing};
 use crate::{Account, Ledger};
 
@@ -173,7 +173,7 @@ impl Machine {
         let mut ledger = Ledger::new(&genesis).expect("sound");
         let rules = ChainRules::new(RULES_OF_KEYS, Digest::default());
         let charter = Charter::new(ledger.charter().terms, rules);
-        ledger.places.charter = Arc::new(ChainCharter { charter, proposals: Ballot::default() });
+        ledger.places.charter = Arc::new(ChainCharter { charter, proposals: Arc::default() });
         ledger.height = 10;
         Machine { wrong, ledger, old_pay: None, old_change: None, is_flooded: false }
     }

@@ -143,7 +143,7 @@ impl ModelValidators {
         let scope = Scope { network: self.terms.network, epoch: evidence.epoch };
         let (height, slot) = (evidence.height, evidence.member);
         let statements: Vec<_> = match evidence.contradiction {
-            Contradiction::Ballot(both) => {
+            Contradiction::Proposals(both) => {
                 both.iter().map(|one| (scope.proposal(height, slot, &one.payload, one.length), one.signature)).collect()
             }
             Contradiction::Commits(both) => {

@@ -1,9 +1,11 @@
 //! What has passed and waits, and how it comes to act.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Amount, AssetId, Digest, Height, PlainListing};
+use primitives::{Address, Amount, AssetId, Digest, Height, PlainListing};
+use proofs::Validators;
 
-use super::{BOUNDARIES, Ballot, OPEN_MAX, ParameterRecord};
+use super::{BOUNDARIES, Ballot, OPEN_MAX, OpenProposal, ParameterRecord, Voters};
+use crate::places::charter::seats_needed;
 use crate::terms::Parameters;
 
 const CONTEXT: &str = "walras 2026 proposals v1";
@@ -19,6 +21,38 @@ pub struct Coming {
     pub lists: Vec<PlainListing>,
     /// Assets whose closing is announced by then.
     pub closes: Vec<AssetId>,
+}
+
+/// How much of an open proposal's support is there, and how much it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// Seats of the last committee that want it.
+    pub seats: usize,
+    /// Seats of it that must.
+    pub seats_needed: usize,
+    /// Its seats.
+    pub all_seats: usize,
+    /// Units staked by the accounts that want it; two thirds of all must.
+    pub stake: u128,
+    /// Units staked by all.
+    pub all_stake: u128,
+}
+
+impl OpenProposal {
+    /// Its support, if the next boundary drew the last committee again.
+    pub fn support(&self, registered: &Validators) -> Support {
+        let last: Vec<Address> =
+            registered.committees.last().into_iter().flatten().map(|member| member.account).collect();
+        let (voters, all_seats) = (Voters::of(registered, &last), last.len());
+        let (stake, all_stake) = voters.stake(self);
+        let seats_needed = seats_needed(all_seats, true);
+        Support { seats: voters.seats(1, self), seats_needed, all_seats, stake, all_stake }
+    }
+
+    /// Boundaries that will still count it.
+    pub fn boundaries_left(&self) -> u8 {
+        BOUNDARIES.saturating_sub(self.tallied)
+    }
 }
 
 impl Ballot {

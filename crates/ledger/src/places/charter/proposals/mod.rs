@@ -112,17 +112,17 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, Parameter, ProposalWord, ProposedChange, TransactionId};
 use proofs::{Asset, Refusal, Validators};
 
-pub use acting::Coming;
+pub use acting::{Coming, Support};
 
 use crate::places::assets::Listings;
 use crate::terms::{Parameters, STAKES_MAX, only_rises};
 
 /// Boundaries at which a proposal is tallied before it is over.
 const BOUNDARIES: u8 = 4;
-/// Ballot that are open at one time.
+/// Proposals that are open at one time.
 const OPEN_MAX: usize = 64;
 /// Heights from one change of a parameter to the next: thirty days of blocks of a second.
-const PAUSE: Height = 30 * 86_400;
+pub const PARAMETER_PAUSE: Height = 30 * 86_400;
 /// How many times a parameter may grow or shrink at one time.
 const FACTOR: u64 = 2;
 
@@ -136,7 +136,7 @@ pub(crate) struct Law {
 }
 
 /// Those of all chains.
-pub(crate) const LAW: Law = Law { factor: FACTOR, pause: PAUSE, fits: Parameters::fits };
+pub(crate) const LAW: Law = Law { factor: FACTOR, pause: PARAMETER_PAUSE, fits: Parameters::fits };
 
 /// What changes are judged by: the state before a block of this height.
 #[derive(Clone, Copy, Debug)]
@@ -238,9 +238,14 @@ impl Voters {
             let seats = self.committees[committee].len();
             self.seats(committee, proposal) >= super::seats_needed(seats, true)
         };
-        let yes = self.stakes.iter().filter(|(account, _)| proposal.says_yes(account));
-        let (yes, all) = (sum(yes.map(|(_, units)| units)), sum(self.stakes.values()));
+        let (yes, all) = self.stake(proposal);
         enough(0) && enough(1) && all > 0 && yes * 3 >= all * 2
+    }
+
+    /// Units of the accounts that say yes, and of all.
+    fn stake(&self, proposal: &OpenProposal) -> (u128, u128) {
+        let yes = self.stakes.iter().filter(|(account, _)| proposal.says_yes(account));
+        (sum(yes.map(|(_, units)| units)), sum(self.stakes.values()))
     }
 
     /// Whether an account has a stake or a seat.
