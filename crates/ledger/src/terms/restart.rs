@@ -10,7 +10,8 @@
 //! else does: absent stakes that counted would take f seats at once.
 //!
 //! What accounts have said about rules to come is forgotten, with what is proposed or waits to act. All who stake count
-//! as ready for the rules that the network begins with. These are the rules of the state, or others that were agreed on.
+//! as ready for the rules that the network begins with. These are the rules of the state, or others that were agreed
+//! on.
 //!
 //! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
 //! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the

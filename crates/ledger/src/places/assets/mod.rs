@@ -2,8 +2,8 @@
 //!
 //! # The protocol
 //!
-//! The genesis says who lists: nobody (*closed*), whoever pays (*priced*), or a vote of the validators (*voted*). A vote
-//! can change that (`charter::proposals`). What an asset is stands in its record
+//! The genesis says who lists: nobody (*closed*), whoever pays (*priced*), or a vote of the validators (*voted*). A
+//! vote can change that (`charter::proposals`). What an asset is stands in its record
 //! ([`proofs::Asset`]), as ever. Beside it stand its *terms* ([`proofs::AssetTerms`]): how it was listed, and when it
 //! closes. Every block is judged by the state before it.
 //!
