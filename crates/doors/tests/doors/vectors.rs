@@ -158,7 +158,7 @@ fn keys_operations(chain: u64) -> [Operation; 3] {
 }
 
 /// Proposals at the limits of their fields, and both words about one.
-fn proposals() -> [Operation; 7] {
+fn voted_on() -> [Operation; 7] {
     let most = (1 << 63) - 1;
     let propose = |change| Operation::Propose(Box::new(change));
     let sets = |parameter, value| propose(ProposedChange::Parameter { parameter, value });
@@ -339,7 +339,7 @@ fn bodies() -> Vec<(u8, Body)> {
         [ReferenceRule::Required, ReferenceRule::Optional].map(|references| Operation::SetReceiving { references }),
     );
     operations.extend(listings());
-    operations.extend(proposals());
+    operations.extend(voted_on());
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
