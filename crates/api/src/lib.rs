@@ -17,6 +17,7 @@ mod markets;
 mod node;
 mod operations;
 mod pools;
+mod proposals;
 mod record_proof;
 mod stream;
 mod unions;
@@ -67,6 +68,7 @@ pub use node::{
 };
 pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};
+pub use proposals::{ChangedParameterBody, ComingChangeBody, ParameterBody, ParametersBody, ProposalBody};
 pub use record_proof::RecordProofBody;
 pub use stream::{
     AccountIncrement, AccountSnapshot, ChannelSnapshot, ChannelState, MarketCandleBody, MarketTradeBody, OwnFillBody,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api::{
-    AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ResultBody, Results,
-    SessionBody, TransactionBody, UpgradeBody, ValidatorStatus, ValidatorsBody,
+    AccountBody, AssetsBody, BatchBody, ErrorBody, LimitsBody, NodeStatus, OfferBody, Offers, ParametersBody,
+    ResultBody, Results, SessionBody, TransactionBody, UpgradeBody, ValidatorStatus, ValidatorsBody,
 };
 use borsh::BorshDeserialize;
 use primitives::{Address, Digest, Height, PublicKey, Sequence, SessionSlot, Transaction, TransactionId};
@@ -241,6 +241,14 @@ impl NodeClient {
     /// [`ClientError`].
     pub fn upgrade(&self) -> Result<UpgradeBody, ClientError> {
         self.get("/v1/upgrade")
+    }
+
+    /// The parameters of the chain, and what is proposed about them.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn parameters(&self) -> Result<ParametersBody, ClientError> {
+        self.get("/v1/parameters")
     }
 
     /// Stakers and validators.

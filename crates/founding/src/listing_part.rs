@@ -36,8 +36,11 @@ impl ListingPart {
 
     /// The terms, or the field and what is wrong with it.
     pub(crate) fn read(&self) -> Result<ListingTerms, (String, String)> {
-        let known = [ListingPolicy::Closed, ListingPolicy::Priced].into_iter().find(|one| one.name() == self.policy);
-        let wrong = || ("listings.policy".into(), format!("{:?} is neither \"closed\" nor \"priced\"", self.policy));
+        let known = [ListingPolicy::Closed, ListingPolicy::Priced, ListingPolicy::Voted]
+            .into_iter()
+            .find(|one| one.name() == self.policy);
+        let wrong =
+            || ("listings.policy".into(), format!("{:?} is none of \"closed\", \"priced\" and \"voted\"", self.policy));
         let policy = known.ok_or_else(wrong)?;
         Ok(ListingTerms { policy, fees: self.fees, assets_max: self.assets_max, notice: self.notice })
     }

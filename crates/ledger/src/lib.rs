@@ -33,6 +33,7 @@ pub use places::assets::{CLOSED_RETURNS, Listings};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
+pub use places::charter::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
 pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{
     AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps, pool_pays,
@@ -57,7 +58,7 @@ pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};
 pub use terms::{
     BLOCK_BYTES_MAX, BlockClock, DEVELOPERS_CHAIN, Genesis, GenesisError, LEAST_UNITS, LaneAsset, LaneOutflow,
-    LaneOutput, LaneTerms, Limits, Listing, ListingPolicy, ListingTerms, Membership, PoolTerms, RULES_FLOOR,
-    RULES_LEAST, RULES_NEWEST, Restart, RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS, VOTES_BYTES_MAX,
-    VenueTerms, followed, manifest, text_of, usual_fee, votes_bytes,
+    LaneOutput, LaneTerms, Limits, Listing, ListingPolicy, ListingTerms, Membership, Parameters, PoolTerms,
+    RULES_FLOOR, RULES_LEAST, RULES_NEWEST, Restart, RestartError, RestartedLane, TIME_MAX_MS, USUAL_BLOCK_GAS,
+    VOTES_BYTES_MAX, VenueTerms, followed, manifest, text_of, usual_fee, votes_bytes,
 };

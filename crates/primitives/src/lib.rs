@@ -25,6 +25,7 @@ mod offer;
 pub mod operations;
 mod pool;
 mod price;
+mod proposal;
 mod reference;
 mod scientific;
 mod sequence;
@@ -61,6 +62,9 @@ pub use malformed::Malformed;
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};
 pub use pool::{PoolKey, PoolOperation};
 pub use price::{Price, PriceError};
+pub use proposal::{
+    PARAMETERS, PROPOSAL_WEIGHT, Parameter, PlainListing, ProposalWord, ProposedChange, RULES_OF_PROPOSALS,
+};
 pub use reference::{
     REFERENCE_KINDS, REFERENCE_RULES, REFERENCE_TEXT_MAX, Reference, ReferenceError, ReferenceKind, ReferenceRule,
 };

@@ -95,6 +95,7 @@ impl Transaction {
             Operation::Present { .. } if self.body.sequence != 0 => Err(Malformed::PresenceNumber),
             Operation::Stake(stake) if !is_network_address(&stake.address) => Err(Malformed::NetworkAddress),
             Operation::ListAsset(listing) if !listing.is_plain() => Err(Malformed::AssetTerms),
+            Operation::Propose(change) if !change.is_plain() => Err(Malformed::AssetTerms),
             Operation::SetKeys(_) | Operation::RecoverKeys(_) => {
                 self.body.operation.key_change().expect("it is one").check()
             }

@@ -12,6 +12,7 @@ use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys}
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
+use crate::proposal::{ProposalWord, ProposedChange, RULES_OF_PROPOSALS};
 use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
 use crate::session::{SessionOperation, SessionScope, slot_of};
@@ -208,6 +209,15 @@ pub enum Operation {
         /// Which of the two.
         closing: Closing,
     },
+    /// Proposes a change of the chain, on which validators vote. Since [`RULES_OF_PROPOSALS`].
+    Propose(Box<ProposedChange>),
+    /// Says whether the sender wants what was proposed. Since [`RULES_OF_PROPOSALS`].
+    Vote {
+        /// The id of the transaction that proposed it.
+        proposal: Digest,
+        /// Whether it wants it.
+        word: ProposalWord,
+    },
 }
 
 /// A transaction before it is signed.
@@ -363,6 +373,8 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::CloseAsset { .. }
+            | Operation::Propose(_)
+            | Operation::Vote { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -381,6 +393,10 @@ impl Operation {
             | Operation::CloseAsset { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
             Operation::Venue(ref operation) => operation.assets(),
+            Operation::Propose(ref change) => match **change {
+                ProposedChange::Close { asset } => [Some(asset), None],
+                ProposedChange::Parameter { .. } | ProposedChange::List(_) => [None, None],
+            },
             Operation::Pool(ref operation) => [Some(operation.pool().a), Some(operation.pool().b)],
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
@@ -396,6 +412,7 @@ impl Operation {
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
+            | Operation::Vote { .. }
             | Operation::Lane(_) => [None, None],
         }
     }
@@ -413,22 +430,7 @@ impl Operation {
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::Replace(ref replace) => Some(replace.amount),
-            Operation::CreateAccount { .. }
-            | Operation::Cancel(_)
-            | Operation::Stake(_)
-            | Operation::Accuse(_)
-            | Operation::Lane(_)
-            | Operation::Session(_)
-            | Operation::Present { .. }
-            | Operation::Approve { .. }
-            | Operation::Unapprove { .. }
-            | Operation::SetKeys(_)
-            | Operation::RecoverKeys(_)
-            | Operation::CompleteKeys { .. }
-            | Operation::SetReceiving { .. }
-            | Operation::ListAsset(_)
-            | Operation::CloseAsset { .. }
-            | Operation::Pool(_) => None,
+            _ => None,
         }
     }
 
@@ -465,6 +467,7 @@ impl Operation {
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. } => RULES_OF_KEYS,
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
+            Operation::Propose(_) | Operation::Vote { .. } => RULES_OF_PROPOSALS,
             Operation::Session(operation) => match &**operation {
                 SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
                 _ => 0,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ledger::{Asset, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Schedule, Validators};
+use ledger::{
+    Asset, Ballot, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Parameters, Schedule, Validators,
+};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// A summary of the ledger after a block, in a few kilobytes, so that readers need not access the ledger.
@@ -34,6 +36,10 @@ pub struct Outline {
     pub schedule: Schedule,
     /// Which rules the chain follows, and who approves of the next ones.
     pub charter: Charter,
+    /// The parameters of the next block.
+    pub parameters: Parameters,
+    /// What is proposed about them, and what waits.
+    pub ballot: Arc<Ballot>,
     /// The payment lane, if the chain has one.
     pub lane: Option<LaneOutline>,
     /// Contracts, if the chain has them.
@@ -117,6 +123,8 @@ impl Outline {
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             charter: ledger.charter().clone(),
+            parameters: ledger.parameters(),
+            ballot: ledger.shared_ballot(),
             lane: ledger.lane().map(LaneOutline::of),
             contracts: ledger.contracts().head().map(|head| ContractsOutline {
                 base_fee: head.base_fee,

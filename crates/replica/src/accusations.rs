@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn settle(pool: &mut Mempool, entries: &[PoolEntry]) {
-        pool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)), 0);
+        pool.settle(entries.iter().map(|entry| (entry.id, &entry.transaction)));
     }
 
     fn sequences(entries: &[PoolEntry]) -> Vec<u64> {

@@ -174,7 +174,7 @@ impl Attendance {
     /// Posts what is signed, unless it is pending or the ledger has it.
     pub fn post(&mut self, ledger: &Ledger, pool: &mut Mempool, arrived_ms: u64) {
         if let Some(outdated) = self.outdated.take() {
-            pool.settle([(outdated.id(), &outdated)].into_iter(), ledger.fee());
+            pool.settle([(outdated.id(), &outdated)].into_iter());
         }
         self.began.get_or_insert(ledger.height());
         let Some((post, transaction)) = &self.signed else { return };
@@ -277,10 +277,10 @@ mod tests {
         let copy = PoolEntry { id: posted[0].id(), arrived_ms: 5, transaction: posted[0].clone() };
         assert!(pool.admit(copy, &ledger).is_err());
         // Lost: the same one is posted again.
-        pool.settle(posted.iter().map(|one| (one.id(), one)), 0);
+        pool.settle(posted.iter().map(|one| (one.id(), one)));
         to_height(&mut ledger, 12);
         assert_eq!(tick(&mut attendance, &ledger, &mut pool), posted);
-        pool.settle(posted.iter().map(|one| (one.id(), one)), 0);
+        pool.settle(posted.iter().map(|one| (one.id(), one)));
         apply(&mut ledger, posted.clone());
         let account = key(101).public().address();
         assert!(ledger.validators().get(&account).expect("staked").is_present_for(2));
@@ -321,7 +321,7 @@ mod tests {
             let posted = tick(attendance, ledger, &mut pool);
             let names = posted.iter().map(|one| one.body.operation.name());
             let operations: Vec<_> = names.filter(|name| *name != "present").collect();
-            pool.settle(posted.iter().map(|one| (one.id(), one)), 0);
+            pool.settle(posted.iter().map(|one| (one.id(), one)));
             apply(ledger, posted);
             apply(ledger, Vec::new());
             operations

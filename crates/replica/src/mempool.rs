@@ -21,6 +21,10 @@
 //! substitute: another transaction of the account with the same number that ends later. Only one of both can ever pay,
 //! so an account may do this once for each block.
 //!
+//! Parameters change by vote. The pool reserves by the dearest fee of the records that act or wait. When a record
+//! begins to act, all that waits is judged again: a transaction keeps no others out by what it no longer costs, and
+//! none stays that cannot count.
+//!
 //! Transactions of session keys give way to those of the account's own key, in the filter's order
 //! ([`ledger::Precedence`]): what a key has reserved keeps no transaction of the owner out.
 
@@ -28,13 +32,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 mod bounded;
 mod displaced;
+mod returned;
 mod settles;
 
 use crate::{Defect, EthereumPool};
 use bounded::{Bounded, QuotaSet};
 use displaced::Spot;
 use kernel::Planted;
-use ledger::{Ledger, Quota, Refusal, Reservations, ReserveError};
+use ledger::{Ledger, Parameters, Quota, Refusal, Reservations, ReserveError};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
     TransactionId, slot_of,
@@ -109,10 +114,15 @@ pub struct Mempool {
     front: i64,
     /// Transactions forwarded to another validator, and when.
     handed: VecDeque<(u64, PoolEntry)>,
-    ids: HashSet<TransactionId>,
+    /// What is pending, each with the fee that a unit of its weight has reserved; `None` if it reserves nothing.
+    ids: HashMap<TransactionId, Option<Amount>>,
     /// Pending sequence numbers of each account, and where each last waited.
     sequences: HashMap<Address, Vec<(Sequence, Spot)>>,
     reserved: Reservations,
+    /// What a unit of weight reserves now.
+    fee: Amount,
+    /// The parameters that all was judged by.
+    parameters: Option<Parameters>,
     /// Accounts that have substituted a transaction since the last block.
     substituted: HashSet<Address>,
     /// Transactions that another one of their number has displaced, with the ids of those, since they were taken.
@@ -139,7 +149,9 @@ impl Mempool {
             bounded: Bounded::default(),
             front: 0,
             handed: VecDeque::new(),
-            ids: HashSet::new(),
+            ids: HashMap::new(),
+            fee: 0,
+            parameters: None,
             sequences: HashMap::new(),
             reserved: Reservations::default(),
             substituted: HashSet::new(),
@@ -174,7 +186,7 @@ impl Mempool {
 
     /// Whether this transaction is pending.
     pub fn contains(&self, id: &TransactionId) -> bool {
-        self.ids.contains(id)
+        self.ids.contains_key(id)
     }
 
     /// Number of transactions that [`Mempool::take`] can still give.
@@ -231,6 +243,7 @@ impl Mempool {
     /// Adds the transactions that would be valid in the next block on top of `ledger`, on the current rayon pool.
     /// Returns one answer for each, in order.
     pub fn admit_all(&mut self, entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
+        self.fee = ledger.dearest_fee();
         self.reserved.make_room(entries.len());
         let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
             entries.iter().map(|entry| self.judge(entry, ledger)).collect()
@@ -242,7 +255,7 @@ impl Mempool {
 
     /// Reserves what a transaction may spend.
     fn judge(&self, entry: &PoolEntry, ledger: &Ledger) -> Result<(), Reject> {
-        if self.ids.contains(&entry.id) {
+        if self.ids.contains_key(&entry.id) {
             return Err(Reject::Waiting);
         }
         if self.is_full_for(entry) {
@@ -277,18 +290,18 @@ impl Mempool {
     fn enter(&mut self, entry: PoolEntry, verdict: Result<(), Reject>, ledger: &Ledger) -> Result<(), Reject> {
         match verdict {
             // A copy that was judged in parallel has reserved the number.
-            Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) if self.ids.contains(&entry.id) => {
+            Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) if self.ids.contains_key(&entry.id) => {
                 return Err(Reject::Waiting);
             }
             Err(Reject::Refused(Refusal::SEQUENCE_CONFLICT)) => return self.substitute(entry, ledger),
             verdict => verdict?,
         }
         if self.is_full_for(&entry) {
-            self.reserved.release(&entry.transaction, ledger.fee());
+            self.reserved.release(&entry.transaction, self.fee);
             return Err(Reject::Full);
         }
         if let Err(refusal) = self.make_way(&entry, ledger) {
-            self.reserved.release(&entry.transaction, ledger.fee());
+            self.reserved.release(&entry.transaction, self.fee);
             return Err(Reject::Refused(refusal));
         }
         self.insert(entry);
@@ -324,17 +337,17 @@ impl Mempool {
         let body = &entry.transaction.body;
         self.sequences.entry(body.account).or_default().push((body.sequence, spot));
         self.ends_first = self.ends_first.min(body.until);
-        self.ids.insert(entry.id);
+        self.ids.insert(entry.id, Some(self.fee));
     }
 
-    fn remove(&mut self, entry: &PoolEntry, fee: Amount) {
-        if self.ids.remove(&entry.id) {
+    fn remove(&mut self, entry: &PoolEntry) {
+        if let Some(fee) = self.ids.remove(&entry.id) {
             self.release(&entry.id, &entry.transaction, fee);
         }
     }
 
     /// Drops the queued transactions that end with the block of a height, which has been applied.
-    pub fn end(&mut self, height: Height, fee: Amount) {
+    pub fn end(&mut self, height: Height) {
         self.substituted.clear();
         // One of each account since the last block, where nobody takes them.
         self.displaced.clear();
@@ -348,7 +361,7 @@ impl Mempool {
         let ended_settles: Vec<PoolEntry> = self.settles.waiting().filter(|entry| ends(entry)).cloned().collect();
         let ended_bounded = self.bounded.end(height);
         let apart = ended_duties.iter().chain(&ended_settles).chain(&ended_bounded);
-        ended.iter().chain(apart).for_each(|entry| self.remove(entry, fee));
+        ended.iter().chain(apart).for_each(|entry| self.remove(entry));
         (0..self.queue.len()).for_each(|at| self.place_again(at));
         let pending = self.queue.iter().chain(&self.duties).chain(self.bounded.iter());
         let pending = pending.chain(self.settles.waiting());
@@ -369,7 +382,7 @@ impl Mempool {
     pub fn take_duties(&mut self, count: usize, mut fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let fitting = self.duties.iter().take(count).take_while(|entry| fits(entry)).count();
         let ids = &self.ids;
-        self.duties.drain(..fitting).filter(|entry| ids.contains(&entry.id)).collect()
+        self.duties.drain(..fitting).filter(|entry| ids.contains_key(&entry.id)).collect()
     }
 
     /// Takes settles of venues while they `fit`, at most `count`: those first whose venue has waited longest.
@@ -380,13 +393,13 @@ impl Mempool {
     /// Takes transactions that quotas bound, those of each quota while they `fit`, at most `count`.
     pub fn take_bounded(&mut self, count: usize, now_ms: u64, fits: impl FnMut(&PoolEntry) -> bool) -> Vec<PoolEntry> {
         let taken = self.bounded.take(count, now_ms, fits);
-        taken.into_iter().filter(|entry| self.ids.contains(&entry.id)).collect()
+        taken.into_iter().filter(|entry| self.ids.contains_key(&entry.id)).collect()
     }
 
     fn take_others(&mut self, count: usize) -> Vec<PoolEntry> {
         let (ids, count) = (&self.ids, count.min(self.queue.len()));
         self.front += count as i64;
-        self.queue.drain(..count).filter(|entry| ids.contains(&entry.id)).collect()
+        self.queue.drain(..count).filter(|entry| ids.contains_key(&entry.id)).collect()
     }
 
     /// Takes the oldest pending transactions that no quota bounds while they `fit`, at most `count`.
@@ -395,75 +408,22 @@ impl Mempool {
         self.take_others(fitting)
     }
 
-    /// Records that transactions that were taken have been forwarded to another validator. They are not given out
-    /// again until [`Mempool::reclaim`] takes them back.
-    pub fn mark_forwarded(&mut self, entries: Vec<PoolEntry>, now_ms: u64) {
-        self.handed.extend(entries.into_iter().map(|entry| (now_ms, entry)));
-    }
-
-    /// Takes back transactions that were forwarded before `limit_ms` and are in no block yet, and puts them at the
-    /// front of the queue; returns their number. Drops those that the ledger, if given, rejects by now: no other
-    /// validator would accept them either.
-    pub fn reclaim(&mut self, limit_ms: u64, ledger: Option<&Ledger>) -> usize {
-        let ids = &self.ids;
-        self.handed.retain(|(_, entry)| ids.contains(&entry.id));
-        let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
-        let late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
-        let stands = |entry: &PoolEntry| ledger.is_none_or(|ledger| ledger.admit(&entry.transaction).is_ok());
-        let (late, void): (Vec<_>, Vec<_>) = late.into_iter().partition(stands);
-        let fee = ledger.map_or(0, Ledger::fee);
-        self.settle(void.iter().map(|entry| (entry.id, &entry.transaction)), fee);
-        let count = late.len();
-        self.restore(late);
-        count
-    }
-
-    /// Puts transactions that were taken and are in no block back at the front of the queue. Those that have ended
-    /// leave with the next block.
-    pub fn restore(&mut self, entries: Vec<PoolEntry>) {
-        for entry in entries.into_iter().rev() {
-            if self.ids.contains(&entry.id) {
-                self.ends_first = self.ends_first.min(entry.transaction.body.until);
-                self.put_back(entry);
-            }
-        }
-    }
-
-    /// Puts a transaction back at the front of its queue.
-    fn put_back(&mut self, entry: PoolEntry) {
-        match (settling(&entry.transaction), self.quotas(&entry.transaction)) {
-            // Its place was kept for it.
-            (Some(venue), _) => self.settles.insert(venue, entry),
-            _ if entry.is_duty() => self.duties.push_front(entry),
-            (None, Some(of)) => {
-                let Body { account, sequence, .. } = entry.transaction.body;
-                let place = self.bounded.put_back(of, entry);
-                self.move_to(&account, sequence, Spot::Bounded(place));
-            }
-            (None, None) => {
-                self.queue.push_front(entry);
-                self.front -= 1;
-                self.place_again(0);
-            }
-        }
-    }
-
     /// Removes the transactions of a block that has been applied to the ledger, whoever proposed them.
-    pub fn settle<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>, fee: Amount) {
+    pub fn settle<'a>(&mut self, block: impl Iterator<Item = (TransactionId, &'a Transaction)>) {
         for (id, transaction) in block {
             settling(transaction).into_iter().for_each(|venue| self.settles.note_settled(venue));
-            if self.ids.remove(&id) {
+            if let Some(fee) = self.ids.remove(&id) {
                 self.leave_queue(transaction);
                 self.release(&id, transaction, fee);
             }
         }
         // Others may have proposed some of the queued transactions; `take` skips those.
-        while self.queue.front().is_some_and(|entry| !self.ids.contains(&entry.id)) {
+        while self.queue.front().is_some_and(|entry| !self.ids.contains_key(&entry.id)) {
             self.queue.pop_front();
             self.front += 1;
         }
         let ids = &self.ids;
-        self.duties.retain(|entry| ids.contains(&entry.id));
+        self.duties.retain(|entry| ids.contains_key(&entry.id));
     }
 
     /// Notes the place of a queued transaction that has moved.
@@ -477,10 +437,10 @@ impl Mempool {
         pending.filter(|(number, _)| *number == sequence).for_each(|(_, spot)| *spot = to);
     }
 
-    fn release(&mut self, id: &TransactionId, transaction: &Transaction, fee: Amount) {
+    fn release(&mut self, id: &TransactionId, transaction: &Transaction, fee: Option<Amount>) {
         self.duties_pending -= usize::from(is_duty(transaction));
         settling(transaction).into_iter().for_each(|venue| self.settles.release(venue, id));
-        self.reserved.release(transaction, fee);
+        fee.into_iter().for_each(|fee| self.reserved.release(transaction, fee));
         let body = &transaction.body;
         if let Some(waiting) = self.sequences.get_mut(&body.account) {
             waiting.retain(|(sequence, _)| *sequence != body.sequence);

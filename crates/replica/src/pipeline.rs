@@ -157,9 +157,10 @@ pub fn settle(
     let is_signed = |at: &usize| known.as_ref().is_none_or(|valid| valid[*at]);
     let settled = ids.iter().copied().zip(transactions).enumerate().filter(|(at, _)| is_signed(at));
     let settled = settled.map(|(_, settled)| settled);
-    pool.settle(settled.clone(), ledger.fee());
-    pool.end(block.height, ledger.fee());
+    pool.settle(settled.clone());
+    pool.end(block.height);
     pool.drop_void(settled, ledger);
+    pool.judge_again(ledger);
     pool.ethereum.settle(ledger, block, contracts)
 }
 

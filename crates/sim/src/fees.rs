@@ -41,6 +41,7 @@ fn fees_of_body(transaction: &Transaction) -> i128 {
         }
         Operation::Session(operation) if matches!(**operation, SessionOperation::Authorize { .. }) => 100,
         Operation::Pool(operation) if operation.shares().is_none() => 1_000,
+        Operation::Propose(_) => 1_000,
         _ => 1,
     }
 }

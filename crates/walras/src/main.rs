@@ -24,6 +24,7 @@ mod light;
 mod node_command;
 mod operator;
 mod pay;
+mod proposals;
 mod remedy;
 mod restart;
 mod restart_lane;

@@ -1,16 +1,18 @@
-//! `walras upgrade`: which rules the chain follows, which come, and what an account says about them.
+//! `walras upgrade`: which rules the chain follows, which come, and what an account says about them and about
+//! parameters.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use api::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
-use primitives::{Digest, Height, Operation, Upgrade};
+use primitives::{Digest, Height, Operation, ProposalWord, Upgrade};
 use serde_json::json;
 
+use crate::proposals::{self, ProposeCommand};
 use crate::wallet::send::Sender;
 use crate::wallet::server::Server;
 
-/// See and approve the rules that the chain will follow.
+/// See, approve and propose what the chain will follow: rules, parameters, assets.
 #[derive(clap::Subcommand)]
 pub enum UpgradeCommand {
     /// Show the rules in force, those to come, and who approves of them. Exits with 1 if the node does not follow the
@@ -44,6 +46,28 @@ pub enum UpgradeCommand {
         #[command(flatten)]
         sender: Sender,
     },
+    /// Show the parameters of the chain, what waits, and what is proposed about them.
+    #[command(after_help = "Example:\n  walras upgrade parameters --server http://10.0.0.7:8080")]
+    Parameters {
+        #[command(flatten)]
+        server: Server,
+    },
+    /// Propose a change of the chain, on which validators vote, with the key of an account that has staked, or of the
+    /// operator of a chain of one node.
+    #[command(subcommand)]
+    Propose(ProposeCommand),
+    /// Vote about an open proposal with the key of an account that has staked. The last vote counts.
+    #[command(after_help = "Example:\n  walras upgrade vote --proposal 0x5a1c…07 --key account.key")]
+    Vote {
+        /// The id of the proposal.
+        #[arg(long, value_name = "HEX")]
+        proposal: String,
+        /// Vote against it.
+        #[arg(long)]
+        no: bool,
+        #[command(flatten)]
+        sender: Sender,
+    },
 }
 
 impl UpgradeCommand {
@@ -58,6 +82,12 @@ impl UpgradeCommand {
             }),
             UpgradeCommand::Withdraw { rules, sender } => sender
                 .send(json, |server, _, _| Ok(Operation::Unapprove { rules, at: server.node().upgrade()?.height })),
+            UpgradeCommand::Parameters { server } => proposals::show(&server, json),
+            UpgradeCommand::Propose(command) => command.run(json),
+            UpgradeCommand::Vote { proposal, no, sender } => {
+                let word = if no { ProposalWord::No } else { ProposalWord::Yes };
+                proposals::vote(&proposal, word, sender, json)
+            }
         }
     }
 }

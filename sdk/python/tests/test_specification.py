@@ -16,6 +16,12 @@ PUBLISHED = json.loads((Path(__file__).resolve().parents[3] / "docs" / "vectors.
 VECTORS = PUBLISHED["vectors"]
 
 
+PARAMETERS = (
+    "fee least_base_fee resting_offers open_pairs validators until_max minimum_stake reward assets_max listing_fees"
+    " listing_policy"
+).split()
+
+
 def u8(value: int) -> bytes:
     return value.to_bytes(1, "little")
 
@@ -126,6 +132,18 @@ def operation(asked: dict) -> bytes:
             return u8(25) + head + sizes + raw(asked["document"]) + u64(asked["fees"])
         case "close_asset":
             return u8(26) + u32(asked["asset"]) + u8(["announce", "revoke"].index(asked["closing"]))
+        case "propose_parameter":
+            place = PARAMETERS.index(asked["parameter"])
+            return u8(27) + u8(0) + u8(place) + u64(asked["value"])
+        case "propose_listing":
+            head = raw(asked["issuer"]) + string(asked["symbol"]) + u8(asked["decimals"])
+            sizes = u64(asked["leastUnits"]) + u64(asked["supplyMax"])
+            control = u8(["open"].index(asked["control"]))
+            return u8(27) + u8(1) + head + control + sizes + raw(asked["document"])
+        case "propose_closing":
+            return u8(27) + u8(2) + u32(asked["asset"])
+        case "vote":
+            return u8(28) + raw(asked["proposal"]) + u8(["no", "yes"].index(asked["word"]))
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:

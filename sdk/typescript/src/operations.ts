@@ -94,6 +94,14 @@ export type Operation =
   | { kind: "ListAsset"; symbol: string; decimals: number; control: "open"; leastUnits: bigint; supplyMax: bigint; document: string; fees: bigint }
   /** Announces that an asset closes, or takes that back; only its issuer can. Since rules 15. */
   | { kind: "CloseAsset"; asset: number; closing: "announce" | "revoke" }
+  /** Proposes another value of a parameter of the chain, on which validators vote. Since rules 16. */
+  | { kind: "ProposeParameter"; parameter: "fee" | "least_base_fee" | "resting_offers" | "open_pairs" | "validators" | "until_max" | "minimum_stake" | "reward" | "assets_max" | "listing_fees" | "listing_policy"; value: bigint }
+  /** Proposes an asset with a plain name, on which validators vote. Since rules 16. */
+  | { kind: "ProposeListing"; issuer: string; symbol: string; decimals: number; control: "open"; leastUnits: bigint; supplyMax: bigint; document: string }
+  /** Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16. */
+  | { kind: "ProposeClosing"; asset: number }
+  /** Says whether the account wants what was proposed; of several words the last one counts. Since rules 16. */
+  | { kind: "Vote"; proposal: string; word: "no" | "yes" }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -381,6 +389,38 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "closing", type: "string", form: "choice", texts: ["announce", "revoke"] },
     ],
   },
+  ProposeParameter: {
+    code: [27, 0],
+    fields: [
+      { name: "parameter", type: "string", form: "choice", texts: ["fee", "least_base_fee", "resting_offers", "open_pairs", "validators", "until_max", "minimum_stake", "reward", "assets_max", "listing_fees", "listing_policy"] },
+      { name: "value", type: "uint64", form: "u64" },
+    ],
+  },
+  ProposeListing: {
+    code: [27, 1],
+    fields: [
+      { name: "issuer", type: "address", form: "address" },
+      { name: "symbol", type: "string", form: "text" },
+      { name: "decimals", type: "uint8", form: "u8" },
+      { name: "control", type: "string", form: "choice", texts: ["open"] },
+      { name: "leastUnits", type: "uint64", form: "u64" },
+      { name: "supplyMax", type: "uint64", form: "u64" },
+      { name: "document", type: "bytes32", form: "raw" },
+    ],
+  },
+  ProposeClosing: {
+    code: [27, 2],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+    ],
+  },
+  Vote: {
+    code: [28],
+    fields: [
+      { name: "proposal", type: "bytes32", form: "raw" },
+      { name: "word", type: "string", form: "choice", texts: ["no", "yes"] },
+    ],
+  },
   VenueOpen: {
     code: [11, 0],
     fields: [
@@ -559,6 +599,10 @@ export type OperationBody =
   | { type: "set_receiving"; references: "optional" | "required" }
   | { type: "list_asset"; symbol: string; decimals: number; control: "open"; least_units: string; supply_max: string; document: string; fees: string }
   | { type: "close_asset"; asset: string; closing: "announce" | "revoke" }
+  | { type: "propose_parameter"; parameter: "fee" | "least_base_fee" | "resting_offers" | "open_pairs" | "validators" | "until_max" | "minimum_stake" | "reward" | "assets_max" | "listing_fees" | "listing_policy"; value: string }
+  | { type: "propose_listing"; issuer: string; symbol: string; decimals: number; control: "open"; least_units: string; supply_max: string; document: string }
+  | { type: "propose_closing"; asset: string }
+  | { type: "vote"; proposal: string; word: "no" | "yes" }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }

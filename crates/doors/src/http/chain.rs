@@ -51,6 +51,12 @@ pub(super) async fn upgrade(State(api): State<Api>) -> Answered<json::UpgradeBod
     Ok(Json(json::upgrade(api.published().views().outline(), newest)))
 }
 
+/// The parameters in force, what waits, and what is proposed.
+#[utoipa::path(get, path = "/v1/parameters", responses((status = 200, body = json::ParametersBody)))]
+pub(super) async fn parameters(State(api): State<Api>) -> Answered<json::ParametersBody> {
+    Ok(Json(json::parameters(api.published().views().outline(), &api.symbols())))
+}
+
 /// Constants of the chain and limits of this node.
 #[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::LimitsBody)))]
 pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody> {

@@ -160,6 +160,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::status))
         .routes(routes!(chain::limits))
         .routes(routes!(chain::upgrade))
+        .routes(routes!(chain::parameters))
         .routes(routes!(chain::assets))
         .routes(routes!(chain::asset_proof))
         .routes(routes!(accounts::account))

@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
     Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
-    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind,
-    ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction,
-    TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
+    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, ProposalWord, PublicKey, Reference,
+    ReferenceKind, ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy,
+    Transaction, TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -206,6 +206,9 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::CloseAsset { asset, closing: Closing::Revoke } => {
             format!("takes back that {} closes", symbol(*asset))
         }
+        Operation::Propose(change) => json::proposed_words(change, symbols),
+        Operation::Vote { proposal, word: ProposalWord::Yes } => format!("votes for the proposal {proposal}"),
+        Operation::Vote { proposal, word: ProposalWord::No } => format!("votes against the proposal {proposal}"),
     }
 }
 

@@ -7,11 +7,11 @@ use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Sign
 use primitives::{
     Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
     ExactSide, Fraction, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement,
-    Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey, REFERENCE_RULES, RecoverKeys,
-    Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope,
-    SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake,
-    SubBlock, Superblock, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt,
-    session_possession_bytes, to_hex,
+    Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation, Price, ProposalWord, Proposed,
+    ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind, ReferenceRule, RoundProposed,
+    RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope,
+    SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock, Transaction, TypedData, Upgrade,
+    VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -155,6 +155,36 @@ fn keys_operations(chain: u64) -> [Operation; 3] {
     let recover = RecoverKeys { change, signatures };
     let account = key(9).public().address();
     [Operation::SetKeys(Box::new(set)), Operation::RecoverKeys(Box::new(recover)), Operation::CompleteKeys { account }]
+}
+
+/// Proposals at the limits of their fields, and both words about one.
+fn voted_on() -> [Operation; 7] {
+    let most = (1 << 63) - 1;
+    let propose = |change| Operation::Propose(Box::new(change));
+    let sets = |parameter, value| propose(ProposedChange::Parameter { parameter, value });
+    let lists = |symbol: &str, decimals, supply_max| {
+        let (symbol, document, control) = (symbol.into(), Digest([0x2c; 32]), AssetControl::Open);
+        let (issuer, least_units) = (key(9).public().address(), 4_096.min(supply_max));
+        propose(ProposedChange::List(PlainListing {
+            issuer,
+            symbol,
+            decimals,
+            control,
+            least_units,
+            supply_max,
+            document,
+        }))
+    };
+    let vote = |word| Operation::Vote { proposal: Digest([0x5a; 32]), word };
+    [
+        sets(Parameter::Fee, 10_000),
+        sets(Parameter::ListingPolicy, u64::MAX),
+        lists("EUR", 2, 1_000_000_000),
+        lists("WRAPPED-BTC9", 18, most),
+        propose(ProposedChange::Close { asset: AssetId(17) }),
+        vote(ProposalWord::Yes),
+        vote(ProposalWord::No),
+    ]
 }
 
 /// Listings at the limits of their fields, and both words about the end of an asset.
@@ -309,6 +339,7 @@ fn bodies() -> Vec<(u8, Body)> {
         [ReferenceRule::Required, ReferenceRule::Optional].map(|references| Operation::SetReceiving { references }),
     );
     operations.extend(listings());
+    operations.extend(voted_on());
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
@@ -394,6 +425,20 @@ fn operation(operation: &Operation) -> Value {
         Operation::CloseAsset { asset, closing } => {
             let closing = if *closing == Closing::Announce { "announce" } else { "revoke" };
             json!({"asset": asset.0, "closing": closing})
+        }
+        Operation::Propose(change) => match &**change {
+            ProposedChange::Parameter { parameter, value } => {
+                json!({"parameter": parameter.name(), "value": value.to_string()})
+            }
+            ProposedChange::List(listing) => json!({
+                "issuer": listing.issuer.to_string(), "symbol": listing.symbol, "decimals": listing.decimals,
+                "control": listing.control.name(), "leastUnits": listing.least_units.to_string(),
+                "supplyMax": listing.supply_max.to_string(), "document": listing.document.to_string(),
+            }),
+            ProposedChange::Close { asset } => json!({"asset": asset.0}),
+        },
+        Operation::Vote { proposal, word } => {
+            json!({"proposal": proposal.to_string(), "word": if *word == ProposalWord::Yes { "yes" } else { "no" }})
         }
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
@@ -677,19 +722,20 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 79);
+    assert_eq!(vectors.len(), 86);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
     let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
-    for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys) {
+    let votes = ["propose_parameter", "propose_listing", "propose_closing", "vote"];
+    for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys).chain(votes) {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 48);
+    assert_eq!(typed.len(), 52);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

@@ -245,8 +245,11 @@ fn undo_before(ledger: &Ledger, orders: &Orders) -> Undo {
     before
 }
 
-/// The block is the ledger's last one from now on, and what it listed can be used.
+/// The block is the ledger's last one from now on, what it listed can be used, and the record of the next height acts.
 fn advance(ledger: &mut Ledger, block: &Superblock, digest: Digest, listed: Vec<Asset>) {
+    if let Some(record) = ledger.proposals().record() {
+        (ledger.fee, ledger.limits) = (record.now.fee(), record.now.limits(ledger.limits));
+    }
     ledger.assets.extend(listed);
     ledger.count_crowd();
     ledger.is_book_full = ledger.places.book.len() as u64 >= ledger.limits.resting_offers;
@@ -358,6 +361,11 @@ fn apply_places(
     transactions: &[&Transaction],
     refusals: &[Option<Refusal>],
 ) -> AtPlaces {
+    let entering = ledger.proposals().coming_at(block.height + 1).cloned();
+    let (parameters, least_units) = (ledger.parameters(), ledger.band_least_units());
+    let is_judged = ledger.schedule().is_boundary(block.height) || !orders.edits.charter.is_empty();
+    let listings = is_judged.then(|| ledger.shared_listings());
+    let stakes = if is_judged { charter::stakes_of(ledger.validators()) } else { BTreeMap::new() };
     let mut turn = Turn {
         block,
         limits: &ledger.limits,
@@ -366,6 +374,13 @@ fn apply_places(
         pays_back: ledger.schedule().is_boundary(block.height),
         is_alone: ledger.is_alone(),
         assets: ledger.assets.len(),
+        records: &ledger.assets,
+        least_units,
+        now: parameters,
+        committee: ledger.validators().terms.committee,
+        entering,
+        listings,
+        stakes,
         listed: Vec::new(),
         readiness: readiness(ledger, block.height),
         drawn: None,

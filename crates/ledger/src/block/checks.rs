@@ -1,6 +1,9 @@
 //! Whether a transaction is valid alone, by the state before its block.
 
-use primitives::{Address, Body, Height, Life, OfferPlace, Operation, PoolKey, SignedBy, Transaction, slot_of};
+use primitives::{
+    Address, AssetListing, Body, Closing, Height, Life, OfferPlace, Operation, PoolKey, RULES_OF_PROPOSALS, SignedBy,
+    Transaction, slot_of,
+};
 use proofs::{Pair, Refusal};
 
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
@@ -52,9 +55,9 @@ impl<'a> Visitor<'a> for Check<'_> {
             }
             Requirement::Open(asset) => ledger.listings().check_open(asset, ledger.next_height()),
             Requirement::PoolRoom(pool) => check_pool_room(ledger, pool),
-            Requirement::Listing(listing) => {
-                let least = clearing::least_units(ledger.epsilon, ledger.mu);
-                ledger.listings().check_listing(listing, &ledger.assets, least, ledger.next_height())
+            Requirement::Listing(listing) => check_listing(ledger, listing),
+            Requirement::Closing(asset, Closing::Revoke) if ledger.proposals().closes(asset) => {
+                Err(Refusal::CLOSED_BY_VOTE)
             }
             Requirement::Closing(asset, closing) => {
                 ledger.listings().check_closing(asset, closing, ledger.next_height())
@@ -72,6 +75,15 @@ impl<'a> Visitor<'a> for Check<'_> {
             Requirement::Session(operation) => {
                 let account = ledger.places.accounts.get(sender).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
                 ledger.session_rules().check_operation(account, operation)
+            }
+            Requirement::Proposed(change) => {
+                charter::check_say(ledger.charter(), &ledger.electorate(), sender)?;
+                let stakes = charter::stakes_of(ledger.validators());
+                ledger.proposals().check(&ledger.scene(&stakes), change, (sender, &stakes))
+            }
+            Requirement::Votable(id) => {
+                charter::check_say(ledger.charter(), &ledger.electorate(), sender)?;
+                ledger.proposals().check_vote(&id)
             }
             Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
             Requirement::Keys(edit) => {
@@ -171,6 +183,18 @@ fn check_room(ledger: &Ledger, pair: Pair) -> Result<(), Refusal> {
     }
     ledger.crowd.check_pair(ledger.listings(), pair, &ledger.limits)?;
     if has_room { Ok(()) } else { Err(Refusal::TOO_MANY_PAIRS) }
+}
+
+/// Whether the chain lists such an asset for a price. Once votes can change who lists, a listing that comes too late is
+/// no proposer's fault.
+fn check_listing(ledger: &Ledger, listing: &AssetListing) -> Result<(), Refusal> {
+    let (height, least) = (ledger.next_height(), ledger.band_least_units());
+    let beside = (&ledger.assets[..], &ledger.proposals().coming_names()[..]);
+    let is_voted_on = ledger.next_rules() >= RULES_OF_PROPOSALS;
+    ledger.listings().check_listing(listing, beside, least, height).map_err(|why| match why {
+        Refusal::NO_LISTINGS if is_voted_on => Refusal::NOT_PRICED,
+        why => why,
+    })
 }
 
 /// Whether pools with listed assets leave room for one more.

@@ -17,6 +17,7 @@ mod exacts;
 mod fault;
 mod filter;
 mod footprint;
+mod once;
 mod orders;
 mod outcomes;
 mod quotas;

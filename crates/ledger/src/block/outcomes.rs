@@ -57,8 +57,10 @@ fn is_voidable(operation: &Operation) -> bool {
     let says = matches!(operation, Approve { .. } | Unapprove { .. } | SetReceiving { .. });
     let changes_keys = operation.keys_of().is_some();
     let closes = matches!(operation, Operation::CloseAsset { .. });
+    let votes = matches!(operation, Operation::Propose(_) | Operation::Vote { .. });
     says || changes_keys
         || closes
+        || votes
         || matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
 }
 

@@ -32,7 +32,8 @@ use smallvec::SmallVec;
 
 use super::checks::admit_but_for_balance;
 use super::claims::{room, visit};
-use super::footprint::{Footprint, Once, Sum, Visitor};
+use super::footprint::{Footprint, Visitor};
+use super::once::{Once, Sum};
 use crate::places::accounts::Account;
 use crate::places::scope::Scope;
 use crate::state::Ledger;
@@ -110,7 +111,8 @@ impl Reservations {
     }
 
     /// Reserves everything that `transaction` may use, or nothing. The transaction must be admissible alone in
-    /// `ledger` ([`Ledger::admit`]). Later changes of the ledger must be released here at the same time, except those
+    /// `ledger` ([`Ledger::admit`]). It reserves the dearest fee of the records that act or wait
+    /// ([`Ledger::dearest_fee`]). Later changes of the ledger must be released here at the same time, except those
     /// that only make accounts richer.
     ///
     /// # Errors
@@ -118,7 +120,7 @@ impl Reservations {
     /// operation spends.
     pub fn admit(&self, transaction: &Transaction, ledger: &Ledger) -> Result<(), ReserveError> {
         let account = admit_but_for_balance(ledger, transaction).map_err(ReserveError::Refused)?;
-        self.reserve(transaction, ledger.fee(), ledger, account)
+        self.reserve(transaction, ledger.dearest_fee(), ledger, account)
     }
 
     /// Reserves all of a footprint or nothing.
@@ -187,7 +189,7 @@ impl Reservations {
             Part::Units(Thing::Sum(_, Sum::Spent(asset)), ..) | Part::KeyUnits(_, asset, ..) => Some(*asset),
             _ => None,
         };
-        parts(transaction, body.account, ledger.fee(), None).iter().filter_map(spent).any(exceeds)
+        parts(transaction, body.account, ledger.dearest_fee(), None).iter().filter_map(spent).any(exceeds)
     }
 
     /// The units that are reserved of a sum.

@@ -64,5 +64,6 @@ pub(super) fn refuse_listings(ledger: &Ledger, transactions: &[&Transaction], re
     let mut asked: Vec<(TransactionId, usize)> = asked.map(|(index, (one, _))| (one.id(), index)).collect();
     asked.sort_unstable();
     let room = ledger.listings().room(ledger.assets.len(), ledger.next_height());
+    let room = room.saturating_sub(ledger.proposals().coming_names().len());
     asked.iter().skip(room).for_each(|(_, index)| refusals[*index] = Some(Refusal::TOO_MANY_ASSETS));
 }

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use payments::BridgeEvent;
 use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
 use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators};
 
 use super::accounts::Accounts;
+use super::assets::Listings;
+use super::charter::Coming;
 use super::keys::Rekeyed;
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
-use crate::terms::Limits;
-use crate::terms::{Genesis, GenesisError};
+use crate::terms::{Genesis, GenesisError, Limits, Parameters};
 
 /// A place of custody.
 pub(crate) trait Custody: Sized {
@@ -161,6 +163,20 @@ pub(crate) struct Turn<'a> {
     pub is_alone: bool,
     /// How many assets there are before the block.
     pub assets: usize,
+    /// Their records.
+    pub records: &'a [Asset],
+    /// The fewest least units that the chain's band permits.
+    pub least_units: Amount,
+    /// The parameters in force.
+    pub now: Parameters,
+    /// Seats of a committee.
+    pub committee: u32,
+    /// What acts from the next height on.
+    pub entering: Option<Coming>,
+    /// The listings before the block, if proposals may be judged in it.
+    pub listings: Option<Arc<Listings>>,
+    /// The stake of each account, if something is proposed or counted.
+    pub stakes: BTreeMap<Address, Amount>,
     /// Assets that the block lists, by number.
     pub listed: Vec<Asset>,
     /// Who cannot follow the confirmed rules, at a boundary.

@@ -37,7 +37,7 @@ pub(crate) mod venues;
 use std::sync::Arc;
 
 use primitives::{Address, Amount, AssetId, Digest};
-use proofs::{Charter, Refusal, RootPart};
+use proofs::{Refusal, RootPart};
 
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
@@ -45,6 +45,7 @@ use crate::terms::{Genesis, GenesisError};
 use accounts::Accounts;
 use assets::Listings;
 use bridge::LaneBridge;
+use charter::ChainCharter;
 use contracts::Contracts;
 use custody::bytes_of;
 pub(crate) use custody::{
@@ -81,7 +82,7 @@ list::places! {
     validators Stakes: Arc<Stakes>,
     venues Venues: Option<Arc<Venues>>,
     pools Pools: Option<Arc<Pools>>,
-    charter Charter: Arc<Charter>,
+    charter Charter: Arc<ChainCharter>,
     keys Keys: Keys,
     listings Listings: Arc<Listings>,
     #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The hot state, and what it says of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clearing::{Minima, Params};
@@ -11,7 +12,7 @@ use crate::contracts::{EvmEngine, History, found_deployer, found_weth9};
 use crate::places::accounts::Accounts;
 use crate::places::assets::{Crowd, Listings};
 use crate::places::bridge::LaneBridge;
-use crate::places::charter::Electorate;
+use crate::places::charter::{Ballot, Electorate, LAW, Scene};
 use crate::places::contracts::Contracts;
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
@@ -19,7 +20,7 @@ use crate::places::unsound::AuditError;
 use crate::places::venues::Venues;
 use crate::places::{Audited, Places, Rules};
 use crate::sessions::{SessionRules, SlotOffers};
-use crate::terms::{Genesis, GenesisError, Limits, RULES_LEAST, RULES_NEWEST, manifest};
+use crate::terms::{Genesis, GenesisError, Limits, Parameters, RULES_LEAST, RULES_NEWEST, manifest};
 
 /// Issued units of an asset, and its valuation.
 pub(crate) type AssetFigures = (Amount, Option<Price>);
@@ -105,12 +106,57 @@ impl Ledger {
 
     /// Which rules the chain follows at which height, and who approves of the next ones.
     pub fn charter(&self) -> &Charter {
-        &self.places.charter
+        &self.places.charter.charter
+    }
+
+    /// What is proposed about parameters and assets, and what waits.
+    pub fn proposals(&self) -> &Ballot {
+        &self.places.charter.proposals
+    }
+
+    /// What is proposed as it is now, shared: a reader keeps it without holding up the ledger.
+    pub fn shared_ballot(&self) -> Arc<Ballot> {
+        self.places.charter.proposals.clone()
+    }
+
+    /// The parameters in force in the next block.
+    pub fn parameters(&self) -> Parameters {
+        Parameters::of(self.fee, &self.limits, &self.validators().terms, self.listings().terms())
+    }
+
+    /// The fee and the limits that the chain began with.
+    pub fn founded(&self) -> (Amount, Limits) {
+        let first = self.proposals().record().map(|record| record.first);
+        first.map_or((self.fee, self.limits), |first| (first.fee(), first.limits(self.limits)))
+    }
+
+    /// What a unit of weight costs at most, now and under what has passed: a pool reserves as much.
+    pub fn dearest_fee(&self) -> Amount {
+        self.proposals().dearest_fee(self.fee)
+    }
+
+    /// The fewest least units that the band permits.
+    pub(crate) fn band_least_units(&self) -> Amount {
+        clearing::least_units(self.epsilon, self.mu)
+    }
+
+    /// What proposals in the next block are judged by.
+    pub(crate) fn scene<'a>(&'a self, stakes: &BTreeMap<Address, Amount>) -> Scene<'a> {
+        Scene {
+            law: LAW,
+            height: self.next_height(),
+            now: self.parameters(),
+            committee: self.validators().terms.committee,
+            staked: stakes.values().map(|units| u128::from(*units)).sum(),
+            listings: self.listings(),
+            assets: &self.assets,
+            least_units: self.band_least_units(),
+        }
     }
 
     /// The rules of a height, as far as they are confirmed.
     pub fn rules_at(&self, height: Height) -> u32 {
-        self.places.charter.rules.at(height)
+        self.charter().rules.at(height)
     }
 
     /// The height of the next block.
@@ -135,13 +181,13 @@ impl Ledger {
 
     /// Whether it decides under the rules of a height, as far as they are confirmed.
     pub fn follows_at(&self, height: Height) -> bool {
-        let rules = &self.places.charter.rules;
+        let rules = &self.charter().rules;
         self.follows(rules.at(height), &rules.manifest_at(height))
     }
 
     /// Whether it decides under the confirmed rules.
     pub fn follows_confirmed(&self) -> bool {
-        let rules = &self.places.charter.rules;
+        let rules = &self.charter().rules;
         self.follows(rules.confirmed, &rules.manifest)
     }
 

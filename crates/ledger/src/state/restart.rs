@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use payments::LaneCarryOver;
-use primitives::{Digest, RULES_OF_KEYS, RULES_OF_LISTINGS};
+use primitives::{Digest, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
 use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
 use super::snapshot::Snapshot;
 use crate::places::bridge::{DEPOSITED, LaneBridge};
+use crate::places::charter::ChainCharter;
 use crate::terms::{Restart, RestartError, RestartedLane, manifest};
 
 const SNAPSHOT_CONTEXT: &str = "walras 2026 snapshot v1";
@@ -55,6 +56,9 @@ impl Ledger {
         if rules < RULES_OF_KEYS && (self.places.keys.len() > 0 || self.accounts().need_references()) {
             return Err(RestartError::Policies(rules));
         }
+        if rules < RULES_OF_PROPOSALS && !self.proposals().is_nothing() {
+            return Err(RestartError::Proposals(rules));
+        }
         if rules < RULES_OF_LISTINGS && !self.listings().is_empty() {
             return Err(RestartError::Listings(rules));
         }
@@ -68,7 +72,8 @@ impl Ledger {
             _ => return Err(RestartError::Lane),
         }
         self.places.validators = validators;
-        self.places.charter = Arc::new(Charter::new(self.charter().terms, ChainRules::new(rules, meant)));
+        let charter = Charter::new(self.charter().terms, ChainRules::new(rules, meant));
+        self.places.charter = Arc::new(ChainCharter { charter, proposals: Arc::new(self.proposals().begin_again()) });
         if let Some(venues) = &mut self.places.venues {
             Arc::make_mut(venues).begin_again(identity);
         }

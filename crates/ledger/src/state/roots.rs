@@ -163,7 +163,7 @@ impl Roots {
     pub fn prove_validators(&mut self, ledger: &Ledger) -> ValidatorsProof {
         let charter = ledger.charter();
         let (validators, rules) = (ledger.validators().clone(), charter.rules);
-        ValidatorsProof { parts: self.parts(), validators, rules, charter: charter.rest() }
+        ValidatorsProof { parts: self.parts(), validators, rules, charter: ledger.places.charter.rest() }
     }
 
     /// Bytes of memory that the tries of accounts and of offers use.

@@ -19,7 +19,7 @@ use crate::places::assets::Crowd;
 use crate::places::tags::{CHAIN, END};
 use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
-use crate::terms::{GenesisError, Limits, RULES_FLOOR, RULES_NEWEST};
+use crate::terms::{GenesisError, Limits, Parameters, RULES_FLOOR, RULES_NEWEST};
 
 /// The version of the format of chunks; it follows the tag of the first chunk.
 const FORMAT: u8 = 4;
@@ -165,8 +165,13 @@ impl Restore {
         };
         let Head { format: _, rules, chain, fee, epsilon, mu, limits, height, last_block, time_ms, assets } = head;
         let mut places = self.places.finish(&Restored { assets: assets.len(), limits })?;
-        if places.charter.rules.at(height) != rules {
+        if places.charter.charter.rules.at(height) != rules {
             return Err(AuditError::Charter("the head names other rules").into());
+        }
+        // No root covers the head.
+        let now = Parameters::of(fee, &limits, &places.validators.registered.terms, places.listings.terms());
+        if places.charter.proposals.record().is_some_and(|record| record.now != now) {
+            return Err(AuditError::Charter("fee, limits or terms are not those of the record in force").into());
         }
         for account in places.keys.accounts() {
             let absent = AuditError::Keys("an account with a policy does not exist");

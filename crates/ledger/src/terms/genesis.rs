@@ -23,7 +23,7 @@ pub const LEAST_UNITS: Amount = 4_096;
 const FEES_IN_ONE: Amount = 10_000;
 /// The minimum stake is at least the founders' total stake divided by this: filling a registry of cheap stakes then
 /// costs more than it gains.
-const STAKES_MAX: u128 = 4_096;
+pub(crate) const STAKES_MAX: u128 = 4_096;
 /// The most validators of a committee: an index is a byte.
 const COMMITTEE_MAX: u32 = 256;
 

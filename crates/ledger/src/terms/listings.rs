@@ -8,9 +8,9 @@ const DAY: Height = 86_400;
 /// The longest notice of a closing: 400 days of blocks of a second.
 const NOTICE_MAX: Height = 400 * DAY;
 /// The most assets that may be open at one time on any chain.
-const ASSETS_MAX: u32 = 16_384;
+pub(super) const ASSETS_MAX: u32 = 16_384;
 /// The most fees of a first listing: doubled seven times, a transaction may still offer them.
-const FEES_MAX: u64 = 1 << 32;
+pub(super) const FEES_MAX: u64 = 1 << 32;
 
 /// Who lists assets after the genesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -20,6 +20,8 @@ pub enum ListingPolicy {
     Closed,
     /// Whoever pays for it.
     Priced,
+    /// A vote of the validators, since [`primitives::RULES_OF_PROPOSALS`].
+    Voted,
 }
 
 impl ListingPolicy {
@@ -28,7 +30,20 @@ impl ListingPolicy {
         match self {
             ListingPolicy::Closed => "closed",
             ListingPolicy::Priced => "priced",
+            ListingPolicy::Voted => "voted",
         }
+    }
+
+    /// Its value as a parameter.
+    pub(super) const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The policy with this value as a parameter.
+    pub(super) fn of(code: u64) -> Option<ListingPolicy> {
+        [ListingPolicy::Closed, ListingPolicy::Priced, ListingPolicy::Voted]
+            .into_iter()
+            .find(|of| u64::from(of.code()) == code)
     }
 }
 
@@ -60,11 +75,11 @@ impl ListingTerms {
 
     /// The fault of these terms on a chain with this fee and so many assets at the genesis, if there is one.
     pub(crate) fn fault(&self, fee: Amount, assets: usize) -> Option<&'static str> {
-        let is_priced = self.policy == ListingPolicy::Priced;
+        let (lists, is_priced) = (self.policy != ListingPolicy::Closed, self.policy == ListingPolicy::Priced);
         Some(match () {
             _ if !(1..=FEES_MAX).contains(&self.fees) => "fees: choose from 1 to 4294967296",
             _ if self.assets_max > ASSETS_MAX => "assets_max: choose at most 16384",
-            _ if is_priced && assets > self.assets_max as usize => "assets_max is below the assets of the genesis",
+            _ if lists && assets > self.assets_max as usize => "assets_max is below the assets of the genesis",
             _ if !(1..=NOTICE_MAX).contains(&self.notice) => "notice: choose from 1 to 34560000 heights",
             _ if is_priced && fee == 0 => "a listing costs fees, and this chain's fee is 0: set one",
             _ => return None,

@@ -9,15 +9,16 @@
 //! take its seats; the list is part of the identity. Who has a seat counts as present for the next draw, and nobody
 //! else does: absent stakes that counted would take f seats at once.
 //!
-//! What accounts have said about rules to come is forgotten, and all who stake count as ready for those that the
-//! network begins with. These are the rules of the state, or others that were agreed on.
+//! What accounts have said about rules to come is forgotten, with what is proposed or waits to act. All who stake count
+//! as ready for the rules that the network begins with. These are the rules of the state, or others that were agreed
+//! on.
 //!
 //! A payment lane starts again, too: its certificates outlive the rolled back state, and would be redeemed from the
 //! escrow of others if it kept its name. What is carried over is a list ([`payments::LaneCarryOver`]); the list and the
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
 
 use payments::{CarryRefusal, LaneRefusal};
-use primitives::{Address, Digest, PublicKey, RULES_OF_KEYS, RULES_OF_LISTINGS};
+use primitives::{Address, Digest, PublicKey, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
 
 use super::rules::{RULES_LEAST, RULES_NEWEST};
 
@@ -83,6 +84,12 @@ pub enum RestartError {
          on rules {RULES_OF_LISTINGS} or later (--rules)"
     )]
     Listings(u32),
+    /// Something was proposed on the running chain, and these rules know nothing of it.
+    #[error(
+        "the restart begins with rules {0}, which know no proposals, and this chain has some, or parameters that a vote \
+         has changed: agree on rules {RULES_OF_PROPOSALS} or later (--rules)"
+    )]
+    Proposals(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
     Seat(Address, &'static str),

@@ -115,7 +115,7 @@ impl World {
         self.sign(4, Operation::PayReferenced { to: account(5), asset: AssetId(0), amount: 7, reference })
     }
 
-    fn block(&self, native: Vec<Transaction>) -> Superblock {
+    pub fn block(&self, native: Vec<Transaction>) -> Superblock {
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let parent_root = Roots::of(&self.ledger).parts().root();
         let sub_blocks = vec![SubBlock { proposer: 0, native, ..SubBlock::default() }];

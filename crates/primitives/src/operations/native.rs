@@ -1,7 +1,7 @@
 //! The rows of native operations, by code.
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
-use crate::{EXACT_WEIGHT, POOL_WEIGHT, REFERENCE_KINDS, REFERENCE_RULES};
+use crate::{EXACT_WEIGHT, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT, REFERENCE_KINDS, REFERENCE_RULES};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
 const BUY: OperationField = field("buy", FieldKind::Asset, "Symbol bought.");
@@ -33,6 +33,17 @@ const REFERENCE: OperationField = field(
      number, big-endian.",
 );
 const POSSESSION: OperationField = field("possession", FieldKind::Signature, "The key's signature that it agrees.");
+
+const DECIMALS: OperationField = field("decimals", FieldKind::Short(1), "Decimal places for display, at most 18.");
+const CONTROL: OperationField =
+    field("control", FieldKind::Choice(&["open"]), "What its issuer controls in the hands of others: `open`, nothing.");
+const LEAST_UNITS: OperationField =
+    field("least_units", FieldKind::Units, "The least units of it that an offer sells or asks for.")
+        .typed("leastUnits");
+const SUPPLY_MAX: OperationField =
+    field("supply_max", FieldKind::Units, "The most units of it that may exist at one time.").typed("supplyMax");
+const DOCUMENT: OperationField =
+    field("document", FieldKind::Key, "The digest of a document that says what it is; zero for none.");
 
 static OFFER: FieldList = FieldList {
     name: "OfferPlace",
@@ -559,17 +570,11 @@ pub static NATIVE: &[OperationRow] = &[
                 FieldKind::Text,
                 "What its name begins with: 1 to 6 letters, digits, `-` or `_`, a letter first.",
             ),
-            field("decimals", FieldKind::Short(1), "Decimal places for display, at most 18."),
-            field(
-                "control",
-                FieldKind::Choice(&["open"]),
-                "What its issuer controls in the hands of others: `open`, nothing.",
-            ),
-            field("least_units", FieldKind::Units, "The least units of it that an offer sells or asks for.")
-                .typed("leastUnits"),
-            field("supply_max", FieldKind::Units, "The most units of it that may exist at one time.")
-                .typed("supplyMax"),
-            field("document", FieldKind::Key, "The digest of a document that says what it is; zero for none."),
+            DECIMALS,
+            CONTROL,
+            LEAST_UNITS,
+            SUPPLY_MAX,
+            DOCUMENT,
             field(
                 "fees",
                 FieldKind::Long,
@@ -591,6 +596,59 @@ pub static NATIVE: &[OperationRow] = &[
                 FieldKind::Choice(&["announce", "revoke"]),
                 "`announce` that it closes when the notice is over, or `revoke` that before.",
             ),
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[27, 0],
+        name: "propose_parameter",
+        structure: "ProposeParameter",
+        about: "Proposes another value of a parameter of the chain, on which validators vote. Since rules 16.",
+        fees: PROPOSAL_WEIGHT,
+        needs: Needs::Govern,
+        fields: &[
+            field("parameter", FieldKind::Choice(&PARAMETERS), "Which one; `/v1/parameters` lists them."),
+            field("value", FieldKind::Long, "Its value: at most twice as much as will be in force, at least half."),
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[27, 1],
+        name: "propose_listing",
+        structure: "ProposeListing",
+        about: "Proposes an asset with a plain name, on which validators vote. Since rules 16.",
+        fees: PROPOSAL_WEIGHT,
+        needs: Needs::Govern,
+        fields: &[
+            field("issuer", FieldKind::Address, "The account that issues it."),
+            field("symbol", FieldKind::Text, "Its name: 1 to 12 letters, digits, `-` or `_`, a letter first."),
+            DECIMALS,
+            CONTROL,
+            LEAST_UNITS,
+            SUPPLY_MAX,
+            DOCUMENT,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[27, 2],
+        name: "propose_closing",
+        structure: "ProposeClosing",
+        about: "Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16.",
+        fees: PROPOSAL_WEIGHT,
+        needs: Needs::Govern,
+        fields: &[ASSET],
+        ..ROW
+    },
+    OperationRow {
+        code: &[28],
+        name: "vote",
+        structure: "Vote",
+        about: "Says whether the account wants what was proposed; of several words the last one counts. Since rules 16.",
+        needs: Needs::Govern,
+        fields: &[
+            field("proposal", FieldKind::Key, "The id of the transaction that proposed it."),
+            field("word", FieldKind::Choice(&["no", "yes"]), "`yes` or `no`."),
         ],
         ..ROW
     },

@@ -55,4 +55,10 @@ refusals! {
     /// Pools of listed assets have their share of the pools.
     LISTED_POOLS_FULL: refused, "listed_pools_full",
         "pools of listed assets take half of all pools";
+    /// The chain lists no assets for a price now.
+    NOT_PRICED: refused, "not_priced",
+        "this chain lists no assets for a price now: `listing` at /v1/limits tells how it does";
+    /// A vote closes the asset.
+    CLOSED_BY_VOTE: refused, "closed_by_vote",
+        "validators have voted that the asset closes: its issuer cannot take that back";
 }

@@ -2,7 +2,7 @@
 //! in its account, or what a block made void.
 
 use ledger::{Ledger, Precedence, Refusal};
-use primitives::{Address, Amount, Body, Operation, Sequence, Transaction, TransactionId, slot_of};
+use primitives::{Address, Body, Operation, Sequence, Transaction, TransactionId, slot_of};
 
 use super::bounded::{BoundedPlace, QuotaSet};
 use super::{Mempool, PoolEntry, Reject};
@@ -45,7 +45,7 @@ impl Mempool {
             let weaker = self.pending_of(&account).map(|(spot, one)| (Precedence::of(&one.transaction.body), spot));
             let weakest = weaker.filter(|(of, _)| *of > standing).max_by_key(|(of, spot)| (*of, spot.order()));
             match weakest {
-                Some((_, spot)) => self.drop_for(spot, entry.id, ledger.fee()),
+                Some((_, spot)) => self.drop_for(spot, entry.id),
                 None if standing == Precedence::Owner => break,
                 None => return Err(Refusal::OVERDRAFT),
             }
@@ -68,21 +68,56 @@ impl Mempool {
             Spot::Apart => return None,
         };
         let body = &entry.transaction.body;
-        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains(&entry.id);
+        let is_it = (body.account, body.sequence) == (*account, sequence) && self.ids.contains_key(&entry.id);
         is_it.then_some(entry)
     }
 
     /// Removes what waits at a spot, because of another transaction.
-    pub(super) fn drop_for(&mut self, spot: Spot, by: TransactionId, fee: Amount) {
+    pub(super) fn drop_for(&mut self, spot: Spot, by: TransactionId) {
+        if let Some(id) = self.drop_at(spot) {
+            self.displaced.push((id, by));
+        }
+    }
+
+    /// Removes what waits at a spot; its id.
+    fn drop_at(&mut self, spot: Spot) -> Option<TransactionId> {
         let entry = match spot {
             // What is not pending any more is passed over when its turn comes.
             Spot::Queue(place) => usize::try_from(place - self.front).ok().and_then(|at| self.queue.get(at)).cloned(),
             Spot::Bounded(place) => self.bounded.remove(&place),
             Spot::Apart => None,
-        };
-        if let Some(entry) = entry {
-            self.remove(&entry, fee);
-            self.displaced.push((entry.id, by));
+        }?;
+        self.remove(&entry);
+        Some(entry.id)
+    }
+
+    /// Judges again what waits, if other parameters act than when this was last asked: what cannot count any more
+    /// leaves, and the rest reserves what it costs now. Those that came first keep what they need.
+    pub fn judge_again(&mut self, ledger: &Ledger) {
+        let now = ledger.parameters();
+        if self.parameters.replace(now).is_none_or(|before| before == now) {
+            return;
+        }
+        self.fee = ledger.dearest_fee();
+        self.reserved.make_room(self.ids.len());
+        let mut accounts: Vec<Address> = self.sequences.keys().copied().collect();
+        accounts.sort_unstable();
+        accounts.iter().for_each(|account| self.judge_account_again(account, ledger));
+    }
+
+    fn judge_account_again(&mut self, account: &Address, ledger: &Ledger) {
+        let mut waiting: Vec<(Spot, PoolEntry)> =
+            self.pending_of(account).map(|(spot, entry)| (spot, entry.clone())).collect();
+        waiting.sort_by_key(|(spot, _)| spot.order());
+        for (_, PoolEntry { id, transaction, .. }) in &waiting {
+            let fee = self.ids.insert(*id, None).flatten();
+            fee.into_iter().for_each(|fee| self.reserved.release(transaction, fee));
+        }
+        for (spot, PoolEntry { id, transaction, .. }) in waiting {
+            match self.reserved.admit(&transaction, ledger) {
+                Ok(()) => drop(self.ids.insert(id, Some(self.fee))),
+                Err(_) => drop(self.drop_at(spot)),
+            }
         }
     }
 
@@ -102,7 +137,8 @@ impl Mempool {
         }
         let before = before.clone();
         drop(pending);
-        self.remove(&before, ledger.fee());
+        self.remove(&before);
+        self.fee = ledger.dearest_fee();
         let admitted = self.reserved.admit(&entry.transaction, ledger);
         let stays = match admitted {
             Ok(()) => {
@@ -156,7 +192,7 @@ impl Mempool {
         }
         let is_void = |(_, entry): &(Spot, &PoolEntry)| ledger.admit(&entry.transaction).is_err();
         let void: Vec<Spot> = self.pending_of(account).filter(is_void).map(|(spot, _)| spot).collect();
-        void.into_iter().for_each(|spot| self.drop_for(spot, by, ledger.fee()));
+        void.into_iter().for_each(|spot| self.drop_for(spot, by));
     }
 
     /// Removes a transaction of a block from the queue of its quota, where another validator has proposed it.

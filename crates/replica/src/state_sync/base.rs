@@ -9,12 +9,13 @@ use store::Disk;
 
 use crate::{Past, ReplicaError};
 
-/// Values that no block changes and no root covers: chain, fee, ε, μ and limits.
+/// Values that no block changes and no root covers: chain, ε, μ, and the fee and the limits of the genesis.
 type Constants = (u64, Amount, Fraction, Fraction, Limits);
 
-/// The constants of a ledger.
+/// The constants of a ledger. What votes have made of fee and limits is in the root, as part of the charter.
 pub fn constants_of(ledger: &Ledger) -> Constants {
-    (ledger.chain(), ledger.fee(), ledger.epsilon(), ledger.mu(), *ledger.limits())
+    let (fee, limits) = ledger.founded();
+    (ledger.chain(), fee, ledger.epsilon(), ledger.mu(), limits)
 }
 
 /// A height with its certificate, and the certificate of its outcome.

@@ -215,9 +215,8 @@ impl SimValidator {
     /// Applies the next block; false if there is none.
     pub fn apply(&mut self) -> bool {
         let Some(SimBlock { facts, native, state }) = self.blocks.pop_front() else { return false };
-        let (height, fee) = (state.height(), state.fee());
-        self.pool.settle(native.iter().map(|one| (one.id(), one)), fee);
-        self.pool.end(height, fee);
+        self.pool.settle(native.iter().map(|one| (one.id(), one)));
+        self.pool.end(state.height());
         self.ledger = state.clone();
         self.ahead.push_back(state);
         self.advance();

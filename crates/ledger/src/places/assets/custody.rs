@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, AssetId, AssetListing, Closing, Digest, Height, TransactionId};
+use primitives::{Address, AssetId, AssetListing, Closing, Digest, Height, RULES_OF_PROPOSALS, TransactionId};
 use proofs::{Asset, AssetTerms, RootPart, asset_terms_root};
 use trie::Trie;
 
-use super::{AskedListing, Listings};
+use super::{AskedListing, Listings, is_plain};
 use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Turn, bytes_of, in_place, tagged};
-use crate::terms::{Genesis, GenesisError, ListingTerms};
+use crate::terms::{Genesis, GenesisError, ListingPolicy, ListingTerms};
 
 const TERMS_CONTEXT: &str = "walras 2026 listing terms v1";
 /// Assets in a full chunk.
@@ -65,7 +65,7 @@ impl Listings {
         let numbers = || (self.founded..).map(AssetId).take(assets.len() - self.founded as usize);
         let is_of = |number: AssetId| {
             let asset = &assets[number.0 as usize];
-            let is_named = asset.symbol.ends_with(&format!(".{}", number.0));
+            let is_named = is_plain(&asset.symbol) || asset.symbol.ends_with(&format!(".{}", number.0));
             let listed = self.get(number).and_then(|terms| terms.listed);
             listed.is_some_and(|listed| is_named && listed.height <= height && asset.issued <= listed.supply_max)
         };
@@ -101,11 +101,14 @@ impl Custody for Arc<Listings> {
     }
 
     fn genesis_fault(genesis: &Genesis) -> Option<GenesisError> {
-        genesis.listings.fault(genesis.fee, genesis.assets.len()).map(GenesisError::Listings)
+        let is_early = genesis.listings.policy == ListingPolicy::Voted && genesis.rules < RULES_OF_PROPOSALS;
+        let early = is_early.then_some("policy: a vote lists assets since rules 16");
+        let fault = || genesis.listings.fault(genesis.fee, genesis.assets.len());
+        early.or_else(fault).map(GenesisError::Listings)
     }
 
     fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, ListingEdit<'_>)]) -> Moved<Self::Change> {
-        if edits.is_empty() {
+        if edits.is_empty() && turn.entering.is_none() {
             return Moved::default();
         }
         let (height, listings) = (turn.block.height, Arc::make_mut(self));
@@ -119,7 +122,10 @@ impl Custody for Arc<Listings> {
                 }
             }
         }
-        let listed = listings.list(turn.assets, asked, height);
+        let mut listed = listings.list(turn.assets, asked, height);
+        if let Some(coming) = turn.entering.take() {
+            changed.extend(listings.enter(&coming, turn.records, &mut listed, height));
+        }
         changed.extend((turn.assets as u32..).map(AssetId).take(listed.len()));
         turn.listed = listed;
         Moved { change: Some(listings.change(changed.into_iter())), ..Moved::default() }

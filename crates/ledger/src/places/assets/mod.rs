@@ -2,7 +2,8 @@
 //!
 //! # The protocol
 //!
-//! The genesis says who lists: nobody (*closed*), or whoever pays (*priced*). What an asset is stands in its record
+//! The genesis says who lists: nobody (*closed*), whoever pays (*priced*), or a vote of the validators (*voted*). A
+//! vote can change that (`charter::proposals`). What an asset is stands in its record
 //! ([`proofs::Asset`]), as ever. Beside it stand its *terms* ([`proofs::AssetTerms`]): how it was listed, and when it
 //! closes. Every block is judged by the state before it.
 //!
@@ -73,7 +74,7 @@
 //!   `USD.17` beside `USD` is what people fall for.
 //! - *A symbol of a listing begins with a letter*, so that no name looks like a number.
 //! - *Pairs count if either side is listed*, not the selling one alone: an offer that buys junk costs next to nothing.
-//! - *Policy `voted`*, plain names after the genesis, and a closing by vote come with proposals: no format has them.
+//! - *Assets that a vote lists* have plain names, and numbers behind those that their block lists otherwise.
 //! - *The lane* carries what the genesis says. Terms of the lane for listed assets come later.
 //! - *Venues* list markets in a closed asset: they can trade what was deposited before, and no more can come.
 //! - *A revocation* must count below the last height: at that height offers begin to return.
@@ -97,7 +98,9 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use primitives::{Address, Amount, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, TransactionId};
+use primitives::{
+    Address, Amount, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, PlainListing, TransactionId,
+};
 use proofs::{Asset, AssetTerms, ListedTerms, Pair, Refusal};
 
 pub(crate) use custody::ListingEdit;
@@ -105,6 +108,7 @@ pub(crate) use names::are_alike;
 use names::is_look_alike;
 pub(crate) use room::Crowd;
 
+use crate::places::charter::Coming;
 use crate::terms::{ListingPolicy, ListingTerms};
 
 /// Offers of closed assets that return after a batch.
@@ -232,24 +236,45 @@ impl Listings {
         self.terms.fees << parts.min(PARTS)
     }
 
-    /// Checks a listing at a height beside these assets; `least_units` is the minimum that the chain's band permits.
+    /// Checks a listing at a height beside these assets, and beside plain names that wait; `least_units` is the minimum
+    /// that the chain's band permits.
     pub(crate) fn check_listing(
         &self,
         listing: &AssetListing,
-        assets: &[Asset],
+        (assets, coming): (&[Asset], &[&str]),
         least_units: Amount,
         height: Height,
     ) -> Result<(), Refusal> {
         let next = assets.len() as u32;
-        let plain = &assets[..self.founded as usize];
+        let (founded, listed) = assets.split_at(self.founded as usize);
+        let is_alike = |plain: &str| is_look_alike(&listing.symbol, plain, next);
+        let mut voted = listed.iter().map(|asset| asset.symbol.as_str()).filter(|name| is_plain(name));
         match () {
-            _ if self.terms.policy == ListingPolicy::Closed => Err(Refusal::NO_LISTINGS),
+            _ if self.terms.policy != ListingPolicy::Priced => Err(Refusal::NO_LISTINGS),
             _ if listing.least_units < least_units => Err(Refusal::LISTED_LEAST_UNITS),
-            _ if plain.iter().any(|asset| is_look_alike(&listing.symbol, &asset.symbol, next)) => {
-                Err(Refusal::LOOK_ALIKE)
-            }
-            _ if self.room(assets.len(), height) == 0 => Err(Refusal::TOO_MANY_ASSETS),
+            _ if founded.iter().any(|asset| is_alike(&asset.symbol)) => Err(Refusal::LOOK_ALIKE),
+            _ if voted.any(is_alike) || coming.iter().any(|plain| is_alike(plain)) => Err(Refusal::LOOK_ALIKE),
+            _ if self.room(assets.len(), height) <= coming.len() => Err(Refusal::TOO_MANY_ASSETS),
             _ if listing.fees != self.fees(assets.len(), height) => Err(Refusal::LISTING_FEES),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks at a height an asset that a vote lists beside these assets, and beside plain names that wait.
+    pub(crate) fn check_plain(
+        &self,
+        listing: &PlainListing,
+        (assets, coming): (&[Asset], &[&str]),
+        least_units: Amount,
+        height: Height,
+    ) -> Result<(), Refusal> {
+        let is_alike = |name: &str| are_alike(&listing.symbol, name);
+        match () {
+            _ if self.terms.policy != ListingPolicy::Voted => Err(Refusal::NOT_LISTED_BY_VOTE),
+            _ if listing.least_units < least_units => Err(Refusal::LISTED_LEAST_UNITS),
+            _ if assets.iter().any(|asset| is_alike(&asset.symbol)) => Err(Refusal::LOOK_ALIKE),
+            _ if coming.iter().any(|name| is_alike(name)) => Err(Refusal::LOOK_ALIKE),
+            _ if self.room(assets.len(), height) <= coming.len() => Err(Refusal::TOO_MANY_ASSETS),
             _ => Ok(()),
         }
     }
@@ -288,6 +313,34 @@ impl Listings {
         (next as u32..).zip(&asked).map(record).collect()
     }
 
+    /// What validators have voted acts from the next height on: terms, assets behind those that the block `listed`, and
+    /// ends, unless the issuer has announced an earlier one. Returns the assets that close.
+    pub(super) fn enter(
+        &mut self,
+        coming: &Coming,
+        before: &[Asset],
+        listed: &mut Vec<Asset>,
+        height: Height,
+    ) -> Vec<AssetId> {
+        self.terms = coming.values.listings(self.terms);
+        for plain in &coming.lists {
+            let PlainListing { issuer, decimals, control, least_units, supply_max, document, .. } = *plain;
+            // The block that the vote passed in may have listed the name with its number as its end.
+            if before.iter().chain(&*listed).any(|asset| are_alike(&asset.symbol, &plain.symbol)) {
+                continue;
+            }
+            let number = AssetId((before.len() + listed.len()) as u32);
+            let terms = ListedTerms { height, control, supply_max, document };
+            self.set(number, AssetTerms { listed: Some(terms), closes: None });
+            let symbol = plain.symbol.clone();
+            listed.push(Asset { symbol, decimals, issuer, least_units, issued: 0, valuation: None });
+        }
+        let stays = |asset: &AssetId| self.closes(*asset).is_none();
+        let closes: Vec<AssetId> = coming.closes.iter().copied().filter(stays).collect();
+        closes.iter().for_each(|asset| self.close(*asset, Closing::Announce, height));
+        closes
+    }
+
     fn set(&mut self, asset: AssetId, terms: AssetTerms) {
         match terms.closes {
             Some(last) => self.closes.insert(asset, last),
@@ -298,6 +351,11 @@ impl Listings {
             false => self.assets.insert(asset, terms),
         };
     }
+}
+
+/// Whether a name is one without a number: that of a listing that was paid for has a point.
+fn is_plain(name: &str) -> bool {
+    !name.contains('.')
 }
 
 /// An accepted listing of a block.

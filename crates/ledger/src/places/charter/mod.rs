@@ -80,25 +80,48 @@
 //!   approvals nor stop.
 //! - *Links do not greet with ranges of rules.* A link that was refused for them would cut a node that has stopped from
 //!   the blocks that it still lacks. What a program knows is in its approvals, and at `/v1/upgrade` of its node.
+//! - *What is proposed* has a page of its own (`proposals`): parameters, assets with plain names, ends of assets.
 //! - *A venue takes no orders* from 2D heights before rules that its node does not follow. Auctions that were called
 //!   before then end as announced.
 
 mod custody;
 #[cfg(test)]
 mod model;
-#[cfg(test)]
 mod proposals;
 mod tally;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use primitives::{Address, Height, Upgrade};
-use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators};
+use primitives::{Address, Digest, Height, Upgrade};
+use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators, charter_root};
 
-pub(crate) use custody::CharterEdit;
+pub(crate) use custody::{CharterEdit, RulesEdit};
+pub use proposals::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
+pub(crate) use proposals::{LAW, Scene, Voters, stakes_of};
 pub use tally::seats_needed;
 
 use crate::terms::CHARTER_HEIGHTS_MAX;
+
+/// The charter as a place: rules and approvals, and what is proposed.
+#[derive(Clone, Debug)]
+pub(crate) struct ChainCharter {
+    pub charter: Charter,
+    pub proposals: Arc<Ballot>,
+}
+
+impl ChainCharter {
+    /// The digest of all but the rules: that of the approvals, until something is proposed.
+    pub(crate) fn rest(&self) -> Digest {
+        let rest = self.charter.rest();
+        if self.proposals.is_nothing() { rest } else { self.proposals.digest_with(&rest) }
+    }
+
+    /// The digest in the state root.
+    fn digest(&self) -> Digest {
+        charter_root(&self.charter.rules, &self.rest())
+    }
+}
 
 /// Who may speak about the rules of a chain.
 pub(crate) struct Electorate<'a> {
@@ -110,15 +133,10 @@ pub(crate) struct Electorate<'a> {
 }
 
 /// Checks an approval or a withdrawal against the state before the block.
-pub(crate) fn check(
-    charter: &Charter,
-    all: &Electorate<'_>,
-    sender: &Address,
-    edit: CharterEdit,
-) -> Result<(), Refusal> {
+pub(crate) fn check(charter: &Charter, all: &Electorate<'_>, sender: &Address, edit: RulesEdit) -> Result<(), Refusal> {
     let (rules, at) = match edit {
-        CharterEdit::Approve { upgrade, at } => (upgrade.rules, at),
-        CharterEdit::Unapprove { rules, at } => (rules, at),
+        RulesEdit::Approve { upgrade, at } => (upgrade.rules, at),
+        RulesEdit::Unapprove { rules, at } => (rules, at),
     };
     check_say(charter, all, sender)?;
     let own = charter.consent(sender);
@@ -126,17 +144,17 @@ pub(crate) fn check(
     let next = confirmed.saturating_add(1);
     let notice = charter.terms.notice_min..=CHARTER_HEIGHTS_MAX;
     let changes = match edit {
-        CharterEdit::Approve { .. } if rules == confirmed => !charter.is_ready(sender),
-        CharterEdit::Approve { upgrade, .. } => !charter.approves(sender, &upgrade),
+        RulesEdit::Approve { .. } if rules == confirmed => !charter.is_ready(sender),
+        RulesEdit::Approve { upgrade, .. } => !charter.approves(sender, &upgrade),
         // An approval that is in no block yet may be on its way: whoever takes it back outdates that one, too.
-        CharterEdit::Unapprove { .. } => true,
+        RulesEdit::Unapprove { .. } => true,
     };
     match edit {
         _ if rules != confirmed && rules != next => Err(Refusal::OTHER_RULES),
-        CharterEdit::Approve { upgrade, .. } if rules == confirmed && upgrade.manifest != manifest => {
+        RulesEdit::Approve { upgrade, .. } if rules == confirmed && upgrade.manifest != manifest => {
             Err(Refusal::OTHER_RULES)
         }
-        CharterEdit::Approve { upgrade, .. } if rules == next && !notice.contains(&upgrade.notice) => {
+        RulesEdit::Approve { upgrade, .. } if rules == next && !notice.contains(&upgrade.notice) => {
             Err(Refusal::NOTICE_OUT_OF_BOUNDS)
         }
         _ if at >= all.height || own.is_some_and(|own| at <= own.said) => Err(Refusal::APPROVAL_OUTDATED),
@@ -145,8 +163,8 @@ pub(crate) fn check(
     }
 }
 
-/// Whether the account may speak about the rules: on a network, whoever stakes or holds a seat.
-fn check_say(charter: &Charter, all: &Electorate<'_>, sender: &Address) -> Result<(), Refusal> {
+/// Whether the account may speak about the rules and parameters: on a network, whoever stakes or holds a seat.
+pub(crate) fn check_say(charter: &Charter, all: &Electorate<'_>, sender: &Address) -> Result<(), Refusal> {
     let operator = charter.terms.operator;
     match () {
         _ if all.is_network && all.registered.terms.schedule.is_fixed() => Err(Refusal::RULES_FIXED),
@@ -164,18 +182,18 @@ pub(crate) fn unready(charter: &Charter) -> BTreeMap<Address, RulesReadiness> {
 }
 
 /// Writes what an account says in a block of this height.
-pub(crate) fn write(charter: &mut Charter, account: Address, edit: CharterEdit, height: Height) {
+pub(crate) fn write(charter: &mut Charter, account: Address, edit: RulesEdit, height: Height) {
     let ChainRules { confirmed, manifest, .. } = charter.rules;
     let own = consent_of(charter, account);
     own.said = height;
     match edit {
         // This very block may have confirmed the rules that were to come.
-        CharterEdit::Approve { upgrade, .. } if upgrade.manifest == manifest => own.readiness = RulesReadiness::Ready,
-        CharterEdit::Approve { upgrade, .. } if upgrade.rules > confirmed => own.next = Some(upgrade),
-        CharterEdit::Unapprove { rules, .. } if rules == confirmed => own.readiness = RulesReadiness::Unready,
-        CharterEdit::Unapprove { rules, .. } if rules > confirmed => own.next = None,
+        RulesEdit::Approve { upgrade, .. } if upgrade.manifest == manifest => own.readiness = RulesReadiness::Ready,
+        RulesEdit::Approve { upgrade, .. } if upgrade.rules > confirmed => own.next = Some(upgrade),
+        RulesEdit::Unapprove { rules, .. } if rules == confirmed => own.readiness = RulesReadiness::Unready,
+        RulesEdit::Unapprove { rules, .. } if rules > confirmed => own.next = None,
         // It is about rules that this block has replaced.
-        CharterEdit::Approve { .. } | CharterEdit::Unapprove { .. } => {}
+        RulesEdit::Approve { .. } | RulesEdit::Unapprove { .. } => {}
     }
 }
 

@@ -11,7 +11,7 @@ use primitives::{Address, Digest, Upgrade};
 use proofs::{ChainRules, Charter, CharterTerms, Member, RulesReadiness, Schedule, Terms, Validator, Validators};
 
 use super::tally::{Boundary, confirm};
-use super::{CharterEdit, unready, write};
+use super::{RulesEdit, unready, write};
 use crate::places::Readiness;
 use crate::places::stakes::{Candidate, Standing, candidate, next_seats};
 
@@ -144,7 +144,7 @@ impl World {
     }
 
     /// What a validator says about the rules.
-    fn opinion(&self, at: usize) -> Option<CharterEdit> {
+    fn opinion(&self, at: usize) -> Option<RulesEdit> {
         let (charter, own, height) = (&self.charter, account(at), self.seen.len() as u64 - 1);
         let wants = match self.conduct[at] {
             Conduct::Willing | Conduct::Lies => true,
@@ -152,10 +152,10 @@ impl World {
             Conduct::Wavers => charter.rules.coming.is_none(),
         };
         match charter.rules.confirmed == 11 {
-            true if wants && !charter.approves(&own, &NEW) => Some(CharterEdit::Approve { upgrade: NEW, at: height }),
-            true if !wants && charter.approves(&own, &NEW) => Some(CharterEdit::Unapprove { rules: 12, at: height }),
+            true if wants && !charter.approves(&own, &NEW) => Some(RulesEdit::Approve { upgrade: NEW, at: height }),
+            true if !wants && charter.approves(&own, &NEW) => Some(RulesEdit::Unapprove { rules: 12, at: height }),
             // Who installs late says that it is ready.
-            false if wants && !charter.is_ready(&own) => Some(CharterEdit::Approve { upgrade: NEW, at: height }),
+            false if wants && !charter.is_ready(&own) => Some(RulesEdit::Approve { upgrade: NEW, at: height }),
             _ => None,
         }
     }

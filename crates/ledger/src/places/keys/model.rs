@@ -15,6 +15,7 @@ use primitives::{
 use proofs::{ChainRules, Charter, Refusal};
 
 use super::KeysEdit;
+use crate::places::charter::ChainCharter;
 use crate::terms::{Genesis, Listing};
 use crate::{Account, Ledger};
 
@@ -171,7 +172,8 @@ impl Machine {
         let genesis = Genesis { mu: Fraction::power_of_two(10), assets, balances, ..Genesis::default() };
         let mut ledger = Ledger::new(&genesis).expect("sound");
         let rules = ChainRules::new(RULES_OF_KEYS, Digest::default());
-        ledger.places.charter = Arc::new(Charter::new(ledger.charter().terms, rules));
+        let charter = Charter::new(ledger.charter().terms, rules);
+        ledger.places.charter = Arc::new(ChainCharter { charter, proposals: Arc::default() });
         ledger.height = 10;
         Machine { wrong, ledger, old_pay: None, old_change: None, is_flooded: false }
     }

@@ -47,7 +47,8 @@ impl Custody for Arc<Stakes> {
     /// back lane members and stay locked.
     fn apply(&mut self, turn: &mut Turn<'_>, edits: &[(Address, RegistryEdit<'_>)]) -> Moved<Digest> {
         let Turn { block, limits, refusals, convicted, .. } = turn;
-        if self.is_untouched_by(block, edits.len() + convicted.len()) {
+        let entering = turn.entering.as_ref().map(|coming| coming.values.registry(self.registered.terms));
+        if self.is_untouched_by(block, edits.len() + convicted.len()) && entering.is_none() {
             return Moved { change: self.registered.digest(), ..Moved::default() };
         }
         let (answering, heights_max) = (std::mem::take(&mut turn.answering), turn.answering_heights);
@@ -57,6 +58,9 @@ impl Custody for Arc<Stakes> {
         let before = is_boundary.then(|| self.registered.clone());
         let most = limits.validators as usize;
         let moved = Arc::make_mut(self).apply(block, &earning, edits, &lane, most, &turn.readiness);
+        if let Some(terms) = entering {
+            Arc::make_mut(self).registered.terms = terms;
+        }
         turn.drawn = before.map(|before| Drawn { before, seats: self.seated().map(|member| member.account).collect() });
         let mut held = Sums::default();
         held.add(STAKED, moved.bonded);

@@ -37,6 +37,9 @@ __all__ = [
     "OpenPool",
     "Pay",
     "PayReferenced",
+    "ProposeClosing",
+    "ProposeListing",
+    "ProposeParameter",
     "Provide",
     "RecoverKeys",
     "Replace",
@@ -59,6 +62,7 @@ __all__ = [
     "VenueRaiseFloor",
     "VenueRevoke",
     "VenueUnbond",
+    "Vote",
     "WalletSigned",
     "WalletSigner",
     "Withdraw",
@@ -833,6 +837,78 @@ class CloseAsset(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("asset", "asset", "uint32", "u32"),
         Field("closing", "closing", "string", "choice", ("announce", "revoke")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeParameter(Operation):
+    """Proposes another value of a parameter of the chain, on which validators vote. Since rules 16."""
+    parameter: str
+    """Which one; ``/v1/parameters`` lists them."""
+    value: int
+    """Its value: at most twice as much as will be in force, at least half."""
+    NAME: ClassVar[str] = "ProposeParameter"
+    CODE: ClassVar[bytes] = bytes([27, 0])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("parameter", "parameter", "string", "choice", ("fee", "least_base_fee", "resting_offers", "open_pairs", "validators", "until_max", "minimum_stake", "reward", "assets_max", "listing_fees", "listing_policy")),
+        Field("value", "value", "uint64", "u64"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeListing(Operation):
+    """Proposes an asset with a plain name, on which validators vote. Since rules 16."""
+    issuer: str
+    """The account that issues it."""
+    symbol: str
+    """Its name: 1 to 12 letters, digits, ``-`` or ``_``, a letter first."""
+    decimals: int
+    """Decimal places for display, at most 18."""
+    control: str
+    """What its issuer controls in the hands of others: ``open``, nothing."""
+    least_units: int
+    """The least units of it that an offer sells or asks for."""
+    supply_max: int
+    """The most units of it that may exist at one time."""
+    document: str
+    """The digest of a document that says what it is; zero for none."""
+    NAME: ClassVar[str] = "ProposeListing"
+    CODE: ClassVar[bytes] = bytes([27, 1])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("issuer", "issuer", "address", "address"),
+        Field("symbol", "symbol", "string", "text"),
+        Field("decimals", "decimals", "uint8", "u8"),
+        Field("control", "control", "string", "choice", ("open",)),
+        Field("least_units", "leastUnits", "uint64", "u64"),
+        Field("supply_max", "supplyMax", "uint64", "u64"),
+        Field("document", "document", "bytes32", "raw"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeClosing(Operation):
+    """Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16."""
+    asset: int
+    """Symbol."""
+    NAME: ClassVar[str] = "ProposeClosing"
+    CODE: ClassVar[bytes] = bytes([27, 2])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Vote(Operation):
+    """Says whether the account wants what was proposed; of several words the last one counts. Since rules 16."""
+    proposal: str
+    """The id of the transaction that proposed it."""
+    word: str
+    """``yes`` or ``no``."""
+    NAME: ClassVar[str] = "Vote"
+    CODE: ClassVar[bytes] = bytes([28])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("proposal", "proposal", "bytes32", "raw"),
+        Field("word", "word", "string", "choice", ("no", "yes")),
     )
 
 

@@ -1,22 +1,21 @@
 //! Parameters by vote: how validators change a number of a running chain, list an asset under a plain name, and close
 //! one.
 //!
-//! No operation leads here yet: this is the machine of proposals by itself, and `model` checks it. Tests alone are
-//! built with it until rules have `Propose` and `Vote`.
-//!
 //! # The protocol
 //!
-//! The parameters in force are one record. A proposal changes one *thing* of it: a parameter, what a plain symbol
-//! means, or whether an asset stays. Every block is judged by the state before it, boundaries and their tallies too.
-//! B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n seats, f =
-//! ⌊(n−1)/3⌋.
+//! The parameters in force are one record ([`Parameters`]). A proposal changes one *thing*: a parameter of it, what a
+//! plain name means, or whether an asset stays. Every block is judged by the state before it, boundaries and their
+//! tallies too. B(k) is the boundary of epoch k, F(k) the first height that its committee decides. A committee has n
+//! seats, f = ⌊(n−1)/3⌋.
 //!
-//! - Upon *Propose{change}* of a validator account, for 1,000 fees: the change is open under the id of its
-//!   transaction, from the next block on and for four boundaries. An account has one open: a newer one replaces it,
-//!   with all its votes. What is out of bounds, what changes nothing, and what does not fit beside the record that
+//! - Upon *Propose{change}* of an account with a stake or a seat, for 1,000 fees: the change is open under the id of
+//!   its transaction, from the next block on and for four boundaries. An account has one open: a newer one replaces
+//!   it, with all its votes. What is out of bounds, what changes nothing, and what does not fit beside the record that
 //!   will be in force is refused.
-//! - Upon *Vote{id, yes}* of an account with a stake or a seat: that is its word about the proposal of this id. Of
-//!   several words the last one counts.
+//! - *Few are open*: 64. Beyond that the proposal falls out whose account stakes least, of equals that of the highest
+//!   address; a newcomer that would fall out itself is refused.
+//! - Upon *Vote{id, word}* of an account with a stake or a seat: that is its word about the proposal of this id. Of
+//!   several words the last one counts. At a boundary the words of accounts without both are forgotten.
 //! - *Tally*, at B(k), of each open proposal: it *passes* with the yes of n − f seats of committee k−1 and of
 //!   committee k, and of accounts with 2/3 of all stake. A seat whose holder has unstaked or was convicted says
 //!   nothing.
@@ -27,19 +26,15 @@
 //! - The record of B(k) acts from F(k+1), which is after B(k+1): so the record of B(k+1) is made on top of one that
 //!   does not act yet. At most two wait at a time.
 //! - *Step*: a parameter at most doubles or halves, and its next change passes at the earliest 30 days after its last
-//!   one did. Zero stays zero. A parameter stays within its bounds (the table below), which are made of the genesis.
-//! - A *List* that passes lists, for nothing, under a plain name, for the issuer that it names. A *Close* announces,
-//!   as the issuer would.
-//!
-//! | parameter | bounds |
-//! |---|---|
-//! | fee, least base fee | up to 100 times the genesis |
-//! | gas of a block and of a sub-block, committee | those of a genesis, jointly |
-//! | resting offers, open pairs, most assets, longest end | 2^27, 2^18, 16,384, 2^22; a lower value stops new ones only |
-//! | minimum stake | binds new stakes |
-//! | accounts that validate | up only |
-//! | reward | half to twice the genesis |
-//! | fees and policy of listings | those of a genesis |
+//!   one did. Zero stays zero. A parameter stays within its bounds ([`Parameters`]), which are made of the genesis. The
+//!   policy of listings has no steps.
+//! - A *List* that passes keeps room and name from then on. At the end of F(k+1) − 1 it lists, for nothing, under a
+//!   plain name, for the issuer that it names: it is there when the record acts. Only the policy `voted` has it.
+//! - A *Close* that passes announces at that height, as the issuer would. What the issuer has announced before stays,
+//!   and it can take nothing back.
+//! - *One node*: the operator that the genesis names proposes, and nobody votes. Its change acts as many heights later
+//!   as the charter gives notice.
+//! - *A restart* drops what is open and what waits. The record in force stays.
 //!
 //! Never by vote: ε, μ and least units, which resting offers rely on; epochs, windows, lag and unbonding, which light
 //! clients rely on; slashes; notices; delays and bonds of venues; epochs of the lane; classes of pools.
@@ -71,8 +66,17 @@
 //! | a flood of proposals | one open an account, 1,000 fees, no more accounts than validate |
 //! | a proposal is kept open until voters have forgotten it | four boundaries |
 //! | a vote is posted again after its proposal was replaced | the id is unknown |
+//! | an id is ground so that others fall out of the 64 | they fall by stake, which no id changes |
+//! | 64 accounts with the least stake keep all others from proposing | whoever stakes more takes the place of one |
+//! | accounts stake, vote and leave, one after the other, so that words pile up | forgotten at each boundary |
+//! | somebody stakes so much that the minimum stake is too low for a genesis, and no record fits any more | only a lower minimum stake is measured by what is staked |
 //! | a lower limit ends what rests | it stops new ones only |
-//! | a transaction was admitted under the record before, and costs more | the pool reserves by the dearer record, and judges again at F |
+//! | what accounts said about rules is forgotten after the longest life of a transaction; that shrinks, and old ones come back | it only rises |
+//! | the policy of listings ends, and proposers lose their reward for listings that they had admitted | refused, and not invalid, since rules 16 |
+//! | a name is listed for a price between the vote and its height | refused: what waits counts as listed |
+//! | an issuer announces a closing that is voted on, and revokes it later | a vote can pass beside it, and nobody revokes that |
+//! | a state with another fee or limit is served to a validator that fetches one | the record in force is part of the root, and the head of a state must agree with it |
+//! | a transaction was admitted under the record before, and costs more | the pool reserves by the dearer record, and judges again when one acts |
 //!
 //! # Deviations
 //!
@@ -86,210 +90,351 @@
 //! - *A step is bounded on both sides*, ×2 and ×½: to halve a limit at once, of gas or of offers, is as sudden.
 //! - *What changes nothing is refused*, since it would use up the 30 days of its parameter.
 //! - *Members* (`registry: voted`), and terms of the lane of an asset, have no place in the state yet.
+//! - *Bytes and gas of sub-blocks, gas of a block, committee, timers and heartbeat* stay those of the genesis. A
+//!   validator judges the size and the gas of a sub-block before its vote, by settings of its node. They size vote
+//!   logs and links, too, and no state has them. Headers of Ethereum blocks are made with the chain's gas. More seats
+//!   than a node has made room for would stop it.
+//! - *Longest end and number of validators only rise*: see the attacks.
+//! - *An asset that a vote lists* takes its part of the half of the book that listed assets have, and of the doubling
+//!   of their fees. Which assets are junk is not told by how they were listed.
+//! - *The pool admits by the record in force.* It reserves by the dearer fee; what another record refuses is refused
+//!   without a cost to anybody.
+//! - *The base fee of the first block of a record* was made by the block before it, with the floor of that one.
 
+mod acting;
 #[cfg(test)]
 mod model;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use primitives::{Address, Digest, Height};
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Address, Amount, AssetId, Digest, Height, Parameter, ProposalWord, ProposedChange, TransactionId};
+use proofs::{Asset, Refusal, Validators};
+
+pub use acting::{Coming, Support};
+
+use crate::places::assets::Listings;
+use crate::terms::{Parameters, STAKES_MAX, only_rises};
 
 /// Boundaries at which a proposal is tallied before it is over.
 const BOUNDARIES: u8 = 4;
+/// Proposals that are open at one time.
+const OPEN_MAX: usize = 64;
+/// Heights from one change of a parameter to the next: thirty days of blocks of a second.
+pub const PARAMETER_PAUSE: Height = 30 * 86_400;
+/// How many times a parameter may grow or shrink at one time.
+const FACTOR: u64 = 2;
 
-/// A parameter of a record, by its place there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Parameter(pub usize);
-
-/// What a parameter may become.
+/// The bounds of every change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub least: u64,
-    pub most: u64,
+pub(crate) struct Law {
+    pub factor: u64,
+    pub pause: Height,
+    /// Whether a whole record passes the checks of a genesis with committees of this size.
+    pub fits: fn(&Parameters, u32) -> bool,
 }
 
-/// The change that a proposal asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Change {
-    pub parameter: Parameter,
-    pub value: u64,
-}
+/// Those of all chains.
+pub(crate) const LAW: Law = Law { factor: FACTOR, pause: PARAMETER_PAUSE, fits: Parameters::fits };
 
-impl Change {
-    /// These values with it.
-    fn of(self, values: &[u64]) -> Vec<u64> {
-        let mut values = values.to_vec();
-        values[self.parameter.0] = self.value;
-        values
-    }
-}
-
-/// Values by parameter, from a height on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
-    pub values: Vec<u64>,
-    pub acts: Height,
+/// What changes are judged by: the state before a block of this height.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scene<'a> {
+    pub law: Law,
+    pub height: Height,
+    /// The record in force.
+    pub now: Parameters,
+    /// Seats of a committee.
+    pub committee: u32,
+    /// Units staked.
+    pub staked: u128,
+    pub listings: &'a Listings,
+    pub assets: &'a [Asset],
+    /// The fewest least units that the chain's band permits.
+    pub least_units: Amount,
 }
 
 /// What is asked for, and who has said what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Proposal {
-    pub id: Digest,
-    pub change: Change,
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct OpenProposal {
+    /// The id of its transaction.
+    pub id: TransactionId,
+    /// The change.
+    pub change: ProposedChange,
     /// Boundaries that have tallied it.
     pub tallied: u8,
-    pub votes: BTreeMap<Address, bool>,
+    /// The last word of each account.
+    pub votes: BTreeMap<Address, ProposalWord>,
 }
 
-/// Why a proposal or a vote is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unheard {
-    /// The record has no such parameter.
-    UnknownParameter,
-    /// The value is the one that will be in force.
-    ChangesNothing,
-    /// The value is beyond the parameter's bounds, or zero would become something.
-    OutOfBounds,
-    /// The value is more than twice the one that will be in force, or less than half of it.
-    TooFar,
-    /// The parameter has changed within thirty days.
-    TooSoon,
-    /// The whole record would not pass the checks of a genesis.
-    DoesNotFit,
-    /// No proposal has this id.
-    UnknownProposal,
+/// The record that the chain began with, and that in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ParameterRecord {
+    /// That of the genesis.
+    pub first: Parameters,
+    /// That in force.
+    pub now: Parameters,
 }
 
-/// Parameters, and what is proposed.
-#[derive(Clone, Debug)]
-pub(crate) struct Proposals {
-    /// In force first, and then those that wait, by height.
-    pub records: Vec<Record>,
-    pub bounds: Vec<Bounds>,
-    /// How many times a parameter may grow or shrink at one time.
-    pub factor: u64,
-    /// Heights from one change of a parameter to the next.
-    pub pause: Height,
+/// What is proposed, and what waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct Ballot {
+    /// `None` until something is proposed: the chain is as its genesis says.
+    record: Option<ParameterRecord>,
+    /// What has passed and does not act yet, by height.
+    coming: Vec<Coming>,
     /// The height of the last tally that changed a parameter.
-    pub changed: BTreeMap<Parameter, Height>,
+    changed: BTreeMap<Parameter, Height>,
     /// By proposer.
-    pub open: BTreeMap<Address, Proposal>,
-    /// Whether a whole record passes the checks of a genesis.
-    pub fits: fn(&[u64]) -> bool,
+    open: BTreeMap<Address, OpenProposal>,
+    /// Assets whose closing was voted.
+    closing: BTreeSet<AssetId>,
 }
 
-/// What a tally counts: the holders of seats of two committees that still stake, the stake of each account, and sizes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Voters<'a> {
+/// What a change is about: one boundary changes it once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Thing {
+    Parameter(Parameter),
+    Name(String),
+    Asset(AssetId),
+}
+
+impl Thing {
+    fn of(change: &ProposedChange) -> Thing {
+        match change {
+            ProposedChange::Parameter { parameter, .. } => Thing::Parameter(*parameter),
+            ProposedChange::List(listing) => Thing::Name(listing.symbol.to_ascii_uppercase()),
+            ProposedChange::Close { asset } => Thing::Asset(*asset),
+        }
+    }
+}
+
+/// What a tally counts: the holders of seats of two committees that still stake, and the stake of each account.
+#[derive(Clone, Debug)]
+pub(crate) struct Voters {
     /// Of the committee before and of the one that is drawn: each seat, `None` if its holder stakes no more.
-    pub committees: [&'a [Option<Address>]; 2],
-    pub stakes: &'a BTreeMap<Address, u64>,
+    pub committees: [Vec<Option<Address>>; 2],
+    pub stakes: BTreeMap<Address, Amount>,
 }
 
-impl Voters<'_> {
+impl Voters {
+    /// Those of a boundary: the registry before its block, and the accounts that it draws.
+    pub(crate) fn of(before: &Validators, drawn: &[Address]) -> Voters {
+        let seat = |account: &Address| Some(*account).filter(|account| before.is_staked(account));
+        let last = before.committees.last().into_iter().flatten();
+        let committees = [last.map(|member| seat(&member.account)).collect(), drawn.iter().map(seat).collect()];
+        Voters { committees, stakes: stakes_of(before) }
+    }
+
     /// The seats of a committee that say yes.
-    fn seats(&self, committee: usize, proposal: &Proposal) -> usize {
+    fn seats(&self, committee: usize, proposal: &OpenProposal) -> usize {
         let says_yes = |seat: &&Option<Address>| seat.is_some_and(|holder| proposal.says_yes(&holder));
         self.committees[committee].iter().filter(says_yes).count()
     }
 
-    fn pass(&self, proposal: &Proposal) -> bool {
+    fn pass(&self, proposal: &OpenProposal) -> bool {
         let enough = |committee: usize| {
             let seats = self.committees[committee].len();
             self.seats(committee, proposal) >= super::seats_needed(seats, true)
         };
-        let sum = |counts: &dyn Fn(&Address) -> bool| -> u128 {
-            self.stakes.iter().filter(|(account, _)| counts(account)).map(|(_, units)| u128::from(*units)).sum()
-        };
-        let (yes, all) = (sum(&|account| proposal.says_yes(account)), sum(&|_| true));
+        let (yes, all) = self.stake(proposal);
         enough(0) && enough(1) && all > 0 && yes * 3 >= all * 2
     }
+
+    /// Units of the accounts that say yes, and of all.
+    fn stake(&self, proposal: &OpenProposal) -> (u128, u128) {
+        let yes = self.stakes.iter().filter(|(account, _)| proposal.says_yes(account));
+        (sum(yes.map(|(_, units)| units)), sum(self.stakes.values()))
+    }
+
+    /// Whether an account has a stake or a seat.
+    fn has(&self, account: &Address) -> bool {
+        self.stakes.contains_key(account) || self.committees.iter().flatten().any(|seat| *seat == Some(*account))
+    }
 }
 
-impl Proposal {
+/// The stake of each account that was not convicted.
+pub(crate) fn stakes_of(registered: &Validators) -> BTreeMap<Address, Amount> {
+    let staked = registered.registry.iter().filter(|one| one.is_staked());
+    staked.map(|one| (one.member.account, one.member.stake)).collect()
+}
+
+fn sum<'a>(units: impl Iterator<Item = &'a Amount>) -> u128 {
+    units.map(|units| u128::from(*units)).sum()
+}
+
+impl OpenProposal {
     fn says_yes(&self, account: &Address) -> bool {
-        self.votes.get(account) == Some(&true)
+        self.votes.get(account) == Some(&ProposalWord::Yes)
     }
 }
 
-impl Proposals {
-    /// The record that will be in force when all that has passed acts.
-    fn newest(&self) -> &Record {
-        self.records.last().expect("one is in force")
+impl Ballot {
+    /// Whether nothing was ever proposed.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.record.is_none()
     }
 
-    /// Checks a change against what will be in force.
-    pub(crate) fn check(&self, change: Change, height: Height) -> Result<(), Unheard> {
-        self.check_beside(&self.newest().values, change, height)
+    /// The record of the genesis and that in force; `None` until something is proposed.
+    pub fn record(&self) -> Option<&ParameterRecord> {
+        self.record.as_ref()
     }
 
-    /// Checks a change of these values, which will be in force.
-    fn check_beside(&self, values: &[u64], change: Change, height: Height) -> Result<(), Unheard> {
-        let Change { parameter, value } = change;
-        let now = *values.get(parameter.0).ok_or(Unheard::UnknownParameter)?;
-        let Bounds { least, most } = self.bounds[parameter.0];
-        let since = self.changed.get(&parameter).map(|last| height.saturating_sub(*last));
+    /// What is open, by proposer.
+    pub fn open(&self) -> &BTreeMap<Address, OpenProposal> {
+        &self.open
+    }
+
+    /// The height of the last tally that changed a parameter.
+    pub fn changed(&self, parameter: Parameter) -> Option<Height> {
+        self.changed.get(&parameter).copied()
+    }
+
+    /// Whether a vote closes an asset: then its issuer takes nothing back.
+    pub fn closes(&self, asset: AssetId) -> bool {
+        self.closing.contains(&asset)
+    }
+
+    /// Checks a proposal of an account against the state before a block; its stake, and those of others, decide whether
+    /// there is room.
+    pub(crate) fn check(
+        &self,
+        scene: &Scene<'_>,
+        change: &ProposedChange,
+        (proposer, stakes): (&Address, &BTreeMap<Address, Amount>),
+    ) -> Result<(), Refusal> {
+        self.check_beside(&self.newest(&scene.now, scene.height), scene, change)?;
+        let is_full = self.open.len() >= OPEN_MAX && !self.open.contains_key(proposer);
+        let rank = |account: &Address| (stakes.get(account).copied().unwrap_or(0), Reverse(*account));
+        let is_least = || self.open.keys().all(|other| rank(other) > rank(proposer));
+        if is_full && is_least() { Err(Refusal::TOO_MANY_PROPOSALS) } else { Ok(()) }
+    }
+
+    /// Checks a change of what will be in force.
+    fn check_beside(&self, next: &Coming, scene: &Scene<'_>, change: &ProposedChange) -> Result<(), Refusal> {
+        match change {
+            ProposedChange::Parameter { parameter, value } => self.check_value(next, scene, *parameter, *value),
+            ProposedChange::List(listing) => {
+                let names = self.names(next);
+                scene.listings.check_plain(listing, (scene.assets, &names), scene.least_units, scene.height)
+            }
+            ProposedChange::Close { asset } => {
+                let is_voted = self.closing.contains(asset) || next.closes.contains(asset);
+                match scene.listings.is_closed(*asset, scene.height) {
+                    _ if asset.0 == 0 => Err(Refusal::FIRST_ASSET),
+                    is_closed if is_closed || is_voted => Err(Refusal::CLOSES_ALREADY),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Checks a value beside those that will be in force.
+    fn check_value(&self, next: &Coming, scene: &Scene<'_>, parameter: Parameter, value: u64) -> Result<(), Refusal> {
+        let Law { factor, pause, fits } = scene.law;
+        let now = next.values.get(parameter);
+        let is_policy = parameter == Parameter::ListingPolicy;
+        let first = self.record.map_or(scene.now, |record| record.first);
+        let since = self.changed.get(&parameter).map(|last| scene.height.saturating_sub(*last));
+        let is_far = value > now.saturating_mul(factor) || value < now.div_ceil(factor);
+        let falls = only_rises(parameter) && value < now;
+        let is_cheap = parameter == Parameter::MinimumStake
+            && value < now
+            && u128::from(value) < scene.staked.div_ceil(STAKES_MAX);
         match () {
-            () if value == now => Err(Unheard::ChangesNothing),
-            () if now == 0 || !(least..=most).contains(&value) => Err(Unheard::OutOfBounds),
-            () if value > now.saturating_mul(self.factor) || value < now.div_ceil(self.factor) => Err(Unheard::TooFar),
-            () if since.is_some_and(|since| since < self.pause) => Err(Unheard::TooSoon),
-            () if !(self.fits)(&change.of(values)) => Err(Unheard::DoesNotFit),
+            () if value == now => Err(Refusal::CHANGES_NOTHING),
+            () if now == 0 && !is_policy || falls || is_cheap => Err(Refusal::OUT_OF_BOUNDS),
+            () if !first.bounds(parameter).contains(&value) => Err(Refusal::OUT_OF_BOUNDS),
+            () if is_far && !is_policy => Err(Refusal::STEP_TOO_LARGE),
+            () if since.is_some_and(|since| since < pause) => Err(Refusal::CHANGED_LATELY),
+            () if !fits(&next.values.with(parameter, value), scene.committee) => Err(Refusal::DOES_NOT_FIT),
             () => Ok(()),
         }
     }
 
-    /// A change is open. It was checked against the state before its block.
-    pub(crate) fn propose(&mut self, proposer: Address, id: Digest, change: Change) {
-        self.open.insert(proposer, Proposal { id, change, tallied: 0, votes: BTreeMap::new() });
+    /// Plain names that wait to be listed.
+    fn names<'a>(&'a self, next: &'a Coming) -> Vec<&'a str> {
+        let waiting = self.coming.iter().flat_map(|coming| &coming.lists);
+        waiting.chain(&next.lists).map(|listing| listing.symbol.as_str()).collect()
     }
 
-    /// Whether a proposal has this id.
-    pub(crate) fn check_vote(&self, id: &Digest) -> Result<(), Unheard> {
+    /// Plain names that wait to be listed: what is listed for a price must not look like one of them.
+    pub(crate) fn coming_names(&self) -> Vec<&str> {
+        self.coming.iter().flat_map(|coming| &coming.lists).map(|listing| listing.symbol.as_str()).collect()
+    }
+
+    /// A change is open. It was checked against the state before its block, whose record in force is `now`.
+    pub(crate) fn propose(&mut self, now: Parameters, proposer: Address, id: TransactionId, change: ProposedChange) {
+        self.record.get_or_insert(ParameterRecord { first: now, now });
+        self.open.insert(proposer, OpenProposal { id, change, tallied: 0, votes: BTreeMap::new() });
+    }
+
+    /// Of more proposals than may be open, those of the accounts that stake least are over.
+    pub(crate) fn make_room(&mut self, stakes: &BTreeMap<Address, Amount>) {
+        while self.open.len() > OPEN_MAX {
+            let rank = |account: &&Address| (stakes.get(account).copied().unwrap_or(0), Reverse(**account));
+            let least = *self.open.keys().min_by_key(rank).expect("some are open");
+            self.open.remove(&least);
+        }
+    }
+
+    /// Checks that a proposal has this id.
+    pub(crate) fn check_vote(&self, id: &TransactionId) -> Result<(), Refusal> {
         let is_open = self.open.values().any(|proposal| proposal.id == *id);
-        if is_open { Ok(()) } else { Err(Unheard::UnknownProposal) }
+        if is_open { Ok(()) } else { Err(Refusal::UNKNOWN_PROPOSAL) }
     }
 
     /// The word of an account. A block may have replaced the proposal: then it is about nothing.
-    pub(crate) fn vote(&mut self, account: Address, id: &Digest, yes: bool) {
+    pub(crate) fn vote(&mut self, account: Address, id: &TransactionId, word: ProposalWord) {
         let proposal = self.open.values_mut().find(|proposal| proposal.id == *id);
         if let Some(proposal) = proposal {
-            proposal.votes.insert(account, yes);
+            proposal.votes.insert(account, word);
         }
     }
 
-    /// The boundary of this height: what passes is in the record that acts from `acts` on.
-    pub(crate) fn tally(&mut self, voters: &Voters<'_>, height: Height, acts: Height) {
-        let mut passed: Vec<(usize, Digest, Change)> = self
-            .open
-            .values()
-            .filter(|proposal| voters.pass(proposal))
-            .map(|proposal| (voters.seats(1, proposal), proposal.id, proposal.change))
-            .collect();
+    /// The boundary of a scene: what passes acts from `acts` on.
+    pub(crate) fn tally(&mut self, voters: &Voters, scene: &Scene<'_>, acts: Height) {
+        let passes = self.open.values().filter(|proposal| voters.pass(proposal));
+        let counted = |proposal: &OpenProposal| (voters.seats(1, proposal), proposal.id, proposal.change.clone());
+        let mut passed: Vec<(usize, Digest, ProposedChange)> = passes.map(counted).collect();
         let over: BTreeSet<Digest> = passed.iter().map(|(_, id, _)| *id).collect();
         // Most seats first, then the lower id.
-        passed.sort_by_key(|(seats, id, _)| (std::cmp::Reverse(*seats), *id));
+        passed.sort_by_key(|(seats, id, _)| (Reverse(*seats), *id));
         let mut things = BTreeSet::new();
-        passed.retain(|(_, _, change)| things.insert(change.parameter));
+        passed.retain(|(_, _, change)| things.insert(Thing::of(change)));
         passed.sort_by_key(|(_, id, _)| *id);
-        let mut values = self.newest().values.clone();
-        for (_, _, change) in passed {
-            // What passed an epoch ago may have moved the value, or left no room.
-            if self.check_beside(&values, change, height).is_ok() {
-                values = change.of(&values);
-                self.changed.insert(change.parameter, height);
-            }
+        let changes = passed.into_iter().map(|(_, _, change)| change);
+        self.decide(changes, scene, acts);
+        for proposal in self.open.values_mut() {
+            proposal.tallied += 1;
+            proposal.votes.retain(|account, _| voters.has(account));
         }
-        if values != self.newest().values {
-            self.records.push(Record { values, acts });
-        }
-        self.open.values_mut().for_each(|proposal| proposal.tallied += 1);
         self.open.retain(|_, proposal| proposal.tallied < BOUNDARIES && !over.contains(&proposal.id));
     }
 
-    /// What waits acts, if this is its height.
-    pub(crate) fn begin(&mut self, height: Height) {
-        let acting = self.records.iter().rposition(|record| record.acts <= height).unwrap_or(0);
-        self.records.drain(..acting);
+    /// These changes act from a height on, as far as they fit: what passed an epoch ago may have moved a value, or left
+    /// no room.
+    pub(crate) fn decide(&mut self, changes: impl Iterator<Item = ProposedChange>, scene: &Scene<'_>, acts: Height) {
+        let before = self.newest(&scene.now, acts);
+        let mut next = before.clone();
+        for change in changes {
+            if self.check_beside(&next, scene, &change).is_err() {
+                continue;
+            }
+            match change {
+                ProposedChange::Parameter { parameter, value } => {
+                    next.values = next.values.with(parameter, value);
+                    self.changed.insert(parameter, scene.height);
+                }
+                ProposedChange::List(listing) => next.lists.push(listing),
+                ProposedChange::Close { asset } => next.closes.push(asset),
+            }
+        }
+        if next != before {
+            self.record.get_or_insert(ParameterRecord { first: scene.now, now: scene.now });
+            self.closing.extend(&next.closes);
+            self.coming.push(next);
+        }
     }
 }

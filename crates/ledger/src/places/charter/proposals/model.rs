@@ -6,14 +6,20 @@
 
 use std::collections::BTreeMap;
 
-use primitives::{Address, Digest, Height};
+use primitives::{Address, Digest, Height, Parameter, ProposalWord, ProposedChange};
 
-use super::{Bounds, Change, Parameter, Proposals, Record, Voters};
+use super::{Ballot, Law, Scene, Voters};
+use crate::places::assets::Listings;
+use crate::terms::{ListingTerms, Parameters};
 
 /// Heights of an epoch, and from a boundary to the first height of its epoch.
 const EPOCH: Height = 10;
 const BEGINS: Height = 3;
 const PAUSE: Height = 25;
+/// The two parameters, by their places in the oracle.
+const TWO: [Parameter; 2] = [Parameter::RestingOffers, Parameter::OpenPairs];
+/// What the chain begins with.
+const FIRST: [u64; 2] = [4, 4];
 /// Who holds seats, first and if others are drawn.
 const SEATS: [[u8; 4]; 2] = [[0, 1, 2, 3], [0, 3, 4, 5]];
 /// Units by account. The last one never has a seat.
@@ -96,6 +102,11 @@ const ACTS: &[Act] = &[
     Act::OthersDrawn,
 ];
 
+/// The stakes of these.
+fn stakes(of: &[u8]) -> BTreeMap<Address, u64> {
+    of.iter().map(|who| (account(*who), STAKES[usize::from(*who)])).collect()
+}
+
 fn account(number: u8) -> Address {
     Address([number; 20])
 }
@@ -106,8 +117,25 @@ fn id(number: usize) -> Digest {
 }
 
 /// Two values whose product is at most forty.
-fn fits(values: &[u64]) -> bool {
-    values[0] * values[1] <= 40
+fn fits(values: &Parameters, _: u32) -> bool {
+    let [first, second] = of(values);
+    first * second <= 40
+}
+
+/// The values of the two.
+fn of(values: &Parameters) -> [u64; 2] {
+    TWO.map(|parameter| values.get(parameter))
+}
+
+fn first() -> Parameters {
+    TWO.into_iter().zip(FIRST).fold(Parameters::default(), |all, (parameter, value)| all.with(parameter, value))
+}
+
+/// The values in force at a height, if nothing else passes.
+fn acting(machine: &Ballot, height: Height) -> [u64; 2] {
+    let mut later = machine.clone();
+    later.begin(height);
+    later.record().map_or(FIRST, |record| of(&record.now))
 }
 
 /// A word in a block of this height.
@@ -210,27 +238,21 @@ impl Oracle {
 
 #[derive(Clone)]
 struct Case {
-    machine: Proposals,
+    machine: Ballot,
     oracle: Oracle,
     height: Height,
     numbers: usize,
     committee: [u8; 4],
     gone: Option<u8>,
     wrong: Wrong,
+    law: Law,
 }
 
 impl Case {
     fn new(wrong: Wrong) -> Case {
-        let machine = Proposals {
-            records: vec![Record { values: vec![4, 4], acts: 0 }],
-            bounds: vec![Bounds { least: 1, most: 32 }; 2],
-            factor: 2,
-            pause: PAUSE,
-            changed: BTreeMap::new(),
-            open: BTreeMap::new(),
-            fits,
-        };
-        let records = vec![(0, [4, 4])];
+        let (machine, records) = (Ballot::default(), vec![(0, FIRST)]);
+        let pause = if wrong == Wrong::NoPause { 0 } else { PAUSE };
+        let law = Law { factor: if wrong == Wrong::AnyStep { 8 } else { 2 }, pause, fits };
         let oracle = Oracle {
             words: Vec::new(),
             boundaries: Vec::new(),
@@ -238,7 +260,7 @@ impl Case {
             changes: Default::default(),
             over: Vec::new(),
         };
-        Case { machine, oracle, height: 0, numbers: 0, committee: SEATS[0], gone: None, wrong }
+        Case { machine, oracle, height: 0, numbers: 0, committee: SEATS[0], gone: None, wrong, law }
     }
 
     /// One act; then machine and oracle are compared.
@@ -270,8 +292,10 @@ impl Case {
     }
 
     fn propose(&mut self, by: u8, parameter: usize, value: u64) -> Result<(), String> {
-        let change = Change { parameter: Parameter(parameter), value };
-        let judged = self.judging(|machine, height| machine.check(change, height).is_ok());
+        let change = ProposedChange::Parameter { parameter: TWO[parameter], value };
+        let (by_stake, proposer) = (stakes(&[0, 1, 2, 3, 4, 5, 6]), account(by));
+        let judged =
+            self.judging(self.law, |machine, scene| machine.check(scene, &change, (&proposer, &by_stake)).is_ok());
         let due = self.oracle.may(self.oracle.newest(), parameter, value, self.height);
         if judged != due {
             return Err(format!("{change:?} at {}: {judged}, and {due} by the oracle", self.height));
@@ -281,7 +305,7 @@ impl Case {
         }
         self.numbers += 1;
         let before = self.machine.open.get(&account(by)).map(|proposal| proposal.votes.clone());
-        self.machine.propose(account(by), id(self.numbers), change);
+        self.machine.propose(first(), account(by), id(self.numbers), change);
         if let (Wrong::VotesStay, Some(votes)) = (self.wrong, before) {
             self.machine.open.get_mut(&account(by)).expect("it is open").votes = votes;
         }
@@ -289,16 +313,13 @@ impl Case {
         Ok(())
     }
 
-    /// What the machine judges, with the wrong rule in place of its own.
-    fn judging<T>(&mut self, judge: impl FnOnce(&mut Proposals, Height) -> T) -> T {
-        match self.wrong {
-            Wrong::NoPause => self.machine.pause = 0,
-            Wrong::AnyStep => self.machine.factor = 8,
-            _ => {}
-        }
-        let judged = judge(&mut self.machine, self.height);
-        (self.machine.pause, self.machine.factor) = (PAUSE, 2);
-        judged
+    /// What the machine judges at this height by a law.
+    fn judging<T>(&mut self, law: Law, judge: impl FnOnce(&mut Ballot, &Scene<'_>) -> T) -> T {
+        let (height, listings) = (self.height, Listings::new(ListingTerms::default(), 1));
+        let now = self.machine.record().map_or(first(), |record| record.now);
+        let scene =
+            Scene { law, height, now, committee: 4, staked: 10, listings: &listings, assets: &[], least_units: 1 };
+        judge(&mut self.machine, &scene)
     }
 
     /// An account says something about the open proposal of another one.
@@ -308,7 +329,7 @@ impl Case {
         self.machine.check_vote(&id).expect("it is open");
         let is_first = !proposal.votes.contains_key(&account(by));
         if self.wrong != Wrong::FirstWordCounts || is_first {
-            self.machine.vote(account(by), &id, yes);
+            self.machine.vote(account(by), &id, if yes { ProposalWord::Yes } else { ProposalWord::No });
         }
         self.oracle.words.push(Word::Says { by, number, yes });
     }
@@ -321,23 +342,20 @@ impl Case {
         let committees = [self.committee, drawn];
         self.oracle.boundary(next, committees, self.gone);
         let gone = self.gone.filter(|_| self.wrong != Wrong::GoneSeatsCount);
-        let seats = committees.map(|seats| seats.map(|who| (Some(who) != gone).then(|| account(who))));
-        let before = if self.wrong == Wrong::OneCommittee { &seats[1] } else { &seats[0] };
+        let seats = |who: [u8; 4]| who.map(|who| (Some(who) != gone).then(|| account(who))).to_vec();
+        let before = if self.wrong == Wrong::OneCommittee { drawn } else { self.committee };
         let staked = (0..7u8).filter(|who| Some(*who) != self.gone);
         let of_seats = |who: &u8| self.wrong != Wrong::NoStake || drawn.contains(who);
-        let stakes: BTreeMap<Address, u64> =
-            staked.filter(of_seats).map(|who| (account(who), STAKES[usize::from(who)])).collect();
-        let voters = Voters { committees: [before, &seats[1]], stakes: &stakes };
-        let waits = self.machine.records.len() > 1;
-        let in_force = self.machine.records[0].clone();
+        let stakes = stakes(&staked.filter(of_seats).collect::<Vec<u8>>());
+        let voters = Voters { committees: [before, drawn].map(seats), stakes };
+        let mut law = self.law;
         match self.wrong {
-            Wrong::FitsAlone => self.machine.fits = |_| true,
-            Wrong::Overwrites if waits => self.machine.records = vec![in_force],
+            Wrong::FitsAlone => law.fits = |_, _| true,
+            Wrong::Overwrites => self.machine.coming.clear(),
             _ => {}
         }
         let acts = next + BEGINS + if self.wrong == Wrong::ActsAtOnce { 0 } else { EPOCH };
-        self.judging(|machine, height| machine.tally(&voters, height, acts));
-        self.machine.fits = fits;
+        self.judging(law, |machine, scene| machine.tally(&voters, scene, acts));
         if self.wrong == Wrong::OpenForEver {
             self.machine.open.values_mut().for_each(|proposal| proposal.tallied = 0);
         }
@@ -346,10 +364,8 @@ impl Case {
 
     fn compare(&self) -> Result<(), String> {
         for height in [self.height + 1, self.height + BEGINS, self.height + EPOCH + BEGINS, Height::MAX] {
-            let mut later = self.machine.clone();
-            later.begin(height);
-            let (theirs, ours) = (&later.records[0].values, self.oracle.values_at(height));
-            if *theirs != ours || !fits(theirs) {
+            let (theirs, ours) = (acting(&self.machine, height), self.oracle.values_at(height));
+            if theirs != ours || theirs[0] * theirs[1] > 40 {
                 return Err(format!("at {height} {theirs:?} is in force, and {ours:?} by the oracle"));
             }
         }
@@ -419,11 +435,7 @@ fn what_passes_acts_from_the_next_epoch_on_and_two_records_wait() {
     {
         case.step(act).expect("as the oracle says");
     }
-    let acting = |height: Height| {
-        let mut machine = case.machine.clone();
-        machine.begin(height);
-        machine.records[0].values.clone()
-    };
+    let acting = |height: Height| acting(&case.machine, height);
     // B(1) is 10 and F(2) is 23; B(2) is 20, before it, and F(3) is 33.
-    assert_eq!([22, 23, 32, 33].map(acting), [vec![4, 4], vec![8, 4], vec![8, 4], vec![8, 5]]);
+    assert_eq!([22, 23, 32, 33].map(acting), [[4, 4], [8, 4], [8, 4], [8, 5]]);
 }
