@@ -3,8 +3,9 @@
 //! An [`Exhibit`] has a kind, which says how its numbers come about: *measured* (this code on this machine),
 //! *simulated* (the same code on one event queue), *Monte Carlo* (models of the paper, drawn again), *computed* (a
 //! formula over costs) or *quoted*. It runs at two sizes, and has claims about the shape of its rows, which the program
-//! checks: monotone, a ratio, a crossing. A claim that fails says so in the output with the numbers; it is a result and
-//! no error. With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was
+//! checks: monotone, a ratio, a crossing. A claim that fails says so in the output with the numbers. Where one is known
+//! not to hold, the exhibit says why ([`Exhibit::unmet`]); any other that fails makes the command fail, after everything
+//! has run. With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was
 //! taken: commit, rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
 //!
 //! Simulated figures of Onyx rest on validations, which run first: if one fails, the figure is withdrawn and says so.
@@ -133,10 +134,45 @@ pub fn run(
     Ok(json!({ "size": options.size.name(), "seed": options.seed, "exhibits": shown }))
 }
 
+/// What became of the claims of a report.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ClaimTally {
+    /// How many hold.
+    pub hold: usize,
+    /// How many fail that are known to, each with its reason.
+    pub known: usize,
+    /// How many had too few numbers.
+    pub untested: usize,
+    /// The others that fail, each with its exhibit.
+    pub fail: Vec<String>,
+}
+
+impl ClaimTally {
+    /// Counts the claims of what [`run`] returned.
+    pub fn of(report: &Value) -> ClaimTally {
+        let mut tally = ClaimTally::default();
+        for exhibit in report["exhibits"].as_array().into_iter().flatten() {
+            for claim in exhibit["claims"].as_array().into_iter().flatten() {
+                match claim["verdict"].as_str() {
+                    Some("holds") => tally.hold += 1,
+                    Some("fails") if claim.get("unmet").is_some() => tally.known += 1,
+                    Some("fails") => {
+                        let text = |of: &Value| of.as_str().unwrap_or_default().to_string();
+                        tally.fail.push(format!("{}: {}", text(&exhibit["id"]), text(&claim["claim"])));
+                    }
+                    _ => tally.untested += 1,
+                }
+            }
+        }
+        tally
+    }
+}
+
 /// What an exhibit shows, without its provenance.
 fn told(exhibit: &Exhibit, chart: &Chart) -> Value {
     let rows = chart.rows();
-    let claims: Vec<Value> = exhibit.claims.iter().map(|claim| claim.as_json(&rows)).collect();
+    let claims: Vec<Value> =
+        exhibit.claims.iter().map(|claim| claim.as_json(&rows, exhibit.unmet(claim.says))).collect();
     json!({
         "paper": exhibit.paper.name(), "id": exhibit.id, "section": exhibit.section, "title": exhibit.title,
         "kind": exhibit.kind.name(), "method": chart.method, "columns": chart.columns, "rows": rows,
@@ -168,6 +204,29 @@ mod tests {
         let ids = |asked: &[&'static Exhibit]| due(asked).iter().map(|exhibit| exhibit.id).collect::<Vec<_>>();
         assert_eq!(ids(&[find("figure-3")]), ["validation-a", "validation-b", "validation-c"]);
         assert_eq!(ids(&[find("validation-d"), find("figure-9")]), ["validation-d"]);
+    }
+
+    /// A number without a claim proves nothing.
+    #[test]
+    fn every_exhibit_with_numbers_has_a_claim_and_what_is_not_met_is_one() {
+        for exhibit in Paper::ALL.into_iter().flat_map(exhibits) {
+            let (id, is_quoted) = (exhibit.file(), exhibit.kind == exhibit::ExhibitKind::Quoted);
+            assert!(is_quoted || !exhibit.claims.is_empty(), "{id} has no claim");
+            for (says, why) in exhibit.unmet {
+                let is_claim = exhibit.claims.iter().any(|claim| claim.says == *says);
+                assert!(is_claim && !why.is_empty(), "{id} has no claim {says:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn claims_are_counted_and_only_those_that_should_hold_are_failures() {
+        let claim = |verdict: &str| json!({ "claim": verdict, "verdict": verdict });
+        let known = json!({ "claim": "it is fast", "verdict": "fails", "unmet": "it is not" });
+        let claims = [claim("holds"), claim("fails"), claim("not tested"), known];
+        let tally = ClaimTally::of(&json!({ "exhibits": [{ "id": "figure-1", "claims": claims }] }));
+        let fail = vec!["figure-1: fails".into()];
+        assert_eq!(tally, ClaimTally { hold: 1, known: 1, untested: 1, fail });
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench::measurement::{ascending, threads};
+use bench::paper::ClaimTally;
 use bench::paper::document;
 use bench::paper::exhibit::{Paper, PaperOptions, RunSize};
 use clap::{Args, Command};
@@ -144,8 +145,22 @@ impl PaperArgs {
         let options = PaperOptions { size, threads: self.threads, seed: self.seed, data: self.data };
         let report = bench::paper::run(&exhibits, &options, self.out.as_deref(), say)?;
         print(&report, json);
-        Ok(())
+        judged(&ClaimTally::of(&report), json)
     }
+}
+
+/// What became of all claims: an error if one fails that is not known to.
+fn judged(tally: &ClaimTally, json: bool) -> anyhow::Result<()> {
+    let ClaimTally { hold, known, untested, fail } = tally;
+    if !json {
+        println!("claims: {hold} hold, {known} are known not to hold, {untested} are not tested, {} fail", fail.len());
+    }
+    anyhow::ensure!(
+        fail.is_empty(),
+        "claims fail that should hold; a busy machine may be why, so run these again on a quiet one: {}",
+        fail.join("; ")
+    );
+    Ok(())
 }
 
 /// One JSON document, or of each exhibit its title, its kind, how it was made, its rows and what became of its claims.
@@ -167,7 +182,8 @@ fn print(report: &Value, json: bool) {
         }
         for claim in exhibit["claims"].as_array().into_iter().flatten() {
             let text = |name: &str| claim[name].as_str().unwrap_or_default();
-            println!("claim: {}: {}: {}", text("claim"), text("verdict").to_uppercase(), text("numbers"));
+            let why = claim.get("unmet").and_then(Value::as_str).map(|why| format!(" ({why})")).unwrap_or_default();
+            println!("claim: {}: {}: {}{why}", text("claim"), text("verdict").to_uppercase(), text("numbers"));
         }
         println!();
     }

@@ -19,14 +19,14 @@ pub struct ShapeClaim {
 /// What must hold of the rows of a group, in their order.
 #[derive(Clone, Copy, Debug)]
 pub enum ClaimShape {
-    /// Each number is at least the one before it, less a share `slack` of it.
+    /// Each number is at least the one before it, less a share `slack` of it, and the last is above the first.
     Rises {
         /// The column.
         column: &'static str,
         /// A share, for noise.
         slack: f64,
     },
-    /// Each number is at most the one before it, plus a share `slack` of it.
+    /// Each number is at most the one before it, plus a share `slack` of it, and the last is below the first.
     Falls {
         /// The column.
         column: &'static str,
@@ -41,6 +41,19 @@ pub enum ClaimShape {
         under: &'static str,
         /// The factor.
         least: f64,
+    },
+    /// Of two rows, each of which has a cell with this text, one number over the other is between these.
+    Rows {
+        /// The column.
+        column: &'static str,
+        /// The row whose number is divided.
+        over: &'static str,
+        /// The row by whose number it is divided.
+        under: &'static str,
+        /// The least ratio.
+        least: f64,
+        /// The most.
+        most: f64,
     },
     /// Each number is between these.
     Within {
@@ -120,11 +133,14 @@ impl ShapeClaim {
         ClaimVerdict { holds, numbers }
     }
 
-    /// The sentence with its verdict.
-    pub fn as_json(&self, rows: &[Value]) -> Value {
+    /// The sentence with its verdict, and why it is known not to hold.
+    pub fn as_json(&self, rows: &[Value], unmet: Option<&str>) -> Value {
         let ClaimVerdict { holds, numbers } = self.check(rows);
         let verdict = holds.map_or("not tested", |holds| if holds { "holds" } else { "fails" });
-        json!({ "claim": self.says, "verdict": verdict, "numbers": numbers })
+        match unmet {
+            Some(why) => json!({ "claim": self.says, "verdict": verdict, "numbers": numbers, "unmet": why }),
+            None => json!({ "claim": self.says, "verdict": verdict, "numbers": numbers }),
+        }
     }
 }
 
@@ -137,17 +153,21 @@ impl ClaimShape {
     fn check(&self, rows: &[&Value]) -> Vec<Found> {
         let column = |name: &str| rows.iter().filter_map(|row| cell_number(&row[name])).collect::<Vec<f64>>();
         match *self {
-            ClaimShape::Rises { column: name, slack } => {
-                steps(&column(name), &|before, after| after >= before * (1.0 - slack))
-            }
-            ClaimShape::Falls { column: name, slack } => {
-                steps(&column(name), &|before, after| after <= before * (1.0 + slack))
+            ClaimShape::Rises { column: name, slack } => steps(&column(name), true, slack),
+            ClaimShape::Falls { column: name, slack } => steps(&column(name), false, slack),
+            ClaimShape::Rows { column: name, over, under, least, most } => {
+                let number = |of: &str| {
+                    let is_named =
+                        |row: &&&Value| row.as_object().is_some_and(|row| row.values().any(|cell| cell == of));
+                    cell_number(&rows.iter().find(is_named)?[name])
+                };
+                let (Some(over), Some(under)) = (number(over), number(under)) else { return Vec::new() };
+                let found = ratio(under, over);
+                vec![((least..=most).contains(&found), found)]
             }
             ClaimShape::RatioAtLeast { over, under, least } => {
-                let pair = |row: &&Value| Some((cell_number(&row[over])?, cell_number(&row[under])?));
-                // Two infinite numbers are as large as each other.
-                let ratio = |(over, under): (f64, f64)| if over == under { 1.0 } else { over / under };
-                rows.iter().filter_map(pair).map(|pair| (ratio(pair) >= least, ratio(pair))).collect()
+                let found = |row: &&Value| Some(ratio(cell_number(&row[under])?, cell_number(&row[over])?));
+                rows.iter().filter_map(found).map(|found| (found >= least, found)).collect()
             }
             ClaimShape::Within { column: name, least, most } => {
                 column(name).into_iter().map(|number| ((least..=most).contains(&number), number)).collect()
@@ -167,13 +187,22 @@ impl ClaimShape {
     }
 }
 
-/// One finding for a sequence: the worst step, as the ratio of a number to the one before.
-fn steps(numbers: &[f64], is_right: &dyn Fn(f64, f64) -> bool) -> Vec<Found> {
-    let ratio = |pair: &[f64]| if pair[0] == pair[1] { 1.0 } else { pair[1] / pair[0] };
-    let pairs = numbers.windows(2).map(|pair| (is_right(pair[0], pair[1]) || pair[0] == pair[1], ratio(pair)));
-    let steps: Vec<Found> = pairs.collect();
-    let wrong = steps.iter().find(|(is_right, _)| !is_right);
-    wrong.or(steps.last()).copied().into_iter().collect()
+/// How many times `before` a number is. Two infinite numbers are as large as each other.
+fn ratio(before: f64, after: f64) -> f64 {
+    if before == after { 1.0 } else { after / before }
+}
+
+/// One finding for a sequence: its worst step if that is wrong, otherwise the last number over the first. A sequence
+/// that ends where it began neither rises nor falls.
+fn steps(numbers: &[f64], is_to_rise: bool, slack: f64) -> Vec<Found> {
+    let pairs = numbers.windows(2).map(|pair| ratio(pair[0], pair[1]));
+    let Some(worst) = pairs.reduce(if is_to_rise { f64::min } else { f64::max }) else { return Vec::new() };
+    let whole = ratio(numbers[0], numbers[numbers.len() - 1]);
+    let (is_smooth, moves) = match is_to_rise {
+        true => (worst >= 1.0 - slack, whole > 1.0),
+        false => (worst <= 1.0 + slack, whole < 1.0),
+    };
+    vec![(is_smooth && moves, if is_smooth { whole } else { worst })]
 }
 
 fn crossing(rows: &[&Value], [x, falling, rising]: [&str; 3], within: std::ops::RangeInclusive<f64>) -> Vec<Found> {
@@ -221,6 +250,15 @@ mod tests {
             assert_eq!(claim(&[], shape).check(&rows(&bad)).holds, Some(false), "{shape:?}");
             assert_eq!(claim(&[], shape).check(&[]).holds, None, "{shape:?}");
         }
+        for shape in [ClaimShape::Rises { column: "y", slack: 0.1 }, ClaimShape::Falls { column: "y", slack: 0.1 }] {
+            assert_eq!(claim(&[], shape).check(&rows(&[0.0; 3])).holds, Some(false), "equal numbers: {shape:?}");
+            assert_eq!(claim(&[], shape).check(&rows(&[3.0, 2.9, 3.0])).holds, Some(false), "no way made: {shape:?}");
+        }
+        let named = [json!({ "series": "a", "y": 6 }), json!({ "series": "b", "y": 2 })];
+        let rows_of = |over, under| ClaimShape::Rows { column: "y", over, under, least: 2.0, most: 4.0 };
+        assert_eq!(claim(&[], rows_of("a", "b")).check(&named).holds, Some(true));
+        assert_eq!(claim(&[], rows_of("b", "a")).check(&named).holds, Some(false));
+        assert_eq!(claim(&[], rows_of("a", "c")).check(&named).holds, None);
         let told = [json!({ "is": true }), json!({ "is": false })];
         assert_eq!(claim(&[], ClaimShape::True("is")).check(&told[..1]).holds, Some(true));
         assert_eq!(claim(&[], ClaimShape::True("is")).check(&told).holds, Some(false));

@@ -106,7 +106,9 @@ fn table(told: &Value, name: &str, hidden: &[&str], link: &str) -> Result<String
     result.push('\n');
     for claim in list("/claims")? {
         let part = |field: &str| cell_text(&claim[field]);
-        let _ = writeln!(result, "- {}: **{}**: {}", part("claim"), part("verdict"), part("numbers"));
+        let _ = write!(result, "- {}: **{}**: {}", part("claim"), part("verdict"), part("numbers"));
+        let why = claim.get("unmet").map(|why| format!(". {}", cell_text(why))).unwrap_or_default();
+        let _ = writeln!(result, "{why}");
     }
     for value in list("/the_paper_says")? {
         let part = |field: &str| cell_text(&value[field]);

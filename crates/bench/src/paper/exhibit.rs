@@ -180,6 +180,8 @@ pub struct Exhibit {
     pub says: &'static [PaperValue],
     /// What must hold of its rows.
     pub claims: &'static [ShapeClaim],
+    /// Claims that are known not to hold, each with the reason.
+    pub unmet: &'static [(&'static str, &'static str)],
     /// Validations of the same paper that run before it; if one fails, it is withdrawn.
     pub rests_on: &'static [&'static str],
     /// How it runs.
@@ -205,6 +207,11 @@ impl Exhibit {
             "kind": self.kind.name(), "seconds_small": self.seconds.0, "seconds_full": self.seconds.1, "axes": axes,
             "claims": self.claims.iter().map(|claim| claim.says).collect::<Vec<_>>(),
         })
+    }
+
+    /// Why a claim is known not to hold.
+    pub fn unmet(&self, claim: &str) -> Option<&'static str> {
+        self.unmet.iter().find(|(says, _)| *says == claim).map(|(_, why)| *why)
     }
 
     /// What the paper says, as rows.

@@ -20,7 +20,20 @@ const PLOT: ChartPlot = ChartPlot { x: "measures", y: "tx/s", by: &[], log: (fal
 const fn red_belly(id: &'static str, section: &'static str, title: &'static str, run: Run) -> Exhibit {
     let (paper, kind, run) = (Paper::RedBelly, Measured, ExhibitRun::Run(run));
     let seconds = (20, 180);
-    Exhibit { paper, id, section, title, kind, seconds, plot: None, says: &[], claims: &[], rests_on: &[], run }
+    Exhibit {
+        paper,
+        id,
+        section,
+        title,
+        kind,
+        seconds,
+        plot: None,
+        says: &[],
+        claims: &[],
+        unmet: &[],
+        rests_on: &[],
+        run,
+    }
 }
 
 type Run = fn(&PaperOptions, &mut ExhibitSteps) -> Result<Chart, ExhibitError>;

@@ -29,7 +29,20 @@ const fn speedex(
 ) -> Exhibit {
     const KIND: ExhibitKind = Measured;
     let (paper, run) = (Paper::Speedex, ExhibitRun::Run(run));
-    Exhibit { paper, id, section, title, kind: KIND, seconds, plot: None, says: &[], claims: &[], rests_on: &[], run }
+    Exhibit {
+        paper,
+        id,
+        section,
+        title,
+        kind: KIND,
+        seconds,
+        plot: None,
+        says: &[],
+        claims: &[],
+        unmet: &[],
+        rests_on: &[],
+        run,
+    }
 }
 
 const fn plot(x: &'static str, y: &'static str, by: &'static [&'static str], log: (bool, bool)) -> Option<ChartPlot> {

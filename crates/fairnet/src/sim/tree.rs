@@ -86,8 +86,8 @@ pub struct TreeFigures {
     pub window: Spread,
     /// From arrival to release, for each receiver and packet.
     pub held: Spread,
-    /// Median one-way delay of each receiver.
-    pub receivers: Vec<f64>,
+    /// One-way delays of each receiver.
+    pub receivers: Vec<Spread>,
     /// Packets that some receiver never got.
     pub incomplete: u32,
     /// Copies that arrived.
@@ -411,14 +411,14 @@ impl TreeRun {
         let first = |packet: &&PacketState| if is_held { packet.sight.0 } else { packet.arrival.0 };
         let oml: Vec<f64> = complete.iter().map(|packet| (last(packet) - packet.sent) as f64 / 1e3).collect();
         let window = complete.iter().map(|packet| (last(packet) - first(packet)) as f64 / 1e3).collect();
-        let median =
-            |delays: &mut Vec<u32>| Spread::new(delays.drain(..).map(|delay| f64::from(delay) / 1e3).collect()).at(0.5);
+        let spread =
+            |delays: &mut Vec<u32>| Spread::new(delays.drain(..).map(|delay| f64::from(delay) / 1e3).collect());
         TreeFigures {
             oml: Spread::new(oml.clone()),
             oml_by_packet: oml,
             window: Spread::new(window),
             held: Spread::new(std::mem::take(&mut self.held)),
-            receivers: self.delays.iter_mut().map(median).collect(),
+            receivers: self.delays.iter_mut().map(spread).collect(),
             incomplete,
             events: self.events,
         }
