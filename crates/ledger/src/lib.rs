@@ -30,6 +30,7 @@ pub use block::{
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::assets::{CLOSED_RETURNS, Listings};
+pub use places::controls::{Controls, FREEZE_ENDS_PER_SUB_BLOCK, HELD_OFFERS_MAX, RECOVERY_WAIT, Standing};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
@@ -43,8 +44,8 @@ pub use places::venues::Venues;
 pub use proofs::{
     AccountKeys, AccountProof, AccountSessions, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof,
     AwaitedRules, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId,
-    ComingRules, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
-    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, KeysProof, LaneProof,
+    ComingRules, ControlledAsset, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
+    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HolderProof, HolderRecord, HoldingId, KeysProof, LaneProof,
     LeavingBond, LeavingDeposit, ListedTerms, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair,
     PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN,
     ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,

@@ -7,6 +7,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
+use crate::control::{HolderState, RULES_OF_CONTROLS, Recovery};
 use crate::exact::ExactSide;
 use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
@@ -14,7 +15,7 @@ use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
-use crate::session::{SessionOperation, SessionScope, slot_of};
+use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake};
 use crate::upgrade::Upgrade;
 use crate::venue::VenueOperation;
@@ -208,6 +209,19 @@ pub enum Operation {
         /// Which of the two.
         closing: Closing,
     },
+    /// Freezes or opens a holder of an asset; only its issuer can. Since [`RULES_OF_CONTROLS`].
+    SetHolder {
+        /// The asset.
+        asset: AssetId,
+        /// The holder.
+        account: Address,
+        /// Which of the two, from the next block on.
+        state: HolderState,
+        /// What for.
+        reference: Reference,
+    },
+    /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
+    Recover(Box<Recovery>),
 }
 
 /// A transaction before it is signed.
@@ -363,6 +377,8 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::CloseAsset { .. }
+            | Operation::SetHolder { .. }
+            | Operation::Recover(_)
             | Operation::Pool(_) => None,
         }
     }
@@ -379,7 +395,9 @@ impl Operation {
             | Operation::IssueReferenced { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::CloseAsset { asset, .. }
+            | Operation::SetHolder { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
+            Operation::Recover(ref recovery) => [Some(recovery.asset), None],
             Operation::Venue(ref operation) => operation.assets(),
             Operation::Pool(ref operation) => [Some(operation.pool().a), Some(operation.pool().b)],
             Operation::CreateAccount { .. }
@@ -413,6 +431,7 @@ impl Operation {
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::Replace(ref replace) => Some(replace.amount),
+            Operation::Recover(ref recovery) => Some(recovery.amount),
             Operation::CreateAccount { .. }
             | Operation::Cancel(_)
             | Operation::Stake(_)
@@ -428,6 +447,7 @@ impl Operation {
             | Operation::SetReceiving { .. }
             | Operation::ListAsset(_)
             | Operation::CloseAsset { .. }
+            | Operation::SetHolder { .. }
             | Operation::Pool(_) => None,
         }
     }
@@ -464,9 +484,11 @@ impl Operation {
             | Operation::RecoverKeys(_)
             | Operation::CompleteKeys { .. }
             | Operation::SetReceiving { .. } => RULES_OF_KEYS,
+            Operation::ListAsset(listing) if listing.control.freezes() => RULES_OF_CONTROLS,
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
+            Operation::SetHolder { .. } | Operation::Recover(_) => RULES_OF_CONTROLS,
             Operation::Session(operation) => match &**operation {
-                SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
+                SessionOperation::Authorize { terms, .. } => terms.scope.since_rules(),
                 _ => 0,
             },
             Operation::Venue(operation) => operation.since_rules(),
@@ -477,9 +499,10 @@ impl Operation {
     /// What it is for, if it says so.
     pub fn reference(&self) -> Option<&Reference> {
         match self {
-            Operation::PayReferenced { reference, .. } | Operation::IssueReferenced { reference, .. } => {
-                Some(reference)
-            }
+            Operation::PayReferenced { reference, .. }
+            | Operation::IssueReferenced { reference, .. }
+            | Operation::SetHolder { reference, .. } => Some(reference),
+            Operation::Recover(recovery) => Some(&recovery.reference),
             _ => None,
         }
     }

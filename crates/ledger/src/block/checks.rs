@@ -3,12 +3,14 @@
 use primitives::{Address, Body, Height, Life, OfferPlace, Operation, PoolKey, SignedBy, Transaction, slot_of};
 use proofs::{Pair, Refusal};
 
+use super::uses::check_uses;
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
 use crate::places::accounts::{Account, Shard, shard_of};
 use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
 use crate::places::pools::{LISTED_POOLS_MAX, opens_with};
 use crate::state::Ledger;
+use crate::terms::has;
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
 /// chooses the price, and an account that fills one price with offers must not make others do long searches.
@@ -73,6 +75,15 @@ impl<'a> Visitor<'a> for Check<'_> {
                 let account = ledger.places.accounts.get(sender).ok_or(Refusal::UNKNOWN_ACCOUNT)?;
                 ledger.session_rules().check_operation(account, operation)
             }
+            Requirement::Holder(asset, account) => ledger.controls().check_holder(asset, account),
+            Requirement::Recovery(recovery) => {
+                let holder = ledger.places.accounts.get(&recovery.from);
+                let balance = holder.map_or(0, |holder| holder.balance(recovery.asset));
+                ledger.controls().check_recovery(recovery, balance, ledger.next_height())
+            }
+            Requirement::Frozen(asset, account) => {
+                ledger.controls().check_acts(asset, account, ledger.next_height())
+            }
             Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
             Requirement::Keys(edit) => {
                 let account = ledger.places.accounts.get(&edit.account());
@@ -117,12 +128,13 @@ pub(super) fn check_in(
         }
         _ => ledger.session_rules().check(account, transaction)?,
     }
-    if transaction.since_rules() > ledger.next_rules() {
+    if !has(ledger.next_rules(), transaction.since_rules()) {
         return Err(Refusal::RULES_TO_COME);
     }
     check_until(ledger, body.until)?;
     let mut check = Check { ledger, sender: body.account, found: 0 };
     transaction.emit(ledger.fee, &mut check)?;
+    check_uses(ledger, transaction)?;
     Ok((position, check.found))
 }
 

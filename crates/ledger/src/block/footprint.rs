@@ -13,7 +13,7 @@ use payments::{BridgeKey, Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
     Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, PublicKey, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
+    PoolKey, PoolOperation, Price, PublicKey, Recovery, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
     slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
@@ -23,12 +23,13 @@ use crate::places::PlaceEdit;
 use crate::places::assets::ListingEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::charter::CharterEdit;
+use crate::places::controls::{HolderEdit, HolderId};
 use crate::places::keys::KeysEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
 use crate::places::scope::Scope;
 use crate::places::stakes::RegistryEdit;
-use crate::places::sums::Credit;
+use crate::places::sums::{Credit, Taken};
 use crate::places::venues::{VenueEdit, VenueOnce};
 
 /// What must hold in the state before the block.
@@ -66,6 +67,12 @@ pub(crate) enum Requirement<'a> {
     Unreferenced(&'a Address),
     /// The sender's session keys permit the operation.
     Session(&'a SessionOperation),
+    /// The issuer may say something of a holder of the asset.
+    Holder(AssetId, &'a Address),
+    /// The issuer may recover units.
+    Recovery(&'a Recovery),
+    /// The issuer may act for a frozen holder of the asset.
+    Frozen(AssetId, &'a Address),
     /// The charter permits what the sender says about the rules.
     Charter(CharterEdit),
     /// The account that it names has keys, and the change of them signatures, that permit the edit.
@@ -118,6 +125,10 @@ pub(crate) enum Once {
     Approval,
     /// The sender says something about the end of an asset.
     Closing(AssetId),
+    /// The sender says something of a holder of its asset.
+    Holder(HolderId),
+    /// The sender recovers units of a holder of its asset.
+    Recovered(HolderId),
     /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
     /// An account is created.
@@ -139,7 +150,12 @@ impl Once {
     pub(crate) fn scope(&self) -> Scope {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
-            Once::Replace(..) | Once::Session | Once::Receiving | Once::Closing(_) => Scope::Latest,
+            Once::Replace(..)
+            | Once::Session
+            | Once::Receiving
+            | Once::Closing(_)
+            | Once::Holder(_)
+            | Once::Recovered(_) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),
@@ -199,6 +215,9 @@ pub(crate) trait Visitor<'a> {
 
     /// Units are paid to an account after the block's debits; zero units make the account exist.
     fn credit(&mut self, _: Credit) {}
+
+    /// Units leave the balance of a holder who is not the sender.
+    fn take(&mut self, _: Taken) {}
 
     /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
@@ -388,12 +407,35 @@ impl Footprint for Transaction {
                 visitor.once(Once::Closing(asset));
                 visitor.edit(PlaceEdit::Listings(ListingEdit::Close(asset, closing)));
             }
+            Operation::SetHolder { asset, account, state, .. } => {
+                let (asset, state) = (*asset, *state);
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.require(Requirement::Holder(asset, account))?;
+                visitor.once(Once::Holder((asset, *account)));
+                freeze(sequence, asset, visitor);
+                visitor.edit(PlaceEdit::Controls(HolderEdit { asset, account: *account, state }));
+            }
+            Operation::Recover(recovery) => {
+                let &Recovery { asset, from, to, amount, .. } = &**recovery;
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.require(Requirement::Recovery(recovery))?;
+                receives(sender, &recovery.to, operation, visitor)?;
+                visitor.once(Once::Recovered((asset, from)));
+                visitor.take(Taken { from, asset, amount });
+                visitor.credit(Credit { to, asset, amount });
+            }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
                     visitor.require(Requirement::Listed(asset))?;
                 }
                 if let VenueOperation::Deposit { asset, .. } = **operation {
                     visitor.require(Requirement::Open(asset))?;
+                }
+                if let VenueOperation::Recall { asset, account, .. } = &**operation {
+                    visitor.require(Requirement::Issuer(*asset))?;
+                    visitor.require(Requirement::Frozen(*asset, account))?;
                 }
                 edit(PlaceEdit::Venues(VenueEdit { sequence, operation }), visitor)?;
                 VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));
@@ -437,6 +479,14 @@ fn spend<'a>(sequence: Sequence, asset: AssetId, units: Amount, visitor: &mut im
     match slot_of(sequence) {
         0 => {}
         slot => visitor.sum(Sum::Key(slot, asset), units),
+    }
+}
+
+/// A session key freezes a holder of an asset, if one signs: its cap of the asset counts holders.
+fn freeze<'a>(sequence: Sequence, asset: AssetId, visitor: &mut impl Visitor<'a>) {
+    match slot_of(sequence) {
+        0 => {}
+        slot => visitor.sum(Sum::Key(slot, asset), 1),
     }
 }
 

@@ -152,7 +152,7 @@ pub(crate) use slots::GAS_ASSET;
 pub use state::EthereumAccount;
 pub(crate) use state::{LedgerState, seen, shown_nonce, split, units_slot, wei_of};
 pub use stm::Workers;
-pub use tokens::TokenFacts;
+pub use tokens::{HolderFacts, TokenFacts};
 pub(crate) use tokens::holder_of;
 pub use trace::{TRACE_BYTES_MAX, TRACE_STEPS_MAX, TraceCall, TraceLog, TraceSettings, TraceStep, Tracer};
 pub use transaction::{EthereumFault, EthereumParts, EthereumTransaction};

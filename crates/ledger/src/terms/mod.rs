@@ -18,6 +18,7 @@ pub use limits::{BLOCK_BYTES_MAX, Limits, TRANSACTION_GAS_MAX, USUAL_BLOCK_GAS, 
 pub use listings::{ListingPolicy, ListingTerms};
 pub use pools::PoolTerms;
 pub use restart::{Restart, RestartError, RestartedLane};
+pub(crate) use rules::has;
 pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, followed, manifest, text_of};
 pub use time::{BlockClock, TIME_MAX_MS};
 pub use venues::VenueTerms;

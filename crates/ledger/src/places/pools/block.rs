@@ -1,6 +1,6 @@
 //! What a block makes of the pools: its operations, and then its batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Groups, Pool};
 use primitives::{Address, Amount, AssetId, PoolKey, PoolOperation, Sequence};
@@ -65,6 +65,25 @@ impl PoolTurn {
             let (gives, takes) = if fill.sells_a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
             (*gives, *takes) = (*gives - fill.sold, *takes + fill.bought);
         }
+    }
+
+    /// Takes the shares of holders out of all pools with their asset, after the batch. `frozen` is in order.
+    pub(crate) fn expel(&mut self, pools: Option<&Pools>, frozen: &[(AssetId, Address)]) {
+        let Some(pools) = pools else { return };
+        for (asset, account) in frozen {
+            let new = self.holdings.keys().filter(|(key, of)| of == account && key.has(*asset)).map(|(key, _)| *key);
+            let keys: BTreeSet<PoolKey> = pools.holdings_with(*asset, *account).chain(new).collect();
+            keys.into_iter().for_each(|key| self.take_shares(pools, key, *account));
+        }
+    }
+
+    /// Pays an account for all its shares of a pool, by the reserves as they are now.
+    fn take_shares(&mut self, pools: &Pools, key: PoolKey, account: Address) {
+        let shares = std::mem::take(self.holding(pools, (key, account)));
+        let pool = self.pool(pools, key);
+        let (a, b) = pool_pays(pool, shares);
+        (pool.a, pool.b, pool.shares) = (pool.a - a, pool.b - b, pool.shares - shares);
+        self.credit(account, key, [a, b]);
     }
 
     /// A pool that exists, as it is now.
@@ -160,13 +179,8 @@ impl Pools {
             rows.push((PoolRecordId::Pool(key).key(), Some(pool_record_value(&bytes_of(&pool)))));
         }
         for (of, shares) in turn.holdings {
-            let value = if shares > 0 {
-                self.holdings.insert(of, shares);
-                Some(pool_record_value(&bytes_of(&shares)))
-            } else {
-                self.holdings.remove(&of);
-                None
-            };
+            self.set_holding(of, shares);
+            let value = (shares > 0).then(|| pool_record_value(&bytes_of(&shares)));
             rows.push((PoolRecordId::Holding(of).key(), value));
         }
         rows.sort_unstable();
