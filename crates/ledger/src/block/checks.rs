@@ -3,8 +3,8 @@
 use primitives::{Address, Body, Height, Life, OfferPlace, Operation, PoolKey, SignedBy, Transaction, slot_of};
 use proofs::{Pair, Refusal};
 
-use super::uses::check_uses;
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
+use super::uses::check_uses;
 use crate::places::accounts::{Account, Shard, shard_of};
 use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
@@ -81,9 +81,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 let balance = holder.map_or(0, |holder| holder.balance(recovery.asset));
                 ledger.controls().check_recovery(recovery, balance, ledger.next_height())
             }
-            Requirement::Frozen(asset, account) => {
-                ledger.controls().check_acts(asset, account, ledger.next_height())
-            }
+            Requirement::Frozen(asset, account) => ledger.controls().check_acts(asset, account, ledger.next_height()),
             Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
             Requirement::Keys(edit) => {
                 let account = ledger.places.accounts.get(&edit.account());

@@ -13,8 +13,8 @@ use payments::{BridgeKey, Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
     Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, PublicKey, Recovery, ReferenceRule, Sequence, SessionOperation, SessionSlot, Transaction,
-    slot_of,
+    PoolKey, PoolOperation, Price, PublicKey, Recovery, ReferenceRule, Sequence, SessionOperation, SessionSlot,
+    Transaction, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 

@@ -2,8 +2,8 @@
 
 use primitives::operations::Signers;
 use primitives::{
-    Body, Height, HolderState, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy, Transaction,
-    is_lane_duty, number_in_slot, slot_of,
+    Body, Height, HolderState, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy,
+    Transaction, is_lane_duty, number_in_slot, slot_of,
 };
 use proofs::{Refusal, SESSIONS_MAX, SessionRecord};
 
@@ -78,7 +78,9 @@ impl SessionRules<'_> {
         match body.operation.row().signer {
             Signers::Duty | Signers::Validator if session.scope == SessionScope::Duty && is_owed(&body.operation) => {}
             Signers::Controlling if session.scope == SessionScope::Control && is_freeze(&body.operation) => {}
-            Signers::Owner | Signers::Duty | Signers::Controlling | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
+            Signers::Owner | Signers::Duty | Signers::Controlling | Signers::Validator => {
+                return Err(Refusal::SESSION_SCOPE);
+            }
             Signers::Trading => self.check_trader(session)?,
             Signers::Cancelling => {}
         }

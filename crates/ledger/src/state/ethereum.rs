@@ -9,8 +9,8 @@ use revm::primitives::{Address as EvmAddress, B256, U256, eip170};
 use super::ledger::Ledger;
 use crate::contracts::{
     BlockEnv, BookFacts, CfgEnv, DeveloperBlock, DeveloperEdit, DumpedAccount, EditError, EthereumAccount, EvmContext,
-    GAS_ASSET, HolderFacts, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of, shown_nonce,
-    units_slot, wei_of,
+    GAS_ASSET, HolderFacts, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of,
+    shown_nonce, units_slot, wei_of,
 };
 use crate::places::contracts::EvmCode;
 use crate::places::contracts::reserved::{is_reserved, token_at};
@@ -78,7 +78,13 @@ impl Ledger {
         let is_crowded = self.crowd.check_offer(self.listings(), asset).is_err();
         let pairs_left = self.listings().is_listed(asset).then(|| self.crowd.pairs_left_of(asset, &self.limits));
         let control = self.controls().control(asset);
-        Some(TokenFacts { control, closes: self.listings().closes(asset), is_crowded, pairs_left, ..TokenFacts::of(record) })
+        Some(TokenFacts {
+            control,
+            closes: self.listings().closes(asset),
+            is_crowded,
+            pairs_left,
+            ..TokenFacts::of(record)
+        })
     }
 
     /// The room for offers in the book.

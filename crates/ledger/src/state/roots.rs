@@ -23,8 +23,9 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId,
-    RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, holder_key, pair_key, slot_key,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof,
+    PoolRecordId, RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, holder_key, pair_key,
+    slot_key,
 };
 use trie::Trie;
 

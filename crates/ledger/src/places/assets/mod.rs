@@ -97,7 +97,9 @@ mod model;
 
 use std::collections::BTreeMap;
 
-use primitives::{Address, Amount, AssetControl, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, TransactionId};
+use primitives::{
+    Address, Amount, AssetControl, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, TransactionId,
+};
 use proofs::{Asset, AssetTerms, ListedTerms, Pair, Refusal};
 
 pub(crate) use custody::ListingEdit;

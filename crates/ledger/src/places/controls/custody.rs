@@ -54,8 +54,7 @@ impl HolderEdit {
 
 impl Controls {
     fn change(&self, holders: impl Iterator<Item = HolderId>) -> ControlsChange {
-        let row =
-            |id: HolderId| (holder_key(id.0, &id.1), self.record(id.0, &id.1).map(HolderRecord::value));
+        let row = |id: HolderId| (holder_key(id.0, &id.1), self.record(id.0, &id.1).map(HolderRecord::value));
         let mut rows: Vec<_> = holders.map(row).collect();
         rows.sort_unstable();
         rows.dedup();

@@ -99,7 +99,7 @@ mod custody;
 mod held;
 
 #[cfg(test)]
-mod model;
+mod tests;
 
 use primitives::{Address, AssetControl, AssetId, Height, HolderState, Recovery};
 use proofs::{ControlledAsset, HolderRecord, Refusal};
@@ -271,6 +271,13 @@ impl Controls {
             false => self.holders.insert((asset, account), HolderRecord { is_open, since: height, was_open }),
         };
         true
+    }
+
+    /// An asset is for admitted holders, and has one: for tests of what operations do with it.
+    #[cfg(test)]
+    pub(crate) fn admit_only(&mut self, asset: AssetId, account: Address) {
+        self.add(asset, AssetControl::Admitted, Address::default());
+        self.set_holder(HolderEdit { asset, account, state: HolderState::Open }, 1);
     }
 
     /// From now on an issuer controls its asset.

@@ -46,8 +46,7 @@ impl Uses<'_> {
 
     /// The sender has room for one more offer of an asset.
     fn rests(&mut self, asset: AssetId) {
-        let is_full =
-            self.controls.control(asset).freezes() && self.held.count(asset, &self.sender) >= HELD_OFFERS_MAX;
+        let is_full = self.controls.control(asset).freezes() && self.held.count(asset, &self.sender) >= HELD_OFFERS_MAX;
         self.note(if is_full { Err(Refusal::CONTROLLED_OFFERS_FULL) } else { Ok(()) });
     }
 
@@ -92,3 +91,6 @@ impl<'a> Visitor<'a> for Uses<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
