@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
-use primitives::{Address, Amount, AssetId, format_units, parse_units};
+use primitives::{Address, Amount, AssetControl, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
 use crate::charter_part::CharterPart;
@@ -57,6 +57,17 @@ struct AssetEntry {
     issuer: String,
     #[serde(default = "usual_least_units")]
     least_units: String,
+    /// What the issuer controls in the hands of others; `open` if it is left out.
+    #[serde(default = "usual_control", skip_serializing_if = "is_usual_control")]
+    control: String,
+}
+
+fn usual_control() -> String {
+    AssetControl::Open.name().into()
+}
+
+fn is_usual_control(control: &str) -> bool {
+    control == AssetControl::Open.name()
 }
 
 fn usual_least_units() -> String {
@@ -155,11 +166,16 @@ pub fn write_with_founding(
 
 impl File {
     fn of(genesis: &Genesis) -> File {
-        let asset = |listing: &Listing| AssetEntry {
+        let control = |number: usize| {
+            let of = genesis.controls.iter().find(|(asset, _)| asset.0 as usize == number);
+            of.map_or(AssetControl::Open, |(_, control)| *control)
+        };
+        let asset = |(number, listing): (usize, &Listing)| AssetEntry {
             symbol: listing.symbol.clone(),
             decimals: listing.decimals,
             issuer: listing.issuer.to_string(),
             least_units: listing.least_units.to_string(),
+            control: control(number).name().into(),
         };
         let balance = |(account, asset, amount): &(Address, AssetId, Amount)| BalanceEntry {
             account: account.to_string(),
@@ -173,7 +189,7 @@ impl File {
             epsilon: genesis.epsilon.to_string(),
             mu: genesis.mu.to_string(),
             limits: LimitsEntry::of(genesis.limits),
-            assets: genesis.assets.iter().map(asset).collect(),
+            assets: genesis.assets.iter().enumerate().map(asset).collect(),
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
@@ -202,9 +218,12 @@ impl File {
             message: error.to_string(),
         })?;
         let symbols: Vec<String> = self.assets.iter().map(|asset| asset.symbol.clone()).collect();
+        let mut controls = Vec::new();
         let assets = self.assets.into_iter().enumerate().map(|(i, asset)| {
             let issuer = parse(file, format!("assets[{i}].issuer"), &asset.issuer)?;
             let least_units = parse(file, format!("assets[{i}].least_units"), &asset.least_units)?;
+            let control: AssetControl = parse(file, format!("assets[{i}].control"), &asset.control)?;
+            controls.extend(control.freezes().then_some((AssetId(i as u32), control)));
             Ok(Listing { symbol: asset.symbol, decimals: asset.decimals, issuer, least_units })
         });
         let assets = assets.collect::<Result<_, GenesisFileError>>()?;
@@ -230,6 +249,7 @@ impl File {
             venues,
             pools,
             listings,
+            controls,
             rules: self.rules,
             charter,
             chain: self.chain,

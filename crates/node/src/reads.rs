@@ -10,7 +10,9 @@ use doors::backend::{
     PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
-use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{
+    BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
+};
 use ledger::{
     AccountProof, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof,
     PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
@@ -261,6 +263,10 @@ impl EthereumReads for Reads {
             Moment::After(height) => ledger.offer_at(pair, place, height),
             Moment::Within(height) => ledger.offer_within(pair, place, height),
         }
+    }
+
+    fn holder_facts(&self, asset: AssetId, account: &Address, height: Height) -> Result<HolderFacts, UndoError> {
+        self.exchange.shared.read_ledger().holder_facts_at(asset, account, height)
     }
 
     fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {

@@ -1,5 +1,7 @@
 //! What an issuer controls of its asset in the hands of others. The rules are the ledger's (its place `controls`).
 
+use std::str::FromStr;
+
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use crate::{Address, Amount, AssetId, Reference};
@@ -52,6 +54,21 @@ impl AssetControl {
     }
 }
 
+/// A text that names no control of an asset.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is nothing that an issuer controls: open, freezable, admitted, recoverable or admitted_recoverable")]
+pub struct AssetControlError(String);
+
+impl FromStr for AssetControl {
+    type Err = AssetControlError;
+
+    fn from_str(name: &str) -> Result<AssetControl, AssetControlError> {
+        use AssetControl::{Admitted, AdmittedRecoverable, Freezable, Open, Recoverable};
+        let mut all = [Open, Freezable, Admitted, Recoverable, AdmittedRecoverable].into_iter();
+        all.find(|control| control.name() == name).ok_or_else(|| AssetControlError(name.into()))
+    }
+}
+
 /// What an issuer says of a holder of its asset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum HolderState {
@@ -101,6 +118,11 @@ mod tests {
                 ("admitted_recoverable", true, true, true),
             ]
         );
+        assert_eq!(
+            ASSET_CONTROLS.map(|name| name.parse::<AssetControl>().map(AssetControl::name)),
+            ASSET_CONTROLS.map(Ok)
+        );
+        assert!("closed".parse::<AssetControl>().expect_err("none").to_string().contains("open, freezable"));
         assert_eq!([HolderState::Frozen, HolderState::Open].map(HolderState::name), HOLDER_STATES);
     }
 }

@@ -43,7 +43,9 @@ mod wallet;
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
 pub use consents::{AskedChange, policy_salt};
-pub use control::{ASSET_CONTROLS, AssetControl, HOLDER_STATES, HolderState, RULES_OF_CONTROLS, Recovery};
+pub use control::{
+    ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderState, RULES_OF_CONTROLS, Recovery,
+};
 pub use duty::{LANE_DUTY, is_lane_duty};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};

@@ -7,10 +7,10 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
-use crate::control::{HolderState, RULES_OF_CONTROLS, Recovery};
+use crate::control::{HolderState, Recovery};
 use crate::exact::ExactSide;
-use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
-use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
+use crate::keys::{KEY_WEIGHT, PolicySigned, RecoverKeys, SetKeys};
+use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
 use crate::reference::{Reference, ReferenceRule};
@@ -473,27 +473,6 @@ impl Operation {
             _ => 0,
         };
         self.row().fees + beyond
-    }
-
-    /// The first rules that have it; 0 if all have it. Before them no ledger counts it, and no validator votes for a
-    /// sub-block with it, since older programs cannot decode it.
-    pub fn since_rules(&self) -> u32 {
-        match self {
-            Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
-            Operation::SetKeys(_)
-            | Operation::RecoverKeys(_)
-            | Operation::CompleteKeys { .. }
-            | Operation::SetReceiving { .. } => RULES_OF_KEYS,
-            Operation::ListAsset(listing) if listing.control.freezes() => RULES_OF_CONTROLS,
-            Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
-            Operation::SetHolder { .. } | Operation::Recover(_) => RULES_OF_CONTROLS,
-            Operation::Session(operation) => match &**operation {
-                SessionOperation::Authorize { terms, .. } => terms.scope.since_rules(),
-                _ => 0,
-            },
-            Operation::Venue(operation) => operation.since_rules(),
-            _ => 0,
-        }
     }
 
     /// What it is for, if it says so.

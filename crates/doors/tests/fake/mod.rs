@@ -12,7 +12,7 @@ use doors::backend::{
     PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
 use ledger::{
     AccountProof, AssetProof, AssetTermsProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place,
     PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
@@ -433,6 +433,10 @@ impl EthereumReads for Fake {
             Moment::After(height) => ledger.offer_at(pair, place, height),
             Moment::Within(height) => ledger.offer_within(pair, place, height),
         }
+    }
+
+    fn holder_facts(&self, asset: AssetId, account: &Address, height: Height) -> Result<HolderFacts, UndoError> {
+        self.ledger().holder_facts_at(asset, account, height)
     }
 
     fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {

@@ -4,7 +4,8 @@ use primitives::{Amount, Transaction};
 use proofs::{Pair, Place, Refusal};
 use smallvec::SmallVec;
 
-use super::footprint::{Footprint, Once, Sum, Visitor};
+use super::footprint::{Footprint, Visitor};
+use super::limits::{Once, Sum};
 use crate::places::accounts::Account;
 use crate::places::scope::Scope;
 use crate::state::Ledger;

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::claims::visit;
 use super::filter::{Admitted, Filtered};
-use super::footprint::{self, Once, Sum, Visitor};
+use super::footprint::{self, Visitor};
+use super::limits::{Once, Sum};
 use crate::contracts::{SeenBefore, seen};
 use crate::places::accounts::Account;
 use crate::places::accounts::{SHARDS, Shard, account_digest, shard_of};

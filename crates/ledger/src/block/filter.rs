@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 
 use super::checks::{admit_but_for_balance, check_in};
 use super::claims::{AccountClaims, Shared, shared_room, visit};
-use super::footprint::{Once, Sum};
+use super::limits::{Once, Sum};
 use super::room;
 use crate::places::accounts::{Account, SHARDS, shard_of};
 use crate::places::scope::Scope;

@@ -17,6 +17,7 @@ mod exacts;
 mod fault;
 mod filter;
 mod footprint;
+mod limits;
 mod orders;
 mod outcomes;
 mod quotas;

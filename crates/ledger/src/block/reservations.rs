@@ -32,7 +32,8 @@ use smallvec::SmallVec;
 
 use super::checks::admit_but_for_balance;
 use super::claims::{room, visit};
-use super::footprint::{Footprint, Once, Sum, Visitor};
+use super::footprint::{Footprint, Visitor};
+use super::limits::{Once, Sum};
 use crate::places::accounts::Account;
 use crate::places::scope::Scope;
 use crate::state::Ledger;

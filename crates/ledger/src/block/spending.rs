@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use primitives::{Amount, AssetId, Transaction};
 
-use super::footprint::{Footprint, Sum, Visitor};
+use super::footprint::{Footprint, Visitor};
+use super::limits::Sum;
 
 /// Units by asset that a transaction spends, with its fee.
 #[derive(Default)]

@@ -7,6 +7,7 @@
 //! effects, and in `doors`.
 
 mod native;
+mod since;
 mod value;
 mod venues;
 

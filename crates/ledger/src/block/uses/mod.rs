@@ -6,7 +6,8 @@ use primitives::{Address, Amount, AssetId, Life, OfferReplacement, Sequence, Tra
 use proofs::{ExactRequest, Offer, Pair, Refusal};
 
 use super::claims::visit;
-use super::footprint::{Sum, Visitor};
+use super::footprint::Visitor;
+use super::limits::Sum;
 use crate::places::PlaceEdit;
 use crate::places::controls::{Controls, HELD_OFFERS_MAX, HeldOffers};
 use crate::places::offers::last_height;

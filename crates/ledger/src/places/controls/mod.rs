@@ -99,6 +99,8 @@ mod custody;
 mod held;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 use primitives::{Address, AssetControl, AssetId, Height, HolderState, Recovery};

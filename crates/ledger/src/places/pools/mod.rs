@@ -167,6 +167,12 @@ impl Pools {
         self.holdings_of(account).map(|(pool, _)| pool).filter(move |pool| pool.has(asset))
     }
 
+    /// Finds no holdings by account any more: a planted mistake.
+    #[cfg(test)]
+    pub(crate) fn forget_holders(&mut self) {
+        self.pools_of = SharedMap::default();
+    }
+
     /// An account holds so many shares of a pool from now on.
     fn set_holding(&mut self, of: HoldingId, shares: u64) {
         let (pool, account) = of;

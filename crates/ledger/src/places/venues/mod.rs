@@ -63,4 +63,6 @@ mod tests;
 mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
+#[cfg(test)]
+pub(crate) use mistake::VenueMistake;
 pub use state::Venues;

@@ -97,6 +97,18 @@ impl Venues {
         }
     }
 
+    /// As if it were this height, with blocks of a second: for tests of what takes days.
+    #[cfg(test)]
+    pub(crate) fn begin_at(&mut self, height: Height) {
+        self.horizon = Horizon::new(self.terms.delay, height, 1_000 * height);
+    }
+
+    /// Makes a planted mistake from now on.
+    #[cfg(test)]
+    pub(crate) fn plant(&mut self, mistake: VenueMistake) {
+        self.mistake = mistake;
+    }
+
     /// The terms of all venues.
     pub fn terms(&self) -> &VenueTerms {
         &self.terms

@@ -4,4 +4,4 @@ mod contracts;
 mod native;
 mod random;
 mod venues;
-mod world;
+pub(super) mod world;

@@ -9,6 +9,7 @@ use proofs::{BustGuilt, BustReason, FillVerdict, LeavingDeposit, Refusal, VenueD
 
 use super::super::RECOVERY_WAIT;
 use super::world::*;
+use crate::places::venues::VenueMistake;
 
 const OWNER: u8 = CY;
 const DEPOSITED: u64 = 100_000;
@@ -109,6 +110,23 @@ fn held(world: &World, person: u8) -> VenueDeposit {
 
 const FROZEN: FillVerdict = FillVerdict::Bust(BustReason::Frozen, BustGuilt::Nobody);
 
+/// Whether a freeze of the seller counts at the venue when it is past, and no block before.
+fn counts_when_past(mistake: VenueMistake) -> bool {
+    let mut world = opened(AssetControl::Freezable);
+    let venues = world.ledger.places.venues.as_mut().map(std::sync::Arc::make_mut).expect("venues");
+    venues.plant(mistake);
+    world.done(vec![(ISSUER, freeze(ANN))]);
+    let early = settle(&mut world, 1);
+    world.pass(DELAY.heights + 1);
+    (early, settle(&mut world, 2)) == (FillVerdict::Applied, FROZEN)
+}
+
+#[test]
+fn a_freeze_that_counts_at_venues_at_once_or_never_is_found() {
+    assert!(counts_when_past(VenueMistake::None));
+    assert!(!counts_when_past(VenueMistake::FreezeAtOnce) && !counts_when_past(VenueMistake::FrozenTrade));
+}
+
 #[test]
 fn a_freeze_is_no_option() {
     for frozen in [ANN, BOB, OWNER] {
@@ -116,17 +134,18 @@ fn a_freeze_is_no_option() {
         assert_eq!(settle(&mut world, 1), FillVerdict::Applied);
         world.done(vec![(ISSUER, freeze(frozen))]);
         let since = world.ledger.height();
-        let issued = world.ledger.assets()[0].issued;
-        let mut reference = 1;
+        let issued = |world: &World| world.ledger.assets()[0].issued;
+        let (mut reference, mut fees) = (1, 0);
         // Blocks are a second apart: D heights are past before τ is not.
         while world.ledger.height() < since + DELAY.heights {
-            reference += 1;
+            (reference, fees) = (reference + 1, issued(&world));
             assert_eq!(settle(&mut world, reference), FillVerdict::Applied, "it is not past");
+            fees -= issued(&world);
         }
+        let before = issued(&world);
         assert_eq!(settle(&mut world, 90), FROZEN);
-        // The penalty is burnt, with the fees of the blocks: nobody is paid for it.
-        let blocks = world.ledger.height() - since;
-        assert_eq!(world.ledger.assets()[0].issued, issued - 5 - blocks);
+        // The penalty is burnt, as fees are: nobody is paid for it.
+        assert_eq!(before - issued(&world), fees + 5);
         world.done(vec![(ISSUER, unfreeze(frozen))]);
         assert_eq!(settle(&mut world, 91), FillVerdict::Applied);
     }
@@ -166,7 +185,7 @@ fn an_issuer_recalls_what_a_frozen_holder_has_at_venues() {
     let mut world = opened(AssetControl::Recoverable);
     assert_eq!(world.refused(ISSUER, recall(ANN)), Some(Refusal::NOT_FROZEN_LONG));
     world.done(vec![(ISSUER, freeze(ANN))]);
-    world.pass(RECOVERY_WAIT);
+    world.age(ANN, RECOVERY_WAIT);
     assert_eq!(world.refused(BOB, recall(ANN)), Some(Refusal::NOT_ISSUER));
     assert_eq!(world.refused(ISSUER, recall(CY)), Some(Refusal::NOT_FROZEN_LONG));
     let part = at(VenueOperation::Collect { venue: 0, asset: CTL, units: 7 });

@@ -1,75 +1,84 @@
 //! A chain with an asset that its issuer controls, and with pools, venues and contracts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use primitives::venue::Delay;
 use primitives::{
-    Address, Amount, AssetControl, AssetId, Body, ClientId, Fraction, HolderState, Life, Operation, Price, Recovery,
-    Reference, ReferenceKind, SecretKey, Sequence, Signature, SubBlock, Superblock, Transaction,
+    Address, Amount, AssetControl, AssetId, Body, ClientId, Fraction, Height, HolderState, Life, Operation, Price,
+    Recovery, Reference, ReferenceKind, SecretKey, Sequence, Signature, SubBlock, Superblock, Transaction,
 };
-use proofs::{Outcome, Pair, Refusal};
+use proofs::{HolderRecord, Outcome, Pair, Refusal};
 
 use crate::contracts::EthereumKey;
 use crate::terms::{Genesis, Limits, Listing, PoolTerms, VenueTerms};
 use crate::{Applied, Ledger, Restore, Roots, Signatures, Snapshot};
 
-pub(super) const USD: AssetId = AssetId(0);
+pub(in crate::places::controls) const USD: AssetId = AssetId(0);
 /// The controlled one.
-pub(super) const CTL: AssetId = AssetId(1);
-pub(super) const EUR: AssetId = AssetId(2);
-pub(super) const ISSUER: u8 = 0;
-pub(super) const ANN: u8 = 1;
-pub(super) const BOB: u8 = 2;
-pub(super) const CY: u8 = 3;
-pub(super) const PEOPLE: u8 = 5;
-pub(super) const START: Amount = 1_000_000_000;
-pub(super) const DELAY: Delay = Delay { heights: 3, ms: 2_500 };
+pub(in crate::places::controls) const CTL: AssetId = AssetId(1);
+pub(in crate::places::controls) const EUR: AssetId = AssetId(2);
+pub(in crate::places::controls) const ISSUER: u8 = 0;
+pub(in crate::places::controls) const ANN: u8 = 1;
+pub(in crate::places::controls) const BOB: u8 = 2;
+pub(in crate::places::controls) const CY: u8 = 3;
+/// The height that histories begin at: a day can have passed before.
+pub(in crate::places::controls) const BEGINS: Height = 1_000_000;
+pub(in crate::places::controls) const PEOPLE: u8 = 5;
+pub(in crate::places::controls) const START: Amount = 1_000_000_000;
+pub(in crate::places::controls) const DELAY: Delay = Delay { heights: 3, ms: 2_500 };
 
-pub(super) fn key(person: u8) -> SecretKey {
+pub(in crate::places::controls) fn key(person: u8) -> SecretKey {
     SecretKey::from_seed([person + 1; 32])
 }
 
-pub(super) fn account(person: u8) -> Address {
+pub(in crate::places::controls) fn account(person: u8) -> Address {
     key(person).public().address()
 }
 
 /// A wallet that sends Ethereum transactions.
-pub(super) fn wallet(person: u8) -> EthereumKey {
+pub(in crate::places::controls) fn wallet(person: u8) -> EthereumKey {
     EthereumKey::from_seed([person + 1; 32]).expect("a key")
 }
 
-pub(super) fn reference() -> Reference {
+pub(in crate::places::controls) fn reference() -> Reference {
     Reference::read(ReferenceKind::Text, "order 7/2026").expect("plain")
 }
 
-pub(super) fn set(person: Address, state: HolderState) -> Operation {
+pub(in crate::places::controls) fn set(person: Address, state: HolderState) -> Operation {
     Operation::SetHolder { asset: CTL, account: person, state, reference: reference() }
 }
 
-pub(super) fn freeze(person: u8) -> Operation {
+pub(in crate::places::controls) fn freeze(person: u8) -> Operation {
     set(account(person), HolderState::Frozen)
 }
 
-pub(super) fn unfreeze(person: u8) -> Operation {
+pub(in crate::places::controls) fn unfreeze(person: u8) -> Operation {
     set(account(person), HolderState::Open)
 }
 
-pub(super) fn recover(from: u8, to: u8, amount: Amount) -> Operation {
+pub(in crate::places::controls) fn recover(from: u8, to: u8, amount: Amount) -> Operation {
     let (from, to) = (account(from), account(to));
     Operation::Recover(Box::new(Recovery { asset: CTL, from, to, amount, reference: reference() }))
 }
 
-pub(super) fn pay(to: u8, asset: AssetId, amount: Amount) -> Operation {
+pub(in crate::places::controls) fn pay(to: u8, asset: AssetId, amount: Amount) -> Operation {
     Operation::Pay { to: account(to), asset, amount }
 }
 
 /// An offer that asks for so many hundredths of what it sells.
-pub(super) fn offer(sell: AssetId, buy: AssetId, amount: Amount, hundredths: u64, life: Life) -> Operation {
+pub(in crate::places::controls) fn offer(
+    sell: AssetId,
+    buy: AssetId,
+    amount: Amount,
+    hundredths: u64,
+    life: Life,
+) -> Operation {
     let limit = Price::ratio_rounding_up(hundredths, 100).expect("a price");
     Operation::CreateOffer { sell, buy, amount, limit, life, client: ClientId::NONE }
 }
 
-pub(super) fn genesis(control: AssetControl) -> Genesis {
+pub(in crate::places::controls) fn genesis(control: AssetControl) -> Genesis {
     let assets = ["USD", "CTL", "EUR"].map(|symbol| Listing::new(symbol, 6, account(ISSUER))).to_vec();
     let people = (0..PEOPLE).map(account).chain((0..PEOPLE).map(|person| wallet(person).address()));
     let balances = people.flat_map(|one| [USD, CTL, EUR].map(|asset| (one, asset, START))).collect();
@@ -90,14 +99,14 @@ pub(super) fn genesis(control: AssetControl) -> Genesis {
 }
 
 #[derive(Clone)]
-pub(super) struct World {
+pub(in crate::places::controls) struct World {
     pub ledger: Ledger,
     pub roots: Roots,
     numbers: BTreeMap<u8, Sequence>,
 }
 
 impl World {
-    pub(super) fn new(control: AssetControl) -> World {
+    pub(in crate::places::controls) fn new(control: AssetControl) -> World {
         let mut world = World::of(&genesis(control));
         if control.admits() {
             let all = (1..PEOPLE).map(account).chain((0..PEOPLE).map(|person| wallet(person).address()));
@@ -107,18 +116,27 @@ impl World {
         world
     }
 
-    pub(super) fn of(genesis: &Genesis) -> World {
-        let ledger = Ledger::new(genesis).expect("sound");
+    pub(in crate::places::controls) fn of(genesis: &Genesis) -> World {
+        let mut ledger = Ledger::new(genesis).expect("sound");
+        ledger.height = BEGINS;
+        if let Some(venues) = &mut ledger.places.venues {
+            Arc::make_mut(venues).begin_at(BEGINS);
+        }
         World { roots: Roots::of(&ledger), ledger, numbers: BTreeMap::new() }
     }
 
-    pub(super) fn next(&mut self, person: u8) -> Sequence {
+    pub(in crate::places::controls) fn next(&mut self, person: u8) -> Sequence {
         let number = self.numbers.entry(person).or_default();
         *number += 1;
         *number
     }
 
-    pub(super) fn signed(&mut self, person: u8, operation: Operation) -> Transaction {
+    /// The last number of a person.
+    pub(in crate::places::controls) fn number(&self, person: u8) -> Sequence {
+        self.numbers.get(&person).copied().unwrap_or(0)
+    }
+
+    pub(in crate::places::controls) fn signed(&mut self, person: u8, operation: Operation) -> Transaction {
         let sequence = self.next(person);
         let (account, until) = (account(person), self.ledger.height() + 200);
         let body = Body { chain: 7, account, sequence, until, operation };
@@ -126,7 +144,7 @@ impl World {
     }
 
     /// One block of these transactions; the state after it is sound, and the same from its chunks.
-    pub(super) fn block(&mut self, native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Applied {
+    pub(in crate::places::controls) fn block(&mut self, native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Applied {
         let applied = self.apply(native, ethereum);
         self.roots.apply(&applied.changes);
         self.ledger.audit().expect("sound");
@@ -137,7 +155,8 @@ impl World {
         applied
     }
 
-    fn apply(&mut self, native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Applied {
+    /// One block, without any look at the state after it.
+    pub(in crate::places::controls) fn apply(&mut self, native: Vec<Transaction>, ethereum: Vec<Vec<u8>>) -> Applied {
         let (height, parent) = (self.ledger.height() + 1, self.ledger.last_block());
         let sub = SubBlock { proposer: 0, native, ethereum, ..SubBlock::default() };
         let time_ms = 1_000 * height;
@@ -146,44 +165,53 @@ impl World {
     }
 
     /// One block; the outcome of each operation.
-    pub(super) fn said(&mut self, operations: Vec<(u8, Operation)>) -> (Vec<Outcome>, Applied) {
+    pub(in crate::places::controls) fn said(&mut self, operations: Vec<(u8, Operation)>) -> (Vec<Outcome>, Applied) {
         let native = operations.into_iter().map(|(who, one)| self.signed(who, one)).collect();
         let applied = self.block(native, Vec::new());
         (applied.outcomes.clone(), applied)
     }
 
     /// One block in which all of this is done.
-    pub(super) fn done(&mut self, operations: Vec<(u8, Operation)>) -> Applied {
+    pub(in crate::places::controls) fn done(&mut self, operations: Vec<(u8, Operation)>) -> Applied {
         let (outcomes, applied) = self.said(operations);
         assert!(outcomes.iter().all(|one| !matches!(one, Outcome::Refused(_) | Outcome::Void)), "{outcomes:?}");
         applied
     }
 
     /// Why an operation is refused in the next block; nothing is applied.
-    pub(super) fn refused(&mut self, person: u8, operation: Operation) -> Option<Refusal> {
+    pub(in crate::places::controls) fn refused(&mut self, person: u8, operation: Operation) -> Option<Refusal> {
         let mut other = self.clone();
         let transaction = other.signed(person, operation);
         self.ledger.admit(&transaction).err()
     }
 
+    /// As if so many heights had passed since the issuer's last word of a holder.
+    pub(in crate::places::controls) fn age(&mut self, person: u8, heights: Height) {
+        let (id, controls) = ((CTL, account(person)), Arc::make_mut(&mut self.ledger.places.controls));
+        if let Some(record) = controls.holders.get(&id).copied() {
+            controls.holders.insert(id, HolderRecord { since: record.since - heights, ..record });
+        }
+        self.roots = Roots::of(&self.ledger);
+    }
+
     /// So many empty blocks.
-    pub(super) fn pass(&mut self, heights: u64) {
+    pub(in crate::places::controls) fn pass(&mut self, heights: u64) {
         for _ in 0..heights {
             let applied = self.apply(Vec::new(), Vec::new());
             self.roots.apply(&applied.changes);
         }
     }
 
-    pub(super) fn units(&self, person: u8, asset: AssetId) -> Amount {
+    pub(in crate::places::controls) fn units(&self, person: u8, asset: AssetId) -> Amount {
         self.units_of(&account(person), asset)
     }
 
-    pub(super) fn units_of(&self, account: &Address, asset: AssetId) -> Amount {
+    pub(in crate::places::controls) fn units_of(&self, account: &Address, asset: AssetId) -> Amount {
         self.ledger.accounts().get(account).map_or(0, |one| one.balance(asset))
     }
 
     /// How many offers rest of a pair.
-    pub(super) fn rests(&self, sell: AssetId, buy: AssetId) -> usize {
+    pub(in crate::places::controls) fn rests(&self, sell: AssetId, buy: AssetId) -> usize {
         self.ledger.book().get(Pair { sell, buy }).map_or(0, |offers| offers.len())
     }
 }
