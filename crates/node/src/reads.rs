@@ -14,8 +14,8 @@ use ledger::contracts::{
     BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
 };
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof,
-    PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place,
+    PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -151,6 +151,10 @@ impl PointReads for Reads {
 
     fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError> {
         self.exchange.prove(|ledger, roots| (roots.prove_asset(ledger, asset), roots.prove_asset_terms(ledger, asset)))
+    }
+
+    fn prove_holder(&self, asset: AssetId, account: &Address) -> Result<Proved<HolderProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_holder(ledger, asset, account))
     }
 
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ledger::{Asset, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Schedule, Validators};
+use ledger::{
+    Asset, Charter, Controls, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Schedule, Validators,
+};
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
 /// A summary of the ledger after a block, in a few kilobytes, so that readers need not access the ledger.
@@ -28,6 +30,8 @@ pub struct Outline {
     pub assets: Vec<Asset>,
     /// How assets were listed after the genesis, and which close.
     pub listings: Arc<Listings>,
+    /// What issuers control, and whom they have frozen or admitted.
+    pub controls: Arc<Controls>,
     /// The registry and the committees.
     pub validators: Validators,
     /// When committees change.
@@ -114,6 +118,7 @@ impl Outline {
             accounts: ledger.accounts().len(),
             assets: ledger.assets().to_vec(),
             listings: ledger.shared_listings(),
+            controls: ledger.shared_controls(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             charter: ledger.charter().clone(),

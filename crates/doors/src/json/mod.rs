@@ -25,7 +25,7 @@ pub use history::{OfferStanding, standing};
 pub use keys::account_keys;
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
 pub use markets::{candle, price, rounded};
-pub use node::{assets, listing};
+pub use node::{assets, holder, listing};
 pub use operations::{order_number, venue_operator};
 pub use symbols::Symbols;
 pub use typed_data::typed_data;

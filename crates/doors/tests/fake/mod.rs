@@ -14,8 +14,8 @@ use doors::backend::{
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
 use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place,
-    PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, Genesis, HolderProof, KeysProof, Ledger, Listing, NextBatch, OfferProof,
+    Pair, Place, PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
     Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
@@ -301,6 +301,10 @@ impl PointReads for Fake {
 
     fn prove_account(&self, address: &Address) -> Result<Proved<AccountProof>, ReadError> {
         self.prove(|roots| roots.prove_account(&self.ledger(), address))
+    }
+
+    fn prove_holder(&self, asset: AssetId, account: &Address) -> Result<Proved<HolderProof>, ReadError> {
+        self.prove(|roots| roots.prove_holder(&self.ledger(), asset, account))
     }
 
     fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
