@@ -187,11 +187,9 @@ impl Ledger {
             None => trade(self, block.height, &orders, &pools, stage)?,
             Some(attached) => trade_as(self, block.height, &orders, &pools, attached, stage)?,
         };
-        pools.trade(self.pools(), &traded.batch.pools);
-        let frozen = self.controls().freezes(&orders.edits.controls);
-        pools.expel(self.pools(), &frozen);
+        pools.trade(self.pools(), &traded.batch.pools, &self.controls().freezes(&orders.edits.controls));
         let sessions = SessionTurn::of(&orders.sessions);
-        end_offers(self, block.height, &sessions, &frozen, &mut orders, &mut traded);
+        end_offers(self, block.height, &sessions, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
         mark_exacts(&mut outcomes, &traded.exacts);
         mark_pooled(&mut outcomes, &filtered, &transactions, &pools);
@@ -385,7 +383,9 @@ fn apply_places(
         concerned: Vec::new(),
     };
     let kept = ledger.places.apply(&mut turn, &orders.edits);
-    let Turn { lane, void, rekeyed, settled: venues, concerned, listed, .. } = turn;
+    let Turn { lane, void, rekeyed, settled: venues, mut concerned, listed, .. } = turn;
+    let holders = orders.edits.controls.iter().map(|(_, edit)| edit.account);
+    concerned.extend(holders.filter(|holder| ledger.places.accounts.get(holder).is_some()));
     AtPlaces { kept, lane, venues, void: void.into_iter().collect(), rekeyed, concerned, listed }
 }
 

@@ -14,7 +14,6 @@ use super::orders::{NewOffer, Orders};
 use super::settle::{PairOutcome, Prices, with_ended, work};
 use super::stage::Stage;
 use crate::places::assets::CLOSED_RETURNS;
-use crate::places::controls::HolderId;
 use crate::places::pools::{AwakePool, PoolTurn, groups};
 use crate::places::sums::Sums;
 use crate::sessions::SessionTurn;
@@ -101,7 +100,6 @@ pub(super) fn end_offers(
     ledger: &mut Ledger,
     height: Height,
     sessions: &SessionTurn,
-    frozen: &[HolderId],
     orders: &mut Orders,
     traded: &mut Traded,
 ) {
@@ -119,6 +117,7 @@ pub(super) fn end_offers(
         let closed = closed_offers(ledger, height + 1);
         ended.extend(take_out(ledger, traded, &closed, EndReason::Closed));
     }
+    let frozen = ledger.controls().freezes(&orders.edits.controls);
     if !frozen.is_empty() {
         let mut places: Vec<(Pair, Place)> = frozen.iter().flat_map(|holder| ledger.held.places(*holder)).collect();
         places.par_sort_unstable();

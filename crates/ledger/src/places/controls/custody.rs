@@ -134,7 +134,6 @@ impl Custody for Arc<Controls> {
         for (asset, control, issuer) in turn.controlled.drain(..) {
             controls.add(asset, control, issuer);
         }
-        turn.concerned.extend(changed.iter().map(|(_, account)| *account));
         Moved { change: Some(controls.change(changed.into_iter())), ..Moved::default() }
     }
 

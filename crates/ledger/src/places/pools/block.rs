@@ -57,24 +57,23 @@ impl PoolTurn {
         awake.map(pool).collect()
     }
 
-    /// Makes the trades of the batch, each of a pool that is awake and as the rule of pools says.
-    pub(crate) fn trade(&mut self, pools: Option<&Pools>, fills: &[PoolFill]) {
+    /// Makes the trades of the batch, each of a pool that is awake and as the rule of pools says. Then the shares of
+    /// frozen holders leave all pools with their asset; `frozen` is in order.
+    pub(crate) fn trade(&mut self, pools: Option<&Pools>, fills: &[PoolFill], frozen: &[(AssetId, Address)]) {
         let Some(pools) = pools else { return };
         for fill in fills {
             let pool = self.pool(pools, fill.pool);
             let (gives, takes) = if fill.sells_a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
             (*gives, *takes) = (*gives - fill.sold, *takes + fill.bought);
         }
+        frozen.iter().for_each(|holder| self.expel(pools, *holder));
     }
 
-    /// Takes the shares of holders out of all pools with their asset, after the batch. `frozen` is in order.
-    pub(crate) fn expel(&mut self, pools: Option<&Pools>, frozen: &[(AssetId, Address)]) {
-        let Some(pools) = pools else { return };
-        for (asset, account) in frozen {
-            let new = self.holdings.keys().filter(|(key, of)| of == account && key.has(*asset)).map(|(key, _)| *key);
-            let keys: BTreeSet<PoolKey> = pools.holdings_with(*asset, *account).chain(new).collect();
-            keys.into_iter().for_each(|key| self.take_shares(pools, key, *account));
-        }
+    /// Takes the shares of a holder out of all pools with an asset.
+    fn expel(&mut self, pools: &Pools, (asset, account): (AssetId, Address)) {
+        let new = self.holdings.keys().filter(|(key, of)| *of == account && key.has(asset)).map(|(key, _)| *key);
+        let keys: BTreeSet<PoolKey> = pools.holdings_with(asset, account).chain(new).collect();
+        keys.into_iter().for_each(|key| self.take_shares(pools, key, account));
     }
 
     /// Pays an account for all its shares of a pool, by the reserves as they are now.

@@ -238,8 +238,8 @@ fn a_session_key_of_scope_control_freezes_as_many_as_its_cap_and_opens_nobody() 
     let mut world = World::new(AssetControl::Freezable);
     let bot = SecretKey::from_seed([77; 32]);
     let caps = [(USD, 100), (CTL, 2)].map(|(asset, units)| SessionCap { asset, units }).into();
-    let (scope, until) = (SessionScope::Control, 900);
-    let terms = SessionTerms { slot: 1, key: bot.public(), scope, until, alive: 900, caps };
+    let (scope, until) = (SessionScope::Control, BEGINS + 900);
+    let terms = SessionTerms { slot: 1, key: bot.public(), scope, until, alive: until, caps };
     let possession = Signature([0; 64]);
     world.done(vec![(ISSUER, Operation::Session(Box::new(SessionOperation::Authorize { terms, possession })))]);
     let mut number = 0;
