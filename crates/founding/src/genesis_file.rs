@@ -296,6 +296,7 @@ mod tests {
             venues: None,
             pools: None,
             listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
+            controls: Vec::new(),
             is_developers: false,
         }
     }

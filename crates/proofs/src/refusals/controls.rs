@@ -34,13 +34,7 @@ refusals! {
     /// The holder has fewer units.
     RECOVERS_TOO_MUCH: refused, "recovers_too_much",
         "the frozen holder has fewer units in its balance: name at most those; recall deposits at venues before";
-    /// The sub-block's freezes end as many offers as they may.
-    FREEZES_FULL: refused, "freezes_full",
-        "freezes of this sub-block end 32768 offers and holdings of pools already: send it again";
     /// The account has as many open offers of a controlled asset as it may.
     CONTROLLED_OFFERS_FULL: refused, "controlled_offers_full",
         "the account has 4096 open offers of an asset whose holders its issuer freezes: cancel some";
-    /// Controlled assets stay out of the payment lane.
-    CONTROLLED_LANE: invalid, "controlled_lane",
-        "an asset whose holders its issuer freezes stays out of the payment lane";
 }
