@@ -175,8 +175,9 @@ fn listings() -> [Operation; 4] {
     ]
 }
 
-/// What issuers say of holders, a recovery, a listing with controls, and a session key that freezes.
-fn controls() -> [Operation; 5] {
+/// What issuers say of holders, a recovery, a listing with controls, and a session key that freezes; there are so many
+/// operations before these.
+fn controls(before: u8) -> [Operation; 5] {
     let holder = |number: u8| key(number).public().address();
     let reference = |kind, bytes: &[u8]| Reference { kind, bytes: bytes.into() };
     let set = |asset, number, state, reference| Operation::SetHolder {
@@ -194,16 +195,12 @@ fn controls() -> [Operation; 5] {
     };
     let [Operation::ListAsset(mut listing), ..] = listings() else { unreachable!("it is the first") };
     listing.control = AssetControl::AdmittedRecoverable;
-    let (public, possession) = (key(9).public(), Signature([0x77; 64]));
-    let caps = [0, 17].map(|asset| SessionCap { asset: AssetId(asset), units: 20 }).into();
-    let scope = SessionScope::Control;
-    let terms = SessionTerms { slot: 4, key: public, scope, until: 1 << 33, alive: 600, caps };
     [
         set(17, 5, HolderState::Frozen, reference(ReferenceKind::Text, b"order 7/2026")),
         set(18, 6, HolderState::Open, reference(ReferenceKind::Number, &[9; 8])),
         Operation::Recover(Box::new(recovery)),
         Operation::ListAsset(listing),
-        Operation::Session(Box::new(SessionOperation::Authorize { terms, possession })),
+        session(authorize(&holder(before + 5), 4, 9, SessionScope::Control, 2)),
     ]
 }
 
@@ -341,7 +338,7 @@ fn bodies() -> Vec<(u8, Body)> {
         [ReferenceRule::Required, ReferenceRule::Optional].map(|references| Operation::SetReceiving { references }),
     );
     operations.extend(listings());
-    operations.extend(controls());
+    operations.extend(controls(operations.len() as u8));
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
