@@ -406,3 +406,41 @@ impl HistoryReads for Fake {
         Ok(found.map(|(key, value)| (key.clone(), value.clone())).collect())
     }
 }
+
+impl LaneReads for Fake {
+    fn lane_addresses(&self) -> Vec<SocketAddr> {
+        Vec::new()
+    }
+
+    fn lane_has_tls(&self) -> bool {
+        false
+    }
+
+    fn lane_key(&self, _: u64, _: u8, _: u16) -> Option<PublicKey> {
+        None
+    }
+
+    fn lane_output(&self, _: &Digest) -> Option<LaneOutputRead> {
+        None
+    }
+
+    fn lane_board(&self, _: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn prove_registrations(&self, from: u64) -> Result<Proved<ProvedKeys>, ReadError> {
+        self.prove(|roots| roots.prove_registrations(&self.ledger(), from))
+    }
+
+    fn lane_cases(&self) -> Vec<LaneCaseRead> {
+        Vec::new()
+    }
+}
+
+impl Developed for Fake {}
+
+/// The zero digest, as text.
+#[allow(dead_code, reason = "not every test asks for a transaction")]
+pub fn zeros() -> String {
+    Digest([0; 32]).to_string()
+}
