@@ -166,8 +166,8 @@ pub struct HolderBody {
     pub height: u64,
     /// What the issuer of the asset controls in the hands of others, as in `control` of the asset, or `open`.
     pub control: Cow<'static, str>,
-    /// What may be done with the asset at the account: `open`, everything; `frozen` or `not_admitted`, nothing but bringing
-    /// home what it has elsewhere.
+    /// What may be done with the asset at the account: `open`, everything; `frozen` or `not_admitted`, nothing but
+    /// bringing home what it has elsewhere.
     pub standing: Cow<'static, str>,
     /// The height at which the issuer changed this last; missing if it never said anything of the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]

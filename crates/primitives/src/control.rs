@@ -87,7 +87,7 @@ impl HolderState {
 
 /// The recovery of units of a holder who has been frozen for long.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct Recovery {
+pub struct HolderRecovery {
     /// The asset.
     pub asset: AssetId,
     /// The frozen holder.

@@ -44,7 +44,7 @@ pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsErro
 pub use block::{SubBlock, Superblock};
 pub use consents::{AskedChange, policy_salt};
 pub use control::{
-    ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderState, RULES_OF_CONTROLS, Recovery,
+    ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderRecovery, HolderState, RULES_OF_CONTROLS,
 };
 pub use duty::{LANE_DUTY, is_lane_duty};
 pub use exact::ExactSide;

@@ -7,7 +7,7 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
-use crate::control::{HolderState, Recovery};
+use crate::control::{HolderRecovery, HolderState};
 use crate::exact::ExactSide;
 use crate::keys::{KEY_WEIGHT, PolicySigned, RecoverKeys, SetKeys};
 use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX};
@@ -221,7 +221,7 @@ pub enum Operation {
         reference: Reference,
     },
     /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
-    Recover(Box<Recovery>),
+    Recover(Box<HolderRecovery>),
 }
 
 /// A transaction before it is signed.

@@ -119,8 +119,8 @@ pub(super) async fn holder(
     Ok(Json(json::holder(api.published().views().outline(), AssetId(number), &address)))
 }
 
-/// What an issuer has said of a holder, or that it has said nothing, with a proof that needs only the state root, and on
-/// request with the certificate of that root.
+/// What an issuer has said of a holder, or that it has said nothing, with a proof that needs only the state root, and
+/// on request with the certificate of that root.
 #[utoipa::path(get, path = "/v1/assets/{number}/holders/{address}/proof",
     params(("number" = u32, Path), ("address" = String, Path), ("certified" = Option<bool>, Query)),
     responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]

@@ -5,11 +5,11 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Address, Amount, AssetControl, AssetId, AssetListing, Body, Closing, Digest, ExactSide, HolderState, KeyHolder,
-    KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation,
-    PublicKey, Recovery, Reference, ReferenceKind, ReferenceRule, SessionCap, SessionOperation, SessionScope,
-    SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature, format_units,
-    policy_salt, slot_of, to_hex,
+    Address, Amount, AssetControl, AssetId, AssetListing, Body, Closing, Digest, ExactSide, HolderRecovery,
+    HolderState, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned,
+    PoolKey, PoolOperation, PublicKey, Reference, ReferenceKind, ReferenceRule, SessionCap, SessionOperation,
+    SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData, WalletSignature,
+    format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -211,7 +211,7 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
             holder_words(*state, &symbol(*asset), account, &reference.to_string())
         }
         Operation::Recover(recovery) => {
-            let Recovery { asset, from, to, amount, reference } = &**recovery;
+            let HolderRecovery { asset, from, to, amount, reference } = &**recovery;
             let (units, from, to) = (symbols.money(*asset, *amount), from.checked(), to.checked());
             format!("recovers {units} of the frozen holder {from}, as the issuer, and gives them to {to}: {reference}")
         }

@@ -2,7 +2,7 @@
 
 use api::{AssetBody, AssetsBody, HolderBody, ListedAssetBody, ListingBody};
 use ledger::contracts::token_address;
-use ledger::{Asset, ListedTerms, Standing};
+use ledger::{Asset, HolderStanding, ListedTerms};
 use primitives::{Address, AssetId};
 use readers::Outline;
 
@@ -39,9 +39,9 @@ fn listed(terms: &ListedTerms) -> ListedAssetBody {
 pub fn holder(outline: &Outline, asset: AssetId, account: &Address) -> HolderBody {
     let controls = &outline.controls;
     let standing = match controls.standing(asset, account) {
-        Standing::Open => "open",
-        Standing::Frozen => "frozen",
-        Standing::NotAdmitted => "not_admitted",
+        HolderStanding::Open => "open",
+        HolderStanding::Frozen => "frozen",
+        HolderStanding::NotAdmitted => "not_admitted",
     };
     HolderBody {
         height: outline.height,

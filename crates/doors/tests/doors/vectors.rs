@@ -6,9 +6,9 @@ use std::path::Path;
 use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
     Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
-    ExactSide, Fraction, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life, OfferPlace,
-    OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey, REFERENCE_RULES,
-    RecoverKeys, Recovery, Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted,
+    ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life,
+    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, Price, Proposed, PublicKey,
+    REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind, ReferenceRule, RoundProposed, RoundValue, RoundVoted,
     SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate,
     SetKeys, SignedBy, Stake, SubBlock, Superblock, Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner,
     policy_salt, session_possession_bytes, to_hex,
@@ -186,7 +186,7 @@ fn controls(before: u8) -> [Operation; 5] {
         state,
         reference,
     };
-    let recovery = Recovery {
+    let recovery = HolderRecovery {
         asset: AssetId(u32::MAX),
         from: holder(5),
         to: holder(6),

@@ -76,7 +76,7 @@ impl<'a> Visitor<'a> for Check<'_> {
                 ledger.session_rules().check_operation(account, operation)
             }
             Requirement::Holder(asset, account) => ledger.controls().check_holder(asset, account),
-            Requirement::Recovery(recovery) => {
+            Requirement::HolderRecovery(recovery) => {
                 let holder = ledger.places.accounts.get(&recovery.from);
                 let balance = holder.map_or(0, |holder| holder.balance(recovery.asset));
                 ledger.controls().check_recovery(recovery, balance, ledger.next_height())

@@ -12,9 +12,9 @@
 use payments::{Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
-    Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, PublicKey, Recovery, ReferenceRule, Sequence, SessionOperation, Transaction,
-    slot_of,
+    Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, HolderRecovery, Life, OfferPlace,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, PublicKey, ReferenceRule, Sequence, SessionOperation,
+    Transaction, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -70,7 +70,7 @@ pub(crate) enum Requirement<'a> {
     /// The issuer may say something of a holder of the asset.
     Holder(AssetId, &'a Address),
     /// The issuer may recover units.
-    Recovery(&'a Recovery),
+    HolderRecovery(&'a HolderRecovery),
     /// The issuer may act for a frozen holder of the asset.
     Frozen(AssetId, &'a Address),
     /// The charter permits what the sender says about the rules.
@@ -299,10 +299,10 @@ impl Footprint for Transaction {
                 visitor.edit(PlaceEdit::Controls(HolderEdit { asset, account: *account, state }));
             }
             Operation::Recover(recovery) => {
-                let &Recovery { asset, from, to, amount, .. } = &**recovery;
+                let &HolderRecovery { asset, from, to, amount, .. } = &**recovery;
                 visitor.require(Requirement::Listed(asset))?;
                 visitor.require(Requirement::Issuer(asset))?;
-                visitor.require(Requirement::Recovery(recovery))?;
+                visitor.require(Requirement::HolderRecovery(recovery))?;
                 receives(sender, &recovery.to, operation, visitor)?;
                 visitor.once(Once::Recovered((asset, from)));
                 visitor.take(Taken { from, asset, amount });

@@ -1,4 +1,5 @@
-//! What a transaction claims with others: units of a sum that has a limit, and keys that may be claimed once in a block.
+//! What a transaction claims with others: units of a sum that has a limit, and keys that may be claimed once in a
+//! block.
 
 use payments::BridgeKey;
 use primitives::{Address, AssetId, PoolKey, PublicKey, Sequence, SessionSlot};

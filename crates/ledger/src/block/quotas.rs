@@ -6,7 +6,7 @@ use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
 use primitives::{HolderState, Operation, SubBlock, Superblock, Transaction, is_lane_duty};
 
 use crate::places::bridge;
-use crate::places::controls::{FREEZE_ENDS_PER_SUB_BLOCK, Standing};
+use crate::places::controls::{FREEZE_ENDS_PER_SUB_BLOCK, HolderStanding};
 use crate::state::Ledger;
 
 /// Accusations of one sub-block that are processed: each costs two signature checks, and pays nothing if it is
@@ -173,7 +173,7 @@ fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u64 {
         return 0;
     };
     let is_issuers = ledger.assets.get(asset.0 as usize).is_some_and(|one| one.issuer == transaction.body.account);
-    if !is_issuers || ledger.controls().standing(asset, &account) != Standing::Open {
+    if !is_issuers || ledger.controls().standing(asset, &account) != HolderStanding::Open {
         return 0;
     }
     let holdings = ledger.pools().map_or(0, |pools| pools.holdings_with(asset, account).count());

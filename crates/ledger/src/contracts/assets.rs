@@ -34,7 +34,7 @@ use super::evm_state::{Access, EvmState};
 use super::slots::GAS_ASSET;
 use super::tokens::TokenFacts;
 use crate::places::contracts::reserved::is_reserved;
-use crate::places::controls::Standing;
+use crate::places::controls::HolderStanding;
 
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;
@@ -79,7 +79,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
             }
             known if known == *IS_OPEN => {
                 let standing = self.standing(of.address(0)?)?;
-                Ok(word((standing == Standing::Open).into()))
+                Ok(word((standing == HolderStanding::Open).into()))
             }
             _ => self.change(selector, &of),
         }
@@ -103,7 +103,7 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
             [0x09, ..] => self.approve(caller, of.address(0)?, of.number(1)?)?,
             [0x23, ..] => {
                 let (from, to, amount) = (of.address(0)?, of.address(1)?, of.number(2)?);
-                if self.standing(caller)? == Standing::Frozen {
+                if self.standing(caller)? == HolderStanding::Frozen {
                     return Err(CallFault::reason("the issuer has frozen the caller"));
                 }
                 self.spend(from, caller, amount)?;
@@ -135,15 +135,17 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
     }
 
     /// What the issuer lets a holder do.
-    fn standing(&mut self, holder: Address) -> Called<Standing> {
+    fn standing(&mut self, holder: Address) -> Called<HolderStanding> {
         Ok(self.call.holder(self.asset, self.facts, holder)?.standing)
     }
 
     fn check_open(&mut self, holder: Address) -> Called<()> {
         match self.standing(holder)? {
-            Standing::Open => Ok(()),
-            Standing::Frozen => Err(CallFault::reason("the issuer has frozen an account of the transfer")),
-            Standing::NotAdmitted => Err(CallFault::reason("the issuer has not admitted an account of the transfer")),
+            HolderStanding::Open => Ok(()),
+            HolderStanding::Frozen => Err(CallFault::reason("the issuer has frozen an account of the transfer")),
+            HolderStanding::NotAdmitted => {
+                Err(CallFault::reason("the issuer has not admitted an account of the transfer"))
+            }
         }
     }
 

@@ -31,7 +31,7 @@ use super::tokens::balance_slot;
 use crate::places::accounts::Account;
 use crate::places::contracts::reserved::token_address;
 use crate::places::contracts::{EvmCode, evm_code};
-use crate::places::controls::Standing;
+use crate::places::controls::HolderStanding;
 use crate::places::offers::OrderBook;
 
 /// Blocks whose records are kept.
@@ -74,7 +74,7 @@ pub(crate) struct Undo {
     /// Valuations before the block of the assets that it gave another one.
     pub valuations: HashMap<AssetId, Option<Price>>,
     /// For holders of whom an issuer says something, their standing before.
-    pub holders: HashMap<(AssetId, Address), Standing>,
+    pub holders: HashMap<(AssetId, Address), HolderStanding>,
 }
 
 impl Undo {

@@ -48,7 +48,7 @@ use super::offer_words::{
 };
 use super::tokens::{HolderFacts, TokenFacts, asset_at};
 use crate::places::contracts::reserved::OFFERS;
-use crate::places::controls::{HELD_OFFERS_MAX, Standing};
+use crate::places::controls::{HELD_OFFERS_MAX, HolderStanding};
 use crate::places::offers::{EndFault, LIFE_MAX, check_end};
 
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
@@ -204,10 +204,10 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         let owner = self.0.inputs.caller;
         let HolderFacts { standing, offers } = self.0.holder(asset, facts, owner)?;
         let why = match standing {
-            Standing::Open if offers < HELD_OFFERS_MAX => return Ok(()),
-            Standing::Open => "ControlledOffersFull(address)",
-            Standing::Frozen => "HolderFrozen(address)",
-            Standing::NotAdmitted => "HolderNotAdmitted(address)",
+            HolderStanding::Open if offers < HELD_OFFERS_MAX => return Ok(()),
+            HolderStanding::Open => "ControlledOffersFull(address)",
+            HolderStanding::Frozen => "HolderFrozen(address)",
+            HolderStanding::NotAdmitted => "HolderNotAdmitted(address)",
         };
         Err(error(why, &[of.address(at)?.into_word().into()]))
     }

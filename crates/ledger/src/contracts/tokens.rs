@@ -5,7 +5,7 @@ use proofs::Asset;
 use revm::primitives::Address;
 
 use crate::places::contracts::reserved::token_at;
-use crate::places::controls::Standing;
+use crate::places::controls::HolderStanding;
 
 /// Facts about the token of an asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct TokenFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HolderFacts {
     /// What may be done with the asset at the account.
-    pub standing: Standing,
+    pub standing: HolderStanding,
     /// Offers of the account that sell or buy it, before the contract phase.
     pub offers: u32,
 }
@@ -42,7 +42,7 @@ pub struct HolderFacts {
 impl Default for HolderFacts {
     /// An open holder without offers.
     fn default() -> HolderFacts {
-        HolderFacts { standing: Standing::Open, offers: 0 }
+        HolderFacts { standing: HolderStanding::Open, offers: 0 }
     }
 }
 

@@ -29,7 +29,8 @@ impl Audit {
 }
 
 /// Sums what every place holds, and compares the sums with what is issued; one entry per asset. The index of session
-/// keys' offers is compared with what accounts and offers make of it, that of controlled offers with controls and offers.
+/// keys' offers is compared with what accounts and offers make of it, that of controlled offers with controls and
+/// offers.
 pub(crate) fn audit(
     places: &Places,
     slots: &SlotOffers,

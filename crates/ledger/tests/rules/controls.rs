@@ -1,9 +1,10 @@
-//! Controls before the rules that have them. What they mean is tested beside the place `controls`, which has the rules to
-//! come.
+//! Controls before the rules that have them. What they mean is tested beside the place `controls`, which has the rules
+//! to come.
 
 use ledger::{Genesis, GenesisError, Ledger, ListingPolicy, ListingTerms, RULES_NEWEST, Refusal};
 use primitives::{
-    AssetControl, AssetListing, Digest, HolderState, Operation, RULES_OF_CONTROLS, Recovery, Reference, ReferenceKind,
+    AssetControl, AssetListing, Digest, HolderRecovery, HolderState, Operation, RULES_OF_CONTROLS, Reference,
+    ReferenceKind,
 };
 
 use crate::world::{EUR, World, address, genesis};
@@ -22,7 +23,7 @@ fn controls_are_refused_before_their_rules() {
     let (from, to, account) = (address(2), address(3), address(2));
     for operation in [
         Operation::SetHolder { asset: EUR, account, state: HolderState::Frozen, reference: reference.clone() },
-        Operation::Recover(Box::new(Recovery { asset: EUR, from, to, amount: 1, reference })),
+        Operation::Recover(Box::new(HolderRecovery { asset: EUR, from, to, amount: 1, reference })),
         Operation::ListAsset(Box::new(AssetListing {
             symbol: "GBP".into(),
             decimals: 2,

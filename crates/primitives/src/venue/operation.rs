@@ -235,8 +235,8 @@ pub enum VenueOperation {
     AccuseStep(Box<VenueEvidence<VenueReport>>),
     /// As [`VenueOperation::Claim`], by a report of a step.
     ClaimStep(Box<UnsettledFill<StepReport>>),
-    /// Asks for all that a frozen holder has at the venue; only the issuer of a recoverable asset can. A collection that
-    /// waits begins again with it. Since [`RULES_OF_CONTROLS`].
+    /// Asks for all that a frozen holder has at the venue; only the issuer of a recoverable asset can. A collection
+    /// that waits begins again with it. Since [`RULES_OF_CONTROLS`].
     Recall {
         /// The venue.
         venue: VenueId,

@@ -1,5 +1,5 @@
-//! `walras wallet asset`: listing an asset on the running chain, closing one, controlling its holders, seeing what there
-//! is.
+//! `walras wallet asset`: listing an asset on the running chain, closing one, controlling its holders, seeing what
+//! there is.
 
 use std::process::ExitCode;
 

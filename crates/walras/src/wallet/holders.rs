@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use primitives::venue::{VenueId, VenueOperation};
-use primitives::{Address, HolderState, Operation, Recovery, Reference, ReferenceKind};
+use primitives::{Address, HolderRecovery, HolderState, Operation, Reference, ReferenceKind};
 
 use super::Quantity;
 use super::send::Sender;
@@ -110,7 +110,7 @@ impl HolderCommand {
                 let reference = grounds.read()?;
                 sender.send(json, |_, _, assets| {
                     let (asset, amount) = quantity.units(assets)?;
-                    Ok(Operation::Recover(Box::new(Recovery { asset, from, to, amount, reference })))
+                    Ok(Operation::Recover(Box::new(HolderRecovery { asset, from, to, amount, reference })))
                 })
             }
             HolderCommand::Recall { asset, holder: account, venue, sender } => sender.send(json, |_, _, assets| {

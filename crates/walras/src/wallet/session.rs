@@ -53,8 +53,8 @@ pub enum SessionCommand {
         #[arg(long, value_name = "HEIGHTS")]
         alive: Option<Height>,
         /// The most that it may use of an asset: locked and sold less bought, fees included. Of others it uses nothing,
-        /// so that it needs a cap for the first asset to pay its fees. With --control a cap of another asset is how many
-        /// of its holders it may freeze.
+        /// so that it needs a cap for the first asset to pay its fees. With --control a cap of another asset is how
+        /// many of its holders it may freeze.
         #[arg(long = "cap", value_name = "ASSET:AMOUNT", required = true)]
         caps: Vec<String>,
         #[command(flatten)]

@@ -1,5 +1,6 @@
 //! What a transaction does with controlled assets, derived from its footprint: so no operation is forgotten, and a new
-//! one is judged by what it spends, buys and sends. What brings one's own custody home spends nothing and sends nothing.
+//! one is judged by what it spends, buys and sends. What brings one's own custody home spends nothing and sends
+//! nothing.
 
 use primitives::venue::VenueOperation;
 use primitives::{Address, Amount, AssetId, Life, OfferReplacement, Sequence, Transaction};

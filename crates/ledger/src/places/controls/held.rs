@@ -1,8 +1,8 @@
-//! Which resting offers sell or buy a controlled asset, by asset and account: what a freeze ends is found without a look
-//! at the whole book.
+//! Which resting offers sell or buy a controlled asset, by asset and account: what a freeze ends is found without a
+//! look at the whole book.
 //!
-//! All of it is derived from controls and offers: no state root has it, and a restored ledger builds it again. Chains on
-//! which all assets are open have no entries.
+//! All of it is derived from controls and offers: no state root has it, and a restored ledger builds it again. Chains
+//! on which all assets are open have no entries.
 
 use primitives::{Address, AssetId};
 use proofs::{Pair, Place};

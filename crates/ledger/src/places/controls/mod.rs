@@ -3,22 +3,23 @@
 //! # The protocol
 //!
 //! What an issuer controls is fixed when its asset is listed, or by the genesis: it *freezes* holders (F). It may also
-//! *admit* them (A): then nobody else holds the asset. It may also *recover* units of those frozen for long (C). Asset 0
-//! is open. An issuer is exempt from its own controls. Every block is judged by the state before it.
+//! *admit* them (A): then nobody else holds the asset. It may also *recover* units of those frozen for long (C). Asset
+//! 0 is open. An issuer is exempt from its own controls. Every block is judged by the state before it.
 //!
-//! A holder of a controlled asset is *open* or *frozen*. Who was never mentioned is open, but frozen if the asset is for
-//! admitted holders.
+//! A holder of a controlled asset is *open* or *frozen*. Who was never mentioned is open, but frozen if the asset is
+//! for admitted holders.
 //!
-//! - Upon *SetHolder{asset, account, state, reference}* by the issuer: from the next block on the holder is so. Of several
-//!   in a block for one holder that with the highest number counts. To say what is so already changes nothing, and
-//!   restarts no wait.
-//! - Upon a freeze, after the batch of its block and before its contract phase: the holder's resting offers of the asset
-//!   end, and its shares of pools with the asset are paid out in both assets. No fill of that block changes.
-//! - Upon any operation that *spends* or *buys* a controlled asset, or *sends* it: the sender, and whoever receives, must
-//!   be open (`block::uses`). Cancels, leaving pools and collections always work: they bring one's own custody home.
+//! - Upon *SetHolder{asset, account, state, reference}* by the issuer: from the next block on the holder is so. Of
+//!   several in a block for one holder that with the highest number counts. To say what is so already changes nothing,
+//!   and restarts no wait.
+//! - Upon a freeze, after the batch of its block and before its contract phase: the holder's resting offers of the
+//!   asset end, and its shares of pools with the asset are paid out in both assets. No fill of that block changes.
+//! - Upon any operation that *spends* or *buys* a controlled asset, or *sends* it: the sender, and whoever receives,
+//!   must be open (`block::uses`). Cancels, leaving pools and collections always work: they bring one's own custody
+//!   home.
 //! - Upon *Recover{asset, from, to, amount, reference}* by the issuer: units of a holder who has been frozen for
-//!   [`RECOVERY_WAIT`] heights move to the issuer or to an open holder. The holder must have them by the state before. Of
-//!   several in a block for one holder that with the highest number counts.
+//!   [`RECOVERY_WAIT`] heights move to the issuer or to an open holder. The holder must have them by the state before.
+//!   Of several in a block for one holder that with the highest number counts.
 //! - Upon *Recall{venue, asset, account}* by the issuer: all that such a holder has at a venue is collected for the
 //!   holder, with a collection that waits, whose time begins anew.
 //!
@@ -93,7 +94,8 @@
 //!
 //! # What a payment costs
 //!
-//! Of an asset that is open: a comparison of its number. Of a controlled asset two look-ups, the sender and the receiver.
+//! Of an asset that is open: a comparison of its number. Of a controlled asset two look-ups, the sender and the
+//! receiver.
 
 mod custody;
 mod held;
@@ -103,7 +105,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use primitives::{Address, AssetControl, AssetId, Height, HolderState, Recovery};
+use primitives::{Address, AssetControl, AssetId, Height, HolderRecovery, HolderState};
 use proofs::{ControlledAsset, HolderRecord, Refusal};
 
 use super::contracts::reserved::is_reserved;
@@ -124,7 +126,7 @@ pub(crate) type HolderId = (AssetId, Address);
 
 /// What may be done with an asset at an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HolderStanding {
     /// Everything.
     Open,
     /// Nothing: the issuer has frozen it.
@@ -176,18 +178,18 @@ impl Controls {
     }
 
     /// What may be done with an asset at an account.
-    pub fn standing(&self, asset: AssetId, account: &Address) -> Standing {
-        let Some(one) = self.controlled(asset, account) else { return Standing::Open };
+    pub fn standing(&self, asset: AssetId, account: &Address) -> HolderStanding {
+        let Some(one) = self.controlled(asset, account) else { return HolderStanding::Open };
         match self.record(asset, account) {
-            Some(record) if record.is_open => Standing::Open,
-            Some(_) => Standing::Frozen,
-            None if one.control.admits() => Standing::NotAdmitted,
-            None => Standing::Open,
+            Some(record) if record.is_open => HolderStanding::Open,
+            Some(_) => HolderStanding::Frozen,
+            None if one.control.admits() => HolderStanding::NotAdmitted,
+            None => HolderStanding::Open,
         }
     }
 
-    /// Whether a fill at a venue may move an asset of an account; `is_past` tells whether what happened at a height counts
-    /// there.
+    /// Whether a fill at a venue may move an asset of an account; `is_past` tells whether what happened at a height
+    /// counts there.
     pub(crate) fn may_fill(&self, asset: AssetId, account: &Address, is_past: impl Fn(Height) -> bool) -> bool {
         let Some(one) = self.controlled(asset, account) else { return true };
         match self.record(asset, account) {
@@ -204,18 +206,18 @@ impl Controls {
     /// Whether an account may spend or buy an asset.
     pub(crate) fn check_uses(&self, asset: AssetId, account: &Address) -> Result<(), Refusal> {
         match self.standing(asset, account) {
-            Standing::Open => Ok(()),
-            Standing::Frozen => Err(Refusal::FROZEN),
-            Standing::NotAdmitted => Err(Refusal::NOT_ADMITTED),
+            HolderStanding::Open => Ok(()),
+            HolderStanding::Frozen => Err(Refusal::FROZEN),
+            HolderStanding::NotAdmitted => Err(Refusal::NOT_ADMITTED),
         }
     }
 
     /// Whether an account may receive an asset of somebody else.
     pub(crate) fn check_receives(&self, asset: AssetId, account: &Address) -> Result<(), Refusal> {
         match self.standing(asset, account) {
-            Standing::Open => Ok(()),
-            Standing::Frozen => Err(Refusal::RECEIVER_FROZEN),
-            Standing::NotAdmitted => Err(Refusal::RECEIVER_NOT_ADMITTED),
+            HolderStanding::Open => Ok(()),
+            HolderStanding::Frozen => Err(Refusal::RECEIVER_FROZEN),
+            HolderStanding::NotAdmitted => Err(Refusal::RECEIVER_NOT_ADMITTED),
         }
     }
 
@@ -240,8 +242,13 @@ impl Controls {
     }
 
     /// Whether the issuer may recover units at a height from a holder with this balance.
-    pub(crate) fn check_recovery(&self, recovery: &Recovery, balance: u64, height: Height) -> Result<(), Refusal> {
-        let Recovery { asset, from, to, amount, .. } = recovery;
+    pub(crate) fn check_recovery(
+        &self,
+        recovery: &HolderRecovery,
+        balance: u64,
+        height: Height,
+    ) -> Result<(), Refusal> {
+        let HolderRecovery { asset, from, to, amount, .. } = recovery;
         self.check_acts(*asset, from, height)?;
         self.check_receives(*asset, to)?;
         if *amount > balance { Err(Refusal::RECOVERS_TOO_MUCH) } else { Ok(()) }
@@ -250,7 +257,7 @@ impl Controls {
     /// The holders whom a block's accepted operations freeze, of those who are not: in order, each once.
     pub(crate) fn freezes(&self, edits: &[(Address, HolderEdit)]) -> Vec<HolderId> {
         let is_frozen = |edit: &HolderEdit| {
-            edit.state == HolderState::Frozen && self.standing(edit.asset, &edit.account) == Standing::Open
+            edit.state == HolderState::Frozen && self.standing(edit.asset, &edit.account) == HolderStanding::Open
         };
         let mut frozen: Vec<HolderId> =
             edits.iter().map(|(_, edit)| edit).filter(|edit| is_frozen(edit)).map(|edit| edit.id()).collect();
@@ -259,12 +266,12 @@ impl Controls {
         frozen
     }
 
-    /// An issuer says of a holder what it is from the next block on; `height` is that of the block. Returns whether that
-    /// changes anything.
+    /// An issuer says of a holder what it is from the next block on; `height` is that of the block. Returns whether
+    /// that changes anything.
     pub(super) fn set_holder(&mut self, HolderEdit { asset, account, state }: HolderEdit, height: Height) -> bool {
         let (is_open, standing) = (state == HolderState::Open, self.standing(asset, &account));
-        let was_open = standing == Standing::Open;
-        if is_open == was_open && standing != Standing::NotAdmitted {
+        let was_open = standing == HolderStanding::Open;
+        if is_open == was_open && standing != HolderStanding::NotAdmitted {
             return false;
         }
         // Who is open without a record has none again.

@@ -184,8 +184,8 @@ impl Oracle {
         }
     }
 
-    /// Writes what an act does; `number` is that of the holder's next transaction. `sold` tells of the holder's offer what
-    /// is sold, what rests and what returned; and what the friend has bought.
+    /// Writes what an act does; `number` is that of the holder's next transaction. `sold` tells of the holder's offer
+    /// what is sold, what rests and what returned; and what the friend has bought.
     fn write(&mut self, act: Act, number: u64, sold: Option<(Amount, Amount, Amount)>, bought: Amount) {
         let was_open = self.is_open();
         if let (Some((number, units)), Some((sold, left, returned))) = (self.offer, sold) {

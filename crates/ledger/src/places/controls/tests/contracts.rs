@@ -5,7 +5,7 @@ use proofs::EvmStatus::{Reverted, Succeeded};
 use proofs::{EvmStatus, Pair};
 use revm::primitives::{U256, keccak256};
 
-use super::super::Standing;
+use super::super::HolderStanding;
 use super::world::*;
 use crate::Applied;
 use crate::contracts::{EthereumRequest, OFFERS, token_address};
@@ -93,7 +93,7 @@ fn the_contract_phase_of_a_freeze_has_its_words() {
     // What Ethereum saw of the holder at a height is kept.
     let height = world.ledger.height();
     let facts = |height| world.ledger.holder_facts_at(CTL, &wallet(ANN).address(), height).expect("kept").standing;
-    assert_eq!((facts(height - 1), facts(height)), (Standing::Open, Standing::Frozen));
+    assert_eq!((facts(height - 1), facts(height)), (HolderStanding::Open, HolderStanding::Frozen));
 }
 
 #[test]

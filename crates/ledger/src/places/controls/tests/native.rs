@@ -6,7 +6,7 @@ use primitives::{
 };
 use proofs::{EndReason, HolderRecord, Outcome, Pair, Place, Refusal};
 
-use super::super::{FREEZE_ENDS_PER_SUB_BLOCK, HELD_OFFERS_MAX, RECOVERY_WAIT, Standing};
+use super::super::{FREEZE_ENDS_PER_SUB_BLOCK, HELD_OFFERS_MAX, HolderStanding, RECOVERY_WAIT};
 use super::world::*;
 use crate::{Ledger, Signatures};
 
@@ -187,7 +187,7 @@ fn an_issuer_says_only_what_it_controls_and_of_others() {
         assert_eq!(proof.verify(&root, CTL, &account(person)), Ok((AssetControl::Freezable, is_open)));
         assert!(proof.verify(&root, CTL, &account(CY)).is_err() || person == BOB);
     }
-    assert_eq!(world.ledger.controls().standing(CTL, &account(ANN)), Standing::Frozen);
+    assert_eq!(world.ledger.controls().standing(CTL, &account(ANN)), HolderStanding::Frozen);
 }
 
 /// A block of these freezes by the issuer and by others, and why each is refused.
@@ -261,7 +261,7 @@ fn a_session_key_of_scope_control_freezes_as_many_as_its_cap_and_opens_nobody() 
     let all = judge(&world.ledger, three.to_vec());
     assert_eq!(all, [Some(Refusal::SESSION_CAP); 3], "together they are more than the cap");
     world.block(three[..2].to_vec(), Vec::new());
-    assert_eq!(world.ledger.controls().standing(CTL, &account(BOB)), Standing::Frozen);
+    assert_eq!(world.ledger.controls().standing(CTL, &account(BOB)), HolderStanding::Frozen);
     assert_eq!(world.ledger.admit(&three[2]), Err(Refusal::SESSION_CAP));
 }
 

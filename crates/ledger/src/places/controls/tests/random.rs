@@ -2,7 +2,7 @@
 
 use primitives::{AssetControl, Life, Operation, PoolKey, PoolOperation, Transaction};
 
-use super::super::Standing;
+use super::super::HolderStanding;
 use super::world::*;
 
 const POOL: PoolKey = PoolKey { a: USD, b: CTL, class: 0 };
@@ -43,12 +43,12 @@ fn check_home(world: &World) {
     let controls = world.ledger.controls();
     for (pair, offers) in world.ledger.book().iter().filter(|(pair, _)| pair.sell == CTL || pair.buy == CTL) {
         for offer in offers.iter() {
-            assert_eq!(controls.standing(CTL, &offer.place.account), Standing::Open, "{pair:?}");
+            assert_eq!(controls.standing(CTL, &offer.place.account), HolderStanding::Open, "{pair:?}");
         }
     }
     let pools = world.ledger.pools().expect("pools");
     for ((_, holder), _) in pools.holdings() {
-        assert_eq!(controls.standing(CTL, holder), Standing::Open);
+        assert_eq!(controls.standing(CTL, holder), HolderStanding::Open);
     }
 }
 

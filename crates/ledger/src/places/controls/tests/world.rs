@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use primitives::venue::Delay;
 use primitives::{
-    Address, Amount, AssetControl, AssetId, Body, ClientId, Fraction, Height, HolderState, Life, Operation, Price,
-    Recovery, Reference, ReferenceKind, SecretKey, Sequence, Signature, SubBlock, Superblock, Transaction,
+    Address, Amount, AssetControl, AssetId, Body, ClientId, Fraction, Height, HolderRecovery, HolderState, Life,
+    Operation, Price, Reference, ReferenceKind, SecretKey, Sequence, Signature, SubBlock, Superblock, Transaction,
 };
 use proofs::{HolderRecord, Outcome, Pair, Refusal};
 
@@ -59,7 +59,7 @@ pub(in crate::places::controls) fn unfreeze(person: u8) -> Operation {
 
 pub(in crate::places::controls) fn recover(from: u8, to: u8, amount: Amount) -> Operation {
     let (from, to) = (account(from), account(to));
-    Operation::Recover(Box::new(Recovery { asset: CTL, from, to, amount, reference: reference() }))
+    Operation::Recover(Box::new(HolderRecovery { asset: CTL, from, to, amount, reference: reference() }))
 }
 
 pub(in crate::places::controls) fn pay(to: u8, asset: AssetId, amount: Amount) -> Operation {
