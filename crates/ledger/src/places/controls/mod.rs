@@ -28,7 +28,7 @@
 //! | resting offers | end after the batch of its block; at most [`HELD_OFFERS_MAX`] rest of an account and a controlled asset |
 //! | pools | shares leave after that batch, at the reserves after it |
 //! | contracts | the contract phase of its block has the new bits, which are constant in it |
-//! | venues | fills bust once the freeze is *past*; who was never admitted, or whose venue it is, is judged in the same way |
+//! | venues | fills of the holder bust once the freeze is *past*, or at once if it was never admitted; so do all fills of its own venues |
 //! | payment lane | has no controlled assets: its outputs are bearer money |
 //!
 //! A token's `transfer` needs both sides open, and `transferFrom` a caller whom no record freezes. The owner of a venue
