@@ -133,7 +133,7 @@ export type Known = { assets: ReadonlyMap<string, Asset>; decimals: (symbol: str
 
 /** What a session key may do, in a table and in a sentence. */
 export const SCOPES = { trade: "trade, cancel", cancel: "cancel only", duty: "a node's duties" };
-const LETS = { trade: "trade", cancel: "cancel offers", duty: "post a node's duties" };
+const LETS = { trade: "trade", cancel: "cancel offers", duty: "post a node's duties", control: "freeze holders" };
 
 /** What a transaction asks for, in a few words, with amounts as people count them. */
 export function operationText(operation: Operation, known: Known): string {
@@ -186,6 +186,18 @@ export function operationText(operation: Operation, known: Known): string {
       return `List the asset ${operation.symbol}, with its number behind the symbol`;
     case "close_asset":
       return operation.closing === "announce" ? `Announce that ${operation.asset} closes` : `Take back that ${operation.asset} closes`;
+    case "propose_parameter":
+      return `Propose ${operation.parameter} = ${operation.value}`;
+    case "propose_listing":
+      return `Propose the asset ${operation.symbol}, issued by ${operation.issuer}`;
+    case "propose_closing":
+      return `Propose that ${operation.asset} closes`;
+    case "vote":
+      return `Vote ${operation.word} on the proposal ${operation.proposal}`;
+    case "set_holder":
+      return operation.state === "frozen" ? `Freeze ${operation.account} in ${operation.asset}` : `Let ${operation.account} hold ${operation.asset}`;
+    case "recover":
+      return `Recover ${money(operation.amount, operation.asset, decimals(operation.asset))} of ${operation.from}`;
     case "authorize_session":
       return `Let a key ${LETS[operation.scope]} in slot ${operation.slot}`;
     case "revoke_session":

@@ -270,7 +270,7 @@ pub struct EndedOfferBody {
     pub id: String,
     /// Units returned to the account.
     pub returned: String,
-    /// Why: `cancelled`, `replaced`, `expired`, `one_batch`, `lapsed` or `closed`.
+    /// Why: `cancelled`, `replaced`, `expired`, `one_batch`, `lapsed`, `closed` or `frozen`.
     pub why: Cow<'static, str>,
 }
 

@@ -64,7 +64,8 @@ pub use markets::{
     book_checksum,
 };
 pub use node::{
-    AssetBody, AssetsBody, DoorsBody, LimitsBody, ListedAssetBody, ListingBody, MempoolStatus, NodeStatus, StateRoot,
+    AssetBody, AssetsBody, DoorsBody, HolderBody, LimitsBody, ListedAssetBody, ListingBody, MempoolStatus, NodeStatus,
+    StateRoot,
 };
 pub use operations::{OperationBody, OrderNumberBody, VenueMarketTermsBody, VenueOperatorBody};
 pub use pools::{HoldingBody, HoldingsBody, PoolBody, PoolFillBody, PoolsBody};

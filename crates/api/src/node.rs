@@ -149,10 +149,29 @@ pub struct AssetBody {
     /// How it was listed; an asset of the genesis has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listed: Option<ListedAssetBody>,
+    /// What its issuer controls in the hands of others, if anything: `freezable`, `admitted`, `recoverable` or
+    /// `admitted_recoverable`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Cow<'static, str>>,
     /// The last height that it trades at, if it closes or is closed. Afterwards it is paid, burnt and brought home, and
     /// nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes: Option<u64>,
+}
+
+/// An account as a holder of an asset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HolderBody {
+    /// Height of the state.
+    pub height: u64,
+    /// What the issuer of the asset controls in the hands of others, as in `control` of the asset, or `open`.
+    pub control: Cow<'static, str>,
+    /// What may be done with the asset at the account: `open`, everything; `frozen` or `not_admitted`, nothing but
+    /// bringing home what it has elsewhere.
+    pub standing: Cow<'static, str>,
+    /// The height at which the issuer changed this last; missing if it never said anything of the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
 }
 
 /// How an asset was listed on the running chain.
@@ -161,7 +180,8 @@ pub struct AssetBody {
 pub struct ListedAssetBody {
     /// The height of the block that listed it.
     pub height: u64,
-    /// What its issuer controls in the hands of others: `open`, nothing.
+    /// What its issuer controls in the hands of others: `open`, nothing; `freezable`, `admitted`, `recoverable` or
+    /// `admitted_recoverable`.
     pub control: Cow<'static, str>,
     /// The most units that may exist at one time.
     pub supply_max: String,

@@ -47,6 +47,8 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/parameters", Role::Read),
     ("GET", "/v1/assets", Role::Read),
     ("GET", "/v1/assets/{number}/proof", Role::Read),
+    ("GET", "/v1/assets/{number}/holders/{address}", Role::Read),
+    ("GET", "/v1/assets/{number}/holders/{address}/proof", Role::Read),
     ("GET", "/v1/accounts/{address}", Role::Read),
     ("GET", "/v1/accounts/{address}/offers", Role::Read),
     ("GET", "/v1/accounts/{address}/proof", Role::Read),

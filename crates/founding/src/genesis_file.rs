@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use ledger::{Genesis, GenesisError, LEAST_UNITS, Listing};
-use primitives::{Address, Amount, AssetId, format_units, parse_units};
+use ledger::{Genesis, GenesisError, Listing};
+use primitives::{Address, Amount, AssetControl, AssetId, format_units, parse_units};
 use serde::{Deserialize, Serialize};
 
+use crate::asset_part::AssetPart;
 use crate::charter_part::CharterPart;
 use crate::founders::{Founding, Part};
 use crate::lane_part::{self, LanePart};
@@ -28,7 +29,7 @@ struct File {
     mu: String,
     #[serde(default)]
     limits: LimitsEntry,
-    assets: Vec<AssetEntry>,
+    assets: Vec<AssetPart>,
     balances: Vec<BalanceEntry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     lane: Option<LanePart>,
@@ -47,20 +48,6 @@ struct File {
     developers: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     consensus: Option<Part>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AssetEntry {
-    symbol: String,
-    decimals: u8,
-    issuer: String,
-    #[serde(default = "usual_least_units")]
-    least_units: String,
-}
-
-fn usual_least_units() -> String {
-    LEAST_UNITS.to_string()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -155,12 +142,6 @@ pub fn write_with_founding(
 
 impl File {
     fn of(genesis: &Genesis) -> File {
-        let asset = |listing: &Listing| AssetEntry {
-            symbol: listing.symbol.clone(),
-            decimals: listing.decimals,
-            issuer: listing.issuer.to_string(),
-            least_units: listing.least_units.to_string(),
-        };
         let balance = |(account, asset, amount): &(Address, AssetId, Amount)| BalanceEntry {
             account: account.to_string(),
             asset: genesis.assets[asset.0 as usize].symbol.clone(),
@@ -173,7 +154,7 @@ impl File {
             epsilon: genesis.epsilon.to_string(),
             mu: genesis.mu.to_string(),
             limits: LimitsEntry::of(genesis.limits),
-            assets: genesis.assets.iter().map(asset).collect(),
+            assets: AssetPart::all_of(genesis),
             balances: genesis.balances.iter().map(balance).collect(),
             lane: genesis.lane.as_ref().map(|lane| LanePart::of(lane, &genesis.assets)),
             venues: genesis.venues.as_ref().map(VenuePart::of),
@@ -202,12 +183,11 @@ impl File {
             message: error.to_string(),
         })?;
         let symbols: Vec<String> = self.assets.iter().map(|asset| asset.symbol.clone()).collect();
-        let assets = self.assets.into_iter().enumerate().map(|(i, asset)| {
-            let issuer = parse(file, format!("assets[{i}].issuer"), &asset.issuer)?;
-            let least_units = parse(file, format!("assets[{i}].least_units"), &asset.least_units)?;
-            Ok(Listing { symbol: asset.symbol, decimals: asset.decimals, issuer, least_units })
-        });
-        let assets = assets.collect::<Result<_, GenesisFileError>>()?;
+        let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
+        let assets = self.assets.into_iter().enumerate().map(|(at, asset)| asset.read(at));
+        let assets: Vec<(Listing, AssetControl)> = assets.collect::<Result<_, _>>().map_err(named)?;
+        let numbered = (0..).map(AssetId).zip(&assets).map(|(number, (_, control))| (number, *control));
+        let controls = numbered.filter(|(_, control)| control.freezes()).collect();
         let balances = self.balances.into_iter().enumerate().map(|(i, entry)| {
             let unknown = || GenesisFileError::Field {
                 file: file.into(),
@@ -219,7 +199,6 @@ impl File {
             let amount = parse(file, format!("balances[{i}].amount"), &entry.amount)?;
             Ok((account, AssetId(asset as u32), amount))
         });
-        let named = |(field, message)| GenesisFileError::Field { file: file.into(), field, message };
         let lane = self.lane.map(|lane| lane.read(&symbols)).transpose().map_err(named)?;
         let venues = self.venues.map(VenuePart::read).transpose().map_err(named)?;
         let pools = self.pools.map(PoolPart::read).transpose().map_err(named)?;
@@ -230,6 +209,7 @@ impl File {
             venues,
             pools,
             listings,
+            controls,
             rules: self.rules,
             charter,
             chain: self.chain,
@@ -237,7 +217,7 @@ impl File {
             epsilon: parse(file, "epsilon".into(), &self.epsilon)?,
             mu: parse(file, "mu".into(), &self.mu)?,
             limits: self.limits.limits(),
-            assets,
+            assets: assets.into_iter().map(|(listing, _)| listing).collect(),
             balances: balances.collect::<Result<_, GenesisFileError>>()?,
             membership: None,
             is_developers: self.developers,
@@ -276,6 +256,7 @@ mod tests {
             venues: None,
             pools: None,
             listings: ledger::ListingTerms { notice: 77, ..ledger::ListingTerms::priced() },
+            controls: Vec::new(),
             is_developers: false,
         }
     }

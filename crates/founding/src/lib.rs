@@ -6,6 +6,7 @@
 //! **Invariant**: what is read is what was written; a file with an unknown or impossible field is refused with the name
 //! of the field. Nothing here runs a network.
 
+mod asset_part;
 mod charter_part;
 mod founders;
 pub mod genesis_file;

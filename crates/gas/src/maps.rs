@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use ledger::contracts::ethereum::{Address, B256, KECCAK_EMPTY, U256};
 use ledger::contracts::{AccountInfo, EvmCode, EvmContent, EvmPlace, EvmState, TokenFacts};
-use primitives::{AssetId, Price};
+use primitives::{AssetControl, AssetId, Price};
 use revm::database_interface::Database;
 
 /// A state in maps.
@@ -89,8 +89,9 @@ impl EvmState for SharedMaps {
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         let (symbol, valuation) = (format!("A{asset}"), Some(Price::ONE));
         let (decimals, issued, least_units) = (6, 1 << 62, 4_096);
-        let (closes, is_crowded, pairs_left) = (None, false, None);
-        let facts = TokenFacts { symbol, decimals, issued, least_units, valuation, closes, is_crowded, pairs_left };
+        let (closes, control, is_crowded, pairs_left) = (None, AssetControl::Open, false, None);
+        let facts =
+            TokenFacts { symbol, decimals, issued, least_units, valuation, closes, control, is_crowded, pairs_left };
         (asset.0 < 2).then_some(facts)
     }
 }

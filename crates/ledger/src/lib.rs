@@ -34,6 +34,7 @@ pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
 pub use places::charter::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
+pub use places::controls::{Controls, FREEZE_ENDS_PER_SUB_BLOCK, HELD_OFFERS_MAX, HolderStanding, RECOVERY_WAIT};
 pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{
     AWAKE, POOLS_MAX, Pools, SHARES_MAX, SHARES_NEW, SHARES_OF_NOBODY, is_asleep, pool_cost, pool_keeps, pool_pays,
@@ -44,15 +45,15 @@ pub use places::venues::Venues;
 pub use proofs::{
     AccountKeys, AccountProof, AccountSessions, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof,
     AwaitedRules, Batch, BlockReceipts, BustGuilt, BustReason, Cancelled, ChainRules, Charter, CharterTerms, ClaimedId,
-    ComingRules, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome, ExactReason,
-    ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HoldingId, KeysProof, LaneProof,
-    LeavingBond, LeavingDeposit, ListedTerms, Member, ModifiedProof, NO_END, Offer, OfferProof, Outcome, Pair,
-    PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN,
-    ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent,
-    RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof,
-    SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit,
-    VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys, Window, WindowError, account_state_digest,
-    asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
+    ComingRules, ControlledAsset, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome,
+    ExactReason, ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HolderProof,
+    HolderRecord, HoldingId, KeysProof, LaneProof, LeavingBond, LeavingDeposit, ListedTerms, Member, ModifiedProof,
+    NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
+    ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart,
+    RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord,
+    SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators,
+    ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys, Window,
+    WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};

@@ -10,10 +10,12 @@ use doors::backend::{
     PooledTransaction, PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, DeveloperCommand, DeveloperRefusal, EthereumTaken, NextBlock, TakenOrders};
-use ledger::contracts::{BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{
+    BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
+};
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place, PoolProof,
-    PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place,
+    PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -151,6 +153,10 @@ impl PointReads for Reads {
         self.exchange.prove(|ledger, roots| (roots.prove_asset(ledger, asset), roots.prove_asset_terms(ledger, asset)))
     }
 
+    fn prove_holder(&self, asset: AssetId, account: &Address) -> Result<Proved<HolderProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_holder(ledger, asset, account))
+    }
+
     fn prove_validators(&self) -> Result<Proved<ValidatorsProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_validators(ledger))
     }
@@ -261,6 +267,10 @@ impl EthereumReads for Reads {
             Moment::After(height) => ledger.offer_at(pair, place, height),
             Moment::Within(height) => ledger.offer_within(pair, place, height),
         }
+    }
+
+    fn holder_facts(&self, asset: AssetId, account: &Address, height: Height) -> Result<HolderFacts, UndoError> {
+        self.exchange.shared.read_ledger().holder_facts_at(asset, account, height)
     }
 
     fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {

@@ -112,6 +112,7 @@ pub fn fate_code(fate: &FillFate) -> &'static str {
             FillBust::Size => "size",
             FillBust::Deposit => "deposit",
             FillBust::Drawdown => "drawdown",
+            FillBust::Frozen => "frozen",
             FillBust::Fenced => "fenced",
         },
     }

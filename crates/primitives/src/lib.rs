@@ -10,6 +10,7 @@
 mod amount;
 mod block;
 mod consents;
+mod control;
 mod duty;
 mod exact;
 mod format;
@@ -43,6 +44,9 @@ mod wallet;
 pub use amount::{Amount, AssetId, Fraction, FractionError, MAX_ISSUED, UnitsError, format_units, parse_units};
 pub use block::{SubBlock, Superblock};
 pub use consents::{AskedChange, policy_salt};
+pub use control::{
+    ASSET_CONTROLS, AssetControl, AssetControlError, HOLDER_STATES, HolderRecovery, HolderState, RULES_OF_CONTROLS,
+};
 pub use duty::{LANE_DUTY, is_lane_duty};
 pub use exact::ExactSide;
 pub use format::{read_format, write_format};
@@ -54,9 +58,7 @@ pub use keys::{
     KeySignatures, KeySigner, KeysChange, PolicySigned, RULES_OF_KEYS, RecoverKeys, SIGNERS_MAX, SessionsFate, SetKeys,
     SignedByWallet, WalletSigner,
 };
-pub use listing::{
-    AssetControl, AssetListing, Closing, DECIMALS_MAX, LISTED_SYMBOL_MAX, LISTING_FEES_MAX, RULES_OF_LISTINGS,
-};
+pub use listing::{AssetListing, Closing, DECIMALS_MAX, LISTED_SYMBOL_MAX, LISTING_FEES_MAX, RULES_OF_LISTINGS};
 pub use login::login_bytes;
 pub use malformed::Malformed;
 pub use offer::{CANCELS_MAX, ClientId, Life, LifeError, OfferPlace, OfferReplacement};

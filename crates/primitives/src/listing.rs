@@ -3,7 +3,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::{Amount, AssetId, Digest, MAX_ISSUED};
+use crate::{Amount, AssetControl, AssetId, Digest, MAX_ISSUED};
 
 /// The first rules that list and close assets.
 pub const RULES_OF_LISTINGS: u32 = 15;
@@ -13,23 +13,6 @@ pub const LISTED_SYMBOL_MAX: usize = 6;
 pub const LISTING_FEES_MAX: u64 = 1 << 40;
 /// The most decimals of an asset.
 pub const DECIMALS_MAX: u8 = 18;
-
-/// What the issuer of an asset controls of it in the hands of others. Later rules add more of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub enum AssetControl {
-    /// Nothing.
-    #[default]
-    Open,
-}
-
-impl AssetControl {
-    /// Its name in answers.
-    pub fn name(self) -> &'static str {
-        match self {
-            AssetControl::Open => "open",
-        }
-    }
-}
 
 /// An asset to list; its sender issues it.
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]

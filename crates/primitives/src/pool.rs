@@ -15,6 +15,13 @@ pub struct PoolKey {
     pub class: u8,
 }
 
+impl PoolKey {
+    /// Whether it is between this asset and another one.
+    pub fn has(&self, asset: AssetId) -> bool {
+        self.a == asset || self.b == asset
+    }
+}
+
 /// What is done with a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub enum PoolOperation {

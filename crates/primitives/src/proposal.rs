@@ -3,7 +3,8 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
-use crate::listing::{AssetControl, DECIMALS_MAX};
+use crate::AssetControl;
+use crate::listing::DECIMALS_MAX;
 use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED};
 
 /// The first rules with proposals and votes.

@@ -6,7 +6,9 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 
+use crate::control::RULES_OF_CONTROLS;
 use crate::height::Height;
+use crate::keys::RULES_OF_KEYS;
 use crate::sequence::Sequence;
 use crate::{Address, Amount, AssetId, Digest, MAX_ISSUED, PublicKey, Signature};
 
@@ -37,6 +39,8 @@ pub enum SessionScope {
     Trade,
     /// Cancel and stop, and do what one person or node owes: approve rules, accuse, post duties of the lane.
     Duty,
+    /// Cancel and stop, and freeze holders of assets that the account issues: of each as many as the key's cap of it.
+    Control,
 }
 
 /// The most units of an asset that a session key may use up: units locked and sold less units bought, fees included.
@@ -114,12 +118,22 @@ pub fn session_possession_bytes(network: &Digest, account: &Address, slot: Sessi
 }
 
 impl SessionScope {
+    /// The first rules that have it; 0 if all have it.
+    pub fn since_rules(self) -> u32 {
+        match self {
+            SessionScope::Cancel | SessionScope::Trade => 0,
+            SessionScope::Duty => RULES_OF_KEYS,
+            SessionScope::Control => RULES_OF_CONTROLS,
+        }
+    }
+
     /// Its name in the interfaces.
     pub const fn name(self) -> &'static str {
         match self {
             SessionScope::Cancel => "cancel",
             SessionScope::Trade => "trade",
             SessionScope::Duty => "duty",
+            SessionScope::Control => "control",
         }
     }
 }

@@ -82,6 +82,7 @@ impl Transaction {
             Operation::Pay { to, .. } | Operation::PayReferenced { to, .. } if *to == self.body.account => {
                 Err(Malformed::SelfPayment)
             }
+            Operation::Recover(recovery) if recovery.from == recovery.to => Err(Malformed::SelfPayment),
             operation if operation.reference().is_some_and(|reference| !reference.is_plain()) => {
                 Err(Malformed::Reference)
             }

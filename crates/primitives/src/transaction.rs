@@ -7,15 +7,16 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 use strum::{EnumCount, EnumDiscriminants};
 
+use crate::control::{HolderRecovery, HolderState};
 use crate::exact::ExactSide;
-use crate::keys::{KEY_WEIGHT, PolicySigned, RULES_OF_KEYS, RecoverKeys, SetKeys};
-use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX, RULES_OF_LISTINGS};
+use crate::keys::{KEY_WEIGHT, PolicySigned, RecoverKeys, SetKeys};
+use crate::listing::{AssetListing, Closing, LISTING_FEES_MAX};
 use crate::offer::{ClientId, Life, OfferPlace, OfferReplacement};
 use crate::pool::PoolOperation;
-use crate::proposal::{ProposalWord, ProposedChange, RULES_OF_PROPOSALS};
+use crate::proposal::{ProposalWord, ProposedChange};
 use crate::reference::{Reference, ReferenceRule};
 use crate::sequence::Sequence;
-use crate::session::{SessionOperation, SessionScope, slot_of};
+use crate::session::{SessionOperation, slot_of};
 use crate::statement::{Evidence, Stake};
 use crate::upgrade::Upgrade;
 use crate::venue::VenueOperation;
@@ -218,6 +219,19 @@ pub enum Operation {
         /// Whether it wants it.
         word: ProposalWord,
     },
+    /// Freezes or opens a holder of an asset; only its issuer can. Since [`RULES_OF_CONTROLS`].
+    SetHolder {
+        /// The asset.
+        asset: AssetId,
+        /// The holder.
+        account: Address,
+        /// Which of the two, from the next block on.
+        state: HolderState,
+        /// What for.
+        reference: Reference,
+    },
+    /// Moves units of a holder who has been frozen for long; only the issuer can. Since [`RULES_OF_CONTROLS`].
+    Recover(Box<HolderRecovery>),
 }
 
 /// A transaction before it is signed.
@@ -375,6 +389,8 @@ impl Operation {
             | Operation::CloseAsset { .. }
             | Operation::Propose(_)
             | Operation::Vote { .. }
+            | Operation::SetHolder { .. }
+            | Operation::Recover(_)
             | Operation::Pool(_) => None,
         }
     }
@@ -391,7 +407,9 @@ impl Operation {
             | Operation::IssueReferenced { asset, .. }
             | Operation::Burn { asset, .. }
             | Operation::CloseAsset { asset, .. }
+            | Operation::SetHolder { asset, .. }
             | Operation::Withdraw { asset, .. } => [Some(asset), None],
+            Operation::Recover(ref recovery) => [Some(recovery.asset), None],
             Operation::Venue(ref operation) => operation.assets(),
             Operation::Propose(ref change) => match **change {
                 ProposedChange::Close { asset } => [Some(asset), None],
@@ -430,6 +448,7 @@ impl Operation {
             | Operation::Unstake { units: amount } => Some(amount),
             Operation::Venue(ref operation) => operation.units(),
             Operation::Replace(ref replace) => Some(replace.amount),
+            Operation::Recover(ref recovery) => Some(recovery.amount),
             _ => None,
         }
     }
@@ -457,32 +476,13 @@ impl Operation {
         self.row().fees + beyond
     }
 
-    /// The first rules that have it; 0 if all have it. Before them no ledger counts it, and no validator votes for a
-    /// sub-block with it, since older programs cannot decode it.
-    pub fn since_rules(&self) -> u32 {
-        match self {
-            Operation::PayReferenced { .. } | Operation::IssueReferenced { .. } => 12,
-            Operation::SetKeys(_)
-            | Operation::RecoverKeys(_)
-            | Operation::CompleteKeys { .. }
-            | Operation::SetReceiving { .. } => RULES_OF_KEYS,
-            Operation::ListAsset(_) | Operation::CloseAsset { .. } => RULES_OF_LISTINGS,
-            Operation::Propose(_) | Operation::Vote { .. } => RULES_OF_PROPOSALS,
-            Operation::Session(operation) => match &**operation {
-                SessionOperation::Authorize { terms, .. } if terms.scope == SessionScope::Duty => RULES_OF_KEYS,
-                _ => 0,
-            },
-            Operation::Venue(operation) => operation.since_rules(),
-            _ => 0,
-        }
-    }
-
     /// What it is for, if it says so.
     pub fn reference(&self) -> Option<&Reference> {
         match self {
-            Operation::PayReferenced { reference, .. } | Operation::IssueReferenced { reference, .. } => {
-                Some(reference)
-            }
+            Operation::PayReferenced { reference, .. }
+            | Operation::IssueReferenced { reference, .. }
+            | Operation::SetHolder { reference, .. } => Some(reference),
+            Operation::Recover(recovery) => Some(&recovery.reference),
             _ => None,
         }
     }

@@ -44,6 +44,8 @@ pub enum EndReason {
     Lapsed,
     /// One of its assets has closed, after the batch.
     Closed,
+    /// Its account was frozen in one of its assets, after the batch.
+    Frozen,
 }
 
 impl EndReason {
@@ -56,6 +58,7 @@ impl EndReason {
             EndReason::OneBatch => "one_batch",
             EndReason::Lapsed => "lapsed",
             EndReason::Closed => "closed",
+            EndReason::Frozen => "frozen",
         }
     }
 
@@ -63,7 +66,9 @@ impl EndReason {
     pub fn is_after_batch(self) -> bool {
         match self {
             EndReason::Cancelled | EndReason::Replaced => false,
-            EndReason::Expired | EndReason::OneBatch | EndReason::Lapsed | EndReason::Closed => true,
+            EndReason::Expired | EndReason::OneBatch | EndReason::Lapsed | EndReason::Closed | EndReason::Frozen => {
+                true
+            }
         }
     }
 }

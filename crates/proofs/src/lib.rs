@@ -94,6 +94,7 @@ mod certificate;
 mod chain;
 mod charter;
 mod committee;
+mod controls;
 mod ethereum_receipt;
 mod exact;
 mod fill;
@@ -127,6 +128,7 @@ pub use charter::{
     AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, RulesConsent, RulesReadiness, charter_root,
 };
 pub use committee::{Committee, Index, MEMBERS_MAX};
+pub use controls::{ControlledAsset, HolderProof, HolderRecord, controls_root, holder_key};
 pub use ethereum_receipt::{Bloom, ContractReceipts, EthereumLog, EthereumReceipt, EvmStatus, Skip};
 pub use exact::{ExactOutcome, ExactReason, ExactRequest, ExactTrade};
 pub use fill::{EndReason, EndedOffer, Fill};

@@ -68,7 +68,7 @@ refusals! {
     /// The transaction is beyond the quota of its sub-block.
     OVER_QUOTA: refused, "over_quota",
         "the sub-block is over its quota of such operations (stakes, accusations, listings, lane posts, ends of session \
-         keys): send it again";
+         keys, freezes): send it again";
     /// The transaction ended below the height of the block.
     ENDED: refused, "ended",
         "the transaction has ended: its last height (`until`) is past; sign it again with a later one";

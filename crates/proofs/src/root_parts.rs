@@ -54,6 +54,8 @@ impl RootPart {
     /// The terms of assets that were listed on the running chain, and which assets close. A chain that lists none has
     /// it once an asset closes.
     pub const LISTINGS: u8 = 11;
+    /// What issuers control, and whom they have frozen or admitted; a state has it once there is such an asset.
+    pub const CONTROLS: u8 = 12;
 }
 
 impl RootParts {

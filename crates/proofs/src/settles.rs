@@ -23,6 +23,8 @@ pub enum BustReason {
     Deposit,
     /// F7: a key would lose more than it may.
     Drawdown,
+    /// F8: buyer, seller or the venue's owner is frozen in an asset of the market. Since rules 17.
+    Frozen,
 }
 
 /// Which sides of a bust are guilty.

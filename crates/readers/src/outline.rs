@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ledger::{
-    Asset, Ballot, Charter, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Parameters, Schedule, Validators,
+    Asset, Ballot, Charter, Controls, LaneBridge, LaneRegistration, LaneTerms, Ledger, Listings, Parameters, Schedule,
+    Validators,
 };
 use primitives::{Amount, AssetId, Digest, Fraction, Height, Price};
 
@@ -30,6 +31,8 @@ pub struct Outline {
     pub assets: Vec<Asset>,
     /// How assets were listed after the genesis, and which close.
     pub listings: Arc<Listings>,
+    /// What issuers control, and whom they have frozen or admitted.
+    pub controls: Arc<Controls>,
     /// The registry and the committees.
     pub validators: Validators,
     /// When committees change.
@@ -120,6 +123,7 @@ impl Outline {
             accounts: ledger.accounts().len(),
             assets: ledger.assets().to_vec(),
             listings: ledger.shared_listings(),
+            controls: ledger.shared_controls(),
             validators: ledger.validators().clone(),
             schedule: ledger.schedule(),
             charter: ledger.charter().clone(),

@@ -138,6 +138,8 @@ pub enum FillBust {
     Deposit,
     /// F7: a loss beyond the key's cap.
     Drawdown,
+    /// F8: a party, or the venue's owner, is frozen in an asset of the market.
+    Frozen,
     /// The incarnation ended before it was settled. It can be claimed with its report.
     Fenced,
 }

@@ -129,6 +129,7 @@ pub fn fate_of(verdict: &FillVerdict) -> FillFate {
             BustReason::Size => FillBust::Size,
             BustReason::Deposit => FillBust::Deposit,
             BustReason::Drawdown => FillBust::Drawdown,
+            BustReason::Frozen => FillBust::Frozen,
         }),
     }
 }

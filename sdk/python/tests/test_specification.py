@@ -60,6 +60,15 @@ def derived(context: str, message: bytes) -> bytes:
     return blake3(message, derive_key_context=context).digest()
 
 
+CONTROLS = ["open", "freezable", "admitted", "recoverable", "admitted_recoverable"]
+
+
+def reference_of(asked: dict) -> bytes:
+    reference = raw(asked["reference"])
+    kind = u8(["text", "uuid", "message", "number"].index(asked["referenceKind"]))
+    return kind + u32(len(reference)) + reference
+
+
 def operation(asked: dict) -> bytes:
     match asked["type"]:
         case "create_account":
@@ -85,7 +94,7 @@ def operation(asked: dict) -> bytes:
             return u8(14) + u32(asked["sell"]) + u32(asked["buy"]) + terms + raw(asked["client"])
         case "authorize_session":
             caps = b"".join(u32(one["asset"]) + u64(one["units"]) for one in asked["caps"])
-            scope = u8(["cancel", "trade", "duty"].index(asked["scope"]))
+            scope = u8(["cancel", "trade", "duty", "control"].index(asked["scope"]))
             terms = u32(asked["slot"]) + raw(asked["key"]) + scope + u64(asked["ends"]) + u64(asked["alive"])
             return u8(15) + u8(0) + terms + u32(len(asked["caps"])) + caps + raw(asked["possession"])
         case "revoke_session":
@@ -115,10 +124,8 @@ def operation(asked: dict) -> bytes:
             return u8(18) + u32(asked["rules"]) + u64(asked["at"])
         case "pay_referenced" | "issue_referenced" as named:
             paid = raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
-            reference = raw(asked["reference"])
-            kind = u8(["text", "uuid", "message", "number"].index(asked["referenceKind"]))
             code = {"pay_referenced": 19, "issue_referenced": 20}[named]
-            return u8(code) + paid + kind + u32(len(reference)) + reference
+            return u8(code) + paid + reference_of(asked)
         case "set_keys" | "recover_keys" as kind:
             first = raw(asked["first"]) if kind == "set_keys" else b""
             return u8(21 + (kind == "recover_keys")) + key_change(asked) + first + key_signatures(asked)
@@ -127,7 +134,7 @@ def operation(asked: dict) -> bytes:
         case "set_receiving":
             return u8(24) + u8(["optional", "required"].index(asked["references"]))
         case "list_asset":
-            head = string(asked["symbol"]) + u8(asked["decimals"]) + u8(["open"].index(asked["control"]))
+            head = string(asked["symbol"]) + u8(asked["decimals"]) + u8(CONTROLS.index(asked["control"]))
             sizes = u64(asked["leastUnits"]) + u64(asked["supplyMax"])
             return u8(25) + head + sizes + raw(asked["document"]) + u64(asked["fees"])
         case "close_asset":
@@ -144,6 +151,12 @@ def operation(asked: dict) -> bytes:
             return u8(27) + u8(2) + u32(asked["asset"])
         case "vote":
             return u8(28) + raw(asked["proposal"]) + u8(["no", "yes"].index(asked["word"]))
+        case "set_holder":
+            said = u32(asked["asset"]) + raw(asked["holder"]) + u8(["frozen", "open"].index(asked["state"]))
+            return u8(29) + said + reference_of(asked)
+        case "recover":
+            moved = u32(asked["asset"]) + raw(asked["from"]) + raw(asked["to"]) + u64(asked["amount"])
+            return u8(30) + moved + reference_of(asked)
         case "withdraw":
             return u8(9) + raw(asked["to"]) + u32(asked["asset"]) + u64(asked["amount"])
         case "open_pool" | "provide" | "leave" as kind:
@@ -506,6 +519,8 @@ def venue_operation(asked: dict) -> bytes:
             return u8(10) + venue + raw(asked["key"])
         case "raise_floor":
             return u8(11) + venue + raw(asked["key"]) + order_number(asked["floor"])
+        case "recall":
+            return u8(16) + venue + u32(asked["asset"]) + raw(asked["holder"])
         case "accuse":
             by_tree = "leaf" in asked
             proof = u8(0) + raw(asked["leaf"]) + digests(asked["path"]) if by_tree else u8(1) + raw(asked["other"])

@@ -69,7 +69,7 @@ export type Operation =
   /** In the batch of its block, buys or sells exactly so many units within its bound; otherwise nothing happens. */
   | { kind: "Exact"; sell: number; buy: number; side: "buy" | "sell"; units: bigint; bound: bigint; client?: string }
   /** Lets a key cancel or trade for the account. */
-  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade" | "duty"; ends: bigint; alive: bigint; caps: SessionLimit[]; possession: string }
+  | { kind: "AuthorizeSession"; slot: number; key: string; scope: "cancel" | "trade" | "duty" | "control"; ends: bigint; alive: bigint; caps: SessionLimit[]; possession: string }
   /** Ends a session key and its offers. */
   | { kind: "RevokeSession"; slot: number }
   /** Raises the height at whose end a session key's offers end; 0 ends them now. */
@@ -91,17 +91,21 @@ export type Operation =
   /** Says whether payments and issues to the account need a reference, from the next block on. Since rules 14. */
   | { kind: "SetReceiving"; references: "optional" | "required" }
   /** Lists an asset, which its sender issues. Its name is the symbol, a point and its number. Since rules 15. */
-  | { kind: "ListAsset"; symbol: string; decimals: number; control: "open"; leastUnits: bigint; supplyMax: bigint; document: string; fees: bigint }
+  | { kind: "ListAsset"; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; leastUnits: bigint; supplyMax: bigint; document: string; fees: bigint }
   /** Announces that an asset closes, or takes that back; only its issuer can. Since rules 15. */
   | { kind: "CloseAsset"; asset: number; closing: "announce" | "revoke" }
   /** Proposes another value of a parameter of the chain, on which validators vote. Since rules 16. */
   | { kind: "ProposeParameter"; parameter: "fee" | "least_base_fee" | "resting_offers" | "open_pairs" | "validators" | "until_max" | "minimum_stake" | "reward" | "assets_max" | "listing_fees" | "listing_policy"; value: bigint }
   /** Proposes an asset with a plain name, on which validators vote. Since rules 16. */
-  | { kind: "ProposeListing"; issuer: string; symbol: string; decimals: number; control: "open"; leastUnits: bigint; supplyMax: bigint; document: string }
+  | { kind: "ProposeListing"; issuer: string; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; leastUnits: bigint; supplyMax: bigint; document: string }
   /** Proposes that an asset closes, whatever its issuer says; validators vote on it. Since rules 16. */
   | { kind: "ProposeClosing"; asset: number }
   /** Says whether the account wants what was proposed; of several words the last one counts. Since rules 16. */
   | { kind: "Vote"; proposal: string; word: "no" | "yes" }
+  /** Freezes or opens a holder of an asset; only its issuer can. Since rules 17. */
+  | { kind: "SetHolder"; asset: number; holder: string; state: "frozen" | "open"; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
+  /** Moves units of a holder who has been frozen for 86400 heights; only the issuer of a recoverable asset can. Since rules 17. */
+  | { kind: "Recover"; asset: number; from: string; to: string; amount: bigint; referenceKind: "text" | "uuid" | "message" | "number"; reference: string }
   /** Opens a venue, which the sender owns. */
   | { kind: "VenueOpen"; venue: number; operator: string; reportKey: string; feeCapPpm: number; bond: bigint }
   /** Lists a market. */
@@ -123,7 +127,9 @@ export type Operation =
   /** Ends a key of the sender for ever. */
   | { kind: "VenueRevoke"; venue: number; key: string }
   /** Lower numbers of a key of the sender are dead. */
-  | { kind: "VenueRaiseFloor"; venue: number; key: string; incarnation: number; day: number; reference: number };
+  | { kind: "VenueRaiseFloor"; venue: number; key: string; incarnation: number; day: number; reference: number }
+  /** Asks for all that a frozen holder has at a venue, for the issuer of a recoverable asset. Since rules 17. */
+  | { kind: "VenueRecall"; venue: number; asset: number; holder: string };
 
 /** The first bytes and the fields of each operation, in the order in which they are encoded and hashed. */
 export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fields: readonly OperationField[] }> = {
@@ -265,7 +271,7 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
     fields: [
       { name: "slot", type: "uint32", form: "u32" },
       { name: "key", type: "bytes32", form: "raw" },
-      { name: "scope", type: "string", form: "choice", texts: ["cancel", "trade", "duty"] },
+      { name: "scope", type: "string", form: "choice", texts: ["cancel", "trade", "duty", "control"] },
       { name: "ends", type: "uint64", form: "u64" },
       { name: "alive", type: "uint64", form: "u64" },
       { name: "caps", type: "SessionCap[]", form: "list", of: "SessionCap" },
@@ -375,7 +381,7 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
     fields: [
       { name: "symbol", type: "string", form: "text" },
       { name: "decimals", type: "uint8", form: "u8" },
-      { name: "control", type: "string", form: "choice", texts: ["open"] },
+      { name: "control", type: "string", form: "choice", texts: ["open", "freezable", "admitted", "recoverable", "admitted_recoverable"] },
       { name: "leastUnits", type: "uint64", form: "u64" },
       { name: "supplyMax", type: "uint64", form: "u64" },
       { name: "document", type: "bytes32", form: "raw" },
@@ -402,7 +408,7 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "issuer", type: "address", form: "address" },
       { name: "symbol", type: "string", form: "text" },
       { name: "decimals", type: "uint8", form: "u8" },
-      { name: "control", type: "string", form: "choice", texts: ["open"] },
+      { name: "control", type: "string", form: "choice", texts: ["open", "freezable", "admitted", "recoverable", "admitted_recoverable"] },
       { name: "leastUnits", type: "uint64", form: "u64" },
       { name: "supplyMax", type: "uint64", form: "u64" },
       { name: "document", type: "bytes32", form: "raw" },
@@ -419,6 +425,27 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
     fields: [
       { name: "proposal", type: "bytes32", form: "raw" },
       { name: "word", type: "string", form: "choice", texts: ["no", "yes"] },
+    ],
+  },
+  SetHolder: {
+    code: [29],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "holder", type: "address", form: "address" },
+      { name: "state", type: "string", form: "choice", texts: ["frozen", "open"] },
+      { name: "referenceKind", type: "string", form: "choice", texts: ["text", "uuid", "message", "number"] },
+      { name: "reference", type: "bytes", form: "bytes" },
+    ],
+  },
+  Recover: {
+    code: [30],
+    fields: [
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "from", type: "address", form: "address" },
+      { name: "to", type: "address", form: "address" },
+      { name: "amount", type: "uint64", form: "u64" },
+      { name: "referenceKind", type: "string", form: "choice", texts: ["text", "uuid", "message", "number"] },
+      { name: "reference", type: "bytes", form: "bytes" },
     ],
   },
   VenueOpen: {
@@ -520,6 +547,14 @@ export const OPERATIONS: Record<Operation["kind"], { code: readonly number[]; fi
       { name: "reference", type: "uint32", form: "u32" },
     ],
   },
+  VenueRecall: {
+    code: [11, 16],
+    fields: [
+      { name: "venue", type: "uint32", form: "u32" },
+      { name: "asset", type: "uint32", form: "u32" },
+      { name: "holder", type: "address", form: "address" },
+    ],
+  },
 };
 
 /** The structures of lists, by name. */
@@ -585,7 +620,7 @@ export type OperationBody =
   | { type: "provide"; a: string; b: string; class: number; shares: string; most_a: string; most_b: string }
   | { type: "leave"; a: string; b: string; class: number; shares: string; least_a: string; least_b: string }
   | { type: "exact"; sell: string; buy: string; side: "buy" | "sell"; units: string; bound: string; client?: string }
-  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade" | "duty"; ends: string; alive: string; caps: { asset: string; units: string }[]; possession: string }
+  | { type: "authorize_session"; slot: number; key: string; scope: "cancel" | "trade" | "duty" | "control"; ends: string; alive: string; caps: { asset: string; units: string }[]; possession: string }
   | { type: "revoke_session"; slot: number }
   | { type: "session_alive"; slot: number; through: string }
   | { type: "present"; epoch: string }
@@ -597,12 +632,14 @@ export type OperationBody =
   | { type: "recover_keys"; account: string; last: string; keys: { key: string; weight: number }[]; wallets: { wallet: string; weight: number }[]; move: number; govern: number; guardian_keys: { key: string }[]; guardian_wallets: { wallet: string }[]; guardians: number; delay: number; sessions: "close" | "keep"; key_signatures: { key: string; signature: string }[]; wallet_signatures: { wallet: string; signature: string }[] }
   | { type: "complete_keys"; account: string }
   | { type: "set_receiving"; references: "optional" | "required" }
-  | { type: "list_asset"; symbol: string; decimals: number; control: "open"; least_units: string; supply_max: string; document: string; fees: string }
+  | { type: "list_asset"; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; least_units: string; supply_max: string; document: string; fees: string }
   | { type: "close_asset"; asset: string; closing: "announce" | "revoke" }
   | { type: "propose_parameter"; parameter: "fee" | "least_base_fee" | "resting_offers" | "open_pairs" | "validators" | "until_max" | "minimum_stake" | "reward" | "assets_max" | "listing_fees" | "listing_policy"; value: string }
-  | { type: "propose_listing"; issuer: string; symbol: string; decimals: number; control: "open"; least_units: string; supply_max: string; document: string }
+  | { type: "propose_listing"; issuer: string; symbol: string; decimals: number; control: "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable"; least_units: string; supply_max: string; document: string }
   | { type: "propose_closing"; asset: string }
   | { type: "vote"; proposal: string; word: "no" | "yes" }
+  | { type: "set_holder"; asset: string; account: string; state: "frozen" | "open"; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
+  | { type: "recover"; asset: string; from: string; to: string; amount: string; reference_kind: "text" | "uuid" | "message" | "number"; reference: string }
   | { type: "venue"; action: "open"; venue: number; operator: { account: string; report_key: string }; fee_cap_ppm: number; bond: string }
   | { type: "venue"; action: "list"; venue: number; market: number; terms: { base: string; quote: string; lot_units: string; tick_units: string; lots_max: number; fee_cap_ppm: number; penalty: string } }
   | { type: "venue"; action: "fence"; venue: number; incarnation: number }
@@ -618,4 +655,5 @@ export type OperationBody =
   | { type: "venue"; action: "accuse"; venue: number; incarnation: number; index: string; account: string }
   | { type: "venue"; action: "claim"; venue: number; incarnation: number; index: string; account: string }
   | { type: "venue"; action: "accuse_step"; venue: number; incarnation: number; index: string; account: string }
-  | { type: "venue"; action: "claim_step"; venue: number; incarnation: number; index: string; account: string };
+  | { type: "venue"; action: "claim_step"; venue: number; incarnation: number; index: string; account: string }
+  | { type: "venue"; action: "recall"; venue: number; asset: string; account: string };

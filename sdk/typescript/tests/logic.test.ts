@@ -69,7 +69,7 @@ test("transactions are signed as the published vectors are", async () => {
     assert.deepEqual([signed.id, signed.account, signed.sequence, signed.until], [vector["id"], vector["account"], numbers.sequence, numbers.until]);
     checked.add(operation.kind);
   }
-  assert.equal(checked.size, 32);
+  assert.equal(checked.size, 34);
 });
 
 test("typed data is made and signed as the published vectors are", async () => {
@@ -86,7 +86,7 @@ test("typed data is made and signed as the published vectors are", async () => {
     assert.deepEqual([toHex(signed.bytes), signed.id], [vector.transaction, vector.id]);
     checked += 1;
   }
-  assert.equal(checked, 43);
+  assert.equal(checked, 46);
 });
 
 test("requests of a policy are signed as the published vectors are", () => {

@@ -1,6 +1,6 @@
 //! The state, the pool and the context of execution, as Ethereum sees them.
 
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
+use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError};
 use ledger::{Pair, Place};
 use primitives::{Address, Amount, AssetId, Digest, Height, Superblock, TransactionId};
 use replica::PoolDrop;
@@ -46,6 +46,12 @@ pub trait EthereumReads {
     /// # Errors
     /// [`UndoError`] if the state after that height is not kept.
     fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError>;
+
+    /// Facts about a holder of a controlled asset after a block, and in its contract phase.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    fn holder_facts(&self, asset: AssetId, account: &Address, height: Height) -> Result<HolderFacts, UndoError>;
 
     /// The book's current room for offers, and whether it has offers of a pair.
     fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool);

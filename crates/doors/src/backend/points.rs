@@ -1,8 +1,8 @@
 //! Reads of the ledger, of a bounded size: one account, one page of offers, one proof.
 
 use ledger::{
-    AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, KeysProof, Ledger, NextBatch, Offer,
-    OfferProof, Pair, Place, SlotProof, ValidatorsProof,
+    AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch,
+    Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof,
 };
 use primitives::{Address, AssetId, Digest, Height};
 
@@ -40,6 +40,12 @@ pub trait PointReads {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_asset(&self, asset: AssetId) -> Result<Proved<(AssetProof, AssetTermsProof)>, ReadError>;
+
+    /// What an issuer has said of a holder, or that it has said nothing, with its path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_holder(&self, asset: AssetId, account: &Address) -> Result<Proved<HolderProof>, ReadError>;
 
     /// The registry of validators with its path to the state root.
     ///

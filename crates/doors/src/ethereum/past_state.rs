@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::contracts::ethereum::{self, B256, KECCAK_EMPTY, U256};
-use ledger::contracts::{AccountInfo, BookFacts, EvmCode, EvmState, TokenFacts, UndoError};
+use ledger::contracts::{AccountInfo, BookFacts, EvmCode, EvmState, HolderFacts, TokenFacts, UndoError};
 use ledger::{Pair, Place};
 use primitives::{Address, Amount, AssetId, Digest, Height};
 
@@ -87,6 +87,12 @@ impl EvmState for PastState {
         }
         let (Moment::After(height) | Moment::Within(height)) = self.moment;
         self.read(self.backend.token_facts(asset, height))
+    }
+
+    /// The standing of holders is that of the height; how many offers they have is that of the current state.
+    fn holder(&self, _: u32, asset: AssetId, account: &ethereum::Address) -> HolderFacts {
+        let (Moment::After(height) | Moment::Within(height)) = self.moment;
+        self.read(self.backend.holder_facts(asset, &Address(account.0.0), height))
     }
 
     /// Room for offers, and for their ends, is that of the current state.

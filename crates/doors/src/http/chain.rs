@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use ledger::{ENDS_MAX, LIFE_MAX, SEQUENCE_WINDOW};
-use primitives::AssetId;
+use primitives::{Address, AssetId};
 
 use super::record_proof::{AskedProof, proved_record, record_body};
-use super::{Api, stream};
+use super::{Api, parse, stream};
 use crate::book_feed::BOOK_LEVELS;
 use crate::json::{self, ErrorBody};
 use crate::kit::most_of_one;
@@ -109,6 +109,36 @@ pub(super) async fn asset_proof(
     let prove = move |api: &Api| {
         let proved = api.backend.prove_asset(AssetId(number))?;
         Ok(record_body(&proved, proved.proof.0.asset.is_some()))
+    };
+    proved_record(&api, &asked, prove).await
+}
+
+/// What an account may do with an asset: whether its issuer has frozen or admitted it.
+#[utoipa::path(get, path = "/v1/assets/{number}/holders/{address}",
+    params(("number" = u32, Path), ("address" = String, Path)),
+    responses((status = 200, body = json::HolderBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn holder(
+    State(api): State<Api>,
+    Path((number, address)): Path<(u32, String)>,
+) -> Answered<json::HolderBody> {
+    let address: Address = parse("address", &address)?;
+    Ok(Json(json::holder(api.published().views().outline(), AssetId(number), &address)))
+}
+
+/// What an issuer has said of a holder, or that it has said nothing, with a proof that needs only the state root, and
+/// on request with the certificate of that root.
+#[utoipa::path(get, path = "/v1/assets/{number}/holders/{address}/proof",
+    params(("number" = u32, Path), ("address" = String, Path), ("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn holder_proof(
+    State(api): State<Api>,
+    Path((number, address)): Path<(u32, String)>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::RecordProofBody> {
+    let address: Address = parse("address", &address)?;
+    let prove = move |api: &Api| {
+        let proved = api.backend.prove_holder(AssetId(number), &address)?;
+        Ok(record_body(&proved, proved.proof.record.is_some()))
     };
     proved_record(&api, &asked, prove).await
 }

@@ -163,6 +163,8 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::parameters))
         .routes(routes!(chain::assets))
         .routes(routes!(chain::asset_proof))
+        .routes(routes!(chain::holder))
+        .routes(routes!(chain::holder_proof))
         .routes(routes!(accounts::account))
         .routes(routes!(accounts::account_offers))
         .routes(routes!(accounts::account_proof))

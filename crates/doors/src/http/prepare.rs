@@ -5,10 +5,11 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use primitives::{
-    Amount, AssetId, AssetListing, Body, Closing, Digest, ExactSide, KeyHolder, KeySignatures, KeysChange, Life,
-    OfferPlace, OfferReplacement, Operation, PolicySigned, PoolKey, PoolOperation, ProposalWord, PublicKey, Reference,
-    ReferenceKind, ReferenceRule, SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy,
-    Transaction, TypedData, WalletSignature, format_units, policy_salt, slot_of, to_hex,
+    Address, Amount, AssetControl, AssetId, AssetListing, Body, Closing, Digest, ExactSide, HolderRecovery,
+    HolderState, KeyHolder, KeySignatures, KeysChange, Life, OfferPlace, OfferReplacement, Operation, PolicySigned,
+    PoolKey, PoolOperation, ProposalWord, PublicKey, Reference, ReferenceKind, ReferenceRule, SessionCap,
+    SessionOperation, SessionScope, SessionTerms, SessionsFate, Signature, SignedBy, Transaction, TypedData,
+    WalletSignature, format_units, policy_salt, slot_of, to_hex,
 };
 
 use super::pools::sleep_in_words;
@@ -209,19 +210,48 @@ fn operation_in_words(body: &Body, symbols: &Symbols) -> String {
         Operation::Propose(change) => json::proposed_words(change, symbols),
         Operation::Vote { proposal, word: ProposalWord::Yes } => format!("votes for the proposal {proposal}"),
         Operation::Vote { proposal, word: ProposalWord::No } => format!("votes against the proposal {proposal}"),
+        Operation::SetHolder { asset, account, state, reference } => {
+            holder_words(*state, &symbol(*asset), account, &reference.to_string())
+        }
+        Operation::Recover(recovery) => {
+            let HolderRecovery { asset, from, to, amount, reference } = &**recovery;
+            let (units, from, to) = (symbols.money(*asset, *amount), from.checked(), to.checked());
+            format!("recovers {units} of the frozen holder {from}, as the issuer, and gives them to {to}: {reference}")
+        }
+    }
+}
+
+/// What an issuer says of a holder, in words.
+fn holder_words(state: HolderState, symbol: &str, account: &Address, reference: &str) -> String {
+    let account = account.checked();
+    match state {
+        HolderState::Frozen => format!(
+            "freezes {account} in {symbol}, as the issuer: it neither spends, buys nor receives it, its offers end and its \
+             shares of pools are paid out: {reference}"
+        ),
+        HolderState::Open => format!("lets {account} hold and move {symbol}, as the issuer: {reference}"),
     }
 }
 
 /// A listing in words.
 fn listing_words(listing: &AssetListing) -> String {
-    let AssetListing { symbol, decimals, least_units, supply_max, document, fees, .. } = listing;
+    let AssetListing { symbol, decimals, control, least_units, supply_max, document, fees } = listing;
+    let control = match control {
+        AssetControl::Open => "",
+        AssetControl::Freezable => "The issuer freezes holders. ",
+        AssetControl::Admitted => "The issuer freezes holders, and only those hold it that it admits. ",
+        AssetControl::Recoverable => "The issuer freezes holders, and recovers units of those frozen for long. ",
+        AssetControl::AdmittedRecoverable => {
+            "The issuer freezes holders, recovers units of those frozen for long, and only those hold it that it admits. "
+        }
+    };
     let document = match *document == Digest::default() {
         true => "no document says what it is".into(),
         false => format!("the document of digest {document} says what it is"),
     };
     format!(
         "lists an asset {symbol}, with a point and its number behind it, which the account issues: {decimals} decimals, \
-         at most {} {symbol}, offers of at least {} {symbol}; {document}. It pays {fees} fees for that",
+         at most {} {symbol}, offers of at least {} {symbol}; {document}. {control}It pays {fees} fees for that",
         format_units(*supply_max, *decimals),
         format_units(*least_units, *decimals),
     )
@@ -264,8 +294,14 @@ fn session_words(operation: &SessionOperation, symbols: &Symbols) -> String {
                 SessionScope::Cancel => "cancel its offers",
                 SessionScope::Trade => "cancel its offers and trade",
                 SessionScope::Duty => "cancel its offers, approve rules, accuse, and post duties of the lane",
+                SessionScope::Control => "cancel its offers, and freeze holders of assets that it issues",
             };
-            let caps: Vec<String> = caps.iter().map(|cap| symbols.money(cap.asset, cap.units)).collect();
+            // Of an asset that a key of this scope freezes holders of, its cap counts them.
+            let cap = |cap: &SessionCap| match *scope == SessionScope::Control && cap.asset.0 > 0 {
+                true => format!("{} holders of {}", cap.units, symbols.name(cap.asset)),
+                false => symbols.money(cap.asset, cap.units),
+            };
+            let caps: Vec<String> = caps.iter().map(cap).collect();
             let caps = if caps.is_empty() { "nothing".into() } else { format!("at most {}", caps.join(", ")) };
             format!(
                 "lets the key {key} {may} in slot {slot} until block {until}, and use {caps}, fees included; the key's \

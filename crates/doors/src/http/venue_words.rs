@@ -43,6 +43,12 @@ pub(super) fn in_words(operation: &VenueOperation, symbols: &Symbols) -> String 
              spend it any more",
             symbols.money(*asset, *units)
         ),
+        VenueOperation::Recall { venue, asset, account } => format!(
+            "asks for all {} that the frozen holder {} has at venue {venue}, as the issuer; it is paid to the holder once \
+             fills of before cannot spend it any more",
+            symbols.name(*asset),
+            account.checked()
+        ),
         VenueOperation::Authorize { venue, key, mandate, .. } => {
             format!("lets the key {key} trade at venue {venue} {}", mandated(mandate, symbols))
         }

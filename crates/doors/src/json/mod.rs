@@ -28,7 +28,7 @@ pub use keys::account_keys;
 pub use lane::{lane, lane_cases, lane_output, lane_registration};
 pub(crate) use markets::Limit;
 pub use markets::{candle, price, rounded};
-pub use node::{assets, listing};
+pub use node::{assets, holder, listing};
 pub use operations::{order_number, venue_operator};
 pub use proposals::{parameters, proposed_words};
 pub use symbols::Symbols;

@@ -1,9 +1,9 @@
 //! The node and the constants of its chain.
 
-use api::{AssetBody, AssetsBody, ListedAssetBody, ListingBody};
+use api::{AssetBody, AssetsBody, HolderBody, ListedAssetBody, ListingBody};
 use ledger::contracts::token_address;
-use ledger::{Asset, ListedTerms};
-use primitives::AssetId;
+use ledger::{Asset, HolderStanding, ListedTerms};
+use primitives::{Address, AssetId};
 use readers::Outline;
 
 /// The assets, with their tokens if the chain has contracts.
@@ -20,6 +20,9 @@ pub fn assets(outline: &Outline) -> AssetsBody {
             valuation: asset.valuation.map(|valuation| valuation.to_string()),
             token: outline.contracts.map(|_| token_address(AssetId(number)).to_string()),
             listed: terms.and_then(|terms| terms.listed.as_ref()).map(listed),
+            control: Some(outline.controls.control(AssetId(number)))
+                .filter(|control| control.freezes())
+                .map(|control| control.name().into()),
             closes: terms.and_then(|terms| terms.closes),
         }
     };
@@ -30,6 +33,22 @@ fn listed(terms: &ListedTerms) -> ListedAssetBody {
     let ListedTerms { height, control, supply_max, document } = terms;
     let (supply_max, document) = (supply_max.to_string(), document.to_string());
     ListedAssetBody { height: *height, control: control.name().into(), supply_max, document }
+}
+
+/// An account as a holder of an asset.
+pub fn holder(outline: &Outline, asset: AssetId, account: &Address) -> HolderBody {
+    let controls = &outline.controls;
+    let standing = match controls.standing(asset, account) {
+        HolderStanding::Open => "open",
+        HolderStanding::Frozen => "frozen",
+        HolderStanding::NotAdmitted => "not_admitted",
+    };
+    HolderBody {
+        height: outline.height,
+        control: controls.control(asset).name().into(),
+        standing: standing.into(),
+        since: controls.record(asset, account).map(|record| record.since),
+    }
 }
 
 /// How assets are listed, as of the next block.

@@ -93,6 +93,7 @@ fn reason_name(reason: BustReason) -> &'static str {
         BustReason::Size => "size",
         BustReason::Deposit => "deposit",
         BustReason::Drawdown => "drawdown",
+        BustReason::Frozen => "frozen",
     }
 }
 

@@ -6,12 +6,12 @@ use std::path::Path;
 use ledger::{Genesis, Ledger, Listing, Outcome, PoolTerms, RootPart, Roots, Signatures};
 use primitives::{
     Address, AssetControl, AssetId, AssetListing, Body, ChangedBy, ClientId, Closing, Contradiction, Digest, Evidence,
-    ExactSide, Fraction, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life, OfferPlace, OfferReplacement,
-    Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation, Price, ProposalWord, Proposed,
-    ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind, ReferenceRule, RoundProposed,
-    RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap, SessionOperation, SessionScope,
-    SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock, Transaction, TypedData, Upgrade,
-    VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
+    ExactSide, Fraction, HolderRecovery, HolderState, KeyPolicy, KeySignatures, KeySigner, KeysChange, Life,
+    OfferPlace, OfferReplacement, Operation, Parameter, PlainListing, PolicySigned, PoolKey, PoolOperation, Price,
+    ProposalWord, Proposed, ProposedChange, PublicKey, REFERENCE_RULES, RecoverKeys, Reference, ReferenceKind,
+    ReferenceRule, RoundProposed, RoundValue, RoundVoted, SESSION_SLOTS_MAX, Scope, SecretKey, SessionCap,
+    SessionOperation, SessionScope, SessionTerms, SessionsFate, SetKeys, SignedBy, Stake, SubBlock, Superblock,
+    Transaction, TypedData, Upgrade, VoteKind, WalletKey, WalletSigner, policy_salt, session_possession_bytes, to_hex,
 };
 use serde_json::{Value, json};
 
@@ -205,6 +205,35 @@ fn listings() -> [Operation; 4] {
     ]
 }
 
+/// What issuers say of holders, a recovery, a listing with controls, and a session key that freezes; there are so many
+/// operations before these.
+fn controls(before: u8) -> [Operation; 5] {
+    let holder = |number: u8| key(number).public().address();
+    let reference = |kind, bytes: &[u8]| Reference { kind, bytes: bytes.into() };
+    let set = |asset, number, state, reference| Operation::SetHolder {
+        asset: AssetId(asset),
+        account: holder(number),
+        state,
+        reference,
+    };
+    let recovery = HolderRecovery {
+        asset: AssetId(u32::MAX),
+        from: holder(5),
+        to: holder(6),
+        amount: (1 << 63) - 1,
+        reference: reference(ReferenceKind::Message, &[0xee; 32]),
+    };
+    let [Operation::ListAsset(mut listing), ..] = listings() else { unreachable!("it is the first") };
+    listing.control = AssetControl::AdmittedRecoverable;
+    [
+        set(17, 5, HolderState::Frozen, reference(ReferenceKind::Text, b"order 7/2026")),
+        set(18, 6, HolderState::Open, reference(ReferenceKind::Number, &[9; 8])),
+        Operation::Recover(Box::new(recovery)),
+        Operation::ListAsset(listing),
+        session(authorize(&holder(before + 5), 4, 9, SessionScope::Control, 2)),
+    ]
+}
+
 fn key_of(a: u32, b: u32, class: u8) -> PoolKey {
     PoolKey { a: AssetId(a), b: AssetId(b), class }
 }
@@ -340,6 +369,7 @@ fn bodies() -> Vec<(u8, Body)> {
     );
     operations.extend(listings());
     operations.extend(voted_on());
+    operations.extend(controls(operations.len() as u8));
     let body = |(at, operation): (usize, Operation)| {
         let number = at as u8 + 1;
         // A presence takes no number.
@@ -440,6 +470,15 @@ fn operation(operation: &Operation) -> Value {
         Operation::Vote { proposal, word } => {
             json!({"proposal": proposal.to_string(), "word": if *word == ProposalWord::Yes { "yes" } else { "no" }})
         }
+        Operation::SetHolder { asset, account, state, reference } => json!({
+            "asset": asset.0, "holder": account.to_string(), "state": state.name(),
+            "referenceKind": reference.kind.name(), "reference": hex(&reference.bytes),
+        }),
+        Operation::Recover(recovery) => json!({
+            "asset": recovery.asset.0, "from": recovery.from.to_string(), "to": recovery.to.to_string(),
+            "amount": recovery.amount.to_string(), "referenceKind": recovery.reference.kind.name(),
+            "reference": hex(&recovery.reference.bytes),
+        }),
         Operation::Withdraw { to, asset, amount } => {
             json!({"to": to.to_string(), "asset": asset.0, "amount": amount.to_string()})
         }
@@ -722,20 +761,22 @@ fn root_vectors() -> Vec<Value> {
 #[test]
 fn the_vectors_are_those_of_the_code() {
     let vectors: Vec<Value> = bodies().into_iter().map(vector).collect();
-    assert_eq!(vectors.len(), 86);
+    assert_eq!(vectors.len(), 91);
     let native = ["create_account", "create_offer", "cancel", "pay", "issue", "burn", "stake", "unstake", "accuse"];
     let later = ["withdraw", "lane", "replace", "open_pool", "provide", "leave", "exact"];
     let sessions = ["authorize_session", "revoke_session", "session_alive"];
     let newest = ["present", "approve", "unapprove", "pay_referenced", "issue_referenced"];
     let keys = ["set_keys", "recover_keys", "complete_keys", "set_receiving", "list_asset", "close_asset"];
     let votes = ["propose_parameter", "propose_listing", "propose_closing", "vote"];
-    for name in native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys).chain(votes) {
+    let controls = ["set_holder", "recover"];
+    let names = native.into_iter().chain(later).chain(sessions).chain(newest).chain(keys).chain(votes).chain(controls);
+    for name in names {
         assert!(vectors.iter().any(|vector| vector["operation"]["type"] == name), "{name} has none");
     }
     let mut kinds = std::collections::BTreeSet::new();
     let one_of_each = bodies().into_iter().map(|(_, body)| body).filter(|body| kinds.insert(body.operation.name()));
     let typed: Vec<Value> = one_of_each.chain(at_venues()).map(typed_vector).collect();
-    assert_eq!(typed.len(), 52);
+    assert_eq!(typed.len(), 55);
     let roots = root_vectors();
     assert_eq!(roots.iter().map(|root| root["parts"].as_array().map_or(0, Vec::len)).collect::<Vec<_>>(), [5, 7]);
     let mut kinds = std::collections::BTreeSet::new();

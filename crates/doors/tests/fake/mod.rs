@@ -1,25 +1,26 @@
 //! A node without a pipeline, for tests of the doors only: a ledger to which blocks are applied by hand, an archive of
 //! those blocks, and an intake that is full unless a test says what it answers.
 
+mod ethereum;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock, RwLockReadGuard};
 
 use doors::backend::{
-    AccountRead, Archived, CertifiedOutcome, Developed, EthereumReads, HandoverPage, HistoryReads, Intake,
-    LaneCaseRead, LaneOutputRead, LaneReads, Moment, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads,
-    PoolsRead, Proved, ProvedKeys, ReadError, Standing, VenueReads, VenuesRead, Vitals,
+    AccountRead, Archived, CertifiedOutcome, Developed, HandoverPage, HistoryReads, Intake, LaneCaseRead,
+    LaneOutputRead, LaneReads, NoHistory, NodeLimits, OffersRead, PointReads, PoolReads, PoolsRead, Proved, ProvedKeys,
+    ReadError, Standing, VenueReads, VenuesRead, Vitals,
 };
 use doors::{Answer, Closed, EthereumTaken, TakenOrders};
-use ledger::contracts::{BookFacts, EthereumAccount, EvmCode, EvmContext, TokenFacts, UndoError};
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, Genesis, KeysProof, Ledger, Listing, NextBatch, OfferProof, Pair, Place,
-    PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, Genesis, HolderProof, KeysProof, Ledger, Listing, NextBatch, OfferProof,
+    Pair, Place, PoolProof, PoolRecordId, Roots, Signatures, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use primitives::{
-    Address, Amount, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock,
-    Transaction, TransactionId,
+    Address, AssetId, Digest, Fraction, Height, PublicKey, Sequence, SessionSlot, SubBlock, Superblock, Transaction,
+    TransactionId,
 };
 use readers::cache::ProvenReceipts;
 use readers::history::{HistoryRange, HistoryRow, HistorySpan, rows_of};
@@ -303,6 +304,10 @@ impl PointReads for Fake {
         self.prove(|roots| roots.prove_account(&self.ledger(), address))
     }
 
+    fn prove_holder(&self, asset: AssetId, account: &Address) -> Result<Proved<HolderProof>, ReadError> {
+        self.prove(|roots| roots.prove_holder(&self.ledger(), asset, account))
+    }
+
     fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
         self.prove(|roots| roots.prove_keys(&self.ledger(), address))
     }
@@ -399,65 +404,6 @@ impl HistoryReads for Fake {
         let rows = self.history.read().expect("no test panics with it");
         let found = rows.range(range.from.clone()..range.to.clone()).rev().take(count);
         Ok(found.map(|(key, value)| (key.clone(), value.clone())).collect())
-    }
-}
-
-impl EthereumReads for Fake {
-    fn ethereum_waiting(&self, _id: &TransactionId) -> Option<(Vec<u8>, Address)> {
-        None
-    }
-
-    fn ethereum_nonce_above(&self, _address: &Address, next: u64) -> u64 {
-        next
-    }
-
-    fn ethereum_account(&self, address: &Address, moment: Moment) -> Result<EthereumAccount, UndoError> {
-        match moment {
-            Moment::After(height) => self.ledger().ethereum_account_at(address, height),
-            Moment::Within(height) => self.ledger().ethereum_account_within(address, height),
-        }
-    }
-
-    fn ethereum_slot(
-        &self,
-        _address: &Address,
-        _slot: &[u8; 32],
-        _moment: Moment,
-    ) -> Result<Option<[u8; 32]>, UndoError> {
-        Ok(None)
-    }
-
-    fn ethereum_offer(&self, pair: Pair, place: &Place, moment: Moment) -> Result<Option<Amount>, UndoError> {
-        let ledger = self.ledger();
-        match moment {
-            Moment::After(height) => ledger.offer_at(pair, place, height),
-            Moment::Within(height) => ledger.offer_within(pair, place, height),
-        }
-    }
-
-    fn token_facts(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
-        self.ledger().token_facts_at(asset, height)
-    }
-
-    fn book_facts(&self, pair: Option<Pair>) -> (BookFacts, bool) {
-        let ledger = self.ledger();
-        (ledger.book_facts(), pair.is_some_and(|pair| ledger.book().get(pair).is_some()))
-    }
-
-    fn offers_ending_at(&self, height: Height) -> u32 {
-        self.ledger().book().ending_at(height)
-    }
-
-    fn ethereum_code(&self, hash: &Digest) -> Option<EvmCode> {
-        self.ledger().ethereum_code(hash)
-    }
-
-    fn block_digest(&self, height: Height) -> Option<Digest> {
-        self.ledger().recent_digest(height)
-    }
-
-    fn ethereum_context(&self, block: &Superblock, sub_block: usize, base_fee: u64) -> EvmContext {
-        self.ledger().ethereum_context(block, sub_block, base_fee)
     }
 }
 

@@ -31,7 +31,7 @@ use super::fault::Fault;
 use super::filter::{admit, filter};
 use super::orders::{Orders, merged};
 use super::outcomes::{mark_listed, mark_pooled, mark_void, outcomes};
-use super::quotas::beyond_quota;
+use super::quotas::beyond;
 use super::stage::Stage;
 use super::trade::{Traded, end_offers, trade, trade_as};
 use crate::contracts::{SeenBefore, Undo};
@@ -151,7 +151,7 @@ impl Ledger {
         let transactions = native(block);
         let checked = matches!(signatures, Signatures::Unchecked)
             .then(|| primitives::verify_transactions(&self.network(), &transactions));
-        filter(self, &transactions, signatures.known(checked.as_deref()), &beyond_quota(block)).refusals
+        filter(self, &transactions, signatures.known(checked.as_deref()), &beyond(self, block)).refusals
     }
 
     /// Checks one transaction against the present state, as the filter would if it were alone in the next block.
@@ -177,7 +177,7 @@ impl Ledger {
         let checked = matches!(signatures, Signatures::Unchecked)
             .then(|| primitives::verify_transactions(&self.network(), &transactions));
         stage(Stage::Signatures);
-        let filtered = filter(self, &transactions, signatures.known(checked.as_deref()), &beyond_quota(block));
+        let filtered = filter(self, &transactions, signatures.known(checked.as_deref()), &beyond(self, block));
         stage(Stage::Filter);
         let mut orders = Orders::of(&transactions, &filtered, self);
         let (before, figures) = (undo_before(self, &orders), self.asset_figures());
@@ -187,7 +187,7 @@ impl Ledger {
             None => trade(self, block.height, &orders, &pools, stage)?,
             Some(attached) => trade_as(self, block.height, &orders, &pools, attached, stage)?,
         };
-        pools.trade(self.pools(), &traded.batch.pools);
+        pools.trade(self.pools(), &traded.batch.pools, &self.controls().freezes(&orders.edits.controls));
         let sessions = SessionTurn::of(&orders.sessions);
         end_offers(self, block.height, &sessions, &mut orders, &mut traded);
         let mut outcomes = outcomes(&transactions, &filtered, &traded.pairs, &orders.replaced);
@@ -205,7 +205,7 @@ impl Ledger {
         let sessions = sessions.changes(block.height, &orders.sessions, &orders.rekeyed, &rekeyed, &orders.released);
         let own = orders.credits.iter().copied().chain(exacts.into_iter().map(|(_, credit)| credit));
         let credits: Vec<Credit> = own.chain(moved(&traded.batch)).chain(payouts).chain(pooled).collect();
-        let mut effects = apply_effects(self, &transactions, &filtered, &credits, &sessions);
+        let mut effects = apply_effects(self, &transactions, &filtered, (&credits, &orders.taken), &sessions);
         let fees = i128::from(self.fee) * i128::from(filtered.weight(&transactions)) + i128::from(burnt);
         burn(self, block.height, fees, &mut traded.batch, &mut effects.issued)?;
         (held.accounts, held.book) = (effects.balances, traded.locked);
@@ -241,6 +241,8 @@ fn undo_before(ledger: &Ledger, orders: &Orders) -> Undo {
     let mut before = Undo::default();
     if ledger.places.contracts.head().is_some() {
         before.note_leaving(&orders.leaving, &ledger.places.book);
+        let said = orders.edits.controls.iter().map(|(_, edit)| edit.id());
+        before.holders.extend(said.map(|id| (id, ledger.controls().standing(id.0, &id.1))));
     }
     before
 }
@@ -272,8 +274,8 @@ fn note_history(
     let valuations = ledger.assets.iter().zip(figures).enumerate();
     let changed = valuations.filter(|(_, (asset, (_, before)))| asset.valuation != *before);
     let valuations = changed.map(|(number, (_, (_, before)))| (AssetId(number as u32), *before)).collect();
-    let native_offers = before.native_offers;
-    let mut undo = Undo { native_offers, valuations, ..of_contracts };
+    let Undo { native_offers, holders, .. } = before;
+    let mut undo = Undo { native_offers, holders, valuations, ..of_contracts };
     for before in native {
         if let Some(now) = ledger.places.accounts.get(&before.address) {
             undo.note_native(before, now);
@@ -382,6 +384,8 @@ fn apply_places(
         listings,
         stakes,
         listed: Vec::new(),
+        controlled: Vec::new(),
+        controls: ledger.places.controls.clone(),
         readiness: readiness(ledger, block.height),
         drawn: None,
         convicted: Vec::new(),
@@ -394,7 +398,9 @@ fn apply_places(
         concerned: Vec::new(),
     };
     let kept = ledger.places.apply(&mut turn, &orders.edits);
-    let Turn { lane, void, rekeyed, settled: venues, concerned, listed, .. } = turn;
+    let Turn { lane, void, rekeyed, settled: venues, mut concerned, listed, .. } = turn;
+    let holders = orders.edits.controls.iter().map(|(_, edit)| edit.account);
+    concerned.extend(holders.filter(|holder| ledger.places.accounts.get(holder).is_some()));
     AtPlaces { kept, lane, venues, void: void.into_iter().collect(), rekeyed, concerned, listed }
 }
 

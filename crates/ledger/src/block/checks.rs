@@ -7,11 +7,13 @@ use primitives::{
 use proofs::{Pair, Refusal};
 
 use super::footprint::{Footprint, Requirement, Visitor, place_of};
+use super::uses::check_uses;
 use crate::places::accounts::{Account, Shard, shard_of};
 use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
 use crate::places::pools::{LISTED_POOLS_MAX, opens_with};
 use crate::state::Ledger;
+use crate::terms::has;
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
 /// chooses the price, and an account that fills one price with offers must not make others do long searches.
@@ -85,6 +87,13 @@ impl<'a> Visitor<'a> for Check<'_> {
                 charter::check_say(ledger.charter(), &ledger.electorate(), sender)?;
                 ledger.proposals().check_vote(&id)
             }
+            Requirement::Holder(asset, account) => ledger.controls().check_holder(asset, account),
+            Requirement::HolderRecovery(recovery) => {
+                let holder = ledger.places.accounts.get(&recovery.from);
+                let balance = holder.map_or(0, |holder| holder.balance(recovery.asset));
+                ledger.controls().check_recovery(recovery, balance, ledger.next_height())
+            }
+            Requirement::Frozen(asset, account) => ledger.controls().check_acts(asset, account, ledger.next_height()),
             Requirement::Charter(edit) => charter::check(ledger.charter(), &ledger.electorate(), sender, edit),
             Requirement::Keys(edit) => {
                 let account = ledger.places.accounts.get(&edit.account());
@@ -129,12 +138,13 @@ pub(super) fn check_in(
         }
         _ => ledger.session_rules().check(account, transaction)?,
     }
-    if transaction.since_rules() > ledger.next_rules() {
+    if !has(ledger.next_rules(), transaction.since_rules()) {
         return Err(Refusal::RULES_TO_COME);
     }
     check_until(ledger, body.until)?;
     let mut check = Check { ledger, sender: body.account, found: 0 };
     transaction.emit(ledger.fee, &mut check)?;
+    check_uses(ledger, transaction)?;
     Ok((position, check.found))
 }
 

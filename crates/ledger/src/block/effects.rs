@@ -12,7 +12,7 @@ use super::once::{Once, Sum};
 use crate::contracts::{SeenBefore, seen};
 use crate::places::accounts::Account;
 use crate::places::accounts::{SHARDS, Shard, account_digest, shard_of};
-use crate::places::sums::{Credit, Sums};
+use crate::places::sums::{Credit, Sums, Taken};
 use crate::sessions::SessionChange;
 use crate::state::Ledger;
 
@@ -35,10 +35,11 @@ pub(crate) fn apply_effects(
     ledger: &mut Ledger,
     transactions: &[&Transaction],
     filtered: &Filtered,
-    credits: &[Credit],
+    (credits, taken): (&[Credit], &[Taken]),
     sessions: &[SessionChange],
 ) -> Effects {
     let routed = Routed::new(credits, |credit| &credit.to);
+    let taken = Routed::new(taken, |taken| &taken.from);
     let sessions = Routed::new(sessions, |change| &change.account);
     let fee = ledger.fee;
     let wei_per_unit = ledger.places.contracts.head().map(|_| ledger.wei_per_unit());
@@ -51,12 +52,14 @@ pub(crate) fn apply_effects(
         .enumerate()
         .map(|(number, (shard, admitted))| {
             let (credits, sessions) = (routed.of_shard(number), sessions.of_shard(number));
-            if admitted.is_empty() && credits.len() == 0 && sessions.len() == 0 {
+            let taken = taken.of_shard(number);
+            if admitted.is_empty() && credits.len() == 0 && sessions.len() == 0 && taken.len() == 0 {
                 return Effects::default();
             }
             let mut effects = ShardEffects::new(Arc::make_mut(shard), wei_per_unit);
             admitted.iter().for_each(|one| effects.act(one, transactions[one.index as usize], fee));
             credits.for_each(|credit| effects.pay_in(credit));
+            taken.for_each(|taken| effects.take_out(taken));
             sessions.for_each(|change| effects.change_session(change));
             effects.finish()
         })
@@ -175,6 +178,13 @@ impl<'a> ShardEffects<'a> {
         self.touch(position);
         self.shard.at_mut(position).credit(credit.asset, credit.amount);
         self.effects.balances.add(credit.asset, i128::from(credit.amount));
+    }
+
+    fn take_out(&mut self, taken: &Taken) {
+        let position = self.shard.find(&taken.from).expect("the filter has found its balance");
+        self.touch(position);
+        self.shard.at_mut(position).debit(taken.asset, taken.amount);
+        self.effects.balances.add(taken.asset, -i128::from(taken.amount));
     }
 
     fn change_session(&mut self, change: &SessionChange) {

@@ -7,14 +7,14 @@
 //!
 //! Everything that a transaction spends or owns is recorded under its sender, so that no account can make the
 //! transactions of another one fail by spending. Keys that several senders may claim have their own scope
-//! ([`crate::places::scope::Scope`]).
+//! ([`Scope`](crate::places::scope::Scope)).
 
 use payments::{Output, Recipient};
 use primitives::venue::VenueOperation;
 use primitives::{
-    Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, Life, OfferPlace, OfferReplacement, Operation,
-    PoolKey, PoolOperation, Price, ProposedChange, PublicKey, ReferenceRule, Sequence, SessionOperation, Transaction,
-    TransactionId, slot_of,
+    Address, Amount, AssetId, AssetListing, Body, Closing, ExactSide, HolderRecovery, Life, OfferPlace,
+    OfferReplacement, Operation, PoolKey, PoolOperation, Price, ProposedChange, PublicKey, ReferenceRule, Sequence,
+    SessionOperation, Transaction, TransactionId, slot_of,
 };
 use proofs::{ExactRequest, Offer, Pair, Place, Refusal};
 
@@ -24,11 +24,12 @@ use crate::places::PlaceEdit;
 use crate::places::assets::ListingEdit;
 use crate::places::bridge::{BridgeEdit, claims};
 use crate::places::charter::{CharterEdit, RulesEdit};
+use crate::places::controls::HolderEdit;
 use crate::places::keys::KeysEdit;
 use crate::places::offers::last_height;
 use crate::places::pools::PoolEdit;
 use crate::places::stakes::RegistryEdit;
-use crate::places::sums::Credit;
+use crate::places::sums::{Credit, Taken};
 use crate::places::venues::{VenueEdit, VenueOnce};
 
 /// What must hold in the state before the block.
@@ -66,6 +67,12 @@ pub(crate) enum Requirement<'a> {
     Unreferenced(&'a Address),
     /// The sender's session keys permit the operation.
     Session(&'a SessionOperation),
+    /// The issuer may say something of a holder of the asset.
+    Holder(AssetId, &'a Address),
+    /// The issuer may recover units.
+    HolderRecovery(&'a HolderRecovery),
+    /// The issuer may act for a frozen holder of the asset.
+    Frozen(AssetId, &'a Address),
     /// The charter permits what the sender says about the rules.
     Charter(RulesEdit),
     /// The sender may propose this.
@@ -94,6 +101,9 @@ pub(crate) trait Visitor<'a> {
 
     /// Units are paid to an account after the block's debits; zero units make the account exist.
     fn credit(&mut self, _: Credit) {}
+
+    /// Units leave the balance of a holder who is not the sender.
+    fn take(&mut self, _: Taken) {}
 
     /// An offer is placed.
     fn place(&mut self, _: Pair, _: Offer) {}
@@ -296,12 +306,35 @@ impl Footprint for Transaction {
                 visitor.once(Once::Word(proposal));
                 visitor.edit(PlaceEdit::Charter(CharterEdit::Vote(proposal, word)));
             }
+            Operation::SetHolder { asset, account, state, .. } => {
+                let (asset, state) = (*asset, *state);
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.require(Requirement::Holder(asset, account))?;
+                visitor.once(Once::Holder((asset, *account)));
+                freeze(sequence, asset, visitor);
+                visitor.edit(PlaceEdit::Controls(HolderEdit { asset, account: *account, state }));
+            }
+            Operation::Recover(recovery) => {
+                let &HolderRecovery { asset, from, to, amount, .. } = &**recovery;
+                visitor.require(Requirement::Listed(asset))?;
+                visitor.require(Requirement::Issuer(asset))?;
+                visitor.require(Requirement::HolderRecovery(recovery))?;
+                receives(sender, &recovery.to, operation, visitor)?;
+                visitor.once(Once::Recovered((asset, from)));
+                visitor.take(Taken { from, asset, amount });
+                visitor.credit(Credit { to, asset, amount });
+            }
             Operation::Venue(operation) => {
                 for asset in operation.assets().into_iter().flatten() {
                     visitor.require(Requirement::Listed(asset))?;
                 }
                 if let VenueOperation::Deposit { asset, .. } = **operation {
                     visitor.require(Requirement::Open(asset))?;
+                }
+                if let VenueOperation::Recall { asset, account, .. } = &**operation {
+                    visitor.require(Requirement::Issuer(*asset))?;
+                    visitor.require(Requirement::Frozen(*asset, account))?;
                 }
                 edit(PlaceEdit::Venues(VenueEdit { sequence, operation }), visitor)?;
                 VenueOnce::of(operation).into_iter().for_each(|once| visitor.once(Once::Venue(once)));
@@ -345,6 +378,14 @@ fn spend<'a>(sequence: Sequence, asset: AssetId, units: Amount, visitor: &mut im
     match slot_of(sequence) {
         0 => {}
         slot => visitor.sum(Sum::Key(slot, asset), units),
+    }
+}
+
+/// A session key freezes a holder of an asset, if one signs: its cap of the asset counts holders.
+fn freeze<'a>(sequence: Sequence, asset: AssetId, visitor: &mut impl Visitor<'a>) {
+    match slot_of(sequence) {
+        0 => {}
+        slot => visitor.sum(Sum::Key(slot, asset), 1),
     }
 }
 

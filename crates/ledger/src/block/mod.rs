@@ -28,6 +28,7 @@ mod settle;
 mod spending;
 mod stage;
 mod trade;
+mod uses;
 
 pub use apply::{Applied, Signatures};
 pub use attached::{Attached, AttachedTrade};

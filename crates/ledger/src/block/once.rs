@@ -4,6 +4,7 @@ use payments::BridgeKey;
 use primitives::{Address, AssetId, PoolKey, PublicKey, Sequence, SessionSlot, TransactionId};
 use proofs::{Pair, Place, Refusal};
 
+use crate::places::controls::HolderId;
 use crate::places::scope::Scope;
 use crate::places::venues::VenueOnce;
 
@@ -55,6 +56,10 @@ pub(crate) enum Once {
     Word(TransactionId),
     /// The sender says something about the end of an asset.
     Closing(AssetId),
+    /// The sender says something of a holder of its asset.
+    Holder(HolderId),
+    /// The sender recovers units of a holder of its asset.
+    Recovered(HolderId),
     /// A key becomes the key of a validator.
     ValidatorKey(PublicKey),
     /// An account is created.
@@ -77,7 +82,7 @@ impl Once {
         match self {
             Once::Sequence(_) => Scope::Account(Refusal::SEQUENCE_CONFLICT),
             Once::Replace(..) | Once::Session | Once::Receiving | Once::Closing(_) => Scope::Latest,
-            Once::Proposal | Once::Word(_) => Scope::Latest,
+            Once::Proposal | Once::Word(_) | Once::Holder(_) | Once::Recovered(_) => Scope::Latest,
             Once::Key => Scope::Account(Refusal::KEY_CONFLICT),
             Once::Stake => Scope::Account(Refusal::STAKE_CONFLICT),
             Once::Present => Scope::Account(Refusal::PRESENT_ALREADY),

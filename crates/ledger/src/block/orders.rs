@@ -9,7 +9,7 @@ use super::exacts::NewExact;
 use super::filter::{Admitted, Filtered};
 use super::footprint::{Visitor, place_of};
 use crate::places::offers::{Edit, last_height};
-use crate::places::sums::Credit;
+use crate::places::sums::{Credit, Taken};
 use crate::places::{PlaceEdit, PlaceEdits};
 use crate::sessions::{Released, SessionAct};
 use crate::state::Ledger;
@@ -34,6 +34,8 @@ pub(crate) struct Orders<'a> {
     /// Exact orders, in the order in which they are tried.
     pub exacts: Vec<NewExact>,
     pub credits: Vec<Credit>,
+    /// What issuers recover.
+    pub taken: Vec<Taken>,
     /// Operations on session keys.
     pub sessions: Vec<SessionAct<'a>>,
     /// What session keys no longer use because offers of theirs were replaced.
@@ -64,6 +66,10 @@ struct Reader<'o, 'a> {
 impl<'a> Visitor<'a> for Reader<'_, 'a> {
     fn credit(&mut self, credit: Credit) {
         self.orders.credits.push(credit);
+    }
+
+    fn take(&mut self, taken: Taken) {
+        self.orders.taken.push(taken);
     }
 
     fn place(&mut self, pair: Pair, offer: Offer) {
@@ -129,6 +135,7 @@ impl<'a> Orders<'a> {
         for mut orders in by_shard {
             all.offers.append(&mut orders.offers);
             all.leaving.append(&mut orders.leaving);
+            all.taken.append(&mut orders.taken);
             all.replaced.append(&mut orders.replaced);
             all.exacts.append(&mut orders.exacts);
             all.credits.append(&mut orders.credits);

@@ -26,7 +26,7 @@ pub(super) fn mark_pooled(
 }
 
 /// Marks the operations at venues, on pools and on keys, what accounts say about rules and references, the ends of
-/// assets, and the replacements that pay and do nothing.
+/// assets, words about holders and recoveries, and the replacements that pay and do nothing.
 pub(super) fn mark_void(
     outcomes: &mut [Outcome],
     filtered: &Filtered,
@@ -58,9 +58,11 @@ fn is_voidable(operation: &Operation) -> bool {
     let changes_keys = operation.keys_of().is_some();
     let closes = matches!(operation, Operation::CloseAsset { .. });
     let votes = matches!(operation, Operation::Propose(_) | Operation::Vote { .. });
+    let controls = matches!(operation, Operation::SetHolder { .. } | Operation::Recover(_));
     says || changes_keys
         || closes
         || votes
+        || controls
         || matches!(operation, Operation::Venue(_) | Operation::Replace(_) | Operation::Pool(_) | Operation::Session(_))
 }
 

@@ -3,9 +3,11 @@
 
 use payments::POST_CHECKS_MAX;
 use primitives::venue::{VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation};
-use primitives::{Operation, SubBlock, Superblock, Transaction, is_lane_duty};
+use primitives::{HolderState, Operation, SubBlock, Superblock, Transaction, is_lane_duty};
 
 use crate::places::bridge;
+use crate::places::controls::{FREEZE_ENDS_PER_SUB_BLOCK, HolderStanding};
+use crate::state::Ledger;
 
 /// Accusations of one sub-block that are processed: each costs two signature checks, and pays nothing if it is
 /// refused.
@@ -133,6 +135,49 @@ impl Quota {
         }
         has_room
     }
+}
+
+/// Indices of a block's native transactions that are refused for what others of their sub-blocks cost, ascending.
+pub(crate) fn beyond(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
+    let mut beyond = beyond_quota(block);
+    if !ledger.controls().is_empty() {
+        beyond.extend(beyond_freezes(ledger, block));
+        beyond.sort_unstable();
+        beyond.dedup();
+    }
+    beyond
+}
+
+/// The freezes that would end more offers and holdings of pools than those of a sub-block may, by the state before. One
+/// that ends none is never among them, nor does one count that its sender may not say.
+fn beyond_freezes(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
+    let mut beyond = Vec::new();
+    let mut first = 0;
+    for sub_block in &block.sub_blocks {
+        let mut left = FREEZE_ENDS_PER_SUB_BLOCK;
+        for (index, transaction) in (first..).zip(&sub_block.native) {
+            match freeze_ends(ledger, transaction) {
+                0 => {}
+                ends if ends > left => beyond.push(index),
+                ends => left -= ends,
+            }
+        }
+        first += sub_block.native.len() as u32;
+    }
+    beyond
+}
+
+/// How many offers and holdings of pools a freeze ends, by the present state.
+fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u64 {
+    let &Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } = &transaction.body.operation else {
+        return 0;
+    };
+    let is_issuers = ledger.assets.get(asset.0 as usize).is_some_and(|one| one.issuer == transaction.body.account);
+    if !is_issuers || ledger.controls().standing(asset, &account) != HolderStanding::Open {
+        return 0;
+    }
+    let holdings = ledger.pools().map_or(0, |pools| pools.holdings_with(asset, account).count());
+    u64::from(ledger.held.count(asset, &account)) + holdings as u64
 }
 
 /// Indices of a block's native transactions that are beyond the quotas of their sub-blocks, ascending.

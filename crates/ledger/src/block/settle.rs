@@ -145,7 +145,9 @@ impl PairOutcome {
         self.change.edits = merged(self.change.edits.iter().copied(), leaving);
         // A new offer that ends with its block was never in the book before it.
         self.change.edits.retain(|edit| edit.amount.is_some() || !orders.creates(&edit.place));
-        for ended in ended.iter().filter(|ended| ended.why == EndReason::Lapsed) {
+        // Its end was not known when its outcome was written.
+        let is_sudden = |ended: &&EndedOffer| matches!(ended.why, EndReason::Lapsed | EndReason::Frozen);
+        for ended in ended.iter().filter(is_sudden) {
             let new = orders.offers.binary_search_by_key(&ended.place, |new| new.offer.place).ok();
             // They are in the order of the block's offers, if the pair had a price.
             let met = new.and_then(|at| self.met.get_mut(at).filter(|(index, _)| *index == orders.offers[at].index));

@@ -106,6 +106,7 @@ pub(super) fn end_offers(
     let (mut ended, unlocked) = ledger.places.book.end(height);
     traded.locked.merge(&unlocked);
     follow_slots(ledger, sessions, orders, &traded.batch, &ended);
+    follow_held(ledger, orders, &traded.batch, &ended);
     let slots = sessions.ending(height, &ledger.slots);
     if !slots.is_empty() {
         let mut places: Vec<(Pair, Place)> = slots.into_iter().flat_map(|slot| ledger.slots.places(slot)).collect();
@@ -115,6 +116,13 @@ pub(super) fn end_offers(
     if ledger.listings().has_closed(height + 1) {
         let closed = closed_offers(ledger, height + 1);
         ended.extend(take_out(ledger, traded, &closed, EndReason::Closed));
+    }
+    let frozen = ledger.controls().freezes(&orders.edits.controls);
+    if !frozen.is_empty() {
+        let mut places: Vec<(Pair, Place)> = frozen.iter().flat_map(|holder| ledger.held.places(*holder)).collect();
+        places.par_sort_unstable();
+        places.dedup();
+        ended.extend(take_out(ledger, traded, &places, EndReason::Frozen));
     }
     ended.par_sort_unstable();
     traded.pairs = with_ended(std::mem::take(&mut traded.pairs), &ended, orders);
@@ -130,6 +138,8 @@ fn take_out(ledger: &mut Ledger, traded: &mut Traded, places: &[(Pair, Place)], 
     let (ended, unlocked) = ledger.places.book.take_out(places, why);
     traded.locked.merge(&unlocked);
     places.iter().for_each(|(_, place)| ledger.slots.leave(place));
+    let (held, controls) = (&mut ledger.held, &ledger.places.controls);
+    places.iter().for_each(|(pair, place)| held.leave(controls, *pair, place));
     ended
 }
 
@@ -153,6 +163,18 @@ fn follow_slots(ledger: &mut Ledger, sessions: &SessionTurn, orders: &Orders, ba
         sold.chain(left).filter(|place| slot_of(place.id) > 0).for_each(|place| ledger.slots.leave(place));
     }
     sessions.raised().for_each(|(slot, alive)| ledger.slots.set_timer(slot, alive));
+}
+
+/// Follows what came into the book and left it of the offers of controlled assets.
+fn follow_held(ledger: &mut Ledger, orders: &Orders, batch: &Batch, ended: &[EndedOffer]) {
+    let (held, controls) = (&mut ledger.held, &ledger.places.controls);
+    if controls.is_empty() {
+        return;
+    }
+    orders.offers.iter().for_each(|new| held.come(controls, new.pair, &new.offer.place));
+    let sold = batch.fills.iter().filter(|fill| fill.left == 0).map(|fill| (fill.pair, &fill.place));
+    let left = orders.leaving.iter().chain(ended).map(|ended| (ended.pair, &ended.place));
+    sold.chain(left).for_each(|(pair, place)| held.leave(controls, pair, place));
 }
 
 /// Checks a given clearing, and makes its changes.

@@ -16,7 +16,10 @@
 //! 4. Amounts above 64 bits are refused and never truncated. An allowance of 2^256 − 1 is not used up.
 //! 5. `totalSupply` is the number of issued units, wherever they are held. Only tokens log `Transfer`: native
 //!    transactions move the same balances and log nothing.
-//! 6. A permit is for the symbol, version "1", this chain and this token, with a low s.
+//! 6. Of an asset that its issuer controls a `transfer` needs both sides open, and `transferFrom` a caller whom the
+//!    issuer has not frozen, too. The words of a block count in its own contract phase. Each look costs a cold read.
+//!    `controls()` says whether the issuer freezes, admits and recovers, and `isOpen(address)` what a holder is.
+//! 7. A permit is for the symbol, version "1", this chain and this token, with a low s.
 
 use std::sync::LazyLock;
 
@@ -31,6 +34,7 @@ use super::evm_state::{Access, EvmState};
 use super::slots::GAS_ASSET;
 use super::tokens::TokenFacts;
 use crate::places::contracts::reserved::is_reserved;
+use crate::places::controls::HolderStanding;
 
 /// Gas of a recovery.
 const RECOVER_GAS: u64 = 3_000;
@@ -68,6 +72,15 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
                 Ok(number(self.call.read(slot)?))
             }
             [0x36, 0x44, 0xe5, 0x15] => Ok(self.domain()?.to_vec()),
+            known if known == *CONTROLS => {
+                let control = self.facts.control;
+                let flags = [control.freezes(), control.admits(), control.recovers()];
+                Ok(flags.into_iter().flat_map(|flag| word(flag.into())).collect())
+            }
+            known if known == *IS_OPEN => {
+                let standing = self.standing(of.address(0)?)?;
+                Ok(word((standing == HolderStanding::Open).into()))
+            }
             _ => self.change(selector, &of),
         }
     }
@@ -90,6 +103,9 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
             [0x09, ..] => self.approve(caller, of.address(0)?, of.number(1)?)?,
             [0x23, ..] => {
                 let (from, to, amount) = (of.address(0)?, of.address(1)?, of.number(2)?);
+                if self.standing(caller)? == HolderStanding::Frozen {
+                    return Err(CallFault::reason("the issuer has frozen the caller"));
+                }
                 self.spend(from, caller, amount)?;
                 self.transfer(from, to, amount)?;
             }
@@ -105,6 +121,8 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
         if is_reserved(&plain_address(&to)) {
             return Err(CallFault::reason("transfer to a reserved address"));
         }
+        self.check_open(from)?;
+        self.check_open(to)?;
         let held = self.balance(from)?;
         let left = held.checked_sub(amount).ok_or_else(|| CallFault::reason("transfer amount exceeds balance"))?;
         if from != to {
@@ -114,6 +132,21 @@ impl<S: EvmState, A: Access> Token<'_, '_, S, A> {
             self.call.set_units(self.asset, to, received - amount, received)?;
         }
         self.log(*TRANSFER, from, to, amount)
+    }
+
+    /// What the issuer lets a holder do.
+    fn standing(&mut self, holder: Address) -> Called<HolderStanding> {
+        Ok(self.call.holder(self.asset, self.facts, holder)?.standing)
+    }
+
+    fn check_open(&mut self, holder: Address) -> Called<()> {
+        match self.standing(holder)? {
+            HolderStanding::Open => Ok(()),
+            HolderStanding::Frozen => Err(CallFault::reason("the issuer has frozen an account of the transfer")),
+            HolderStanding::NotAdmitted => {
+                Err(CallFault::reason("the issuer has not admitted an account of the transfer"))
+            }
+        }
     }
 
     fn approve(&mut self, owner: Address, spender: Address, amount: U256) -> Called<()> {
@@ -186,6 +219,10 @@ fn recover(hash: B256, v: U256, r: [u8; 32], s: [u8; 32]) -> Option<Address> {
     Some(Address::from_raw_public_key(&public.serialize_uncompressed()[1..]))
 }
 
+fn selector(function: &str) -> [u8; 4] {
+    keccak256(function)[..4].try_into().expect("four bytes")
+}
+
 fn allowance_slot(owner: &Address, spender: &Address) -> U256 {
     keccak256([b"allowance".as_slice(), owner.as_slice(), spender.as_slice()].concat()).into()
 }
@@ -194,6 +231,10 @@ fn permits_slot(owner: &Address) -> U256 {
     keccak256([b"permits".as_slice(), owner.as_slice()].concat()).into()
 }
 
+/// The selector of `controls()`.
+static CONTROLS: LazyLock<[u8; 4]> = LazyLock::new(|| selector("controls()"));
+/// The selector of `isOpen(address)`.
+static IS_OPEN: LazyLock<[u8; 4]> = LazyLock::new(|| selector("isOpen(address)"));
 static TRANSFER: LazyLock<B256> = LazyLock::new(|| keccak256("Transfer(address,address,uint256)"));
 static APPROVAL: LazyLock<B256> = LazyLock::new(|| keccak256("Approval(address,address,uint256)"));
 static PERMIT: LazyLock<B256> =

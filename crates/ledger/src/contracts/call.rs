@@ -9,7 +9,7 @@ use revm::primitives::{Address, B256, Bytes, Log, LogData, U256};
 use super::evm_state::{Access, EvmState, Waits};
 use super::frame::EvmFrameContext;
 use super::slots::GAS_ASSET;
-use super::tokens::balance_slot;
+use super::tokens::{HolderFacts, TokenFacts, balance_slot};
 use crate::places::contracts::reserved::token_address;
 
 /// Gas of a call on top of its reads and writes.
@@ -134,6 +134,16 @@ impl<S: EvmState, A: Access> Call<'_, '_, S, A> {
         let journal = self.context.journal_mut();
         journal.load_account(token)?;
         Ok(journal.sload(token, holder_slot(&holder))?.data)
+    }
+
+    /// Facts about a holder of a controlled asset; of an open one nothing is looked at and nothing paid.
+    pub fn holder(&mut self, asset: AssetId, facts: &TokenFacts, holder: Address) -> Called<HolderFacts> {
+        if !facts.control.freezes() {
+            return Ok(HolderFacts::default());
+        }
+        self.pay(READ_GAS)?;
+        let reader = self.context.db();
+        Ok(reader.state.holder(reader.space, asset, &holder))
     }
 
     /// Changes a holder's units of an asset from `before` to `after`.

@@ -16,7 +16,7 @@ pub use revm::primitives::hardfork::SpecId;
 pub use revm::state::AccountInfo;
 
 use super::offer_words::BookFacts;
-use super::tokens::TokenFacts;
+use super::tokens::{HolderFacts, TokenFacts};
 use crate::places::contracts::EvmCode;
 
 /// The state that a block of Ethereum transactions begins with. Tests run many blocks at once: each has a *space*,
@@ -34,6 +34,11 @@ pub trait EvmState: Send + Sync + 'static {
     /// Facts about the token of an asset. A state without asset 0 has no tokens.
     fn token(&self, _space: u32, _asset: AssetId) -> Option<TokenFacts> {
         None
+    }
+
+    /// Facts about a holder of a controlled asset.
+    fn holder(&self, _space: u32, _asset: AssetId, _account: &Address) -> HolderFacts {
+        HolderFacts::default()
     }
 
     /// The room for offers in the book.

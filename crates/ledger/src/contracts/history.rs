@@ -31,6 +31,7 @@ use super::tokens::balance_slot;
 use crate::places::accounts::Account;
 use crate::places::contracts::reserved::token_address;
 use crate::places::contracts::{EvmCode, evm_code};
+use crate::places::controls::HolderStanding;
 use crate::places::offers::OrderBook;
 
 /// Blocks whose records are kept.
@@ -72,6 +73,8 @@ pub(crate) struct Undo {
     pub offers: HashMap<(Pair, Place), Option<Amount>>,
     /// Valuations before the block of the assets that it gave another one.
     pub valuations: HashMap<AssetId, Option<Price>>,
+    /// For holders of whom an issuer says something, their standing before.
+    pub holders: HashMap<(AssetId, Address), HolderStanding>,
 }
 
 impl Undo {
@@ -130,7 +133,7 @@ impl Undo {
     }
 
     fn len(&self) -> usize {
-        let offers = self.native_offers.len() + self.offers.len() + self.valuations.len();
+        let offers = self.native_offers.len() + self.offers.len() + self.valuations.len() + self.holders.len();
         self.native.len() + self.native_slots.len() + self.accounts.len() + self.slots.len() + offers
     }
 }

@@ -22,7 +22,7 @@
 //! # Rules
 //!
 //! 1. Whatever the native operation refuses, this refuses too, with a named error: least sizes, unknown assets, a
-//!    full book, too many pairs, assets that close, more than the balance.
+//!    full book, too many pairs, assets that close, frozen holders, more than the balance.
 //! 2. Only offers placed here are cancelled and shown here. The holder of a key can cancel them natively, too: the
 //!    native phase comes first. So of two cancels in one block the native one counts, and the other reverts.
 //! 3. Delegated and CALLCODE calls, calls with value, and static calls that would change state revert.
@@ -46,8 +46,9 @@ use super::evm_state::{Access, EvmState};
 use super::offer_words::{
     BookEdit, FIRST_CONTRACT_OFFER, OPENED, OfferName, OpenedOf, count_slot, edit_slot, pair_bytes, tagged,
 };
-use super::tokens::{TokenFacts, asset_at};
+use super::tokens::{HolderFacts, TokenFacts, asset_at};
 use crate::places::contracts::reserved::OFFERS;
+use crate::places::controls::{HELD_OFFERS_MAX, HolderStanding};
 use crate::places::offers::{EndFault, LIFE_MAX, check_end};
 
 /// Gas of an offer on top of its slots: about what a native transaction costs, for the batches that it takes part in.
@@ -156,6 +157,8 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
         let limit =
             limit.ok_or_else(|| too_small(if amount < minima.sell { TooSmall::Sells } else { TooSmall::Asks }))?;
         minima.check(amount, limit).map_err(too_small)?;
+        self.check_holder(of, 0, sell, &selling)?;
+        self.check_holder(of, 1, buy, &buying)?;
         self.check_closing(of, until, [selling.closes, buying.closes])?;
         self.check_room(pair, &selling, &buying)?;
         if until != NO_END {
@@ -194,6 +197,19 @@ impl<S: EvmState, A: Access> Offers<'_, '_, S, A> {
             EndFault::TooFar => error("LifeTooLong(uint64)", &[U256::from(first.saturating_add(LIFE_MAX))]),
             EndFault::Crowded => error("EndsCrowded(uint64)", &[U256::from(until)]),
         })
+    }
+
+    /// Whether the issuer of an asset, whose token is an argument, lets the caller place an offer of it.
+    fn check_holder(&mut self, of: &Arguments, at: usize, asset: AssetId, facts: &TokenFacts) -> Called<()> {
+        let owner = self.0.inputs.caller;
+        let HolderFacts { standing, offers } = self.0.holder(asset, facts, owner)?;
+        let why = match standing {
+            HolderStanding::Open if offers < HELD_OFFERS_MAX => return Ok(()),
+            HolderStanding::Open => "ControlledOffersFull(address)",
+            HolderStanding::Frozen => "HolderFrozen(address)",
+            HolderStanding::NotAdmitted => "HolderNotAdmitted(address)",
+        };
+        Err(error(why, &[of.address(at)?.into_word().into()]))
     }
 
     /// Whether an offer that ends with the block of a height, or [`NO_END`], ends before its assets close.

@@ -11,10 +11,11 @@ use super::evm_state::{AccountInfo, EvmState, NO_CODE};
 use super::offer_words::{BookFacts, OffersSlot};
 use super::shown::{ShownCode, shown_code};
 use super::slots::GAS_ASSET;
-use super::tokens::{TokenFacts, holder_of};
+use super::tokens::{HolderFacts, TokenFacts, holder_of};
 use crate::places::accounts::{Account, Accounts};
 use crate::places::contracts::reserved::{OFFERS, token_at};
 use crate::places::contracts::{Contracts, EvmCode};
+use crate::places::controls::{Controls, HeldOffers};
 use crate::places::offers::OrderBook;
 
 /// The wei that an account has.
@@ -66,6 +67,10 @@ pub(crate) struct LedgerState {
     pub book_facts: BookFacts,
     /// Facts about the tokens.
     pub tokens: Arc<[TokenFacts]>,
+    /// What issuers control, and whom they have frozen, with the words of this block.
+    pub controls: Arc<Controls>,
+    /// Offers of controlled assets after the native phase.
+    pub held: HeldOffers,
     /// The height of the executed block.
     pub height: Height,
 }
@@ -104,6 +109,11 @@ impl EvmState for LedgerState {
 
     fn token(&self, _: u32, asset: AssetId) -> Option<TokenFacts> {
         self.tokens.get(asset.0 as usize).cloned()
+    }
+
+    fn holder(&self, _: u32, asset: AssetId, account: &EvmAddress) -> HolderFacts {
+        let account = plain_address(account);
+        HolderFacts { standing: self.controls.standing(asset, &account), offers: self.held.count(asset, &account) }
     }
 
     fn book(&self, _: u32) -> BookFacts {

@@ -1,10 +1,11 @@
 //! The tokens of assets: their addresses, slots and facts. See `assets` for what they answer.
 
-use primitives::{Amount, AssetId, Height, Price};
+use primitives::{Amount, AssetControl, AssetId, Height, Price};
 use proofs::Asset;
 use revm::primitives::Address;
 
 use crate::places::contracts::reserved::token_at;
+use crate::places::controls::HolderStanding;
 
 /// Facts about the token of an asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +22,28 @@ pub struct TokenFacts {
     pub valuation: Option<Price>,
     /// The last height that it trades at, if it closes or is closed.
     pub closes: Option<Height>,
+    /// What its issuer controls in the hands of others.
+    pub control: AssetControl,
     /// Whether the book takes no more offers that sell it, because its share of the book is full.
     pub is_crowded: bool,
     /// Pairs of it that may still be opened; `None` for an asset of the genesis.
     pub pairs_left: Option<u64>,
+}
+
+/// Facts about an account as a holder of a controlled asset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HolderFacts {
+    /// What may be done with the asset at the account.
+    pub standing: HolderStanding,
+    /// Offers of the account that sell or buy it, before the contract phase.
+    pub offers: u32,
+}
+
+impl Default for HolderFacts {
+    /// An open holder without offers.
+    fn default() -> HolderFacts {
+        HolderFacts { standing: HolderStanding::Open, offers: 0 }
+    }
 }
 
 impl TokenFacts {
@@ -40,6 +59,7 @@ impl TokenFacts {
             least_units,
             valuation,
             closes: None,
+            control: AssetControl::Open,
             is_crowded: false,
             pairs_left: None,
         }

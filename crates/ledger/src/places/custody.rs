@@ -5,12 +5,13 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use payments::BridgeEvent;
-use primitives::{Address, Amount, AssetId, Digest, Height, Sequence, Superblock, Transaction};
+use primitives::{Address, Amount, AssetControl, AssetId, Digest, Height, Sequence, Superblock, Transaction};
 use proofs::{Asset, Refusal, RulesReadiness, Schedule, SettledFills, Validators};
 
 use super::accounts::Accounts;
 use super::assets::Listings;
 use super::charter::Coming;
+use super::controls::Controls;
 use super::keys::Rekeyed;
 use crate::places::sums::{Credit, Sums};
 use crate::places::unsound::AuditError;
@@ -121,6 +122,8 @@ pub(crate) fn in_place(holds: bool) -> Result<(), ChunkFault> {
 pub(crate) struct Restored {
     /// Number of assets.
     pub assets: usize,
+    /// Their issuers.
+    pub issuers: Vec<Address>,
     pub limits: Limits,
 }
 
@@ -179,6 +182,10 @@ pub(crate) struct Turn<'a> {
     pub stakes: BTreeMap<Address, Amount>,
     /// Assets that the block lists, by number.
     pub listed: Vec<Asset>,
+    /// Those of them that their issuers control, with what they control.
+    pub controlled: Vec<(AssetId, AssetControl, Address)>,
+    /// What issuers control, and whom they have frozen, before the block.
+    pub controls: Arc<Controls>,
     /// Who cannot follow the confirmed rules, at a boundary.
     pub readiness: Readiness,
     /// The committee that the block draws, at a boundary.

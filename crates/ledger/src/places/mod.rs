@@ -5,7 +5,7 @@
 //! checks and applies the operations that concern it, says what it holds, and writes its part of the state root, of
 //! snapshots and of the genesis digest ([`Custody`]). After each block the changes of all places sum to the change of
 //! what is issued. The *charter*, the *keys* and the *listings* hold no units: they are places because they have
-//! everything else that a place has.
+//! everything else that a place has. So are the *controls*.
 //!
 //! The list at the end of this file is the only one. A new place is a folder, and its line in the list. What clients
 //! see of it (its root part, the values that it proves, the reasons for which it refuses) is in `proofs`.
@@ -19,6 +19,7 @@ pub(crate) mod assets;
 pub(crate) mod bridge;
 pub(crate) mod charter;
 pub(crate) mod contracts;
+pub(crate) mod controls;
 mod custody;
 pub(crate) mod keys;
 mod list;
@@ -47,6 +48,7 @@ use assets::Listings;
 use bridge::LaneBridge;
 use charter::ChainCharter;
 use contracts::Contracts;
+use controls::Controls;
 use custody::bytes_of;
 pub(crate) use custody::{
     Audited, ChunkFault, Custody, Drawn, Moved, ReadChunks, Readiness, Restored, Rules, Turn, in_place, tagged,
@@ -85,6 +87,7 @@ list::places! {
     charter Charter: Arc<ChainCharter>,
     keys Keys: Keys,
     listings Listings: Arc<Listings>,
+    controls Controls: Arc<Controls>,
     #[cfg(test)]
     trial Trial: trial::Trial,
 }

@@ -10,6 +10,14 @@ pub(crate) struct Credit {
     pub amount: Amount,
 }
 
+/// Units to be taken from an account that does not spend them itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    pub from: Address,
+    pub asset: AssetId,
+    pub amount: Amount,
+}
+
 /// Changes of units by asset.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums(Vec<i128>);

@@ -51,6 +51,12 @@ pub enum AuditError {
     /// The listings violate an invariant.
     #[error("the terms of assets violate an invariant: {0}")]
     Listings(&'static str),
+    /// The controls of assets violate an invariant.
+    #[error("the controls of assets violate an invariant: {0}")]
+    Controls(&'static str),
+    /// The derived index of offers of controlled assets is not what controls and offers make of it.
+    #[error("the index of controlled offers is wrong: start again from a snapshot and report this as a bug")]
+    HeldOffers,
     /// The venues violate an invariant.
     #[error("the venues violate an invariant: {0}")]
     Venues(&'static str),

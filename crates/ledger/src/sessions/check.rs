@@ -2,8 +2,8 @@
 
 use primitives::operations::Signers;
 use primitives::{
-    Body, Height, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy, Transaction,
-    is_lane_duty, number_in_slot, slot_of,
+    Body, Height, HolderState, Operation, SESSION_SLOTS_MAX, SessionOperation, SessionScope, SessionTerms, SignedBy,
+    Transaction, is_lane_duty, number_in_slot, slot_of,
 };
 use proofs::{Refusal, SESSIONS_MAX, SessionRecord};
 
@@ -49,6 +49,11 @@ fn is_owed(operation: &Operation) -> bool {
     !matches!(operation, Operation::Lane(post) if !is_lane_duty(post))
 }
 
+/// Whether a key of scope *control* may do it: it opens nobody.
+fn is_freeze(operation: &Operation) -> bool {
+    matches!(operation, Operation::SetHolder { state: HolderState::Frozen, .. })
+}
+
 /// The state before a block, as far as session keys are judged by it.
 pub(crate) struct SessionRules<'l> {
     /// The height of the last block.
@@ -72,7 +77,10 @@ impl SessionRules<'_> {
         session.window.check(number_in_slot(body.sequence))?;
         match body.operation.row().signer {
             Signers::Duty | Signers::Validator if session.scope == SessionScope::Duty && is_owed(&body.operation) => {}
-            Signers::Owner | Signers::Duty | Signers::Validator => return Err(Refusal::SESSION_SCOPE),
+            Signers::Controlling if session.scope == SessionScope::Control && is_freeze(&body.operation) => {}
+            Signers::Owner | Signers::Duty | Signers::Controlling | Signers::Validator => {
+                return Err(Refusal::SESSION_SCOPE);
+            }
             Signers::Trading => self.check_trader(session)?,
             Signers::Cancelling => {}
         }

@@ -4,6 +4,7 @@
 use primitives::{Amount, AssetId, MAX_ISSUED};
 use proofs::Asset;
 
+use crate::places::controls::HeldOffers;
 use crate::places::unsound::AuditError;
 use crate::places::{Audited, Places};
 use crate::sessions::{SlotId, SlotOffers};
@@ -28,11 +29,20 @@ impl Audit {
 }
 
 /// Sums what every place holds, and compares the sums with what is issued; one entry per asset. The index of session
-/// keys' offers is compared with what accounts and offers make of it.
-pub(crate) fn audit(places: &Places, slots: &SlotOffers, audited: &Audited<'_>) -> Result<Vec<Audit>, AuditError> {
+/// keys' offers is compared with what accounts and offers make of it, that of controlled offers with controls and
+/// offers.
+pub(crate) fn audit(
+    places: &Places,
+    slots: &SlotOffers,
+    held_offers: &HeldOffers,
+    audited: &Audited<'_>,
+) -> Result<Vec<Audit>, AuditError> {
     let held = places.held(audited)?;
     if !slots_of(places)?.is_same(slots) {
         return Err(AuditError::Sessions);
+    }
+    if !HeldOffers::of(&places.controls, &places.book).is_same(held_offers) {
+        return Err(AuditError::HeldOffers);
     }
     let of_asset = |number: usize| held.iter().map(move |(name, sums)| (*name, sums[number])).collect();
     let asset = |(number, asset): (usize, &Asset)| audit_asset(AssetId(number as u32), of_asset(number), asset.issued);

@@ -9,8 +9,8 @@ use revm::primitives::{Address as EvmAddress, B256, U256, eip170};
 use super::ledger::Ledger;
 use crate::contracts::{
     BlockEnv, BookFacts, CfgEnv, DeveloperBlock, DeveloperEdit, DumpedAccount, EditError, EthereumAccount, EvmContext,
-    GAS_ASSET, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of, shown_nonce,
-    units_slot, wei_of,
+    GAS_ASSET, HolderFacts, SpecId, TokenFacts, UndoError, dumped, fact_slot, holder_of, seen, shown, shown_code_of,
+    shown_nonce, units_slot, wei_of,
 };
 use crate::places::contracts::EvmCode;
 use crate::places::contracts::reserved::{is_reserved, token_at};
@@ -77,7 +77,14 @@ impl Ledger {
         let record = self.assets.get(asset.0 as usize)?;
         let is_crowded = self.crowd.check_offer(self.listings(), asset).is_err();
         let pairs_left = self.listings().is_listed(asset).then(|| self.crowd.pairs_left_of(asset, &self.limits));
-        Some(TokenFacts { closes: self.listings().closes(asset), is_crowded, pairs_left, ..TokenFacts::of(record) })
+        let control = self.controls().control(asset);
+        Some(TokenFacts {
+            control,
+            closes: self.listings().closes(asset),
+            is_crowded,
+            pairs_left,
+            ..TokenFacts::of(record)
+        })
     }
 
     /// The room for offers in the book.
@@ -217,6 +224,18 @@ impl Ledger {
     pub fn token_facts_at(&self, asset: AssetId, height: Height) -> Result<Option<TokenFacts>, UndoError> {
         let then = self.history.above(self.height, height)?.find_map(|undo| undo.valuations.get(&asset).copied());
         Ok(self.token(asset).map(|now| TokenFacts { valuation: then.unwrap_or(now.valuation), ..now }))
+    }
+
+    /// Facts about a holder of a controlled asset after a block, and in its contract phase: its standing then, and its
+    /// offers as they are now.
+    ///
+    /// # Errors
+    /// [`UndoError`] if the state after this height is not kept.
+    pub fn holder_facts_at(&self, asset: AssetId, account: &Address, height: Height) -> Result<HolderFacts, UndoError> {
+        let id = (asset, *account);
+        let then = self.history.above(self.height, height)?.find_map(|undo| undo.holders.get(&id).copied());
+        let standing = then.unwrap_or_else(|| self.controls().standing(asset, account));
+        Ok(HolderFacts { standing, offers: self.held.count(asset, account) })
     }
 
     /// Code that an account has, or had at a retained height.

@@ -14,6 +14,7 @@ use crate::places::assets::{Crowd, Listings};
 use crate::places::bridge::LaneBridge;
 use crate::places::charter::{Ballot, Electorate, LAW, Scene};
 use crate::places::contracts::Contracts;
+use crate::places::controls::{Controls, HeldOffers};
 use crate::places::offers::OrderBook;
 use crate::places::pools::Pools;
 use crate::places::unsound::AuditError;
@@ -43,6 +44,8 @@ pub struct Ledger {
     pub(crate) places: Places,
     /// The offers of session keys; derived.
     pub(crate) slots: SlotOffers,
+    /// The offers of controlled assets; derived.
+    pub(crate) held: HeldOffers,
     /// Executes contracts; not part of the state.
     pub(crate) engine: EvmEngine,
     /// What Ethereum saw at the last heights; not part of the state.
@@ -84,6 +87,7 @@ impl Ledger {
             assets,
             places,
             slots: SlotOffers::default(),
+            held: HeldOffers::default(),
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full: false,
@@ -273,6 +277,21 @@ impl Ledger {
         self.places.listings.clone()
     }
 
+    /// What issuers control, and whom they have frozen or admitted.
+    pub fn controls(&self) -> &Controls {
+        &self.places.controls
+    }
+
+    /// The controls as they are now, shared: a reader keeps them without holding up the ledger.
+    pub fn shared_controls(&self) -> Arc<Controls> {
+        self.places.controls.clone()
+    }
+
+    /// Open offers of an account that sell or buy a controlled asset.
+    pub fn held_offers(&self, asset: AssetId, account: &Address) -> u32 {
+        self.held.count(asset, account)
+    }
+
     /// Fees that a listing in the next block costs.
     pub fn listing_fees(&self) -> u64 {
         self.listings().fees(self.assets.len(), self.next_height())
@@ -422,7 +441,7 @@ impl Ledger {
         let (assets, accounts) = (self.assets.as_slice(), &self.places.accounts);
         let (height, wei_per_unit, schedule) = (self.height, self.wei_per_unit(), self.schedule());
         let audited = Audited { assets, accounts, height, wei_per_unit, schedule };
-        audit(&self.places, &self.slots, &audited)
+        audit(&self.places, &self.slots, &self.held, &audited)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use payments::LaneCarryOver;
-use primitives::{Digest, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
+use primitives::{Digest, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
 use proofs::{ChainRules, Charter};
 
 use super::ledger::Ledger;
@@ -61,6 +61,9 @@ impl Ledger {
         }
         if rules < RULES_OF_LISTINGS && !self.listings().is_empty() {
             return Err(RestartError::Listings(rules));
+        }
+        if rules < RULES_OF_CONTROLS && !self.controls().is_empty() {
+            return Err(RestartError::Controls(rules));
         }
         let identity = restart.identity(first);
         let mut validators = self.places.validators.clone();

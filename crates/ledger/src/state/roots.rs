@@ -14,6 +14,7 @@
 //!   8 charter      H(rules by height, digest of terms and approvals)
 //!  10 keys         trie by account, once an account has a policy
 //!  11 listings     H(trie of terms by asset number, digest of the terms of all), once there is something to tell
+//!  12 controls     H(trie of holders by asset and account, digest of the controlled assets), once there is one
 //! ```
 //!
 //! The nonce, code and wei of an account are part of its own digest. The list names the parts that a chain has, by
@@ -22,8 +23,9 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, AssetTermsProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof, PoolRecordId,
-    RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, pair_key, slot_key,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof,
+    PoolRecordId, RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, holder_key, pair_key,
+    slot_key,
 };
 use trie::Trie;
 
@@ -95,6 +97,16 @@ impl Roots {
         let (trie, of_all) = (Digest(tries.trie.root().0), tries.of_all.unwrap_or_default());
         let terms = ledger.listings().get(asset).copied();
         AssetTermsProof { parts, trie, of_all, terms, path: prove(&tries.trie, &asset.0.to_be_bytes()) }
+    }
+
+    /// Proves what issuers control and what one has said of a holder, or that none has, in `ledger`, which must be the
+    /// state of these tries.
+    pub fn prove_holder(&mut self, ledger: &Ledger, asset: AssetId, account: &Address) -> HolderProof {
+        let parts = self.parts();
+        let tries = &mut self.places.controls;
+        let (trie, assets) = (Digest(tries.holders.root().0), ledger.controls().assets());
+        let record = ledger.controls().record(asset, account).copied();
+        HolderProof { parts, trie, assets, record, path: prove(&tries.holders, &holder_key(asset, account)) }
     }
 
     /// Proves the value of a contract's slot in `ledger`, which must be the state of these tries; `None` on a chain

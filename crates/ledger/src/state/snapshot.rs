@@ -16,6 +16,7 @@ use super::audit::slots_of;
 use super::ledger::Ledger;
 use crate::contracts::{EvmEngine, History};
 use crate::places::assets::Crowd;
+use crate::places::controls::HeldOffers;
 use crate::places::tags::{CHAIN, END};
 use crate::places::unsound::AuditError;
 use crate::places::{ChunkFault, PlaceReaders, Restored, in_place, tagged};
@@ -164,7 +165,10 @@ impl Restore {
             return Err(SnapshotError::Incomplete(self.chunks));
         };
         let Head { format: _, rules, chain, fee, epsilon, mu, limits, height, last_block, time_ms, assets } = head;
-        let mut places = self.places.finish(&Restored { assets: assets.len(), limits })?;
+        let mut places = {
+            let issuers = assets.iter().map(|asset| asset.issuer).collect();
+            self.places.finish(&Restored { assets: assets.len(), issuers, limits })?
+        };
         if places.charter.charter.rules.at(height) != rules {
             return Err(AuditError::Charter("the head names other rules").into());
         }
@@ -182,6 +186,7 @@ impl Restore {
         }
         let is_book_full = places.book.len() as u64 >= limits.resting_offers;
         let slots = slots_of(&places)?;
+        let held = HeldOffers::of(&places.controls, &places.book);
         let crowd = Crowd::of(&places.listings, assets.len(), &places.book, &limits);
         let ledger = Ledger {
             chain,
@@ -195,6 +200,7 @@ impl Restore {
             assets,
             places,
             slots,
+            held,
             engine: EvmEngine::default(),
             history: History::default(),
             is_book_full,

@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Fraction, UNTIL_USUAL, is_network_address};
-use proofs::{CharterTerms, Member, Terms};
+use proofs::{CharterTerms, ControlledAsset, Member, Terms};
 
 use super::lane::LaneTerms;
 use super::limits::{Limits, TRANSACTION_GAS_MAX};
@@ -86,6 +86,8 @@ pub struct Genesis {
     pub pools: Option<PoolTerms>,
     /// The terms by which assets are listed after the genesis, and by which assets close.
     pub listings: ListingTerms,
+    /// The assets whose issuers control them, by number: none of them is asset 0 or in the payment lane.
+    pub controls: Vec<ControlledAsset>,
     /// Whether it is a developers' chain: its only node may edit accounts, choose the time, and go back to earlier
     /// heights. See [`crate::contracts::DeveloperEdit`].
     pub is_developers: bool,
@@ -109,6 +111,7 @@ impl Default for Genesis {
             venues: None,
             pools: None,
             listings: ListingTerms::default(),
+            controls: Vec::new(),
             is_developers: false,
         }
     }
@@ -179,6 +182,9 @@ pub enum GenesisError {
     /// The terms of listings are impossible.
     #[error("listings: {0}")]
     Listings(&'static str),
+    /// What issuers control is impossible.
+    #[error("controls: {0}")]
+    Controls(&'static str),
     /// Two assets could be taken for each other.
     #[error(
         "asset {0}: symbol {1:?} could be taken for {2:?}: choose one that differs by more than case, 0 and o, 1, i and l, \

@@ -18,7 +18,7 @@
 //! keys of the first committee are part of the identity, so that nobody can sign for two lists under one name.
 
 use payments::{CarryRefusal, LaneRefusal};
-use primitives::{Address, Digest, PublicKey, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
+use primitives::{Address, Digest, PublicKey, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS};
 
 use super::rules::{RULES_LEAST, RULES_NEWEST};
 
@@ -90,6 +90,12 @@ pub enum RestartError {
          has changed: agree on rules {RULES_OF_PROPOSALS} or later (--rules)"
     )]
     Proposals(u32),
+    /// Issuers control assets, and these rules know nothing of it.
+    #[error(
+        "the restart begins with rules {0}, which do not know that issuers control assets, and some do: agree on rules \
+         {RULES_OF_CONTROLS} or later (--rules)"
+    )]
+    Controls(u32),
     /// An account cannot take a seat.
     #[error("the account {0} cannot take a seat in the committee: it {1}; /v1/validators lists who has staked")]
     Seat(Address, &'static str),

@@ -36,6 +36,11 @@ pub fn manifest(rules: u32) -> Option<Digest> {
     Some(Digest::of(MANIFEST_CONTEXT, &bytes))
 }
 
+/// Whether rules have what comes with a number. The tests of this crate have what is to come, too.
+pub(crate) fn has(rules: u32, since: u32) -> bool {
+    cfg!(test) || rules >= since
+}
+
 /// The newest rules that a program follows on a chain with these, if it knows no number above `newest`. It may mean
 /// something else than the chain by the number that is agreed on: then it follows those before.
 pub fn followed(rules: &ChainRules, newest: u32) -> u32 {

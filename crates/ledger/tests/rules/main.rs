@@ -6,6 +6,7 @@ mod cancels;
 mod charter;
 mod contract_history;
 mod contracts;
+mod controls;
 mod developer;
 mod evm;
 mod exacts;

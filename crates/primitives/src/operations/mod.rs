@@ -7,6 +7,7 @@
 //! effects, and in `doors`.
 
 mod native;
+mod since;
 mod value;
 mod venues;
 
@@ -56,6 +57,8 @@ pub enum Signers {
     Trading,
     /// The account's own key, and its session keys of scope `duty`.
     Duty,
+    /// The account's own key; if it freezes, its session keys of scope `control`, too.
+    Controlling,
     /// The key of the account's validator; but for a presence the account's own key and its session keys of scope
     /// `duty`, too.
     Validator,

@@ -1,7 +1,10 @@
 //! The rows of native operations, by code.
 
 use super::{AskedAs, FieldKind, FieldList, Needs, OperationField, OperationRow, SESSION_WEIGHT, Signers, field};
-use crate::{EXACT_WEIGHT, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT, REFERENCE_KINDS, REFERENCE_RULES};
+use crate::{
+    ASSET_CONTROLS, EXACT_WEIGHT, HOLDER_STATES, PARAMETERS, POOL_WEIGHT, PROPOSAL_WEIGHT, REFERENCE_KINDS,
+    REFERENCE_RULES,
+};
 
 const SELL: OperationField = field("sell", FieldKind::Asset, "Symbol sold.");
 const BUY: OperationField = field("buy", FieldKind::Asset, "Symbol bought.");
@@ -35,8 +38,13 @@ const REFERENCE: OperationField = field(
 const POSSESSION: OperationField = field("possession", FieldKind::Signature, "The key's signature that it agrees.");
 
 const DECIMALS: OperationField = field("decimals", FieldKind::Short(1), "Decimal places for display, at most 18.");
-const CONTROL: OperationField =
-    field("control", FieldKind::Choice(&["open"]), "What its issuer controls in the hands of others: `open`, nothing.");
+const CONTROL: OperationField = field(
+    "control",
+    FieldKind::Choice(&ASSET_CONTROLS),
+    "What its issuer controls in the hands of others. `open`: nothing. Since rules 17 it freezes holders (`freezable`), \
+     and only those hold it that it admits (`admitted`), or it recovers units of those that have been frozen for long \
+     (`recoverable`), or all of it (`admitted_recoverable`).",
+);
 const LEAST_UNITS: OperationField =
     field("least_units", FieldKind::Units, "The least units of it that an offer sells or asks for.")
         .typed("leastUnits");
@@ -405,8 +413,9 @@ pub static NATIVE: &[OperationRow] = &[
             field("key", FieldKind::Key, "The key."),
             field(
                 "scope",
-                FieldKind::Choice(&["cancel", "trade", "duty"]),
-                "`cancel`, `trade`, or `duty` since rules 14.",
+                FieldKind::Choice(&["cancel", "trade", "duty", "control"]),
+                "`cancel`, `trade`, `duty` since rules 14, or `control` since rules 17: it freezes as many holders of \
+                 an asset as its cap of it has units.",
             ),
             field("ends", FieldKind::Long, "The last height at which its transactions count."),
             field("alive", FieldKind::Long, "Its offers end with this block, unless the height is raised before."),
@@ -649,6 +658,43 @@ pub static NATIVE: &[OperationRow] = &[
         fields: &[
             field("proposal", FieldKind::Key, "The id of the transaction that proposed it."),
             field("word", FieldKind::Choice(&["no", "yes"]), "`yes` or `no`."),
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[29],
+        name: "set_holder",
+        structure: "SetHolder",
+        about: "Freezes or opens a holder of an asset; only its issuer can. Since rules 17.",
+        signer: Signers::Controlling,
+        fields: &[
+            ASSET,
+            field("account", FieldKind::Address, "The holder.").typed("holder"),
+            field(
+                "state",
+                FieldKind::Choice(&HOLDER_STATES),
+                "`frozen`: from the next block on it neither spends, buys nor receives the asset, and its offers end \
+                 with this one; or `open`.",
+            ),
+            REFERENCE_KIND,
+            REFERENCE,
+        ],
+        ..ROW
+    },
+    OperationRow {
+        code: &[30],
+        name: "recover",
+        structure: "Recover",
+        about: "Moves units of a holder who has been frozen for 86400 heights; only the issuer of a recoverable asset \
+                can. Since rules 17.",
+        needs: Needs::Govern,
+        fields: &[
+            ASSET,
+            field("from", FieldKind::Address, "The frozen holder."),
+            field("to", FieldKind::Address, "The account that receives them: the issuer, or an open holder."),
+            AMOUNT,
+            REFERENCE_KIND,
+            REFERENCE,
         ],
         ..ROW
     },

@@ -10,6 +10,8 @@ const KEY: OperationField = field("key", FieldKind::Key, "The key.");
 const FEE_CAP: &str = "The most that an order pays in fees, in millionths of the quote units that it trades.";
 const FEE_CAP_PPM: OperationField = field("fee_cap_ppm", FieldKind::Short(4), FEE_CAP).typed("feeCapPpm");
 const ACCOUNT: OperationField = field("account", FieldKind::Address, "The account.");
+const HOLDER: OperationField =
+    field("account", FieldKind::Address, "The frozen holder, to whom the units return.").typed("holder");
 const REPORT_KEY: OperationField = field("report_key", FieldKind::Key, "The report key.");
 const REPORTED: &[OperationField] = &[
     NUMBER,
@@ -272,6 +274,15 @@ pub static VENUES: &[OperationRow] = &[
             layout: "report of a step · end · order that buys · order that sells · fill, with positions 0 and 1",
         },
         fields: REPORTED,
+        ..ROW
+    },
+    OperationRow {
+        code: &[VENUE, 16],
+        action: Some("recall"),
+        structure: "VenueRecall",
+        about: "Asks for all that a frozen holder has at a venue, for the issuer of a recoverable asset. Since rules 17.",
+        needs: Needs::Govern,
+        fields: &[NUMBER, ASSET, HOLDER],
         ..ROW
     },
 ];

@@ -6,6 +6,7 @@ use super::{
     CarriedSignature, FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, STEP_REPORTS_RULES, Settle,
     SettledFill, SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport, possession_bytes,
 };
+use crate::control::RULES_OF_CONTROLS;
 use crate::key::Signed;
 use crate::{Address, Amount, AssetId, Digest, Height, PublicKey, Signature};
 
@@ -234,6 +235,16 @@ pub enum VenueOperation {
     AccuseStep(Box<VenueEvidence<VenueReport>>),
     /// As [`VenueOperation::Claim`], by a report of a step.
     ClaimStep(Box<UnsettledFill<StepReport>>),
+    /// Asks for all that a frozen holder has at the venue; only the issuer of a recoverable asset can. A collection
+    /// that waits begins again with it. Since [`RULES_OF_CONTROLS`].
+    Recall {
+        /// The venue.
+        venue: VenueId,
+        /// The asset.
+        asset: AssetId,
+        /// The frozen holder, to whom the units return.
+        account: Address,
+    },
 }
 
 impl Signed for CarriedSignature {
@@ -426,7 +437,9 @@ impl VenueOperation {
     pub fn assets(&self) -> [Option<AssetId>; 2] {
         match *self {
             VenueOperation::List { terms, .. } => [Some(terms.base), Some(terms.quote)],
-            VenueOperation::Deposit { asset, .. } | VenueOperation::Collect { asset, .. } => [Some(asset), None],
+            VenueOperation::Deposit { asset, .. }
+            | VenueOperation::Collect { asset, .. }
+            | VenueOperation::Recall { asset, .. } => [Some(asset), None],
             _ => [None, None],
         }
     }
@@ -453,6 +466,7 @@ impl VenueOperation {
             | VenueOperation::Unbond { .. }
             | VenueOperation::Deposit { .. }
             | VenueOperation::Collect { .. }
+            | VenueOperation::Recall { .. }
             | VenueOperation::Revoke { .. }
             | VenueOperation::RaiseFloor { .. } => true,
         }
@@ -468,6 +482,7 @@ impl VenueOperation {
     pub fn since_rules(&self) -> u32 {
         match self {
             VenueOperation::AccuseStep(_) | VenueOperation::ClaimStep(_) => STEP_REPORTS_RULES,
+            VenueOperation::Recall { .. } => RULES_OF_CONTROLS,
             _ => 0,
         }
     }

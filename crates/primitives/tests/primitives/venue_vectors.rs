@@ -231,6 +231,10 @@ fn edits() -> Vec<Value> {
         operation(VenueOperation::Unbond { venue, units }, of_units()),
         operation(VenueOperation::Deposit { venue, asset, units }, of_asset()),
         operation(VenueOperation::Collect { venue, asset, units }, of_asset()),
+        operation(
+            VenueOperation::Recall { venue, asset, account },
+            json!({"venue": venue, "asset": 1, "holder": account.to_string()}),
+        ),
         operation(VenueOperation::Authorize { venue, key: public, mandate, possession }, allowed),
         operation(VenueOperation::Revoke { venue, key: public }, json!({"venue": venue, "key": public.to_string()})),
         operation(

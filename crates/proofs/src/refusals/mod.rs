@@ -3,6 +3,7 @@
 mod accounts;
 mod bridge;
 mod charter;
+mod controls;
 mod keys;
 mod listings;
 mod offers;
@@ -28,6 +29,7 @@ pub(crate) const fn of_place(tag: u8) -> &'static [Reason] {
         RootPart::CHARTER => charter::REASONS,
         RootPart::KEYS => keys::REASONS,
         RootPart::LISTINGS => listings::REASONS,
+        RootPart::CONTROLS => controls::REASONS,
         #[cfg(test)]
         trial::TAG => trial::REASONS,
         _ => &[],

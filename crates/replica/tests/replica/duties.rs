@@ -99,7 +99,7 @@ fn a_paid_flood_keeps_no_duty_out_of_the_pool_and_the_block() {
     pool.restore(entries.collect());
     let again = assembled(&mut pool);
     assert!(again.first().is_some_and(is_duty));
-    pool.settle(again.iter().map(|transaction| (transaction.id(), transaction)), ledger.fee());
+    pool.settle(again.iter().map(|transaction| (transaction.id(), transaction)));
     assert_eq!(pool.admit(pay(&ledger, more), &ledger), Ok(()));
 }
 

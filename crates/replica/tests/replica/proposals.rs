@@ -135,7 +135,7 @@ fn what_others_have_included_does_not_come_back() {
     let sub_blocks = vec![SubBlock { native, ..SubBlock::default() }];
     let block = Superblock { height: 1, parent: ledger.last_block(), sub_blocks, ..Superblock::default() };
     ledger.apply(&block, Signatures::Unchecked, &mut |_| {}).expect("applies");
-    pool.settle(included.iter().map(|(id, transaction)| (*id, transaction)), ledger.fee());
+    pool.settle(included.iter().map(|(id, transaction)| (*id, transaction)));
     let job = PoolJob::Reclaim { before_ms: 500 };
     assert!(worker.needs_ledger(&job));
     assert!(matches!(worker.perform(job, &mut pool, Some(&ledger), now(900)), Some(Input::TakenBack)));

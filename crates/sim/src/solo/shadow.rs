@@ -360,6 +360,9 @@ impl Shadow {
             // `listings` has judged them.
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => {}
             Operation::Propose(_) | Operation::Vote { .. } => {}
+            Operation::SetHolder { .. } | Operation::Recover(_) => {
+                return Err("no asset of the chain is controlled, but an issuer controls a holder".into());
+            }
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());

@@ -66,6 +66,7 @@ pub fn fate(verdict: &FillVerdict) -> FillFate {
             BustReason::Size => FillBust::Size,
             BustReason::Deposit => FillBust::Deposit,
             BustReason::Drawdown => FillBust::Drawdown,
+            BustReason::Frozen => FillBust::Frozen,
         }),
     }
 }

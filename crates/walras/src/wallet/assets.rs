@@ -1,4 +1,5 @@
-//! `walras wallet asset`: listing an asset on the running chain, closing one, seeing what there is.
+//! `walras wallet asset`: listing an asset on the running chain, closing one, controlling its holders, seeing what
+//! there is.
 
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use client::hexadecimal::hex_bytes;
 use primitives::{Amount, AssetControl, AssetListing, Closing, Digest, MAX_ISSUED, Operation};
 use serde_json::json;
 
+use super::holders::HolderCommand;
 use super::send::Sender;
 use super::server::Server;
 use crate::decimal::{from_units, to_units};
@@ -40,6 +42,10 @@ pub enum AssetCommand {
         /// SHA-256 of a document that says what it is, in hexadecimal.
         #[arg(long, value_name = "HEX")]
         document: Option<String>,
+        /// What this account controls in the hands of others, for ever: open, freezable, admitted, recoverable or
+        /// admitted_recoverable.
+        #[arg(long, value_name = "CONTROL", default_value = "open")]
+        control: AssetControl,
         /// The most fees to pay; without it, whatever a listing costs now.
         #[arg(long, value_name = "FEES")]
         most_fees: Option<u64>,
@@ -60,6 +66,8 @@ pub enum AssetCommand {
         #[command(flatten)]
         sender: Sender,
     },
+    #[command(flatten)]
+    Holders(HolderCommand),
     /// Show all assets, and what a listing costs.
     #[command(after_help = "Example:\n  walras wallet asset show")]
     Show {
@@ -71,13 +79,12 @@ pub enum AssetCommand {
 impl AssetCommand {
     pub fn run(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
-            AssetCommand::List { symbol, decimals, supply_max, least_units, document, most_fees, sender } => {
+            AssetCommand::List { symbol, decimals, supply_max, least_units, document, control, most_fees, sender } => {
                 let most =
                     supply_max.map_or(Ok(MAX_ISSUED), |text| to_units(&text, decimals)).context("--supply-max")?;
                 let document = document.as_deref().map_or(Ok(Digest::default()), digest)?;
                 sender.send(json, |server, _, _| {
                     let fees = asked(&terms(server)?, most_fees)?;
-                    let control = AssetControl::Open;
                     let listing =
                         AssetListing { symbol, decimals, control, least_units, supply_max: most, document, fees };
                     Ok(Operation::ListAsset(Box::new(listing)))
@@ -87,6 +94,7 @@ impl AssetCommand {
                 let closing = if revoke { Closing::Revoke } else { Closing::Announce };
                 Ok(Operation::CloseAsset { asset: assets.find(&asset)?.asset, closing })
             }),
+            AssetCommand::Holders(command) => command.run(json),
             AssetCommand::Show { server } => show(json, &server),
         }
     }

@@ -17,6 +17,7 @@ use client::hexadecimal::hex_bytes;
 mod assets;
 mod at_venues;
 mod exact;
+mod holders;
 mod keys;
 mod offers;
 mod pools;

@@ -43,6 +43,9 @@ pub enum SessionCommand {
         /// Let it only do what one person or node owes: approve rules, accuse, post duties of the lane; and cancel.
         #[arg(long, conflicts_with = "cancel_only")]
         duty: bool,
+        /// Let it only cancel, and freeze holders of assets that this account issues: of each as many as its cap says.
+        #[arg(long, conflicts_with_all = ["cancel_only", "duty"])]
+        control: bool,
         /// How many heights it lasts.
         #[arg(long, value_name = "HEIGHTS", default_value_t = HEIGHTS)]
         lasts: Height,
@@ -50,7 +53,8 @@ pub enum SessionCommand {
         #[arg(long, value_name = "HEIGHTS")]
         alive: Option<Height>,
         /// The most that it may use of an asset: locked and sold less bought, fees included. Of others it uses nothing,
-        /// so that it needs a cap for the first asset to pay its fees.
+        /// so that it needs a cap for the first asset to pay its fees. With --control a cap of another asset is how
+        /// many of its holders it may freeze.
         #[arg(long = "cap", value_name = "ASSET:AMOUNT", required = true)]
         caps: Vec<String>,
         #[command(flatten)]
@@ -95,11 +99,12 @@ pub enum SessionCommand {
     },
 }
 
-fn scope(cancel_only: bool, duty: bool) -> SessionScope {
-    match (cancel_only, duty) {
-        (true, _) => SessionScope::Cancel,
-        (false, true) => SessionScope::Duty,
-        (false, false) => SessionScope::Trade,
+fn scope(cancel_only: bool, duty: bool, control: bool) -> SessionScope {
+    match () {
+        () if cancel_only => SessionScope::Cancel,
+        () if duty => SessionScope::Duty,
+        () if control => SessionScope::Control,
+        () => SessionScope::Trade,
     }
 }
 
@@ -107,13 +112,17 @@ fn operation(operation: SessionOperation) -> Operation {
     Operation::Session(Box::new(operation))
 }
 
-/// The caps of a key, by asset.
-fn caps(texts: &[String], assets: &Assets) -> anyhow::Result<Box<[SessionCap]>> {
+/// The caps of a key of a scope, by asset. One of scope *control* has caps of holders, but for the first asset.
+fn caps(texts: &[String], scope: SessionScope, assets: &Assets) -> anyhow::Result<Box<[SessionCap]>> {
     let cap = |text: &String| -> anyhow::Result<SessionCap> {
         let (symbol, amount) =
             text.split_once(':').with_context(|| format!("--cap: {text:?} is not ASSET:AMOUNT, as in USD:500"))?;
         let listed = assets.find(symbol)?;
-        Ok(SessionCap { asset: listed.asset, units: to_units(amount, listed.decimals)? })
+        let units = match scope == SessionScope::Control && listed.asset.0 > 0 {
+            true => amount.parse().with_context(|| format!("--cap: {text:?} has no number of holders"))?,
+            false => to_units(amount, listed.decimals)?,
+        };
+        Ok(SessionCap { asset: listed.asset, units })
     };
     let mut caps: Vec<SessionCap> = texts.iter().map(cap).collect::<Result<_, _>>()?;
     caps.sort();
@@ -134,6 +143,7 @@ impl SessionCommand {
                 session_passphrase_file,
                 cancel_only,
                 duty,
+                control,
                 lasts,
                 alive,
                 caps: texts,
@@ -141,14 +151,14 @@ impl SessionCommand {
             } => {
                 let passphrase = session_passphrase_file.map_or_else(|| sender.passphrase.clone(), Passphrase::of_file);
                 sender.send(json, |server, own, assets| {
-                    let (node, caps) = (server.node(), caps(&texts, assets)?);
+                    let scope = scope(cancel_only, duty, control);
+                    let (node, caps) = (server.node(), caps(&texts, scope, assets)?);
                     let secret = keystore::open(&session_key, &passphrase)?;
                     let key = secret.public();
                     let found = node.account(own)?.context("the account does not exist")?;
                     let height = node.height()?;
                     let until = height.saturating_add(lasts);
                     let alive = alive.map_or(until, |heights| height.saturating_add(heights).min(until));
-                    let scope = scope(cancel_only, duty);
                     let slot = found.session_slots + 1;
                     let bytes = session_possession_bytes(&node.terms()?.network, own, slot, &key);
                     let terms = SessionTerms { slot, key, scope, until, alive, caps };

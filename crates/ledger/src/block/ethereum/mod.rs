@@ -101,6 +101,8 @@ fn execute_lanes(ledger: &mut Ledger, block: &Superblock, base_fee: u64, phase: 
         contracts: ledger.places.contracts.clone(),
         wei_per_unit: ledger.wei_per_unit(),
         tokens: ledger.tokens(),
+        controls: ledger.shared_controls(),
+        held: ledger.held.clone(),
         height: block.height,
     };
     let (EvmBlock { outcomes, writes }, state, _) = ledger.engine.run(EvmProgram { state, jobs });
@@ -201,6 +203,13 @@ fn edit_book(ledger: &mut Ledger, books: &mut Books, phase: &mut Phase) {
     };
     phase.pairs = edits.chunk_by(|one, other| one.0 == other.0).map(change).collect();
     books.locked = ledger.places.book.edit(&phase.pairs);
+    let (held, controls) = (&mut ledger.held, &ledger.places.controls);
+    for (pair, Edit { place, amount, .. }) in edits.iter().filter(|_| !controls.is_empty()) {
+        match amount {
+            Some(_) => held.come(controls, *pair, place),
+            None => held.leave(controls, *pair, place),
+        }
+    }
 }
 
 fn write_account(

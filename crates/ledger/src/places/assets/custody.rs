@@ -127,6 +127,9 @@ impl Custody for Arc<Listings> {
             changed.extend(listings.enter(&coming, turn.records, &mut listed, height));
         }
         changed.extend((turn.assets as u32..).map(AssetId).take(listed.len()));
+        let numbered = (turn.assets as u32..).map(AssetId).zip(&listed);
+        let controlled = numbered.map(|(number, asset)| (number, listings.control(number), asset.issuer));
+        turn.controlled.extend(controlled.filter(|(_, control, _)| control.freezes()));
         turn.listed = listed;
         Moved { change: Some(listings.change(changed.into_iter())), ..Moved::default() }
     }

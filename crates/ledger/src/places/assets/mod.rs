@@ -78,7 +78,7 @@
 //! - *The lane* carries what the genesis says. Terms of the lane for listed assets come later.
 //! - *Venues* list markets in a closed asset: they can trade what was deposited before, and no more can come.
 //! - *A revocation* must count below the last height: at that height offers begin to return.
-//! - *Only `open` assets.* Other controls are other values of one byte, which no program before them decodes.
+//! - *Controls are values of one byte*, of which programs before rules 17 decode `open` alone (`controls`).
 //! - *Receipts list the valuation of every asset*, eight bytes each: 8 KiB of a block at 1,024 assets. Nobody signs
 //!   them, but validators with older programs fetch receipts from newer ones, so another form must follow the rules of
 //!   each height, as the forms of sub-blocks do. What is undone and what is hashed follow what changed alone. A block
@@ -99,7 +99,8 @@ mod model;
 use std::collections::BTreeMap;
 
 use primitives::{
-    Address, Amount, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, PlainListing, TransactionId,
+    Address, Amount, AssetControl, AssetId, AssetListing, Closing, Height, Life, MAX_ISSUED, PlainListing,
+    TransactionId,
 };
 use proofs::{Asset, AssetTerms, ListedTerms, Pair, Refusal};
 
@@ -162,6 +163,11 @@ impl Listings {
     /// Whether either asset of a pair was listed after the genesis.
     pub(crate) fn touches(&self, pair: Pair) -> bool {
         self.is_listed(pair.sell) || self.is_listed(pair.buy)
+    }
+
+    /// What the issuer of an asset controls, if it was listed.
+    pub(super) fn control(&self, asset: AssetId) -> AssetControl {
+        self.get(asset).and_then(|terms| terms.listed).map_or(AssetControl::Open, |listed| listed.control)
     }
 
     /// The last height that an asset trades at, if it closes or is closed.

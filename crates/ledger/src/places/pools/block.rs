@@ -1,6 +1,6 @@
 //! What a block makes of the pools: its operations, and then its batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clearing::{Groups, Pool};
 use primitives::{Address, Amount, AssetId, PoolKey, PoolOperation, Sequence};
@@ -57,14 +57,32 @@ impl PoolTurn {
         awake.map(pool).collect()
     }
 
-    /// Makes the trades of the batch, each of a pool that is awake and as the rule of pools says.
-    pub(crate) fn trade(&mut self, pools: Option<&Pools>, fills: &[PoolFill]) {
+    /// Makes the trades of the batch, each of a pool that is awake and as the rule of pools says. Then the shares of
+    /// frozen holders leave all pools with their asset; `frozen` is in order.
+    pub(crate) fn trade(&mut self, pools: Option<&Pools>, fills: &[PoolFill], frozen: &[(AssetId, Address)]) {
         let Some(pools) = pools else { return };
         for fill in fills {
             let pool = self.pool(pools, fill.pool);
             let (gives, takes) = if fill.sells_a { (&mut pool.a, &mut pool.b) } else { (&mut pool.b, &mut pool.a) };
             (*gives, *takes) = (*gives - fill.sold, *takes + fill.bought);
         }
+        frozen.iter().for_each(|holder| self.expel(pools, *holder));
+    }
+
+    /// Takes the shares of a holder out of all pools with an asset.
+    fn expel(&mut self, pools: &Pools, (asset, account): (AssetId, Address)) {
+        let new = self.holdings.keys().filter(|(key, of)| *of == account && key.has(asset)).map(|(key, _)| *key);
+        let keys: BTreeSet<PoolKey> = pools.holdings_with(asset, account).chain(new).collect();
+        keys.into_iter().for_each(|key| self.take_shares(pools, key, account));
+    }
+
+    /// Pays an account for all its shares of a pool, by the reserves as they are now.
+    fn take_shares(&mut self, pools: &Pools, key: PoolKey, account: Address) {
+        let shares = std::mem::take(self.holding(pools, (key, account)));
+        let pool = self.pool(pools, key);
+        let (a, b) = pool_pays(pool, shares);
+        (pool.a, pool.b, pool.shares) = (pool.a - a, pool.b - b, pool.shares - shares);
+        self.credit(account, key, [a, b]);
     }
 
     /// A pool that exists, as it is now.
@@ -160,13 +178,8 @@ impl Pools {
             rows.push((PoolRecordId::Pool(key).key(), Some(pool_record_value(&bytes_of(&pool)))));
         }
         for (of, shares) in turn.holdings {
-            let value = if shares > 0 {
-                self.holdings.insert(of, shares);
-                Some(pool_record_value(&bytes_of(&shares)))
-            } else {
-                self.holdings.remove(&of);
-                None
-            };
+            self.set_holding(of, shares);
+            let value = (shares > 0).then(|| pool_record_value(&bytes_of(&shares)));
             rows.push((PoolRecordId::Holding(of).key(), value));
         }
         rows.sort_unstable();

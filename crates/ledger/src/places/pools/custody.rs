@@ -65,7 +65,9 @@ impl Pools {
                 && pool.b > 0
                 && (SHARES_OF_NOBODY..=SHARES_MAX).contains(&pool.shares)
         };
-        let is_held = |((pool, _), shares): (&HoldingId, &u64)| self.get(pool).is_some() && *shares > 0;
+        let is_held = |((pool, account), shares): (&HoldingId, &u64)| {
+            self.get(pool).is_some() && *shares > 0 && self.pools_of.contains(&(*account, *pool))
+        };
         Some(match () {
             _ if self.terms.fault().is_some() => "their terms cannot be",
             _ if self.pools.len() > POOLS_MAX => "there are too many",
@@ -200,7 +202,7 @@ impl ReadChunks<Option<Arc<Pools>>> for PoolsReader {
                 let pools = self.pools.as_mut().ok_or(ChunkFault::OutOfPlace)?;
                 self.last = list.last().map(|(of, _)| (*of, list.len()));
                 for (of, shares) in list {
-                    pools.holdings.insert(of, shares);
+                    pools.set_holding(of, shares);
                 }
             }
         }

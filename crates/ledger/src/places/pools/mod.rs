@@ -83,6 +83,8 @@ pub struct Pools {
     terms: PoolTerms,
     pools: BTreeMap<PoolKey, PoolRecord>,
     holdings: SharedMap<HoldingId, u64>,
+    /// The same by account; derived.
+    pools_of: SharedMap<(Address, PoolKey), ()>,
 }
 
 /// An operation on a pool, with its number.
@@ -130,7 +132,7 @@ pub(crate) fn opens_with(units: Amount, least: Amount) -> bool {
 
 impl Pools {
     pub(super) fn new(terms: PoolTerms) -> Pools {
-        Pools { terms, pools: BTreeMap::new(), holdings: SharedMap::default() }
+        Pools { terms, pools: BTreeMap::new(), holdings: SharedMap::default(), pools_of: SharedMap::default() }
     }
 
     /// The terms of the genesis.
@@ -153,10 +155,34 @@ impl Pools {
         self.holdings.get(&(pool, account)).copied().unwrap_or(0)
     }
 
-    /// An account's holdings, by pool. A look at every pool.
+    /// An account's holdings, by pool.
     pub fn holdings_of(&self, account: Address) -> impl Iterator<Item = (PoolKey, u64)> + '_ {
-        let held = move |pool: &PoolKey| self.holdings.get(&(*pool, account)).map(|shares| (*pool, *shares));
-        self.pools.keys().filter_map(held)
+        let first = PoolKey { a: AssetId(0), b: AssetId(0), class: 0 };
+        let own = self.pools_of.from(&(account, first)).take_while(move |((of, _), ())| *of == account);
+        own.map(move |((_, pool), ())| (*pool, self.shares(*pool, account)))
+    }
+
+    /// The pools with an asset that an account has shares of, in order.
+    pub(crate) fn holdings_with(&self, asset: AssetId, account: Address) -> impl Iterator<Item = PoolKey> + '_ {
+        self.holdings_of(account).map(|(pool, _)| pool).filter(move |pool| pool.has(asset))
+    }
+
+    /// Finds no holdings by account any more: a planted mistake.
+    #[cfg(test)]
+    pub(crate) fn forget_holders(&mut self) {
+        self.pools_of = SharedMap::default();
+    }
+
+    /// An account holds so many shares of a pool from now on.
+    fn set_holding(&mut self, of: HoldingId, shares: u64) {
+        let (pool, account) = of;
+        if shares > 0 {
+            self.holdings.insert(of, shares);
+            self.pools_of.insert((account, pool), ());
+        } else {
+            self.holdings.remove(&of);
+            self.pools_of.remove(&(account, pool));
+        }
     }
 
     /// All holdings, by pool and account.

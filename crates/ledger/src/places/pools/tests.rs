@@ -57,8 +57,8 @@ fn a_state_whose_shares_do_not_add_up_is_refused() {
     let sound = || {
         let mut pools = many(3);
         pools.pools.insert(key(1), record(SHARES_OF_NOBODY + 7));
-        pools.holdings.insert((key(1), Address([1; 20])), 3);
-        pools.holdings.insert((key(1), Address([2; 20])), 4);
+        pools.set_holding((key(1), Address([1; 20])), 3);
+        pools.set_holding((key(1), Address([2; 20])), 4);
         pools
     };
     assert_eq!(sound().fault(10), None);
@@ -67,11 +67,12 @@ fn a_state_whose_shares_do_not_add_up_is_refused() {
         change(&mut pools);
         pools.fault(10)
     };
-    let changes: [&dyn Fn(&mut Pools); 10] = [
+    let changes: [&dyn Fn(&mut Pools); 11] = [
+        &|pools| _ = pools.pools_of.remove(&(Address([2; 20]), key(1))),
         &|pools| _ = pools.holdings.insert((key(1), Address([2; 20])), 5),
         &|pools| _ = pools.holdings.remove(&(key(1), Address([2; 20]))),
         &|pools| _ = pools.holdings.insert((key(0), Address([2; 20])), 0),
-        &|pools| _ = pools.holdings.insert((key(8), Address([2; 20])), 1),
+        &|pools| pools.set_holding((key(8), Address([2; 20])), 1),
         &|pools| _ = pools.pools.insert(key(2), record(SHARES_OF_NOBODY - 1)),
         &|pools| _ = pools.pools.insert(key(2), PoolRecord { a: 0, ..record(SHARES_OF_NOBODY) }),
         &|pools| _ = pools.pools.insert(key(9), record(SHARES_OF_NOBODY)),

@@ -35,6 +35,7 @@ fn stage_of(operation: &VenueOperation) -> Stage {
         | VenueOperation::Authorize { .. }
         | VenueOperation::Revoke { .. }
         | VenueOperation::RaiseFloor { .. }
+        | VenueOperation::Recall { .. }
         | VenueOperation::Collect { .. } => Stage::Edits,
         VenueOperation::Fence { .. } => Stage::Fences,
     }

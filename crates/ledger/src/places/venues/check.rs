@@ -40,6 +40,10 @@ impl Venues {
             VenueOperation::Settle(settle) => self.check_settle(sender, settle),
             VenueOperation::Deposit { venue, .. } => self.known(*venue).map(|_| ()),
             VenueOperation::Collect { venue, asset, .. } => self.check_collect(sender, *venue, *asset),
+            VenueOperation::Recall { venue, asset, account } => {
+                self.known(*venue)?;
+                unless(Refusal::NO_DEPOSIT, self.deposit(*venue, account, *asset).units() > 0)
+            }
             VenueOperation::Authorize { venue, key, mandate, .. } => self.check_authorize(*venue, key, mandate),
             VenueOperation::Revoke { venue, key } => self.own_key(sender, *venue, key).map(|_| ()),
             VenueOperation::RaiseFloor { venue, key, floor } => {

@@ -120,7 +120,9 @@ impl Custody for Option<Arc<Venues>> {
         let venues = Arc::make_mut(venues);
         let mut step = Step::new(turn.transactions, turn.refusals);
         let before = venues.bonds();
+        venues.controls = turn.controls.clone();
         venues.apply_block(turn.block.time_ms, edits, &mut step);
+        venues.controls = Arc::default();
         let mut bonds = Sums::default();
         bonds.add(BONDED, venues.bonds() as i128 - before as i128);
         let held = std::mem::take(&mut venues.moved);

@@ -2,7 +2,7 @@
 
 use primitives::venue::{MarketId, SignedReport, VenueId, VenueOperation};
 use primitives::{AssetId, PublicKey, Sequence};
-use proofs::{ClaimedId, Refusal};
+use proofs::{ClaimedId, DepositId, Refusal};
 
 use super::evidence::claimed_id;
 use crate::places::scope::Scope;
@@ -29,6 +29,8 @@ pub(crate) enum VenueOnce {
     Unbonded(VenueId),
     /// The sender collects from a deposit.
     Collected(VenueId, AssetId),
+    /// An issuer collects for a frozen holder.
+    Recalled(DepositId),
     /// A key is authorised.
     Authorized(VenueId, PublicKey),
     /// A key is revoked.
@@ -51,6 +53,7 @@ impl VenueOnce {
             VenueOperation::ChangeOperator { venue, .. } => VenueOnce::Operated(venue),
             VenueOperation::Unbond { venue, .. } => VenueOnce::Unbonded(venue),
             VenueOperation::Collect { venue, asset, .. } => VenueOnce::Collected(venue, asset),
+            VenueOperation::Recall { venue, asset, account } => VenueOnce::Recalled((venue, account, asset)),
             VenueOperation::Authorize { venue, key, .. } => VenueOnce::Authorized(venue, key),
             VenueOperation::Revoke { venue, key } => VenueOnce::Revoked(venue, key),
             VenueOperation::RaiseFloor { venue, key, .. } => VenueOnce::Raised(venue, key),

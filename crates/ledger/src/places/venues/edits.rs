@@ -49,6 +49,10 @@ impl Venues {
                 self.collect((venue, sender, asset), units);
                 step.accounts.push(sender);
             }
+            &VenueOperation::Recall { venue, asset, account } => {
+                self.recall((venue, account, asset));
+                step.accounts.push(account);
+            }
             VenueOperation::Fence { venue, .. } => self.fence(*venue),
             VenueOperation::Settle(_)
             | VenueOperation::Accuse(_)
@@ -147,6 +151,16 @@ impl Venues {
         if units > 0 {
             let leaving = Some(LeavingDeposit { units, since });
             self.set_deposit(id, VenueDeposit { free: free - units, leaving });
+            self.queues.payouts.insert((since, id), ());
+        }
+    }
+
+    /// Collects all of a deposit, for its owner; a collection that waits begins anew.
+    fn recall(&mut self, id: DepositId) {
+        let since = self.now().height;
+        let units = self.deposits.get(&id).map_or(0, VenueDeposit::units);
+        if units > 0 {
+            self.set_deposit(id, VenueDeposit { free: 0, leaving: Some(LeavingDeposit { units, since }) });
             self.queues.payouts.insert((since, id), ());
         }
     }

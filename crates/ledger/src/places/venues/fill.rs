@@ -1,4 +1,4 @@
-//! One fill: the rules F1 to F7 of which the first that is broken makes it bust, and what it moves.
+//! One fill: the rules F1 to F8 of which the first that is broken makes it bust, and what it moves.
 
 use primitives::venue::{FillUnits, MarketTerms, OrderLife, SettledFill, VenueOrder, VenueSide, is_within_cap};
 use primitives::{Address, Amount, AssetId};
@@ -143,9 +143,11 @@ impl<'r, 'v> Fill<'r, 'v> {
         self.running.orders[side.at].order
     }
 
-    /// F2 to F7, in this order.
+    /// F8, so that nobody is guilty of what a freeze causes, and F2 to F7 in this order.
     fn check(&self) -> Result<FillMoves, BustReason> {
         let both = |holds: &dyn Fn(&Side) -> bool| self.sides().iter().all(holds);
+        let is_frozen = self.running.markets[self.running.orders[self.buyer.at].market].is_frozen;
+        unless(BustReason::Frozen, !is_frozen && both(&|side| !self.running.orders[side.at].is_frozen))?;
         unless(BustReason::Dead, both(&|side| !self.is_dead(side) && !self.running.orders[side.at].is_reused))?;
         unless(BustReason::Expired, both(&|side| self.running.orders[side.at].is_alive))?;
         unless(BustReason::Outside, self.is_taken_well() && both(&|side| self.is_inside(side)))?;

@@ -18,6 +18,10 @@ pub(crate) enum VenueMistake {
     EntryForgottenEarly,
     /// Entries below a raise are forgotten before it counts.
     FloorPrunesAtOnce,
+    /// A freeze counts in the next block.
+    FreezeAtOnce,
+    /// A freeze never counts.
+    FrozenTrade,
     /// Lots are read from the state before the block.
     LotsOfTheStateBefore,
     /// The floors that orders of the settle state do not count in it.

@@ -13,6 +13,11 @@
 //! and does nothing. Of the settles of a venue that are left, the one with most fills counts, of equals the one with
 //! the lowest id (B5). There is no once-key, so that a stale settle removes nothing of its operator.
 //!
+//! **Frozen parties** (F8): whom the issuer of an asset has frozen, or never admitted, trades it nowhere (`controls`).
+//! A freeze counts once it is past; then fills bust, nobody is guilty, and the penalty is burnt. The venue's owner is a
+//! party to each fill. The issuer of a recoverable asset *recalls*: it collects for a holder who has been frozen for
+//! long.
+//!
 //! **A block**, in this order: settles; accusations, then claims; bonds; deposits; keys, collections, markets and
 //! operators; fences; payouts; forgetting. Within a step by sender and sequence number. Markets, keys, revocations,
 //! raises, operator, incarnation and bond are read from the state before the block; deposits, entries, floors that
@@ -63,4 +68,6 @@ mod tests;
 mod written;
 
 pub(crate) use edit::{VenueEdit, VenueOnce};
+#[cfg(test)]
+pub(crate) use mistake::VenueMistake;
 pub use state::Venues;

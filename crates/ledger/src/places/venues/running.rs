@@ -53,6 +53,8 @@ pub(super) struct RunningOrder<'v> {
     pub is_new: bool,
     /// Whether it has not expired and does not live too long.
     pub is_alive: bool,
+    /// Whether its trader is frozen in an asset of its market.
+    pub is_frozen: bool,
     /// Whether it has a signature, or an entry.
     is_signed: bool,
 }
@@ -64,6 +66,8 @@ pub(super) struct RunningMarket {
     pub terms: Option<MarketTerms>,
     /// The position of the deposit that receives its fees.
     pub fees: usize,
+    /// Whether the owner of the venue is frozen in one of its assets.
+    pub is_frozen: bool,
 }
 
 /// A deposit that fills may draw from or pay to.
@@ -144,6 +148,9 @@ impl<'v> Running<'v> {
             saved: None,
         };
         running.find_deposits(venue.owner);
+        if !venues.controls.is_empty() {
+            running.find_frozen(venue.owner);
+        }
         Some(running)
     }
 
@@ -184,6 +191,21 @@ impl<'v> Running<'v> {
         };
         let ids = ids.into_par_iter().with_min_len(ORDERS_OF_THREAD);
         self.deposits = ids.map_init(|| venues.deposits.finder(), deposit).collect();
+    }
+
+    /// Notes who of the parties is frozen: the traders and the owner, who receives fees.
+    fn find_frozen(&mut self, owner: Address) {
+        let venues = self.venues;
+        let is_frozen =
+            |of: &MarketTerms, who: Address| !venues.may_fill(of.base, &who) || !venues.may_fill(of.quote, &who);
+        for market in &mut self.markets {
+            market.is_frozen = market.terms.is_some_and(|of| is_frozen(&of, owner));
+        }
+        for order in &mut self.orders {
+            let terms = self.markets[order.market].terms;
+            let owner = order.key.map(|key| self.keys[key].before.owner);
+            order.is_frozen = owner.zip(terms).is_some_and(|(owner, of)| is_frozen(&of, owner));
+        }
     }
 
     /// Entries that the settle could create.
@@ -268,7 +290,7 @@ fn markets_of(venues: &Venues, settle: &Settle) -> Vec<RunningMarket> {
     let mut ids: Vec<MarketId> = settle.orders.iter().map(|order| order.order.market).collect();
     ids.sort_unstable();
     ids.dedup();
-    let market = |id| RunningMarket { id, terms: venues.market(settle.venue, id).copied(), fees: 0 };
+    let market = |id| RunningMarket { id, terms: venues.market(settle.venue, id).copied(), fees: 0, is_frozen: false };
     ids.into_iter().map(market).collect()
 }
 
@@ -332,6 +354,7 @@ fn running_order<'v>(
         is_reused: entry.is_none() && found.is_some_and(|other| !state.is_expired(other.expiry)),
         is_new: found.is_none(),
         is_alive: is_alive(state, order),
+        is_frozen: false,
         is_signed: entry.is_some() || signature.is_some(),
     }
 }

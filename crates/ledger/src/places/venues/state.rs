@@ -1,6 +1,7 @@
 //! The state of all venues, and the queues that follow from it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use primitives::venue::{Delay, Horizon, MarketId, MarketTerms, OrderNumber, VenueId};
 use primitives::{Address, Amount, AssetId, Digest, Height, PublicKey};
@@ -11,6 +12,7 @@ use proofs::{
 
 use super::mistake::VenueMistake;
 use super::records::{VenueRow, filled_id, number_of};
+use crate::places::controls::Controls;
 use crate::places::shared_map::SharedMap;
 use crate::places::sums::Sums;
 use crate::terms::VenueTerms;
@@ -36,6 +38,8 @@ pub struct Venues {
     pub(super) touched: Vec<VenueRecordId>,
     /// Records as settles of the present block have written them, as input for the trie; empty between blocks.
     pub(super) rows: Vec<VenueRow>,
+    /// What issuers control, as before the present block; nothing between blocks.
+    pub(super) controls: Arc<Controls>,
     /// By how much the present block has changed what deposits hold; nothing between blocks.
     pub(super) moved: Sums,
     #[cfg(test)]
@@ -86,10 +90,23 @@ impl Venues {
             deposited: BTreeMap::new(),
             touched: Vec::new(),
             rows: Vec::new(),
+            controls: Arc::default(),
             moved: Sums::default(),
             #[cfg(test)]
             mistake: VenueMistake::None,
         }
+    }
+
+    /// As if it were this height, with blocks of a second: for tests of what takes days.
+    #[cfg(test)]
+    pub(crate) fn begin_at(&mut self, height: Height) {
+        self.horizon = Horizon::new(self.terms.delay, height, 1_000 * height);
+    }
+
+    /// Makes a planted mistake from now on.
+    #[cfg(test)]
+    pub(crate) fn plant(&mut self, mistake: VenueMistake) {
+        self.mistake = mistake;
     }
 
     /// The terms of all venues.
@@ -324,6 +341,12 @@ impl Venues {
     /// Whether it is past, or a later height is reached and a mistake lets that suffice.
     fn is_past_or(&self, mistake: VenueMistake, since: Height) -> bool {
         (self.makes(mistake) && self.horizon.height() > since) || self.is_past(since)
+    }
+
+    /// Whether fills move an asset of an account: its issuer has not frozen it, or that is not past.
+    pub(super) fn may_fill(&self, asset: AssetId, account: &Address) -> bool {
+        self.controls.may_fill(asset, account, |since| self.is_past_or(VenueMistake::FreezeAtOnce, since))
+            || self.makes(VenueMistake::FrozenTrade)
     }
 
     /// Whether a revocation counts.

@@ -41,11 +41,13 @@ __all__ = [
     "ProposeListing",
     "ProposeParameter",
     "Provide",
+    "Recover",
     "RecoverKeys",
     "Replace",
     "RevokeSession",
     "SessionAlive",
     "SessionLimit",
+    "SetHolder",
     "SetKeys",
     "SetReceiving",
     "Stake",
@@ -60,6 +62,7 @@ __all__ = [
     "VenueList",
     "VenueOpen",
     "VenueRaiseFloor",
+    "VenueRecall",
     "VenueRevoke",
     "VenueUnbond",
     "Vote",
@@ -533,7 +536,8 @@ class AuthorizeSession(Operation):
     key: str
     """The key."""
     scope: str
-    """``cancel``, ``trade``, or ``duty`` since rules 14."""
+    """``cancel``, ``trade``, ``duty`` since rules 14, or ``control`` since rules 17: it freezes as many holders
+    of an asset as its cap of it has units."""
     ends: int
     """The last height at which its transactions count."""
     alive: int
@@ -547,7 +551,7 @@ class AuthorizeSession(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("slot", "slot", "uint32", "u32"),
         Field("key", "key", "bytes32", "raw"),
-        Field("scope", "scope", "string", "choice", ("cancel", "trade", "duty")),
+        Field("scope", "scope", "string", "choice", ("cancel", "trade", "duty", "control")),
         Field("ends", "ends", "uint64", "u64"),
         Field("alive", "alive", "uint64", "u64"),
         Field("caps", "caps", "SessionCap[]", "list", (SessionLimit,)),
@@ -803,7 +807,9 @@ class ListAsset(Operation):
     decimals: int
     """Decimal places for display, at most 18."""
     control: str
-    """What its issuer controls in the hands of others: ``open``, nothing."""
+    """What its issuer controls in the hands of others. ``open``: nothing. Since rules 17 it freezes holders
+    (``freezable``), and only those hold it that it admits (``admitted``), or it recovers units of those that
+    have been frozen for long (``recoverable``), or all of it (``admitted_recoverable``)."""
     least_units: int
     """The least units of it that an offer sells or asks for."""
     supply_max: int
@@ -817,7 +823,7 @@ class ListAsset(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("symbol", "symbol", "string", "text"),
         Field("decimals", "decimals", "uint8", "u8"),
-        Field("control", "control", "string", "choice", ("open",)),
+        Field("control", "control", "string", "choice", ("open", "freezable", "admitted", "recoverable", "admitted_recoverable")),
         Field("least_units", "leastUnits", "uint64", "u64"),
         Field("supply_max", "supplyMax", "uint64", "u64"),
         Field("document", "document", "bytes32", "raw"),
@@ -865,7 +871,9 @@ class ProposeListing(Operation):
     decimals: int
     """Decimal places for display, at most 18."""
     control: str
-    """What its issuer controls in the hands of others: ``open``, nothing."""
+    """What its issuer controls in the hands of others. ``open``: nothing. Since rules 17 it freezes holders
+    (``freezable``), and only those hold it that it admits (``admitted``), or it recovers units of those that
+    have been frozen for long (``recoverable``), or all of it (``admitted_recoverable``)."""
     least_units: int
     """The least units of it that an offer sells or asks for."""
     supply_max: int
@@ -878,7 +886,7 @@ class ProposeListing(Operation):
         Field("issuer", "issuer", "address", "address"),
         Field("symbol", "symbol", "string", "text"),
         Field("decimals", "decimals", "uint8", "u8"),
-        Field("control", "control", "string", "choice", ("open",)),
+        Field("control", "control", "string", "choice", ("open", "freezable", "admitted", "recoverable", "admitted_recoverable")),
         Field("least_units", "leastUnits", "uint64", "u64"),
         Field("supply_max", "supplyMax", "uint64", "u64"),
         Field("document", "document", "bytes32", "raw"),
@@ -909,6 +917,61 @@ class Vote(Operation):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("proposal", "proposal", "bytes32", "raw"),
         Field("word", "word", "string", "choice", ("no", "yes")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SetHolder(Operation):
+    """Freezes or opens a holder of an asset; only its issuer can. Since rules 17."""
+    asset: int
+    """Symbol."""
+    holder: str
+    """The holder."""
+    state: str
+    """``frozen``: from the next block on it neither spends, buys nor receives the asset, and its offers end with
+    this one; or ``open``."""
+    reference_kind: str
+    """What the reference is."""
+    reference: str
+    """The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or
+    8 of a number, big-endian."""
+    NAME: ClassVar[str] = "SetHolder"
+    CODE: ClassVar[bytes] = bytes([29])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("holder", "holder", "address", "address"),
+        Field("state", "state", "string", "choice", ("frozen", "open")),
+        Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
+        Field("reference", "reference", "bytes", "bytes"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Recover(Operation):
+    """Moves units of a holder who has been frozen for 86400 heights; only the issuer of a recoverable asset can.
+    Since rules 17."""
+    asset: int
+    """Symbol."""
+    from_: str
+    """The frozen holder."""
+    to: str
+    """The account that receives them: the issuer, or an open holder."""
+    amount: int
+    """Units."""
+    reference_kind: str
+    """What the reference is."""
+    reference: str
+    """The reference: 1 to 35 printable ASCII characters, 16 bytes of a UUID, 32 of the SHA-256 of a message, or
+    8 of a number, big-endian."""
+    NAME: ClassVar[str] = "Recover"
+    CODE: ClassVar[bytes] = bytes([30])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("asset", "asset", "uint32", "u32"),
+        Field("from_", "from", "address", "address"),
+        Field("to", "to", "address", "address"),
+        Field("amount", "amount", "uint64", "u64"),
+        Field("reference_kind", "referenceKind", "string", "choice", ("text", "uuid", "message", "number")),
+        Field("reference", "reference", "bytes", "bytes"),
     )
 
 
@@ -1140,4 +1203,22 @@ class VenueRaiseFloor(Operation):
         Field("incarnation", "incarnation", "uint32", "u32"),
         Field("day", "day", "uint32", "u16"),
         Field("reference", "reference", "uint32", "u32"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VenueRecall(Operation):
+    """Asks for all that a frozen holder has at a venue, for the issuer of a recoverable asset. Since rules 17."""
+    venue: int
+    """The venue."""
+    asset: int
+    """Symbol."""
+    holder: str
+    """The frozen holder, to whom the units return."""
+    NAME: ClassVar[str] = "VenueRecall"
+    CODE: ClassVar[bytes] = bytes([11, 16])
+    FIELDS: ClassVar[tuple[Field, ...]] = (
+        Field("venue", "venue", "uint32", "u32"),
+        Field("asset", "asset", "uint32", "u32"),
+        Field("holder", "holder", "address", "address"),
     )

@@ -271,7 +271,7 @@ impl World {
         compare("another order", &chunks(&before).collect(), &written)?;
         let mut reader = VenuesReader::default();
         written.iter().for_each(|chunk| reader.push(&chunk[1..]).expect("a chunk of a snapshot"));
-        let restored = reader.finish(&Restored { assets: 2, limits: Limits::default() });
+        let restored = reader.finish(&Restored { assets: 2, issuers: Vec::new(), limits: Limits::default() });
         let restored: Option<Arc<Venues>> = restored.map_err(|error| error.to_string())?;
         let queues = |venues: &Venues| {
             let queues = &venues.queues;

@@ -190,6 +190,7 @@ impl Plain {
             VenueOperation::Claim(claim) => self.is_claimable(claim),
             VenueOperation::AccuseStep(evidence) => self.is_convicting(evidence),
             VenueOperation::ClaimStep(claim) => self.is_claimable(claim),
+            VenueOperation::Recall { .. } => unreachable!("no asset of the model is recoverable"),
             VenueOperation::Open { .. } | VenueOperation::List { .. } => false,
         }
     }
@@ -206,6 +207,7 @@ impl Plain {
             VenueOperation::AccuseStep(evidence) => self.convict(evidence),
             VenueOperation::Claim(claim) => self.charge(claim),
             VenueOperation::ClaimStep(claim) => self.charge(claim),
+            VenueOperation::Recall { .. } => unreachable!("no asset of the model is recoverable"),
             VenueOperation::Bond { units, .. } => self.bond += units,
             VenueOperation::Unbond { units, .. } => {
                 let units = (*units).min(self.bond);
