@@ -47,9 +47,8 @@ export function accountPart(live: Live, purse: Purse, desk: Desk, shown: () => P
   }
 
   const hint = h("p", { class: "caption" }, "Without an amount, Take back posts what was taken out before and did not reach the account.");
-  const back = desk.action("Take back", redeem);
-  const form = desk.form("Account of the ledger", "Deposit", [field("Amount of the deposit", amount), field("Asset of the deposit", asset)], deposit);
-  form.append(back);
+  const form = desk.form("Account of the ledger", "Deposit", [field("Amount to move", amount), field("Asset to move", asset)], deposit);
+  form.append(h("p", { class: "actions" }, ...form.querySelectorAll("button"), desk.action("Take back", redeem)));
   return {
     element: h("section", { "aria-label": "Account of the ledger" }, h("h3", {}, "Account of the ledger"), choice.element, form, hint, result),
     /** Posts receipts that pay accounts. */

@@ -89,8 +89,12 @@ export function pursePanel(live: Live) {
   async function drawOpen(purse: Purse): Promise<void> {
     const money = moneyTable();
     const past = historyTable();
+    const asset = assetChoice(purse.assets);
     const shown = async () => {
-      money.show(await purse.balance());
+      const rows = await purse.balance();
+      money.show(rows);
+      // Of what the purse has none, nothing can be paid.
+      if (rows[0] && !rows.some((row) => row.asset === asset.value)) asset.value = rows[0].asset;
       past.show((await purse.history()).reverse());
     };
     const lock = action("Lock", async () => {
@@ -111,7 +115,7 @@ export function pursePanel(live: Live) {
     forgetAccount();
     account = accountPart(live, purse, desk, shown);
     const buttons = h("p", { class: "actions" }, settle, till, lock);
-    fill(body, money.element, buttons, addressPart(purse), payPart(purse, shown), receivePart(purse, shown), account.element, past.element, exporting(await DatabaseFiles.open(NAME)));
+    fill(body, money.element, buttons, addressPart(purse), payPart(purse, asset, shown), receivePart(purse, shown), account.element, past.element, exporting(await DatabaseFiles.open(NAME)));
     await shown();
   }
 
@@ -125,14 +129,15 @@ export function pursePanel(live: Live) {
     return h("section", { "aria-label": "Be paid" }, h("h3", {}, "Be paid"), button, place);
   }
 
-  function payPart(purse: Purse, shown: () => Promise<void>): HTMLElement {
+  function payPart(purse: Purse, asset: HTMLSelectElement, shown: () => Promise<void>): HTMLElement {
     const to = h("input", { autocomplete: "off", spellcheck: "false", placeholder: "lane:…", input: () => read() });
-    const [amount, asset] = [amountInput(), assetChoice(purse.assets)];
-    const asks = h("p", { class: "caption", "aria-live": "polite" });
+    const amount = amountInput();
+    const asks = h("p", { class: "caption", "aria-live": "polite", hidden: true });
     const result = h("div", { "aria-live": "polite" });
     /** A bill says how much it is; what is half typed says nothing. */
     function read(): void {
       const bill = billOf(purse, to.value);
+      asks.hidden = bill === null;
       fill(asks, bill && `The address asks for ${bill.amount} ${bill.asset}.`);
       if (bill) [amount.value, asset.value] = [bill.amount, bill.asset];
     }
