@@ -13,7 +13,7 @@ import { FAST, SETTLED } from "./purse-words";
 
 const SETTLE_PAUSE_MS = 2_000;
 type Customer = { tally: Tally; receipts: string[]; isSettling: boolean };
-type Draw = (verifiedMs: number | null, isSettled: boolean) => void;
+type Draw = (isSettled: boolean) => void;
 const OTHER = "The receipt pays another address than this bill's: it is not this customer's money. Close the till to take it, if it is the purse's.";
 
 export function tillPart(purse: Purse, desk: Desk, leave: () => Promise<void>) {
@@ -45,10 +45,11 @@ export function tillPart(purse: Purse, desk: Desk, leave: () => Promise<void>) {
     const code = h("div", { class: "till-bill" }, h("p", { class: "till-amount" }, `${tally.asked.amount} ${tally.asked.asset}`), qrPicture(tally.address.toUpperCase(), "The bill as a QR code"), copyable(tally.address, brief(tally.address, 9)));
     const next = h("button", { type: "button", click: ask }, "Next customer");
     fill(body, code, state, taking, scanner(desk, readCode), next);
-    draw(null, false);
+    let verifiedMs: number | null = null;
+    draw(false);
     text.focus();
 
-    function draw(verifiedMs: number | null, isSettled: boolean): void {
+    function draw(isSettled: boolean): void {
       const isPaid = tally.isPaid;
       code.hidden = taking.hidden = isPaid;
       const how = !isPaid ? null : h("p", {}, isSettled ? SETTLED : FAST);
@@ -81,7 +82,8 @@ export function tillPart(purse: Purse, desk: Desk, leave: () => Promise<void>) {
       const taken = await purse.receive(given, { settle: false });
       tally.add(proved);
       receipts.push(given);
-      draw(performance.now() - begun, taken.every(({ isSettled }) => isSettled));
+      verifiedMs = performance.now() - begun;
+      draw(taken.every(({ isSettled }) => isSettled));
       void settle(customer, draw);
       if (taken.every(({ isNew }) => !isNew)) throw new Told("This receipt was here already, and counts once.");
     }
@@ -95,7 +97,7 @@ export function tillPart(purse: Purse, desk: Desk, leave: () => Promise<void>) {
       const count = customer.receipts.length;
       const taken = await purse.receive(customer.receipts.join("\n")).catch(() => []);
       if (taken.length > 0 && taken.every(({ isSettled }) => isSettled) && count === customer.receipts.length) {
-        draw(null, true);
+        draw(true);
         break;
       }
       await new Promise((resolve) => setTimeout(resolve, SETTLE_PAUSE_MS));
