@@ -18,7 +18,7 @@ import { LaneNetwork, isBuilt } from "../../sdk/typescript/tests/lane/network";
 import { axeFindings, launched, paleTexts } from "./looks";
 
 const PASSPHRASE = "a long passphrase";
-const PATIENCE_MS = 45_000;
+const PATIENCE_MS = 180_000;
 
 const KNOWN = {
   mask: 0,
