@@ -231,7 +231,14 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
       await says("A copy of it changes nothing");
       await expect.poll(() => balance(account), { timeout: PATIENCE_MS }).toBe(3_200);
     }
-    await picture("purse-account");
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await page.evaluate(paleTexts)).toEqual([]);
+      await picture(`purse-account-${colorScheme}`);
+    }
+    await page.setViewportSize({ width: 390, height: 900 });
+    await picture("purse-account-phone");
+    await page.setViewportSize({ width: 1280, height: 900 });
     expect(complaints).toEqual([]);
   });
 
@@ -246,6 +253,9 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
     await purse().locator("svg.qr").waitFor();
     await looksWell();
     await picture("till");
+    await page.setViewportSize({ width: 390, height: 900 });
+    await picture("till-phone");
+    await page.setViewportSize({ width: 1280, height: 900 });
     const take = async (file: string) => {
       await fillIn("The customer's receipt", readFileSync(join(network.folder, file), "utf8"));
       await purse().getByLabel("The customer's receipt", { exact: true }).press("Enter");

@@ -1,5 +1,5 @@
-//! Lane addresses: a key in a form for people to copy, with a checksum that also identifies the lane. One that asks for an
-//! amount is a bill.
+//! Lane addresses: a key in a form for people to copy, with a checksum that also identifies the lane. One that asks for
+//! an amount is a bill.
 
 use std::fmt;
 use std::process::ExitCode;

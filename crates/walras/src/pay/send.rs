@@ -52,8 +52,8 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
         let payments: Vec<Value> = confirmed.iter().map(show::confirmed_body).collect();
         println!(
             "{}",
-            json!({"to": shown, "asset": purse.network.symbol(quantity.0), "amount": quantity.1.to_string(), "payments": payments,
-                "receipt": file, "promises": {"fast": show::FAST, "settled": show::SETTLED}})
+            json!({"to": shown, "asset": purse.network.symbol(quantity.0), "amount": quantity.1.to_string(),
+                "payments": payments, "receipt": file, "promises": {"fast": show::FAST, "settled": show::SETTLED}})
         );
         return Ok(ExitCode::SUCCESS);
     }
