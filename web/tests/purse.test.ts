@@ -6,10 +6,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHash } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
-import { addressOf } from "@walras/client/ethereum";
+import { addressOf, signTyped } from "@walras/client/ethereum";
+import { Ed25519Key, EthereumKey } from "@walras/client/keys";
 import { toHex } from "@walras/client/typed";
 import type { Browser, Page, Request, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import type { Trader } from "../src/trade/keys";
+import { keyOf } from "../src/purse/accounts";
 import { inPageWords } from "../src/purse/desk";
 import { qrCode } from "../src/purse/qr";
 import { Tally } from "../src/purse/tally";
@@ -354,6 +357,16 @@ test("a till counts what pays its bill, each output once, and says what is missi
   expect([tally.isPaid, tally.words]).toEqual([true, "Paid: 12.5 EUR."]);
   tally.add([paid("0x5", "0.01")]);
   expect(tally.words).toBe("Paid: 12.5 EUR, and 0.01 EUR more than asked for.");
+});
+
+test("a deposit is signed by the page's account as by a wallet's key, and never by a session key", async () => {
+  const secret = new Uint8Array(32).fill(5);
+  const own = new EthereumKey(secret);
+  const trader: Trader = { kind: "local", name: "", address: own.address, sign: async (data) => signTyped(secret, data) };
+  const body = { chain: 31337n, account: own.address, sequence: 1n, until: 99n, operation: { kind: "Withdraw", to: "0x" + "ab".repeat(32), asset: 1, amount: 7n } } as const;
+  const network = "0x" + "4e".repeat(32);
+  expect(toHex((await keyOf(trader).sign(body, network)).bytes)).toBe(toHex((await own.sign(body, network)).bytes));
+  expect(() => keyOf({ ...trader, session: { slot: 1, key: Ed25519Key.generate() } })).toThrow("choose the account's own key");
 });
 
 test("what clients call methods, the page calls by its buttons", () => {
