@@ -5,10 +5,18 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHash } from "node:crypto";
-import type { Browser, Page } from "playwright-core";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { addressOf, signTyped } from "@walras/client/ethereum";
+import { Ed25519Key, EthereumKey } from "@walras/client/keys";
+import { toHex } from "@walras/client/typed";
+import type { Browser, Page, Request, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import type { Trader } from "../src/trade/keys";
+import { keyOf } from "../src/purse/accounts";
+import { inPageWords } from "../src/purse/desk";
 import { qrCode } from "../src/purse/qr";
-import { FAST, SETTLED, paidWords, takenWords } from "../src/views/purse";
+import { Tally } from "../src/purse/tally";
+import { FAST, SETTLED, paidWords, takenWords } from "../src/views/purse-words";
 import { LaneNetwork, isBuilt } from "../../sdk/typescript/tests/lane/network";
 import { axeFindings, launched, paleTexts } from "./looks";
 
@@ -73,7 +81,7 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
   beforeAll(async () => {
     network = await LaneNetwork.start();
     browser = await launched();
-    page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     // A block that has no certificate yet is looked for, and not there.
     const isTrouble = (text: string) => !text.includes("status of 404");
@@ -158,4 +166,212 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
     await purse().getByRole("cell", { name: "7.25", exact: true }).first().waitFor();
     expect(complaints).toEqual([]);
   });
+
+  const balance = async (account: string) => {
+    const { balances } = (await (await fetch(`${network.url}/v1/accounts/${account}`)).json()) as { balances: { asset: string; available: string }[] };
+    return Number(balances.find(({ asset }) => asset === "EUR")?.available);
+  };
+  const settledCell = (amount: string) => purse().getByRole("row").filter({ has: page.getByRole("cell", { name: "EUR", exact: true }) }).getByRole("cell", { name: amount, exact: true }).first().waitFor();
+  const fillIn = (label: string, text: string) => purse().getByLabel(label, { exact: true }).fill(text);
+  const unlock = async (choice: string, button: string, key?: string) => {
+    await purse().getByLabel("Trade as").selectOption(choice);
+    if (key !== undefined) await fillIn("Private key", key);
+    await fillIn("Passphrase", PASSPHRASE);
+    await press(button);
+    await purse().getByLabel("Passphrase", { exact: true }).waitFor({ state: "hidden" });
+  };
+
+  it("takes money from an account of the page and gives it back, once each, also after the page was closed in between", async () => {
+    const secret = secp256k1.utils.randomSecretKey();
+    const account = addressOf(secret);
+    for (const asset of ["USD", "EUR"]) await network.said("wallet", "pay", "--key", "issuer-key.json", "--to", account, "--asset", asset, "--amount", "50");
+    await fillIn("Amount to move", "20");
+    await purse().getByLabel("Asset to move").selectOption("EUR");
+    await press("Deposit");
+    await says("Choose an account first");
+    await unlock("import", "Import", toHex(secret));
+    await press("Deposit");
+    await says(/^Deposited 20 EUR from .* It can be spent\.$/);
+    await settledCell("27.25");
+    expect(await balance(account)).toBe(3_000);
+    await looksWell();
+
+    // The page is closed while a deposit is under way: asked again, it is the same bytes.
+    const bodies: (Buffer | null)[] = [];
+    const hang = (route: Route) => void bodies.push(route.request().postDataBuffer());
+    await page.route("**/v1/transactions", hang);
+    await fillIn("Amount to move", "5");
+    await purse().getByLabel("Asset to move").selectOption("EUR");
+    await press("Deposit");
+    await expect.poll(() => bodies.length, { timeout: PATIENCE_MS }).toBeGreaterThan(0);
+    await page.reload();
+    await page.unroute("**/v1/transactions", hang);
+    const isPosted = (request: Request) => request.method() === "POST" && request.url().endsWith("/v1/transactions");
+    page.on("request", (request) => void (isPosted(request) && bodies.push(request.postDataBuffer())));
+    await fillIn("Passphrase", PASSPHRASE);
+    await press("Open");
+    await settledCell("27.25");
+    await unlock("unlock", "Unlock");
+    await fillIn("Amount to move", "5");
+    await purse().getByLabel("Asset to move").selectOption("EUR");
+    await press("Deposit");
+    await says(/^Deposited 5 EUR/);
+    await settledCell("32.25");
+    expect(bodies.length).toBeGreaterThan(1);
+    expect(new Set(bodies.map((body) => body?.toString("hex"))).size, "the same bytes").toBe(1);
+    expect(await balance(account)).toBe(2_500);
+
+    // And back. A copy of what is posted changes nothing.
+    await fillIn("Amount to move", "4");
+    await press("Take back");
+    await says("The payment is on the ledger");
+    await settledCell("28.25");
+    expect(await balance(account)).toBe(2_900);
+    await network.pay("alice", "send", "--to", account, "--asset", "EUR", "--amount", "3", "--receipt", "home.txt");
+    for (let time = 0; time < 2; time += 1) {
+      await fillIn("Receipt", readFileSync(join(network.folder, "home.txt"), "utf8"));
+      await press("Take it");
+      await says("A copy of it changes nothing");
+      await expect.poll(() => balance(account), { timeout: PATIENCE_MS }).toBe(3_200);
+    }
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await page.evaluate(paleTexts)).toEqual([]);
+      await picture(`purse-account-${colorScheme}`);
+    }
+    await page.setViewportSize({ width: 390, height: 900 });
+    await picture("purse-account-phone");
+    await page.setViewportSize({ width: 1280, height: 900 });
+    expect(complaints).toEqual([]);
+  });
+
+  it("is a till: a bill, a tick once its receipt is verified, and the next customer", async () => {
+    await press("Open the till");
+    await fillIn("Amount to ask for", "3.5");
+    await purse().getByLabel("Asset to ask for").selectOption("EUR");
+    await press("Show the code");
+    await says("Waits for the receipt of 3.5 EUR.");
+    const shown = () => purse().locator("code[title^='lane:']").getAttribute("title");
+    const bill = (await shown()) ?? "";
+    await purse().locator("svg.qr").waitFor();
+    await looksWell();
+    await picture("till");
+    await page.setViewportSize({ width: 390, height: 900 });
+    await picture("till-phone");
+    await page.setViewportSize({ width: 1280, height: 900 });
+    const take = async (file: string) => {
+      await fillIn("The customer's receipt", readFileSync(join(network.folder, file), "utf8"));
+      await purse().getByLabel("The customer's receipt", { exact: true }).press("Enter");
+    };
+
+    // What pays somebody else is no payment; a bill is paid as it asks, or not at all.
+    await take("coffee.txt");
+    await says("The receipt pays another address than this bill's");
+    await expect(network.pay("alice", "send", "--to", bill, "--asset", "EUR", "--amount", "3")).rejects.toThrow(/the address asks for 3.5 EUR, not 3 EUR/);
+    await network.pay("alice", "send", "--to", bill, "--no-settle", "--receipt", "till.txt");
+    await take("till.txt");
+    await says("Paid: 3.5 EUR.");
+    const verified = await purse().getByText(/^Verified in/).innerText();
+    expect(Number(verified.match(/\d+/)?.[0])).toBeLessThan(1_000);
+    await says(SETTLED);
+    expect(await purse().getByLabel("The customer's receipt", { exact: true }).isVisible()).toBe(false);
+    await looksWell();
+    await picture("till-paid");
+    for (const colorScheme of ["dark", "light"] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await page.evaluate(paleTexts)).toEqual([]);
+      await picture(`till-paid-${colorScheme}`);
+    }
+
+    // The next customer has another address: the receipt before does not count.
+    await press("Next customer");
+    await fillIn("Amount to ask for", "3.5");
+    await press("Show the code");
+    expect(await shown()).not.toBe(bill);
+    await take("till.txt");
+    await says("The receipt pays another address than this bill's");
+    await press("Close the till");
+    await settledCell("31.75");
+
+    // A purse of the page reads what a bill of the command line asks for.
+    const { address } = (await network.pay("alice", "address", "--asset", "EUR", "--amount", "1.25")) as { address: string };
+    await fillIn("To", address.toUpperCase());
+    await says("The address asks for 1.25 EUR.");
+    expect(await purse().getByLabel("Amount", { exact: true }).inputValue()).toBe("1.25");
+    await fillIn("Amount", "1.2");
+    await press("Pay");
+    await says("The address asks for 1.25 EUR, not 1.2 EUR");
+    await fillIn("Amount", "1.25");
+    await press("Pay");
+    await says("Paid 1.25 EUR to");
+    await settledCell("30.5");
+    expect(complaints).toEqual([]);
+  });
+
+  it("says what is wrong, where, and what helps; money is where it was", async () => {
+    const coffee = readFileSync(join(network.folder, "coffee.txt"), "utf8").trim();
+    const elsewhere = coffee.replace(/^(WALRAS:....)../, "$1FF");
+    for (const [text, words] of [
+      [coffee, "It was here already, and counts once."],
+      [elsewhere, "The receipt is of another network than this purse: open the purse of that network."],
+      [readFileSync(join(network.folder, "back.txt"), "utf8"), "which does not belong to this purse"],
+    ] as const) {
+      await fillIn("Receipt", text);
+      await press("Take it");
+      await says(words);
+    }
+    await fillIn("To", "lane:" + "0".repeat(72));
+    await fillIn("Amount", "1");
+    await press("Pay");
+    await says("The address is mistyped or belongs to another lane: copy it again from its source.");
+    await settledCell("30.5");
+
+    // A second page of the browser has the same purse.
+    const other = await page.context().newPage();
+    await other.goto(`${network.url}/#/lane`);
+    await other.locator("section[aria-label=Purse]").getByLabel("Passphrase").fill(PASSPHRASE);
+    await other.getByRole("button", { name: "Open", exact: true }).click();
+    await other.getByText("another program uses this purse; wait until it has ended, or close it there").waitFor({ timeout: PATIENCE_MS });
+    await other.close();
+    expect(complaints).toEqual([]);
+  });
+});
+
+test("a till counts what pays its bill, each output once, and says what is missing or more", () => {
+  const address = (digit: string, rest: string) => "lane:" + digit.repeat(64) + rest;
+  const bill = address("a", "01000000" + "0".repeat(16) + "12345678");
+  const paid = (output: string, amount: string, to = address("A", "99999999"), asset = "EUR") => ({ output, to, asset, amount, home: 1n });
+  const tally = new Tally(bill, { asset: "EUR", amount: "12.5" });
+  expect(tally.words).toBe("Waits for the receipt of 12.5 EUR.");
+  for (const other of [paid("0x1", "99", address("b", "99999999")), paid("0x2", "99", undefined, "USD")]) {
+    expect(tally.isPaidBy([other])).toBe(false);
+    tally.add([other]);
+  }
+  expect(tally.words).toBe("Waits for the receipt of 12.5 EUR.");
+  for (const one of [paid("0x3", "5"), paid("0x3", "5")]) {
+    expect(tally.isPaidBy([one])).toBe(true);
+    tally.add([one]);
+  }
+  expect([tally.isPaid, tally.words]).toEqual([false, "7.5 EUR of 12.5 EUR are missing: ask for another receipt."]);
+  tally.add([paid("0x4", "7.5")]);
+  expect([tally.isPaid, tally.words]).toEqual([true, "Paid: 12.5 EUR."]);
+  tally.add([paid("0x5", "0.01")]);
+  expect(tally.words).toBe("Paid: 12.5 EUR, and 0.01 EUR more than asked for.");
+});
+
+test("a deposit is signed by the page's account as by a wallet's key, and never by a session key", async () => {
+  const secret = new Uint8Array(32).fill(5);
+  const own = new EthereumKey(secret);
+  const trader: Trader = { kind: "local", name: "", address: own.address, sign: async (data) => signTyped(secret, data) };
+  const body = { chain: 31337n, account: own.address, sequence: 1n, until: 99n, operation: { kind: "Withdraw", to: "0x" + "ab".repeat(32), asset: 1, amount: 7n } } as const;
+  const network = "0x" + "4e".repeat(32);
+  expect(toHex((await keyOf(trader).sign(body, network)).bytes)).toBe(toHex((await own.sign(body, network)).bytes));
+  expect(() => keyOf({ ...trader, session: { slot: 1, key: Ed25519Key.generate() } })).toThrow("choose the account's own key");
+});
+
+test("what clients call methods, the page calls by its buttons", () => {
+  expect(inPageWords("payment 0x1 is not confirmed (x); `settle()` sends the same bytes again")).toBe("Payment 0x1 is not confirmed (x); Settle sends the same bytes again.");
+  for (const said of ["there is nothing to redeem: give an asset and an amount, or receipts to `redeemReceipts`", "its result is unknown: `settle()` takes it into the purse. To do it twice, give `again: true`"]) {
+    expect(inPageWords(said)).not.toContain("`");
+  }
 });

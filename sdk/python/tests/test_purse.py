@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 import walras.purse
 from walras.client.errors import AmountError, KeyFileError, UnknownAssetError
 from walras.client.proof import ProofError, Reader
-from walras.purse import Purse, PurseError, PurseFileError, PurseInUseError, ReceiptError
+from walras.purse import Bill, Purse, PurseError, PurseFileError, PurseInUseError, ReceiptError
 from walras.purse.choose import Missing, choose
 from walras.purse.errors import WORDS
 from walras.purse.folder import Deposit, Folder
@@ -85,6 +86,31 @@ def purse(folder: Path) -> Iterator[Purse]:
 
 def slips(part: str) -> list[dict[str, Any]]:
     return [one for one in ALL[part] if one["form"] == "slip"]
+
+
+def test_a_bill_is_that_of_the_specification_and_is_paid_as_it_asks(purse: Purse) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "lane-specification.md").read_text().replace("\n", "")
+    network, key = bytes([1]) * 32, bytes([0xAB]) * 32
+    text = receipt.lane_bill(network, key, 1, 1_250)
+    assert text in page
+    assert receipt.parse_payable(f" {text.upper()} ", network) == (key, (1, 1_250))
+    for at in range(len("lane:"), len(text)):
+        changed = text[:at] + ("1" if text[at] == "0" else "0") + text[at + 1 :]
+        with pytest.raises(receipt.Refused, match="Mistyped"):
+            receipt.parse_payable(changed, network)
+    bill = purse.bill("EUR", "12.50")
+    assert purse.asked(bill.upper()) == Bill("EUR", Decimal("12.5"))
+    assert purse.asked(purse.address()) is None
+    for asset, amount in [("EUR", "12.49"), ("USD", "12.5")]:
+        with pytest.raises(PurseError, match="the address asks for 12.5 EUR, not 12"):
+            purse.send(bill, asset, amount)
+    with pytest.raises(ReceiptError, match="mistyped"):
+        purse.asked(text)
+    with pytest.raises(PurseError, match=r"asks for at least 0\.1 EUR"):
+        purse.bill("EUR", "0.05")
+    strange = receipt.lane_bill(raw(WORLD["network"]), key, 9, 1)
+    with pytest.raises(ReceiptError, match="did not carry"):
+        purse.asked(strange)
 
 
 def test_the_lanes_bytes_use_nothing_of_the_rest_of_the_package_and_no_code_of_the_node() -> None:

@@ -210,7 +210,7 @@ def test_a_shard_without_the_registered_key_is_no_shard_and_money_is_spent_once(
         session = purse._session
         now = session.now()
         (held,) = purse._folder.contents().holdings
-        payee = receipt.parse_lane_address(purse.address(), session.network.id)
+        payee, _ = receipt.parse_payable(purse.address(), session.network.id)
         paid = purse.send(purse.address(), "EUR", "4")
         assert paid.receipt == "", "what stays in the purse has no receipt"
         secret = purse._folder.keys.secret(session.seed, held.output.to)

@@ -9,7 +9,7 @@ import { sealKey } from "../src/keystore.js";
 import * as ed25519 from "../src/lane/ed25519.js";
 import { readRegistration } from "../src/lane/committee.js";
 import { derived, hex, join as joined, parsed, u32, u64 } from "../src/lane/layout.js";
-import { laneAddress } from "../src/lane/receipt.js";
+import { laneAddress, laneBill, parsePayable, parseSlip } from "../src/lane/receipt.js";
 import { Reader } from "../src/proof.js";
 import { DatabaseFiles } from "../src/purse/browser.js";
 import { choose } from "../src/purse/choose.js";
@@ -19,6 +19,7 @@ import { MemoryFiles, Purse, PurseError, PurseFileError, PurseInUseError, Receip
 import { follow, outcomeOf, readParts, verifyCertificate, type Certificate, type Chain, type Handover } from "../src/purse/lineage.js";
 import { LaneNetwork } from "../src/purse/network.js";
 import { FolderFiles } from "../src/purse/node.js";
+import { checked } from "../src/purse/receipts.js";
 import { checkEntries, registrationBody } from "../src/purse/trust.js";
 import { fromHex } from "../src/typed.js";
 
@@ -90,6 +91,38 @@ test("what is asked wrongly is refused before anything is stored", async () => {
   assert.deepEqual([await purse.balance({ offline: true }), await purse.history()], [[], []]);
   const shown = await Purse.open(await made(new MemoryFiles()));
   await assert.rejects(shown.address(), /without its passphrase/);
+});
+
+test("a bill is that of the specification, and is paid as it asks or not at all", async () => {
+  const page = readFileSync(new URL("../../../../docs/lane-specification.md", import.meta.url), "utf8").replaceAll("\n", "");
+  const [here, key, asked] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(0xab), { asset: 1, amount: 1_250n }];
+  const text = laneBill(here, key, asked);
+  assert.ok(page.includes(text), text);
+  assert.deepEqual(parsePayable(` ${text.toUpperCase()} `, here), { key, asked });
+  for (let at = "lane:".length; at < text.length; at += 1) {
+    const changed = text.slice(0, at) + (text[at] === "0" ? "1" : "0") + text.slice(at + 1);
+    assert.throws(() => parsePayable(changed, here), /Mistyped/, `digit ${at}`);
+  }
+  const purse = await opened();
+  const bill = await purse.bill("EUR", "12.50");
+  assert.deepEqual([purse.asked(bill.toUpperCase()), purse.asked(await purse.address())], [{ asset: "EUR", amount: "12.5" }, null]);
+  for (const [asset, amount] of [["EUR", "12.49"], ["USD", "12.5"]] as const) await assert.rejects(purse.send(bill, asset, amount), /the address asks for 12.5 EUR, not 12/);
+  await assert.rejects(purse.bill("EUR", "0.05"), /asks for at least 0.1 EUR/);
+  assert.throws(() => purse.asked(text), /mistyped or belongs to another lane/);
+  assert.throws(() => purse.asked(laneBill(fromHex(ALL.world.network), key, { asset: 9, amount: 1n })), /did not carry/);
+});
+
+test("a receipt of a lane epoch that is over is refused with both epochs, and one of the epoch before is taken", async () => {
+  const line = ALL.verified.find(({ name }) => name === "a slip of a receipt")?.bytes ?? "";
+  const slip = parseSlip(line, fromHex(ALL.world.network));
+  assert.ok(slip.kind === "receipt");
+  const { output, proof } = slip.receipt;
+  const files = await made(new MemoryFiles());
+  await writeJson(files, "keys.json", { salt: "", keys: [{ public: "0x" + hex(output.to), salt: "", index: 0 }] });
+  const contents = await PurseContents.open(files);
+  const { into } = proof.summary;
+  assert.equal(checked(contents, slip, into + 1n).receipt, slip.receipt);
+  assert.throws(() => checked(contents, slip, into + 2n), new RegExp(`of lane epoch ${into}, and now is ${into + 2n}: too late to spend it. Ask the payer`));
 });
 
 test("a folder is opened once, made once, and a damaged file is named with what to do", async () => {

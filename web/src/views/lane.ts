@@ -19,7 +19,8 @@ export function laneView(live: Live): View {
   const purse = h("div", {});
   const element = h("div", { class: "view" }, h("h1", { tabindex: -1 }, "Payment lane"), problem.element, summary, purse, listed);
   let latest: Lane | null = null;
-  let close: (() => void) | null = null;
+  let purses: { update: () => void; close: () => void } | null = null;
+  let isAsked = false;
   let isClosed = false;
 
   const loading = refresh(load, tells(problem), PAUSE_MS);
@@ -37,12 +38,12 @@ export function laneView(live: Live): View {
 
   /** What a purse needs is loaded with it, and not with the page. */
   async function addPurse(): Promise<void> {
-    if (close) return;
-    close = () => undefined;
+    if (isAsked) return;
+    isAsked = true;
     const { pursePanel } = await import("./purse");
     if (isClosed) return;
-    const made = pursePanel();
-    close = made.close;
+    const made = pursePanel(live);
+    purses = made;
     purse.append(made.element);
   }
 
@@ -50,6 +51,7 @@ export function laneView(live: Live): View {
     if (!latest) return;
     setText(summary, inWords(latest));
     list.show(latest.assets);
+    purses?.update();
   }
 
   return {
@@ -60,7 +62,7 @@ export function laneView(live: Live): View {
       stop();
       loading.close();
       isClosed = true;
-      close?.();
+      purses?.close();
     },
   };
 }

@@ -29,7 +29,7 @@ mod show;
 mod trust;
 mod watch;
 
-use address::{Payee, lane_address};
+use address::{Payee, address};
 use advice::advised;
 use deposit::deposit;
 pub use follow::ListFile;
@@ -142,9 +142,16 @@ pub enum Pay {
         #[command(flatten)]
         server: Server,
     },
-    /// Print a new lane address of this purse.
-    #[command(after_help = "Example:\n  walras pay address --purse bob")]
+    /// Print a new lane address of this purse. With an amount it is a bill: an address that asks for the amount.
+    #[command(after_help = "Examples:\n  walras pay address --purse bob
+  walras pay address --purse bob --asset EUR --amount 12.50")]
     Address {
+        /// The asset that it asks for.
+        #[arg(long, requires = "amount")]
+        asset: Option<String>,
+        /// The amount that it asks for, in whole assets.
+        #[arg(long, requires = "asset")]
+        amount: Option<String>,
         #[command(flatten)]
         place: PursePlace,
     },
@@ -192,12 +199,12 @@ pub enum Pay {
         /// A lane address, as `walras pay address` prints it, or an account of the ledger.
         #[arg(long)]
         to: Payee,
-        /// The asset.
-        #[arg(long)]
-        asset: String,
+        /// The asset, unless the address asks for an amount.
+        #[arg(long, requires = "amount")]
+        asset: Option<String>,
         /// Amount, in whole assets.
-        #[arg(long)]
-        amount: String,
+        #[arg(long, requires = "asset")]
+        amount: Option<String>,
         /// New file for the receipt, which the recipient needs; otherwise receipt-….txt here. Nothing is paid if it
         /// cannot be written, and no file is overwritten.
         #[arg(long, value_name = "FILE")]
@@ -405,12 +412,12 @@ impl Pay {
     fn done(self, json: bool) -> anyhow::Result<ExitCode> {
         match self {
             Pay::New { genesis, place, server } => new(json, genesis, &place, &server),
-            Pay::Address { place } => address(json, &place),
+            Pay::Address { asset, amount, place } => address(json, asset.zip(amount), &place),
             Pay::Deposit { asset, amount, sender, place } => deposit(json, &asset, &amount, &sender, &place),
             Pay::Balance { offline, place, server } => balance(json, offline, &place, &server),
             Pay::History { place } => history::history(json, &place),
             Pay::Send { to, asset, amount, receipt, no_settle, scheme, place, reach } => {
-                let order = Order { to, asset, amount, receipt, settles: !no_settle, scheme };
+                let order = Order { to, given: asset.zip(amount), receipt, settles: !no_settle, scheme };
                 send(json, &order, &place, &reach)
             }
             Pay::Receive { file, no_settle, place, reach } => receive(json, &file, !no_settle, &place, &reach),
@@ -456,19 +463,6 @@ fn new(json: bool, genesis: Option<PathBuf>, place: &PursePlace, server: &Server
         if network.ledger.changes() {
             println!("The chain's validators change: `walras pay trust` prints their fingerprint, to compare as well.");
         }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn address(json: bool, place: &PursePlace) -> anyhow::Result<ExitCode> {
-    let mut purse = place.open()?;
-    let seed = place.seed(&purse)?;
-    let key = purse.keys.make(&seed)?.public();
-    let address = lane_address(&purse.network.id, &key);
-    if json {
-        println!("{}", json!({"address": address}))
-    } else {
-        println!("{address}")
     }
     Ok(ExitCode::SUCCESS)
 }

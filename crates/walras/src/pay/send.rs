@@ -18,8 +18,8 @@ use crate::wallet::server::Server;
 /// An amount to be sent to a payee.
 pub(super) struct Order {
     pub to: Payee,
-    pub asset: String,
-    pub amount: String,
+    /// Asset and amount, as they were typed.
+    pub given: Option<(String, String)>,
     pub receipt: Option<PathBuf>,
     pub settles: bool,
     pub scheme: Scheme,
@@ -28,7 +28,8 @@ pub(super) struct Order {
 pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach) -> anyhow::Result<ExitCode> {
     let mut purse = place.open()?;
     let to = order.to.on(&purse.network.id)?;
-    let quantity = purse.network.units(&order.asset, &order.amount)?;
+    let given = order.given.as_ref().map(|(asset, amount)| purse.network.units(asset, amount)).transpose()?;
+    let quantity = order.to.quantity(given, &purse.network)?;
     let asking = Asking { patience: reach.patience(), scheme: order.scheme.into() };
     let held = match &order.receipt {
         Some(file) => HeldFile::named(file, RECEIPT_ROOM),
@@ -51,8 +52,8 @@ pub(super) fn send(json: bool, order: &Order, place: &PursePlace, reach: &Reach)
         let payments: Vec<Value> = confirmed.iter().map(show::confirmed_body).collect();
         println!(
             "{}",
-            json!({"to": shown, "asset": order.asset, "amount": quantity.1.to_string(), "payments": payments,
-                "receipt": file, "promises": {"fast": show::FAST, "settled": show::SETTLED}})
+            json!({"to": shown, "asset": purse.network.symbol(quantity.0), "amount": quantity.1.to_string(),
+                "payments": payments, "receipt": file, "promises": {"fast": show::FAST, "settled": show::SETTLED}})
         );
         return Ok(ExitCode::SUCCESS);
     }

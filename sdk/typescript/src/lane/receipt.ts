@@ -139,9 +139,30 @@ const checksum = (network: Uint8Array, key: Uint8Array): Uint8Array => derived("
 export const laneAddress = (network: Uint8Array, key: Uint8Array): string => "lane:" + hex(join(key, checksum(network, key)));
 
 export function parseLaneAddress(given: string, network: Uint8Array): Uint8Array {
+  return parsePayable(given, network).key;
+}
+
+/** What a lane address asks for, beside its key; an address that asks for it is a *bill*. */
+export type Asked = { asset: number; amount: bigint };
+const billed = (key: Uint8Array, { asset, amount }: Asked): Uint8Array => join(key, u32(asset), u64(amount));
+const billSum = (network: Uint8Array, body: Uint8Array): Uint8Array => derived("walras 2026 lane bill v1", join(network, body)).slice(0, 4);
+
+export function laneBill(network: Uint8Array, key: Uint8Array, asked: Asked): string {
+  const body = billed(key, asked);
+  return "lane:" + hex(join(body, billSum(network, body)));
+}
+
+/** The key of a lane address or a bill, and what a bill asks for. */
+export function parsePayable(given: string, network: Uint8Array): { key: Uint8Array; asked: Asked | null } {
   const digits = given.trim().toLowerCase().replace(/^lane:/, "");
-  need(/^[0-9a-f]{72}$/.test(digits), "Mistyped");
-  const key = bytesOf(digits).slice(0, 32);
-  need(laneAddress(network, key) === "lane:" + digits, "Mistyped");
-  return key;
+  need(/^([0-9a-f]{72}|[0-9a-f]{96})$/.test(digits), "Mistyped");
+  const bytes = bytesOf(digits);
+  const [key, body] = [bytes.slice(0, 32), bytes.slice(0, -4)];
+  const sum = body.length === 32 ? checksum(network, key) : billSum(network, body);
+  need(same(bytes.slice(-4), sum), "Mistyped");
+  if (body.length === 32) return { key, asked: null };
+  const reader = new Reader(body.slice(32));
+  const asked = { asset: reader.u32(), amount: reader.u64() };
+  need(asked.amount >= 1n && asked.amount <= AMOUNT_MAX, "Mistyped");
+  return { key, asked };
 }

@@ -77,6 +77,7 @@ const WORDS: Record<string, string> = {
   PaysAccounts: "the receipt pays ledger accounts: give it to `redeemReceipts`",
   UnknownCommittee:
     "the validators' keys of the receipt's lane epoch are not proved here: connect the purse to a node and call `settle()`, which learns them; a receipt of a lane epoch that is not begun or long over is worthless",
+  UnknownAsset: "the address asks for an asset that this lane did not carry when the purse was made: get another address",
   Mistyped: "the address is mistyped or belongs to another lane: copy it again from its source",
 };
 

@@ -8,17 +8,17 @@ import { AGGREGATE, SHARES, type SignedPayment, TREES } from "../lane/collect.js
 import * as ed25519 from "../lane/ed25519.js";
 import { Refused, hex, same } from "../lane/layout.js";
 import { CONFIRMATION, type Output, ownerBytes, summaryOf } from "../lane/payment.js";
-import { laneAddress, parseLaneAddress } from "../lane/receipt.js";
+import { laneAddress, laneBill } from "../lane/receipt.js";
 import { fromHex } from "../typed.js";
 import { randomBytes } from "@noble/hashes/utils.js";
 import { choose } from "./choose.js";
 import { type Deposit, type Held, PurseContents, type SentPayment, createContents } from "./contents.js";
-import { LaneError, MissingMoneyError, PurseError, ReceiptError, inWords } from "./errors.js";
+import { LaneError, MissingMoneyError, PurseError, ReceiptError } from "./errors.js";
 import { type PurseFiles, idText } from "./files.js";
 import { CERTIFIED_MS, posted, resolve, sentAgain, withdraw } from "./ledger.js";
 import { type Expected, LaneNetwork, type LaneNow, type Money } from "./network.js";
-import { checked, forOthers, shown, slipsOf, verified } from "./receipts.js";
-import type { Balance, Deposited, Entry, Paid, Proved, Received, Redeemed, Repaired, Scheme, Sent, Settled } from "./results.js";
+import { checked, forOthers, payable, shown, slipsOf, verified } from "./receipts.js";
+import type { Balance, Bill, Deposited, Entry, Paid, Proved, Received, Redeemed, Repaired, Scheme, Sent, Settled } from "./results.js";
 import { Session } from "./session.js";
 import type { Carrier } from "./shards.js";
 
@@ -84,6 +84,10 @@ export class Purse {
   get network(): string {
     return idText(this.contents.network.id);
   }
+  /** The symbols of the assets that the lane carries. */
+  get assets(): string[] {
+    return this.contents.network.assets.map(({ symbol }) => symbol);
+  }
   /** Whether the files may be a copy: then the purse asks a quorum what it has spent before it spends. */
   isCopy(): Promise<boolean> {
     return this.contents.files.isCopy();
@@ -101,6 +105,22 @@ export class Purse {
   /** A new lane address, with a key of its own that is stored before it is shown. */
   address(): Promise<string> {
     return this.alone(async () => laneAddress(this.contents.network.id, await this.contents.keys.make(this.session.seed)));
+  }
+
+  /** A new lane address that asks for an amount. Who pays it reads the amount with `asked`. */
+  bill(asset: string, amount: Amount): Promise<string> {
+    return this.alone(async () => {
+      const { id } = this.contents.network;
+      const money = this.contents.network.money(asset);
+      const units = money.units(amount);
+      if (units < money.least || units < 1n) throw new PurseError(`a bill in this asset asks for at least ${this.contents.network.shown(money.asset, money.least)}: ask for more`);
+      return laneBill(id, await this.contents.keys.make(this.session.seed), { asset: money.asset, amount: units });
+    });
+  }
+
+  /** What an address asks for; null if it asks for nothing, as accounts and plain lane addresses do. */
+  asked(to: string): Bill | null {
+    return isLane(to) ? payable(this.contents, to).bill : null;
   }
 
   /** The purse's money. `offline` asks no node: then it is not known what can only go home. */
@@ -159,6 +179,11 @@ export class Purse {
   }
 
   // Money in and out of the ledger.
+
+  /** From now on deposits come from this client's account, and money is redeemed to it. */
+  uses(client: Client): Promise<void> {
+    return this.alone(async () => void (this.session.client = client));
+  }
 
   /**
    * Moves money from the client's account into the purse. A deposit that was sent before and whose result is unknown is sent as the
@@ -221,7 +246,8 @@ export class Purse {
    */
   send(to: string, asset: string, amount: Amount, { settle = true, scheme = "merkle" }: { settle?: boolean; scheme?: Scheme } = {}): Promise<Sent> {
     return this.alone(async () => {
-      const [money, payee] = [this.contents.network.money(asset), this.payee(to)];
+      const money = this.contents.network.money(asset);
+      const payee = this.payee(to, money, amount);
       const { confirmed, unsettled } = await this.pay(payee, money, amount, SCHEMES[scheme], settle);
       const receipt = confirmed.flatMap(({ payment, certificate }) => forOthers(this.contents, payment, certificate)).join("\n");
       const payments = confirmed.map(({ paid }) => paid);
@@ -229,13 +255,14 @@ export class Purse {
     });
   }
 
-  private payee(to: string): Output {
-    if (!to.trim().toLowerCase().startsWith("lane:")) return { kind: 1, to: fromHex(plainAddress(to)), asset: 0, amount: 0n };
-    try {
-      return { kind: 0, to: parseLaneAddress(to, this.contents.network.id), asset: 0, amount: 0n };
-    } catch (error) {
-      throw error instanceof Refused ? inWords(error) : error;
+  /** A bill is paid as it asks, or not at all. */
+  private payee(to: string, money: Money, amount: Amount): Output {
+    if (!isLane(to)) return { kind: 1, to: fromHex(plainAddress(to)), asset: 0, amount: 0n };
+    const { key, bill } = payable(this.contents, to);
+    if (bill && (bill.asset !== money.symbol || money.units(bill.amount) !== money.units(amount))) {
+      throw new PurseError(`the address asks for ${bill.amount} ${bill.asset}, not ${money.amount(money.units(amount))} ${money.symbol}: pay that, or get another address`);
     }
+    return { kind: 0, to: key, asset: 0, amount: 0n };
   }
 
   /** Chooses, builds and stores the payments of an amount. From then on all must be finished. */
@@ -398,6 +425,8 @@ export class Purse {
     }
   }
 }
+
+const isLane = (to: string): boolean => to.trim().toLowerCase().startsWith("lane:");
 
 function partOf({ holding, isSettled }: Held, now: bigint | null): keyof Parts {
   const since = now === null ? 0n : now - holding.home;

@@ -4,12 +4,12 @@ import type { Certificate } from "../lane/certificate.js";
 import type { SignedPayment } from "../lane/collect.js";
 import { Refused, need, same } from "../lane/layout.js";
 import { CONFIRMATION, type Output, idAt, summaryOf } from "../lane/payment.js";
-import { type Receipt, type Slip, checkCertified, laneAddress, parseSlip, receiptOf, slipText, verifyReceipt } from "../lane/receipt.js";
+import { type Receipt, type Slip, checkCertified, laneAddress, parsePayable, parseSlip, receiptOf, slipText, verifyReceipt } from "../lane/receipt.js";
 import { fromHex } from "../typed.js";
 import type { PurseContents } from "./contents.js";
 import { ReceiptError, inWords } from "./errors.js";
 import { idText } from "./files.js";
-import type { Proved } from "./results.js";
+import type { Bill, Proved } from "./results.js";
 
 /** What the lane refuses, in words. */
 function told<T>(read: () => T): T {
@@ -27,6 +27,17 @@ export function slipsOf({ network }: PurseContents, text: string): Slip[] {
 }
 
 export const shown = ({ network }: PurseContents, { kind, to }: Output): string => (kind === 0 ? laneAddress(network.id, to) : checkedAddress(idText(to)));
+
+/** The key behind a lane address, and what the address asks for. */
+export function payable({ network }: PurseContents, to: string): { key: Uint8Array; bill: Bill | null } {
+  return told(() => {
+    const { key, asked } = parsePayable(to, network.id);
+    if (!asked) return { key, bill: null };
+    const money = network.assets.find(({ asset }) => asset === asked.asset);
+    if (!money) throw new Refused("UnknownAsset", String(asked.asset));
+    return { key, bill: { asset: money.symbol, amount: money.amount(asked.amount) } };
+  });
+}
 
 /** What a slip proves, with nothing but proved keys of the lane. */
 export function verified(purse: PurseContents, slip: Slip): Proved[] {

@@ -9,6 +9,8 @@ export type Scheme = "merkle" | "bls" | "threshold";
  * which `settle` does; `lost` is of a lane epoch that is over: it stays in escrow.
  */
 export type Balance = { asset: string; settled: string; fast: string; pending: string; homeOnly: string; lost: string };
+/** What an address asks for. */
+export type Bill = { asset: string; amount: string };
 /** `isSpendable`: its block is certified; otherwise it can be spent once it is. */
 export type Deposited = { transaction: string; asset: string; amount: string; isSpendable: boolean };
 /** A payment; `settledMs` is null while it is only fast. */

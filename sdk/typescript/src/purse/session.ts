@@ -20,17 +20,13 @@ const [MARGIN_HEIGHTS, MARGIN_MS, PAUSE_MS] = [3, 5_000, 50];
 type Open = { summary: Summary; certificate: Certificate; what: string; keep: (proof: Certificate) => Promise<void> };
 
 export class Session {
-  private readonly carry: Carrier | null;
-
   constructor(
     readonly contents: PurseContents,
     private readonly secret: Uint8Array | null,
-    private readonly client: Client | null,
+    public client: Client | null,
     private readonly patienceMs: number,
-    carrier: Carrier | null,
-  ) {
-    this.carry = carrier ?? (client && relayOf(client));
-  }
+    private readonly carrier: Carrier | null,
+  ) {}
 
   get network(): LaneNetwork {
     return this.contents.network;
@@ -71,7 +67,7 @@ export class Session {
   }
   private shards(home: bigint): Shards {
     // Without a client there is an error of that.
-    return new Shards(this.committee(home), this.carry ?? relayOf(this.node));
+    return new Shards(this.committee(home), this.carrier ?? relayOf(this.node));
   }
 
   checkScheme(home: bigint, scheme: number): void {

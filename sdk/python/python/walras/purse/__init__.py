@@ -25,6 +25,7 @@ from walras.purse.errors import (
 from walras.purse.purse import Purse
 from walras.purse.results import (
     Balance,
+    Bill,
     Deposited,
     Entry,
     Paid,
@@ -39,6 +40,7 @@ from walras.purse.results import (
 
 __all__ = [
     "Balance",
+    "Bill",
     "Deposited",
     "Entry",
     "LaneError",

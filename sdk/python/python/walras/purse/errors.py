@@ -97,6 +97,8 @@ WORDS = {
     "UnknownCommittee": "the validators' keys of the receipt's lane epoch are not proved here: connect the purse to a "
     "node and call `settle()`, which learns them; a receipt of a lane epoch that is not begun or long over is "
     "worthless",
+    "UnknownAsset": "the address asks for an asset that this lane did not carry when the purse was made: get another "
+    "address",
     "Mistyped": "the address is mistyped or belongs to another lane: copy it again from its source",
 }
 

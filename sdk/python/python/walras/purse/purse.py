@@ -12,25 +12,26 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from walras.client.amounts import Number
+from walras.client.amounts import Number, plain
 from walras.client.encoding import address_bytes
 from walras.client.keys import Ed25519Key
 from walras.client.sync import Client
 from walras.purse import ledger, receipts
 from walras.purse.choose import Missing, choose
 from walras.purse.disk import HeldFile
-from walras.purse.errors import LaneError, MissingMoneyError, PurseError, ReceiptError, in_words
+from walras.purse.errors import LaneError, MissingMoneyError, PurseError, ReceiptError
 from walras.purse.folder import SEED, Deposit, Folder, Held, hexadecimal
 from walras.purse.lane import ed25519
 from walras.purse.lane.certificate import Certificate, Claim
 from walras.purse.lane.collect import AGGREGATE, SHARES, TREES, SignedPayment
 from walras.purse.lane.layout import Refused
 from walras.purse.lane.payment import CONFIRMATION, Output
-from walras.purse.lane.receipt import ToAccounts, lane_address, parse_lane_address
+from walras.purse.lane.receipt import ToAccounts, lane_address, lane_bill
 from walras.purse.network import LaneNetwork, Money
 from walras.purse.outbox import SentPayment
 from walras.purse.results import (
     Balance,
+    Bill,
     Deposited,
     Entry,
     Paid,
@@ -62,6 +63,10 @@ def _alone(method: Callable[Concatenate[Purse, P], T]) -> Callable[Concatenate[P
             return method(self, *args, **kwargs)
 
     return held
+
+
+def _is_lane(to: str) -> bool:
+    return to.strip().lower().startswith("lane:")
 
 
 class Purse:
@@ -143,6 +148,21 @@ class Purse:
     def address(self) -> str:
         """A new lane address, with a key of its own that is stored before it is shown."""
         return lane_address(self._session.network.id, self._folder.keys.make(self._session.seed))
+
+    @_alone
+    def bill(self, asset: str, amount: Number) -> str:
+        """A new lane address that asks for an amount. Who pays it reads the amount with `asked`."""
+        network = self._session.network
+        money = network.money(asset)
+        units = money.units(amount)
+        if units < max(money.least_units, 1):
+            least = network.shown(money.asset, max(money.least_units, 1))
+            raise PurseError(f"a bill in this asset asks for at least {least}: ask for more")
+        return lane_bill(network.id, self._folder.keys.make(self._session.seed), money.asset, units)
+
+    def asked(self, to: str) -> Bill | None:
+        """What an address asks for; None if it asks for nothing, as accounts and plain lane addresses do."""
+        return receipts.payable(self._folder, to)[1] if _is_lane(to) else None
 
     @_alone
     def balance(self, *, offline: bool = False) -> list[Balance]:
@@ -281,7 +301,8 @@ class Purse:
         `receipt` is a new file for it, held before anything is paid; no file is overwritten. Without `settle` the
         recipient settles. Raises an `UnconfirmedError` for a payment that must be finished later, with `settle()`.
         """
-        money, payee = self._session.network.money(asset), self._payee(to)
+        money = self._session.network.money(asset)
+        payee = self._payee(to, money, amount)
         file = HeldFile(Path(receipt), RECEIPT_ROOM) if receipt is not None else None
         try:
             payments, paid, unsettled = self._pay(payee, money, amount, _SCHEMES[scheme], is_settled=settle)
@@ -295,13 +316,17 @@ class Purse:
         shown = receipts.shown(self._folder, payee)
         return Sent(shown, asset, money.amount(money.units(amount)), paid, text, unsettled)
 
-    def _payee(self, to: str) -> Output:
-        if not to.lower().startswith("lane:"):
+    def _payee(self, to: str, money: Money, amount: Number) -> Output:
+        """A bill is paid as it asks, or not at all."""
+        if not _is_lane(to):
             return Output(1, address_bytes(to), 0, 0)
-        try:
-            return Output(0, parse_lane_address(to, self._session.network.id), 0, 0)
-        except (Refused, ValueError) as error:
-            raise in_words(Refused("Mistyped")) from error
+        key, bill = receipts.payable(self._folder, to)
+        if bill and (bill.asset, money.units(bill.amount)) != (money.symbol, money.units(amount)):
+            given = self._session.network.shown(money.asset, money.units(amount))
+            raise PurseError(
+                f"the address asks for {plain(bill.amount)} {bill.asset}, not {given}: pay that, or get another address"
+            )
+        return Output(0, key, 0, 0)
 
     def _pay(
         self, payee: Output, money: Money, amount: Number, scheme: int, *, is_settled: bool

@@ -16,13 +16,14 @@ from walras.purse.lane.receipt import (
     ToAccounts,
     check_certified,
     lane_address,
+    parse_payable,
     parse_slip,
     receipt_of,
     slip_text,
 )
-from walras.purse.results import Proved
+from walras.purse.results import Bill, Proved
 
-__all__ = ["checked", "for_others", "shown", "slips_of", "verified"]
+__all__ = ["checked", "for_others", "payable", "shown", "slips_of", "verified"]
 
 
 def slips_of(folder: Folder, receipts: str) -> list[Slip]:
@@ -57,6 +58,20 @@ def verified(folder: Folder, slip: Slip) -> list[Proved]:
 def _proved(folder: Folder, id: bytes, output: Output, home: int | None) -> Proved:
     money = folder.network.numbered(output.asset)
     return Proved(hexadecimal(id), shown(folder, output), money.symbol, money.amount(output.amount), home)
+
+
+def payable(folder: Folder, to: str) -> tuple[bytes, Bill | None]:
+    """The key behind a lane address, and what the address asks for."""
+    try:
+        key, asked = parse_payable(to, folder.network.id)
+    except Refused as refused:
+        raise in_words(refused) from refused
+    if asked is None:
+        return key, None
+    found = [money for money in folder.network.assets if money.asset == asked[0]]
+    if not found:
+        raise in_words(Refused("UnknownAsset"))
+    return key, Bill(found[0].symbol, found[0].amount(asked[1]))
 
 
 def checked(folder: Folder, slip: Slip, now: int | None) -> tuple[bytes, Receipt]:

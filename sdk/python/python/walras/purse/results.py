@@ -8,6 +8,7 @@ from typing import Literal
 
 __all__ = [
     "Balance",
+    "Bill",
     "Deposited",
     "Entry",
     "Paid",
@@ -39,6 +40,14 @@ class Balance:
     """It can only be returned to the ledger: `settle` does."""
     lost: Decimal
     """Its lane epoch is over; it stays in escrow."""
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What an address asks for."""
+
+    asset: str
+    amount: Decimal
 
 
 @dataclass(frozen=True)

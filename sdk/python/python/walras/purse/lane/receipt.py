@@ -176,8 +176,27 @@ def lane_address(network: bytes, key: bytes) -> str:
     return "lane:" + (key + checksum).hex()
 
 
-def parse_lane_address(text: str, network: bytes) -> bytes:
-    data = bytes.fromhex(text.lower().removeprefix("lane:"))
-    key = data[:32]
-    require(len(data) == 36 and lane_address(network, key) == "lane:" + data.hex(), "Mistyped")
-    return key
+def _bill_sum(network: bytes, body: bytes) -> bytes:
+    return derived("walras 2026 lane bill v1", network + body)[:4]
+
+
+def lane_bill(network: bytes, key: bytes, asset: int, amount: int) -> str:
+    """A lane address that asks for units of an asset."""
+    body = key + asset.to_bytes(4, "little") + amount.to_bytes(8, "little")
+    return "lane:" + (body + _bill_sum(network, body)).hex()
+
+
+def parse_payable(text: str, network: bytes) -> tuple[bytes, tuple[int, int] | None]:
+    """The key of a lane address or a bill; the asset and the units that a bill asks for."""
+    try:
+        data = bytes.fromhex(text.strip().lower().removeprefix("lane:"))
+    except ValueError as error:
+        raise Refused("Mistyped") from error
+    key, body = data[:32], data[:-4]
+    if len(data) == 36:
+        require(lane_address(network, key) == "lane:" + data.hex(), "Mistyped")
+        return key, None
+    require(len(data) == 48 and data[-4:] == _bill_sum(network, body), "Mistyped")
+    asset, amount = int.from_bytes(body[32:36], "little"), int.from_bytes(body[36:], "little")
+    require(1 <= amount <= AMOUNT_MAX, "Mistyped")
+    return key, (asset, amount)

@@ -1,0 +1,87 @@
+/** What the parts of the purse's panel share: one act at a time, and errors in words of the page. */
+import { ClientError } from "@walras/client/errors";
+import { h, notice } from "../dom";
+import { Told } from "../trade/told";
+import { explain } from "../words";
+
+export type Desk = {
+  /** Does one thing at a time, so that nothing is paid by a second press. What goes wrong is told. */
+  act(work: () => Promise<void>): Promise<void>;
+  action(text: string, work: () => Promise<void>): HTMLButtonElement;
+  form(label: string, verb: string, fields: (HTMLElement | null)[], work: () => Promise<void>): HTMLFormElement;
+};
+
+export function deskOf(problem: ReturnType<typeof notice>, isBusy: (busy: boolean) => void): Desk {
+  let busy = false;
+  async function act(work: () => Promise<void>): Promise<void> {
+    if (busy) return;
+    busy = true;
+    isBusy(true);
+    problem.say(null);
+    try {
+      await work();
+    } catch (error) {
+      problem.say(explain(error instanceof ClientError ? new Told(inPageWords(error.message)) : error));
+    }
+    busy = false;
+    isBusy(false);
+  }
+  const submits = (work: () => Promise<void>) => (event: Event) => {
+    event.preventDefault();
+    void act(work);
+  };
+  return {
+    act,
+    action: (text, work) => h("button", { type: "button", click: () => void act(work) }, text),
+    form: (label, verb, fields, work) => h("form", { class: "purse-form", "aria-label": label, submit: submits(work) }, ...fields, h("button", {}, verb)),
+  };
+}
+
+/** The client's errors name its methods; the page has buttons. */
+const BUTTONS: [said: string, shown: string][] = [
+  [" To do it twice, give `again: true`", " To do it twice, settle first"],
+  [", or receipts to `redeemReceipts`", ", or take a receipt that pays an account"],
+  ["give it to `redeemReceipts`", "Take it posts it for an account that is chosen"],
+  ["give it to `receive`", "take it as a receipt of the purse"],
+  ["`settle()`", "Settle"],
+  ["`balance()`", "the table"],
+  ["`history()`", "the history"],
+];
+
+/** A client's error as a sentence of the page. */
+export function inPageWords(message: string): string {
+  const text = BUTTONS.reduce((known, [said, shown]) => known.replaceAll(said, shown), message);
+  return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+}
+
+export const field = (name: string, input: HTMLElement): HTMLElement => h("label", {}, h("span", {}, name), input);
+export const secret = (kind: string): HTMLInputElement => h("input", { type: "password", autocomplete: kind });
+export const amountInput = (): HTMLInputElement => h("input", { autocomplete: "off", inputmode: "decimal" });
+export const assetChoice = (symbols: string[]): HTMLSelectElement => h("select", {}, ...symbols.map((symbol) => h("option", {}, symbol)));
+
+type Detector = { detect(image: ImageBitmap): Promise<{ rawValue: string }[]> };
+declare global {
+  interface Window {
+    BarcodeDetector?: new (options: { formats: string[] }) => Detector;
+  }
+}
+
+/** A picture of a code, where the browser reads codes. */
+export function scanner(desk: Desk, read: (text: string) => Promise<void> | void): HTMLElement | null {
+  const { BarcodeDetector } = window;
+  if (!BarcodeDetector) return null;
+  const file = h("input", {
+    type: "file",
+    accept: "image/*",
+    capture: "environment",
+    change: () =>
+      void desk.act(async () => {
+        const [picture] = file.files ?? [];
+        if (!picture) return;
+        const [code] = await new BarcodeDetector({ formats: ["qr_code"] }).detect(await createImageBitmap(picture));
+        if (!code) throw new Told("There is no code in the picture: take it again, nearer and straight.");
+        await read(code.rawValue);
+      }),
+  });
+  return field("Scan a code", file);
+}
