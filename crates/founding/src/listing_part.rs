@@ -67,7 +67,8 @@ mod tests {
         assert_eq!(read(&path).expect("sound"), genesis);
         let text = std::fs::read_to_string(&path).expect("there");
         for (from, to, expected) in [
-            ("\"priced\"", "\"voted\"", "listings.policy"),
+            ("\"priced\"", "\"voted\"", "listings: policy: a vote lists"),
+            ("\"priced\"", "\"sold\"", "listings.policy"),
             ("77", "0", "listings: notice"),
             ("1024", "20000", "listings: assets_max"),
             ("\"notice\"", "\"warning\"", "warning"),
