@@ -313,7 +313,7 @@ fn both_kinds_are_checked_together() {
 #[test]
 fn every_byte_of_an_operation_at_a_venue_is_signed() {
     let operations = at_venues();
-    assert_eq!(operations.len(), 18);
+    assert_eq!(operations.len(), 19);
     for body in operations {
         let hash = |body: &Body| TypedData::of(body).hash(31_337, &NETWORK);
         let (signed, bytes) = (hash(&body), borsh::to_vec(&body.operation).expect("in memory"));
