@@ -4,7 +4,7 @@
 //! *simulated* (the same code on one event queue), *Monte Carlo* (models of the paper, drawn again), *computed* (a
 //! formula over costs) or *quoted*. It runs at two sizes, and has claims about the shape of its rows, which the program
 //! checks: monotone, a ratio, a crossing. A claim that fails says so in the output with the numbers. Where one is known
-//! not to hold, the exhibit says why ([`Exhibit::unmet`]); any other that fails makes the command fail, after everything
+//! not to hold, the exhibit says why ([`Exhibit::unmet`]); any other that fails makes the command fail, once everything
 //! has run. With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was
 //! taken: commit, rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
 //!

@@ -151,8 +151,8 @@ pub(super) const FIGURE_11: &[ShapeClaim] = &[
     over("§6.4: and 75 % more in bursts", "received in bursts", "tree", "direct", 1.75),
 ];
 const NO_PACING: &str = "reversed: a burst loses packets at proxies, whose few connections then wait for tail loss probes, \
-                         where a hundred direct ones recover side by side. The authors' later remedy, pacing at gateways, \
-                         is not built";
+                         where a hundred direct ones recover side by side. The authors' later remedy, pacing at \
+                         gateways, is not built";
 pub(super) const FIGURE_11_UNMET: &[(&str, &str)] = &[
     ("§6.4: through the tree 22 % more orders are received", NO_PACING),
     ("§6.4: and 75 % more in bursts", NO_PACING),
