@@ -64,7 +64,7 @@ test-build:
 	$(DEBUG) test --locked --no-run
 
 # Tests of running networks and processes, which hardly use a processor while they wait.
-NETWORKS = cluster custody epochs ethereum founding kill lane lane_restart late light midnight network operator pay \
+NETWORKS = cluster custody epochs ethereum founding kill lane lane_restart lane_shards late light midnight network operator pay \
   pay_bls pay_trust pay_watch pit proxies readme restart signer staking switch validators wallet
 # A test is a file, or a folder with a main.rs.
 TESTS = $(basename $(wildcard crates/*/tests/*.rs)) $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))
