@@ -4,8 +4,8 @@
 //! was asked for where a batch is better than its limit. So a purchase has several forms. One that the next batch would
 //! not fill whole is an offer of what the amount costs. One that it would fill whole
 //! ([`OrderForms::is_filled_at_once`]) is an exact order, which buys the amount and no more. Where that finds no room
-//! it is an offer whose limit is what the batch would charge ([`OrderForms::tightened`]), so that its money buys about
-//! the amount.
+//! it is an offer of what the batch would charge ([`OrderForms::tightened`]), so that its money buys about the amount,
+//! with 5 % of room below its own limit: prices move from batch to batch.
 //! `docs/order-vectors.json` has examples.
 
 use api::QuoteBody;
@@ -92,6 +92,12 @@ impl Purchase {
         Some((cost(self.units, limit)?[1], inverse(limit)?))
     }
 
+    /// The same of what a batch would charge, with room below its limit: prices move from batch to batch.
+    fn roomy(&self, charged: Price) -> Option<(Amount, Price)> {
+        let room = with_room(charged)?.min(self.limit);
+        Some((cost(self.units, charged)?[1], inverse(room)?))
+    }
+
     fn offer(&self, (amount, limit): (Amount, Price)) -> Operation {
         offer((&self.quote, &self.base), amount, limit, self.named)
     }
@@ -146,7 +152,7 @@ impl OrderForms {
         Ok(sold >= amount)
     }
 
-    /// Of a purchase the offer whose limit is what the next batch would charge. Where that would not fill it, it is the
+    /// Of a purchase the offer of what the next batch would charge, with 5 % of room below its limit. Where that would not fill it, it is the
     /// usual offer.
     ///
     /// # Errors
@@ -159,7 +165,7 @@ impl OrderForms {
                 break;
             }
             let charged = Price::ratio_rounding_up(sold, bought).and_then(shortened);
-            match charged.filter(|charged| *charged < purchase.limit).and_then(|charged| purchase.offered(charged)) {
+            match charged.filter(|charged| *charged < purchase.limit).and_then(|charged| purchase.roomy(charged)) {
                 Some(tight) => offered = tight,
                 None => break,
             }
@@ -186,7 +192,16 @@ impl OrderForms {
     }
 }
 
-/// How often a limit is tightened at most, and how much more than the amount may be bought: a thousandth.
+/// A price with 5 % of room above it.
+fn with_room(price: Price) -> Option<Price> {
+    const TOP: u64 = 10u64.pow(17);
+    match price.mantissa() / 100 * 105 {
+        mantissa @ TOP.. => Price::from_parts(mantissa / 10, price.decade() + 1),
+        mantissa => Price::from_parts(mantissa, price.decade()),
+    }
+}
+
+/// How often an offer is tightened at most, and how much more than the amount may be bought: a thousandth.
 const TRIES: usize = 4;
 const MORE: Amount = 1_000;
 
@@ -311,6 +326,14 @@ mod tests {
             inverse(Price::MAX).map(|price| price.to_string()).as_deref(),
             Some("0.0000000000000000010000000000000001")
         );
+    }
+
+    #[test]
+    fn a_price_has_a_twentieth_of_room() {
+        let of = |text: &str| with_room(text.parse().expect("a price")).map(|price| price.to_string());
+        assert_eq!(of("1").as_deref(), Some("1.05"));
+        assert_eq!(of("0.99").as_deref(), Some("1.0395"));
+        assert_eq!(of("200").as_deref(), Some("210"));
     }
 
     #[test]

@@ -2,7 +2,8 @@
  * How a program's purchase of an amount of the base is placed. What the next batch would not fill whole goes as an offer of what the
  * amount costs: what trades of it at once trades at its limit, and the rest waits. What it would fill whole goes as an exact order,
  * which buys the amount and no more. An exact order takes what the offers of a batch leave, so in a thin book there may be no room
- * for it. Then it goes as an offer whose limit is tightened to what the batch would charge, so that its money buys about the amount.
+ * for it. Then it goes as an offer of what the batch would charge, so that its money buys about the amount, with 5 % of room below its
+ * own limit: prices move from batch to batch.
  *
  * All of these are forms of one purchase: one of them that was sent without a result stands for the purchase.
  */
@@ -19,12 +20,15 @@ type Offer = Extract<Operation, { kind: "CreateOffer" }>;
 
 /** Digits of a tightened limit. */
 const DIGITS = 7;
-/** How often the limit is tightened at most, and how much more than the amount may be bought: a thousandth. */
+/** How often an offer is tightened at most, and how much more than the amount may be bought: a thousandth. */
 const [TRIES, MORE] = [4, 1000n];
+const ROOM: Decimal = { digits: 105n, scale: 2 };
 
-/** The offer of what a purchase costs at a limit, in quote units per base unit. */
-export function offerOf({ base, quote, units, limit, named }: Purchase, at = limit): Offer {
-  const { cost, limit: least } = inverseLimit(units, at);
+/** The offer of what a purchase costs at its limit, or at what a batch would charge, in quote units per base unit. */
+export function offerOf({ base, quote, units, limit, named }: Purchase, charged = limit): Offer {
+  const { cost } = inverseLimit(units, charged);
+  const roomy = multiply(charged, ROOM);
+  const { limit: least } = inverseLimit(units, subtract(roomy, limit).digits < 0n ? roomy : limit);
   return { kind: "CreateOffer", sell: quote.number, buy: base.number, amount: cost, limit: plainText(least), ...named };
 }
 
@@ -35,7 +39,7 @@ export function exactOf({ base, quote, units, limit, named }: Purchase): Operati
   return bound > 0n ? { kind: "Exact", sell: quote.number, buy: base.number, side: "buy", units, bound, ...(client === undefined ? {} : { client }) } : null;
 }
 
-/** An offer whose limit is what the next batch would charge, as `ask` tells of offers; the usual one where it would not fill it. */
+/** An offer of what the next batch would charge, as `ask` tells of offers; the usual one where it would not fill it. */
 export async function tightened(purchase: Purchase, ask: (offer: Offer) => Promise<Quote>): Promise<Offer> {
   let offer = offerOf(purchase);
   for (let tries = 0; tries < TRIES; tries += 1) {

@@ -2,8 +2,9 @@
 
 What the next batch would not fill whole goes as an offer of what the amount costs: what trades of it at once trades at its
 limit, and the rest waits. What it would fill whole goes as an exact order, which buys the amount and no more. An exact order
-takes what the offers of a batch leave, so in a thin book there may be no room for it. Then it goes as an offer whose limit is
-tightened to what the batch would charge, so that its money buys about the amount.
+takes what the offers of a batch leave, so in a thin book there may be no room for it. Then it goes as an offer of what the
+batch would charge, so that its money buys about the amount, with 5 % of room below its own limit: prices move from batch to
+batch.
 
 All of these are forms of one purchase: one of them that was sent without a result stands for the purchase.
 """
@@ -22,7 +23,8 @@ __all__ = ["Purchase", "Quoted"]
 
 _CHARGED = Context(prec=7, rounding=ROUND_CEILING)
 _TRIES, _MORE = 4, 1000
-"""How often the limit is tightened at most, and how much more than the amount may be bought: a thousandth."""
+"""How often an offer is tightened at most, and how much more than the amount may be bought: a thousandth."""
+_ROOM = Decimal("1.05")
 _PAIR, _AMOUNT, _LIMIT = 9, 17, 25
 """Where the parts of an encoded offer end: kind, pair, amount, limit."""
 
@@ -51,9 +53,11 @@ class Purchase:
     life: str
     client: str
 
-    def offer(self, limit: Decimal | None = None) -> CreateOffer:
-        """The offer of what it costs at a limit, by default its own."""
-        cost, inverse = inverse_limit(self.units, limit or self.limit)
+    def offer(self, charged: Decimal | None = None) -> CreateOffer:
+        """The offer of what it costs at its limit, or at what a batch would charge."""
+        cost, inverse = inverse_limit(self.units, charged or self.limit)
+        if charged is not None:
+            _, inverse = inverse_limit(self.units, min(self.limit, _CHARGED.multiply(charged, _ROOM)))
         return CreateOffer(self.quote.number, self.base.number, cost, inverse, self.life, self.client)
 
     def exact(self) -> Exact | None:
@@ -62,7 +66,7 @@ class Purchase:
         return Exact(self.quote.number, self.base.number, "buy", self.units, bound, self.client) if bound else None
 
     def tightened(self, ask: Callable[[CreateOffer], Flow[Quoted]]) -> Flow[CreateOffer]:
-        """An offer whose limit is what the next batch would charge; the usual one where it would not fill it."""
+        """An offer of what the next batch would charge; the usual one where it would not fill it."""
         offer = self.offer()
         for _ in range(_TRIES):
             told = yield from ask(offer)
