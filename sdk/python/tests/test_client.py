@@ -113,7 +113,7 @@ def test_what_the_market_did_is_read_in_whole_assets(client: Client) -> None:
     client.sell("EUR/USD", "20", "2.5")
     filled = client.buy("EUR/USD", "1", "3")
     assert filled.outcome is not None and filled.outcome.sold is not None and filled.outcome.bought is not None
-    assert filled.outcome.sold <= 3 and 1 <= filled.outcome.bought < Decimal("1.1")
+    assert filled.outcome.sold <= 3 and Decimal("0.9") <= filled.outcome.bought < Decimal("1.1")
     assert any(market.market == "EUR/USD" and market.price for market in client.markets())
     client.cancel_all()
     point = client.history("EUR/USD")[-1]
@@ -573,10 +573,11 @@ def test_an_accounts_history_is_there_and_each_order_has_a_definite_answer(clien
     assert client.quote("EUR", "USD", "1").sell == "EUR"
     bought = client.buy("EUR/USD", "2", "3")
     fill = next(one for one in client.fills(limit=10) if one.offer == bought.sequence)
-    assert fill.sell == "USD" and fill.sold <= 6 and 2 <= fill.bought < Decimal("2.2")
+    assert fill.sell == "USD" and fill.sold <= 6 and Decimal("1.8") <= fill.bought < Decimal("2.2")
     assert bought.sequence is not None and (told := client.order_fate(bought.sequence).order) and told.asked
     assert (told.asked.side, told.asked.market) == ("buy", "EUR/USD") and told.asked.price <= 3
-    assert 2 <= told.asked.amount < Decimal("2.001")
+    # Where there was no room for an exact order, its offer has 5 % of room below the limit, and says so.
+    assert Decimal("1.9") <= told.asked.amount < Decimal("2.001")
     paid = client.pay(OTHER, "EUR", "0.25")
     transfer = client.transfers(limit=1)[0]
     assert (transfer.id, transfer.amount, transfer.kind) == (paid.id, Decimal("0.25"), "payment")

@@ -623,10 +623,12 @@ def test_what_the_batch_does_not_fill_whole_waits_as_an_offer_once_however_often
     assert set(node.sent) == {BUY_EXACTLY, BUY_AS_OFFER}
 
 
-def test_where_there_is_no_room_for_an_exact_order_the_limit_is_what_the_batch_would_charge() -> None:
+def test_where_there_is_no_room_for_an_exact_order_an_offer_has_what_the_batch_would_charge() -> None:
     node = Market(takes=100, fills=False, charges=100)
     bought(MemoryStore(), node)
-    tight = operations.CreateOffer(0, 1, 5_000, Decimal(1), RESTS, NO_CLIENT).encode()
+    # With 5 % of room below the limit of 1.2.
+    _, roomy = inverse_limit(5_000, Decimal("1.05"))
+    tight = operations.CreateOffer(0, 1, 5_000, roomy, RESTS, NO_CLIENT).encode()
     assert node.sent == [BUY_EXACTLY, tight]
 
 
