@@ -152,8 +152,8 @@ impl OrderForms {
         Ok(sold >= amount)
     }
 
-    /// Of a purchase the offer of what the next batch would charge, with 5 % of room below its limit. Where that would not fill it, it is the
-    /// usual offer.
+    /// Of a purchase the offer of what the next batch would charge, with 5 % of room below its limit. Where that would
+    /// not fill it, it is the usual offer.
     ///
     /// # Errors
     /// [`ClientError`].
