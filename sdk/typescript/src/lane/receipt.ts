@@ -138,10 +138,6 @@ const checksum = (network: Uint8Array, key: Uint8Array): Uint8Array => derived("
 
 export const laneAddress = (network: Uint8Array, key: Uint8Array): string => "lane:" + hex(join(key, checksum(network, key)));
 
-export function parseLaneAddress(given: string, network: Uint8Array): Uint8Array {
-  return parsePayable(given, network).key;
-}
-
 /** What a lane address asks for, beside its key; an address that asks for it is a *bill*. */
 export type Asked = { asset: number; amount: bigint };
 const billed = (key: Uint8Array, { asset, amount }: Asked): Uint8Array => join(key, u32(asset), u64(amount));
