@@ -29,6 +29,21 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * Empties fields while what they say is sent: what is written meanwhile is the next, and nothing wipes it. If sending fails,
+ * what nobody wrote over comes back.
+ */
+export async function spending(fields: { value: string }[], send: () => Promise<void>): Promise<void> {
+  const said = fields.map((field) => field.value);
+  for (const field of fields) field.value = "";
+  try {
+    await send();
+  } catch (error) {
+    fields.forEach((field, index) => (field.value ||= said[index]!));
+    throw error;
+  }
+}
+
 /** Replaces what an element holds. */
 export function fill(parent: Element, ...children: Child[]): void {
   parent.replaceChildren(...children.filter((child): child is Node | string => Boolean(child)));

@@ -3,78 +3,36 @@
  * look at a certain account); without, it is `dist/` before the fixture exchange, which can also be made to fail.
  * `CHROMIUM` names another browser, `SCREENSHOTS` a folder to keep pictures of every view in.
  */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page, Route as PlaywrightRoute } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Page, Route as PlaywrightRoute } from "playwright-core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Client, Ed25519Key, EthereumKey } from "@walras/client/index";
 import { fromHex, toHex } from "@walras/client/typed";
 import type { Route } from "../src/router";
 import { someAccount } from "./account";
-import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, QUIET_ACCOUNT, startFixture, type Fixture } from "./fixture.mjs";
-import { axeFindings, inkedOn, launched, paleTexts } from "./looks";
+import { ACCOUNT, CONTRACT, EMPTY_ACCOUNT, ETHEREUM, QUIET_ACCOUNT, type Fixture } from "./fixture.mjs";
+import { axeFindings, inkedOn, paleTexts } from "./looks";
+import { Site, given } from "./site";
 
 /** The key of the second public account of a demo. */
 const DEMO_KEY = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
-/** Patience for anything that must come; what must not come is never waited for. */
-const PATIENCE_MS = 180_000;
-
-const given = process.env["WALRAS_URL"];
-let fixture: Fixture | null = null;
-let browser: Browser;
+const site = Site.ofTests({ width: 1280, height: 900 });
 let page: Page;
-let base: string;
-let complaints: string[];
+let [base, fixture]: [string, Fixture | null] = ["", null];
 
-beforeAll(async () => {
-  if (!given && !existsSync(new URL("../dist/index.html", import.meta.url))) throw new Error("web/dist is missing: npm run build");
-  fixture = given ? null : await startFixture({ interval_ms: 400 });
-  base = given ? given.replace(/\/*$/, "/") : fixture!.url;
-  browser = await launched();
+beforeEach(() => {
+  ({ page, base, fixture } = site);
 });
-afterAll(async () => {
-  await browser?.close();
-  await fixture?.close();
-});
+afterEach(() => fixture?.mend());
 
-beforeEach(async () => {
-  complaints = [];
-  page = watched(await browser.newPage({ viewport: { width: 1280, height: 900 } }));
-});
-afterEach(async () => {
-  fixture?.mend();
-  await page.close();
-});
-
-/** A page with patience, whose complaints are noted. */
-function watched(made: Page): Page {
-  made.setDefaultTimeout(PATIENCE_MS);
-  made.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-  });
-  made.on("pageerror", (error) => complaints.push(error.message));
-  return made;
-}
-
-const open = (hash: string) => page.goto(base + hash);
-const get = async <T>(path: string): Promise<T> => (await (await fetch(new URL(`v1/${path}`, base))).json()) as T;
+const { open, get, texts, until } = site;
 const height = async () => Number(await page.getAttribute("[data-height]", "data-height"));
 const state = (name: string) => page.waitForSelector(`.state[data-state=${name}]`);
 const inked = (chart: string, variable: string) => inkedOn(page, chart, variable);
-const texts = (selector: string) => page.locator(selector).allInnerTexts();
 
 async function picture(name: string, of = page): Promise<void> {
   const folder = process.env["SCREENSHOTS"];
   if (folder) await of.screenshot({ path: join(folder, `${name}.png`), fullPage: true });
-}
-
-/** Waits until `check` holds; the message says what was awaited. */
-async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (!(await check())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
-    await page.waitForTimeout(50);
-  }
 }
 
 type Validator = { me: number; validators: number; peers: { validator: number; connected: boolean }[] };
@@ -117,7 +75,7 @@ describe("the page", () => {
     await until("throughput is drawn", async () => (await inked("throughput", "bar")) > 50);
     await until("stages are drawn", async () => (await inked("stages", "stage-0")) > 10);
     await picture("network");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("lists the markets, sorts and filters them", async () => {
@@ -133,7 +91,7 @@ describe("the page", () => {
     await page.fill("#filter", one.market.toLowerCase());
     await until("the filtered are listed", async () => (await texts("tbody tr td:first-child")).every((name) => name.includes(one.base)));
     expect(await texts("tbody tr td:first-child")).toContain(one.market);
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("shows how far each validator is, and who proposed", async () => {
@@ -153,21 +111,21 @@ describe("the page", () => {
       expect([connected, ...cells.slice(1, 4)]).toEqual([false, "not connected", "–", "–"]);
     }
     await picture("validators");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("shows each figure of fairness with its label, or that there is no edge", async () => {
     await open("#/fairness");
     if ((await get<object | null>("fairness")) === null) {
       await until("it says that there is none", async () => (await page.locator("main").innerText()).includes("runs no market edge"));
-      return expect(complaints).toEqual([]);
+      return expect(site.complaints).toEqual([]);
     }
     await until("the figures are listed", async () => (await page.locator("tbody").first().locator("tr").count()) === 8);
     const labels = await page.locator("table").first().locator("tbody td:last-child").allInnerTexts();
     expect(labels.every((label) => ["proven", "estimated", "declared", "unknown"].includes(label))).toBe(true);
     await until("the tree is told", async () => (await page.locator("main").innerText()).includes("gateways"));
     await picture("fairness");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("draws the curves of a chosen pair with the batch price", async () => {
@@ -200,7 +158,7 @@ describe("the page", () => {
     const third = quotes.find((symbol) => symbol !== other)!;
     await page.selectOption("#quote", third);
     await page.waitForSelector(`h1:text-is("${one}/${third}")`);
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
   it("shows a block with its valuations, trades and outcomes", async () => {
@@ -213,7 +171,7 @@ describe("the page", () => {
     await picture("block");
     await page.getByRole("link", { name: "Previous" }).click();
     await until("the outcomes are listed", async () => (await page.locator("section[aria-label^=Transactions]").count()) === 1);
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("shows what an account holds, as the node says it", async () => {
@@ -231,7 +189,7 @@ describe("the page", () => {
     const amounts = await texts(".balances tbody td.number");
     expect(amounts.every((text) => /^[\d,]+(\.\d+)?$/.test(text))).toBe(true);
     await picture("account");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("leads from a market to its tokens and back", async () => {
@@ -247,13 +205,11 @@ describe("the page", () => {
     await page.getByRole("link", { name: `${second.symbol}/${first.symbol}` }).click();
     await page.waitForSelector(`h1:text-is("${second.symbol}/${first.symbol}")`);
     // Nobody need hold anything at the address of a token.
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
   it("fits a narrow screen in the dark", async () => {
-    await page.close();
-    page = await browser.newPage({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
-    page.setDefaultTimeout(PATIENCE_MS);
+    page = await site.renew({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
     const { base: one, quote: other } = await busiest();
     for (const hash of ["#/", "#/markets", "#/network", "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account", `#/market/${one}/${other}`]) {
       await open(hash);
@@ -267,27 +223,22 @@ describe("the page", () => {
   });
 
   it.each(["light", "dark"] as const)("has no finding of axe on any page in the %s theme, on a desk and on a phone", async (colorScheme) => {
-    await page.close();
     const { base: one, quote: other } = await busiest();
     const found: string[] = [];
     for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
-      page = await browser.newPage({ viewport, colorScheme });
-      page.setDefaultTimeout(PATIENCE_MS);
+      page = await site.renew({ viewport, colorScheme });
       for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/network", "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account", "#/nowhere"]) {
         await open(hash);
         await state("live");
         await until("there is text", async () => (await page.innerText("main")).length > 10);
         for (const finding of await axeFindings(page)) found.push(`${hash} at ${viewport.width}: ${finding}`);
       }
-      if (viewport.width !== 360) await page.close();
     }
     expect(found).toEqual([]);
   });
 
   it.each(["light", "dark"] as const)("has text with the contrast of WCAG AA on every page in the %s theme", async (colorScheme) => {
-    await page.close();
-    page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme });
-    page.setDefaultTimeout(PATIENCE_MS);
+    page = await site.renew({ viewport: { width: 1280, height: 900 }, colorScheme });
     const { base: one, quote: other } = await busiest();
     for (const hash of ["#/", "#/markets", `#/market/${one}/${other}`, "#/network", "#/blocks", "#/validators", "#/lane", "#/fairness", "#/venue", "#/account", "#/nowhere"]) {
       await open(hash);
@@ -458,7 +409,7 @@ describe.runIf(given)("orders from the page", () => {
   }
 
   async function order(side: "buy" | "sell", amount: string, price: number): Promise<void> {
-    await page.check(`input[name=side][value=${side}]`, { force: true });
+    await page.locator(`input[name=side][value=${side}] + span`).click();
     await page.fill("#order-amount", amount);
     await page.fill("#order-price", price.toFixed(4));
     await page.click(".ticket .place");
@@ -509,7 +460,7 @@ describe.runIf(given)("orders from the page", () => {
     await order("buy", "0.0000000000001", price);
     await page.locator(".notice", { hasText: "places after the point" }).first().waitFor();
     expect(quote).not.toBe(base);
-    expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("422"))).toEqual([]);
   });
 
   it("for exact amounts are previewed, signed, filled or returned, and explained", async () => {
@@ -543,7 +494,7 @@ describe.runIf(given)("orders from the page", () => {
     await page.locator(".history tbody tr", { hasText: "Filled exactly" }).first().getByRole("button", { name: "What became of order" }).click();
     await until("its fill is listed", async () => (await page.locator(".order-detail tbody tr").count()) === 1);
     expect(await page.locator(".order-detail [data-fact=advice]").isVisible()).toBe(false);
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("are executed in a continuous market, settled by the ledger, and cancelled", async () => {
@@ -582,7 +533,7 @@ describe.runIf(given)("orders from the page", () => {
     await page.fill("#venue-price", "0.00001");
     await page.fill("#venue-amount", "1");
     await page.locator(".preview", { hasText: "The limit moves in steps of" }).waitFor();
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("of a session key are shown as such, until it is stopped", async () => {
@@ -614,13 +565,12 @@ describe.runIf(given)("orders from the page", () => {
     await row(`, by session key ${slot}`).getByRole("button", { name: /^Cancel order \d+ of session key/ }).click();
     await until("it is cancelled", async () => (await row(`, by session key ${slot}`).count()) === 0);
     await owner.revokeSession(slot);
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("are placed by a session key that is added, unlocked and revoked on the page, and told what it may not do", async () => {
-    await page.close();
-    const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
-    page = watched(await context.newPage());
+    const context = await site.browser.newContext({ viewport: { width: 1280, height: 900 } });
+    page = await site.renew({}, undefined, context);
     const { base, quote, price } = await toMarket();
     const { address } = new EthereumKey(DEMO_KEY);
     const panel = page.locator(".session-keys");
@@ -687,7 +637,7 @@ describe.runIf(given)("orders from the page", () => {
     await panel.locator("summary").waitFor();
 
     // Its owner renews the timer and revokes it, in another tab: the page of the key is told why nothing is placed any more.
-    const other = watched(await context.newPage());
+    const other = site.watched(await context.newPage());
     await other.goto(new URL(`#/account/${address}`, page.url()).href);
     const keys = other.locator(".session-keys");
     await keys.locator("tbody tr", { hasText: "in this browser" }).waitFor();
@@ -709,7 +659,7 @@ describe.runIf(given)("orders from the page", () => {
     }
     // A program's key comes with its agreement to this slot.
     const program = Ed25519Key.generate();
-    await other.check("input[value=pasted]", { force: true });
+    await other.locator("input[value=pasted] + span").click();
     await other.fill("#session-key", program.public);
     const toSign = (await other.locator(".to-sign code").getAttribute("title")) ?? "";
     await other.getByLabel("The most of cap 1").fill("1");
@@ -736,7 +686,7 @@ describe.runIf(given)("orders from the page", () => {
     await open(`#/account/${address}`);
     await page.locator(".history tbody tr", { hasText: `session key ${slot}` }).getByText("Ended with its session key").waitFor();
     expect(await live.count()).toBe(0);
-    expect(complaints.filter((text) => !text.includes("422"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("422"))).toEqual([]);
     await context.close();
   });
 
@@ -761,7 +711,7 @@ describe.runIf(given)("orders from the page", () => {
     await page.click(".key-form button");
     await says("Filled at");
     // The account of a new key does not exist before its first money.
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
 });
@@ -813,7 +763,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await until("it is a contract", async () => (await texts("[data-fact=kind] dd"))[0]?.startsWith("Contract") === true);
     expect(await fact("bytes")).toBe("3,121 bytes");
     await picture("contract");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("leads from a block to its contracts, and tells what they did", async () => {
@@ -839,7 +789,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await open(`#/ethereum/${ETHEREUM.created}`);
     await until("the contract is linked", async () => (await page.locator(`[data-fact=created] a[href="#/account/${CONTRACT}"]`).count()) === 1);
     expect(await fact("value")).toBe("1.5 USD");
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("shows a hostile reason as text of one line", async () => {
@@ -858,7 +808,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
       await page.emulateMedia({ colorScheme: scheme });
       await picture(`reverted-${scheme}`);
     }
-    expect(complaints.filter((text) => !text.includes("404"))).toEqual([]);
+    expect(site.complaints.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
   it("fits contracts on a narrow screen", async () => {
@@ -882,7 +832,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
   });
 
   const past = (kind: string) => page.locator(`.history [aria-label^='${kind},'] tbody tr`);
-  const part = (kind: string) => page.locator(`.history input[value=${kind}]`).check({ force: true });
+  const part = (kind: string) => page.locator(`.history input[value=${kind}] + span`).click();
 
   it("pages through an account's history, and tells the story of an order", async () => {
     await open(`#/account/${ACCOUNT}`);
@@ -943,7 +893,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
     expect(await page.evaluate(paleTexts)).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
-    expect(complaints).toEqual([]);
+    expect(site.complaints).toEqual([]);
   });
 
   it("asks again for what a busy node has not indexed yet", async () => {

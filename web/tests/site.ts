@@ -33,25 +33,35 @@ export class Site {
       await site.fixture?.close();
     });
     beforeEach(() => site.renew({ viewport }));
-    afterEach(() => site.page.close());
+    afterEach(async ({ task }) => {
+      if (task.result?.state === "fail") console.error(`the page says: ${(await site.told()).join(" | ")}`);
+      await site.page.close();
+    });
     return site;
   }
 
-  /** A fresh page of these properties in the place of the one before. */
-  async renew(options: Parameters<Browser["newPage"]>[0], script?: () => void): Promise<Page> {
+  /** A fresh page of these properties in the place of the one before; in a context of its own, if none is given. */
+  async renew(options: Parameters<Browser["newPage"]>[0], script?: () => void, context: { newPage: Browser["newPage"] } = this.browser): Promise<Page> {
     if (this.page && !this.page.isClosed()) await this.page.close();
     this.complaints = [];
-    this.page = await this.browser.newPage(options);
+    this.page = this.watched(await context.newPage(options));
     if (script) await this.page.addInitScript(script);
-    this.page.setDefaultTimeout(PATIENCE_MS);
-    this.page.on("console", (message) => ["error", "warning"].includes(message.type()) && this.complaints.push(message.text()));
-    this.page.on("pageerror", (error) => this.complaints.push(error.message));
     return this.page;
+  }
+
+  /** A page with patience, whose complaints are noted. */
+  watched(page: Page): Page {
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) && this.complaints.push(message.text()));
+    page.on("pageerror", (error) => this.complaints.push(error.message));
+    return page;
   }
 
   open = (hash: string) => this.page.goto(this.base + hash);
   live = () => this.page.waitForSelector(".state[data-state=live]");
   get = async <T>(path: string): Promise<T> => (await (await fetch(new URL(`v1/${path}`, this.base))).json()) as T;
+  /** What a reader of a failure would look at first: its state, notices, and own orders. */
+  told = () => this.page.locator(".state, .notice:not([hidden]), .own-orders tbody tr").evaluateAll((found) => found.map((one) => one.textContent ?? ""));
   texts = (selector: string) => this.page.locator(selector).allInnerTexts();
 
   async picture(name: string): Promise<void> {
@@ -60,13 +70,13 @@ export class Site {
   }
 
   /** Waits until `check` holds; the message says what was awaited. */
-  async until(what: string, check: () => Promise<boolean>): Promise<void> {
+  until = async (what: string, check: () => Promise<boolean>): Promise<void> => {
     const deadline = Date.now() + PATIENCE_MS;
     while (!(await check())) {
       if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
       await this.page.waitForTimeout(50);
     }
-  }
+  };
 
   /** Trades as a public account of a demo. */
   async trade(number: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** Between a purse and an account of the ledger: deposits into the purse, and money that is taken back. */
 import type { Deposited, Purse, Redeemed } from "@walras/client/purse/index";
-import { fill, h } from "../dom";
+import { fill, h, spending } from "../dom";
 import type { Live } from "../live";
 import { clientOf } from "../purse/accounts";
 import { amountInput, assetChoice, field, type Desk } from "../purse/desk";
@@ -32,17 +32,15 @@ export function accountPart(live: Live, purse: Purse, desk: Desk, shown: () => P
     const wanted = amount.value.trim();
     if (wanted === "") throw new Told("Write the amount that goes into the purse.");
     const from = await account();
-    fill(result, depositWords(await purse.deposit(asset.value, wanted), from));
-    amount.value = "";
+    await spending([amount], async () => fill(result, depositWords(await purse.deposit(asset.value, wanted), from)));
     await shown();
   }
 
   async function redeem(): Promise<void> {
     const wanted = amount.value.trim();
     const to = await account();
-    const done = await purse.redeem(wanted === "" ? null : { asset: asset.value, amount: wanted });
-    fill(result, redeemWords(done, to));
-    amount.value = "";
+    const what = wanted === "" ? null : { asset: asset.value, amount: wanted };
+    await spending([amount], async () => fill(result, redeemWords(await purse.redeem(what), to)));
     await shown();
   }
 

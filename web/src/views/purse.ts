@@ -4,7 +4,7 @@
  */
 import { DatabaseFiles } from "@walras/client/purse/browser";
 import { Purse, ReceiptError, type Balance, type Entry, type Sent } from "@walras/client/purse/index";
-import { copyable, fill, h, notice, panel } from "../dom";
+import { copyable, fill, h, notice, panel, spending } from "../dom";
 import type { Live } from "../live";
 import { clientOf } from "../purse/accounts";
 import { amountInput, assetChoice, deskOf, field, inPageWords, scanner, secret } from "../purse/desk";
@@ -146,9 +146,11 @@ export function pursePanel(live: Live) {
       read();
     });
     const paying = form("Pay", "Pay", [field("To", to), scan, asks, field("Amount", amount), field("Asset", asset)], async () => {
-      const sent = await purse.send(to.value.trim(), asset.value, amount.value.trim());
-      fill(result, ...paidWords(sent).map((line) => h("p", {}, line)), ...receiptParts(sent));
-      [to.value, amount.value] = ["", ""];
+      const [payee, paid] = [to.value.trim(), amount.value.trim()];
+      await spending([to, amount], async () => {
+        const sent = await purse.send(payee, asset.value, paid);
+        fill(result, ...paidWords(sent).map((line) => h("p", {}, line)), ...receiptParts(sent));
+      });
       read();
       await shown();
     });
@@ -159,9 +161,11 @@ export function pursePanel(live: Live) {
     const text = h("textarea", { rows: 3, spellcheck: "false", autocomplete: "off", placeholder: "WALRAS:…" });
     const result = h("div", { "aria-live": "polite" });
     const taking = form("Take a receipt", "Take it", [field("Receipt", text)], async () => {
-      const lines = await taken(purse, text.value);
-      fill(result, ...lines.map((line) => h("p", {}, line)));
-      text.value = "";
+      const receipt = text.value;
+      await spending([text], async () => {
+        const lines = await taken(purse, receipt);
+        fill(result, ...lines.map((line) => h("p", {}, line)));
+      });
       await shown();
     });
     return h("section", { "aria-label": "Take a receipt" }, h("h3", {}, "Take a receipt"), taking, scanner(desk, (found) => void (text.value = found)), result);

@@ -2,15 +2,17 @@
 import { parseDecimal, plainText, roundSignificant } from "@walras/client/decimal";
 import type { Balance, Book, Offer, Quote } from "@walras/client/bodies";
 import { get, path } from "../api";
-import { h, notice, panel, setText } from "../dom";
+import { h, notice, panel, setText, spending } from "../dom";
 import type { Live } from "../live";
 import { refresh } from "../refresh";
 import { href } from "../router";
 import { PRICE_DIGITS, marketLimit, planOf, wouldFill, type OrderLife } from "@walras/client/placing";
 import { termsOf, type Order, type Side, type Terms } from "@walras/client/terms";
+import type { Trader } from "../trade/keys";
 import { OrderBook, holdings } from "../trade/orders";
 import { amountText, described, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
+import { Told } from "../trade/told";
 import { explain, orderName, tells } from "../words";
 import { ordersTable, whole } from "./own-orders";
 import { emptyWords, partOf, planWords } from "./ticket-words";
@@ -224,14 +226,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     draw();
     problem.say(null);
     try {
-      const kept = await ownOf(trader.address);
-      // How a purchase is placed depends on the book of this moment.
-      const said = order.side === "buy" || replaced ? await get<Quote>(questionOf(terms)) : null;
-      const plan = planOf(order, lifetime, said, live.assets);
-      if (typeof plan === "string") problem.say(plan);
-      else if (!replaced) await done(kept.place(trader, plan, live.assets, live.height));
-      else if (plan.kind === "exact") problem.say(wouldFill(said) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
-      else await done(kept.replace(trader, replaced, plan, live.assets, live.height));
+      await spending([amount.input], () => send(trader, order, terms, lifetime, replaced));
     } catch (error) {
       problem.say(explain(error));
     }
@@ -241,10 +236,20 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     loading.request();
   }
 
-  async function done(sending: Promise<unknown>): Promise<void> {
+  async function send(trader: Trader, order: Order, terms: Terms, lifetime: OrderLife, replaced: Offer | null): Promise<void> {
+    const kept = await ownOf(trader.address);
+    // How a purchase is placed depends on the book of this moment.
+    const said = order.side === "buy" || replaced ? await get<Quote>(questionOf(terms)) : null;
+    const plan = planOf(order, lifetime, said, live.assets);
+    if (typeof plan === "string") throw new Told(plan);
+    if (!replaced) return done(kept.place(trader, plan, live.assets, live.height), replaced);
+    if (plan.kind === "exact") throw new Told(wouldFill(said) ? "At this price the next batch would fill it whole. Cancel the order, and buy anew." : "A replacement waits in the book: choose how long it lasts.");
+    return done(kept.replace(trader, replaced, plan, live.assets, live.height), replaced);
+  }
+
+  async function done(sending: Promise<unknown>, replaced: Offer | null): Promise<void> {
     await sending;
-    amount.input.value = "";
-    replaceOffer(null);
+    if (old === replaced) replaceOffer(null);
   }
 
   async function cancel(offers: Offer[]): Promise<void> {

@@ -3,7 +3,7 @@ import { fromUnits, parseDecimal, plainText, trimZeros } from "@walras/client/de
 import type { OrderLife, VenueSide } from "@walras/client/venue";
 import { format, formatAmount, formatPrice } from "../amount";
 import { ApiError } from "../api";
-import { h, notice, panel, setText } from "../dom";
+import { h, notice, panel, setText, spending } from "../dom";
 import type { Live } from "../live";
 import { table } from "../table";
 import { orderText, sideWord } from "../trade/placing";
@@ -130,9 +130,9 @@ export function deskPanels(live: Live) {
     if (isMarket() && order.price === "") return problem.say(`Nobody ${side() === "buy" ? "sells" : "buys"} here now: write a limit.`);
     const size = lotsAndTick(order.amount, order.price, known.market, known.pair);
     if (typeof size === "string") return problem.say(size);
-    await of.place(known.market, side(), lasts(), order, size, old);
-    amount.input.value = "";
-    replaceOrder(null);
+    const [{ market }, replaced] = [known, old];
+    await spending([amount.input], () => of.place(market, side(), lasts(), order, size, replaced));
+    if (old === replaced) replaceOrder(null);
   }
 
   /** The next order goes into the place of this one; null for none. */
@@ -158,8 +158,8 @@ export function deskPanels(live: Live) {
     if (!of || !one) return;
     const scale = value?.scale ?? 0;
     if (!value || value.digits <= 0n || scale > one.decimals) return problem.say(`Write an amount above zero with at most ${one.decimals} places.`);
-    await of.move(action, one, (value.digits * 10n ** BigInt(one.decimals - scale)).toString(), live.height);
-    moved.input.value = "";
+    const units = (value.digits * 10n ** BigInt(one.decimals - scale)).toString();
+    await spending([moved.input], () => of.move(action, one, units, live.height));
   }
 
   /** Does one thing at a time, and says what went wrong with it. */
