@@ -19,6 +19,8 @@ pub enum Family {
     LaneOutputs,
     /// Reports of fills of one step of a venue.
     VenueReports,
+    /// Orders for a venue that a trading key signs together.
+    VenueOrders,
 }
 
 impl Family {
@@ -27,6 +29,7 @@ impl Family {
         match self {
             Family::LaneSigned | Family::LaneOutputs => 1 << 12,
             Family::VenueReports => 1 << 20,
+            Family::VenueOrders => 1 << 6,
         }
     }
 }
@@ -35,11 +38,12 @@ const LEAF: u8 = 0x00;
 const NODE: u8 = 0x01;
 
 fn key(family: Family, tag: u8) -> &'static [u8; 32] {
-    static KEYS: LazyLock<[[[u8; 32]; 2]; 3]> = LazyLock::new(|| {
+    static KEYS: LazyLock<[[[u8; 32]; 2]; 4]> = LazyLock::new(|| {
         let contexts = [
             "walras 2026 lane signed tree v1",
             "walras 2026 lane outputs tree v1",
             "walras 2026 venue reports tree v1",
+            "walras 2026 venue orders tree v1",
         ];
         contexts.map(|context| [LEAF, NODE].map(|tag| blake3::derive_key(context, &[tag])))
     });
@@ -159,7 +163,7 @@ mod tests {
             }
             assert_eq!(root_of(Family::LaneSigned, tree.root(), size, size, &[]), None);
         }
-        for family in [Family::LaneSigned, Family::LaneOutputs, Family::VenueReports] {
+        for family in [Family::LaneSigned, Family::LaneOutputs, Family::VenueReports, Family::VenueOrders] {
             let (most, longest) = (family.leaves_max(), family.leaves_max().ilog2() as usize);
             assert_eq!(path_length(family, most, 0), Some(longest));
             assert_eq!(path_length(family, most + 1, 0), None);

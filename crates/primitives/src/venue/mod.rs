@@ -39,6 +39,7 @@
 //!   burnt.
 
 mod horizon;
+mod list;
 mod market;
 mod operation;
 mod order;
@@ -49,6 +50,9 @@ mod tree;
 mod weight;
 
 pub use horizon::{Delay, Horizon};
+pub use list::{
+    CheckedList, LIST_ORDERS_MAX, ListEntry, ListFault, ListHeader, ListedSignature, ORDER_LISTS_RULES, OrderList, Salt,
+};
 pub use market::{FillUnits, MarketTerms, is_within_cap};
 pub use operation::{
     Contradicting, EndedIncarnation, KeyScope, MANDATE_CAPS_MAX, MANDATE_MARKETS_MAX, Mandate, MarketMandate,
