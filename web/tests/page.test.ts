@@ -409,7 +409,7 @@ describe.runIf(given)("orders from the page", () => {
   }
 
   async function order(side: "buy" | "sell", amount: string, price: number): Promise<void> {
-    await page.locator(`input[name=side][value=${side}] + span`).click();
+    await page.locator(`label:has(input[name=side][value=${side}])`).click();
     await page.fill("#order-amount", amount);
     await page.fill("#order-price", price.toFixed(4));
     await page.click(".ticket .place");
@@ -514,7 +514,7 @@ describe.runIf(given)("orders from the page", () => {
     await page.waitForSelector("#venue-amount", { state: "visible" });
     const ask = Number(await page.inputValue("#venue-price"));
     const order = async (side: "buy" | "sell", amount: string, price: number) => {
-      await page.locator(`input[name=venue-side][value=${side}] + span`).click();
+      await page.locator(`label:has(input[name=venue-side][value=${side}])`).click();
       await page.fill("#venue-amount", amount);
       await page.fill("#venue-price", price.toFixed(3));
       await page.locator("form .place").click();
@@ -659,7 +659,7 @@ describe.runIf(given)("orders from the page", () => {
     }
     // A program's key comes with its agreement to this slot.
     const program = Ed25519Key.generate();
-    await other.locator("input[value=pasted] + span").click();
+    await other.locator("label:has(input[value=pasted])").click();
     await other.fill("#session-key", program.public);
     const toSign = (await other.locator(".to-sign code").getAttribute("title")) ?? "";
     await other.getByLabel("The most of cap 1").fill("1");
@@ -832,7 +832,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
   });
 
   const past = (kind: string) => page.locator(`.history [aria-label^='${kind},'] tbody tr`);
-  const part = (kind: string) => page.locator(`.history input[value=${kind}] + span`).click();
+  const part = (kind: string) => page.locator(`.history label:has(input[value=${kind}])`).click();
 
   it("pages through an account's history, and tells the story of an order", async () => {
     await open(`#/account/${ACCOUNT}`);

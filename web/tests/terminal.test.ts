@@ -102,7 +102,7 @@ describe("a market's view", () => {
     await toMarket();
     const rows = (side: string) => site.page.locator(`.implied tr.${side}`);
     expect(await rows("sells").count()).toBe(0);
-    await site.page.locator("label").getByText("Through others", { exact: true }).click();
+    await site.page.locator("label").filter({ hasText: "Through others" }).click();
     await site.until("both sides are implied", async () => (await rows("sells").count()) > 0 && (await rows("buys").count()) > 0);
     const prices = async (side: string) => (await rows(side).locator("td:first-child").allInnerTexts()).map((text) => Number(text.replaceAll(",", "")));
     const [sells, buys] = [await prices("sells"), await prices("buys")];
@@ -110,7 +110,7 @@ describe("a market's view", () => {
     expect(buys).toEqual([...buys].sort((a, b) => b - a));
     expect(await site.page.locator(".middle").isVisible()).toBe(false);
     expect(await axeFindings(site.page)).toEqual([]);
-    await site.page.locator("fieldset.tabs input[value=direct] + span").click();
+    await site.page.locator("fieldset.tabs label:has(input[value=direct])").click();
     expect([await rows("sells").first().isVisible(), await site.page.locator(".middle").isVisible()]).toEqual([false, true]);
   });
 
@@ -121,7 +121,7 @@ describe("a market's view", () => {
     expect(await site.page.locator("[data-chart=curves]").isVisible()).toBe(false);
     const described = () => site.page.getAttribute("[data-chart=candles]", "aria-label");
     for (const interval of ["1m", "1h", "5s"]) {
-      await site.page.locator("label").getByText(interval, { exact: true }).click();
+      await site.page.locator(`label:has(input[name=interval][value="${interval}"])`).click();
       await site.until(`candles of ${interval} are drawn`, async () => (await inked("demand")) + (await inked("supply")) > 2);
       const first = await described();
       await site.until(`a candle of ${interval} goes on`, async () => (await described()) !== first);

@@ -33,7 +33,7 @@ async function available(address: string, symbol: string): Promise<bigint> {
 }
 
 async function order(side: "buy" | "sell", amount: string, price: string): Promise<void> {
-  await site.page.locator(`input[name=side][value=${side}] + span`).click();
+  await site.page.locator(`label:has(input[name=side][value=${side}])`).click();
   await site.page.fill("#order-amount", amount);
   await site.page.fill("#order-price", price);
   await site.page.click(".ticket .place");
@@ -110,9 +110,9 @@ describe.runIf(given)("an order in a market of batches", () => {
     const { base, decimals } = await toMarket();
     await site.trade(4);
     await site.until("the balance is shown", async () => /[1-9]/.test(await site.page.innerText("[data-balances]")));
-    await site.page.locator("input[name=kind][value=market] + span").click();
+    await site.page.locator("label:has(input[name=kind][value=market])").click();
     expect(await site.page.locator("#order-price").isVisible()).toBe(false);
-    await site.page.locator("input[name=side][value=sell] + span").click();
+    await site.page.locator("label:has(input[name=side][value=sell])").click();
     const had = await available(FOURTH, base);
     await site.page.getByRole("button", { name: /^25/ }).click();
     const quarter = had / 4n;
@@ -121,13 +121,13 @@ describe.runIf(given)("an order in a market of batches", () => {
     await site.page.click(".ticket .place");
     await row("Filled at").first().waitFor();
     expect(had - (await available(FOURTH, base))).toBe(quarter);
-    await site.page.locator("input[name=side][value=buy] + span").click();
+    await site.page.locator("label:has(input[name=side][value=buy])").click();
     await site.page.fill("#order-amount", "7");
     await preview(`You buy exactly 7 ${base} in the next batch and pay at most`);
     await untilFilled(async () => (await site.page.fill("#order-amount", "7"), site.page.click(".ticket .place")), "Filled exactly");
     // All of it, fees included, is not refused.
-    await site.page.locator("input[name=kind][value=limit] + span").click();
-    await site.page.locator("input[name=side][value=sell] + span").click();
+    await site.page.locator("label:has(input[name=kind][value=limit])").click();
+    await site.page.locator("label:has(input[name=side][value=sell])").click();
     await site.page.getByRole("button", { name: /^100/ }).click();
     await site.page.fill("#order-price", "1000");
     await site.page.click(".ticket .place");
@@ -231,7 +231,7 @@ describe.runIf(given)("a continuous market", () => {
     }
     await site.page.locator("button", { hasText: "Let this page trade here" }).click();
     await site.page.waitForSelector("#venue-amount", { state: "visible" });
-    const choose = (name: string, value: string) => site.page.locator(`input[name=${name}][value=${value}] + span`).click();
+    const choose = (name: string, value: string) => site.page.locator(`label:has(input[name=${name}][value=${value}])`).click();
     await choose("venue-kind", "market");
     await choose("venue-side", "sell");
     await site.page.getByRole("button", { name: /^25/ }).click();

@@ -5,6 +5,7 @@
 
 mod book;
 mod outcome;
+mod sealing;
 
 use pyo3::prelude::*;
 
@@ -15,4 +16,6 @@ mod _walras {
     use super::book::Book;
     #[pymodule_export]
     use super::outcome::Outcome;
+    #[pymodule_export]
+    use super::sealing::{open_sealed, opens, seal, sealed_label};
 }

@@ -45,3 +45,14 @@ class Outcome:
     proofs: list[tuple[list[int], list[tuple[int, bool, int]]]]
     solver: tuple[str, int, int, int, float, float | None]
     spending: tuple[int, int, int, int, int, int]
+
+Terms = tuple[bytes, bytes, int, bytes, int, int]
+
+def seal(
+    committee: bytes, terms: Terms, operations: list[bytes], drawn: bytes, /
+) -> tuple[int, bytes, bytes]: ...
+def sealed_label(terms: Terms, size: int, point: bytes, /) -> bytes: ...
+def opens(committee: bytes, label: bytes, key: bytes, /) -> bool: ...
+def open_sealed(
+    size: int, point: bytes, sealed: bytes, label: bytes, key: bytes, /
+) -> list[bytes]: ...

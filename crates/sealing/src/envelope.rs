@@ -1,0 +1,151 @@
+//! An envelope, and how it is sealed and opened.
+
+use blst::min_sig::{PublicKey as Curve2, SecretKey as Scalar};
+use borsh::{BorshDeserialize, BorshSerialize};
+use primitives::{Address, Digest, Height, PublicKey, Sequence};
+
+use crate::{OpeningKey, SEALING_TAG, SealFault, SealedText, SealingKey, curve};
+
+const LABEL_CONTEXT: &str = "walras 2026 sealed label v1";
+const SCALAR_CONTEXT: &str = "walras 2026 sealed r v1";
+const SECRET_CONTEXT: &str = "walras 2026 sealed key v1";
+
+/// How large a box is. Who sees an envelope sees this, and not how many operations it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub enum BoxSize {
+    /// 512 bytes: some three orders.
+    Small,
+    /// 2,048 bytes: some twelve.
+    Middle,
+    /// 8,192 bytes: 32 orders.
+    Large,
+}
+
+impl BoxSize {
+    /// All, the smallest first.
+    pub const ALL: [BoxSize; 3] = [BoxSize::Small, BoxSize::Middle, BoxSize::Large];
+
+    /// Bytes of a box.
+    pub const fn bytes(self) -> usize {
+        match self {
+            BoxSize::Small => 512,
+            BoxSize::Middle => 2_048,
+            BoxSize::Large => 8_192,
+        }
+    }
+}
+
+/// What everybody sees of an envelope beside its point and box; its sender signs all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvelopeTerms {
+    /// The network.
+    pub network: Digest,
+    /// The ed25519 key that signs the envelope.
+    pub signer: PublicKey,
+    /// The number of the committee's key.
+    pub key: u64,
+    /// The account that pays for it.
+    pub payer: Address,
+    /// Its number among the transactions of the signer.
+    pub sequence: Sequence,
+    /// The last height that may hold it.
+    pub until: Height,
+}
+
+/// The identity of an envelope, which the committee signs to open it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, BorshSerialize, BorshDeserialize)]
+pub struct Label(pub Digest);
+
+impl EnvelopeTerms {
+    /// The label of an envelope with these terms, size and point.
+    pub fn label(&self, size: BoxSize, point: &[u8; 96]) -> Label {
+        let EnvelopeTerms { network, signer, key, payer, sequence, until } = self;
+        // 32 + 32 + 8 + 20 + 8 + 8 + 1 + 96 bytes.
+        Label(Digest::of_short::<205>(LABEL_CONTEXT, &(network, signer, key, payer, sequence, until, size, point)))
+    }
+}
+
+/// A sealed text: a point of G2, and a box of one of three sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    size: BoxSize,
+    point: [u8; 96],
+    sealed: Vec<u8>,
+}
+
+impl Envelope {
+    /// An envelope as it came: its point is checked, and its box is as long as its size says.
+    ///
+    /// # Errors
+    /// [`SealFault::Point`] or [`SealFault::Box`].
+    pub fn new(size: BoxSize, point: [u8; 96], sealed: Vec<u8>) -> Result<Envelope, SealFault> {
+        if sealed.len() != size.bytes() {
+            return Err(SealFault::Box);
+        }
+        Curve2::key_validate(&point).map_err(|_| SealFault::Point)?;
+        Ok(Envelope { size, point, sealed })
+    }
+
+    /// The size of its box.
+    pub fn size(&self) -> BoxSize {
+        self.size
+    }
+
+    /// Its point, compressed.
+    pub fn point(&self) -> &[u8; 96] {
+        &self.point
+    }
+
+    /// Its box.
+    pub fn sealed(&self) -> &[u8] {
+        &self.sealed
+    }
+
+    /// Its label under these terms.
+    pub fn label(&self, terms: &EnvelopeTerms) -> Label {
+        terms.label(self.size, &self.point)
+    }
+
+    /// The text, by a key that was checked ([`crate::check_keys`]).
+    ///
+    /// # Errors
+    /// [`SealFault::Garbage`] if what is in it is no text, and [`SealFault::Point`] if the key is no point.
+    pub fn open(&self, label: &Label, key: &OpeningKey) -> Result<SealedText, SealFault> {
+        let point = Curve2::uncompress(&self.point).map_err(|_| SealFault::Point)?;
+        let secret = secret(&curve::pairing(key.parse()?, point), label);
+        SealedText::unpadded(&crossed(&self.sealed, &secret))
+    }
+}
+
+/// Seals a text to a committee. The 32 bytes are drawn for this envelope alone, and are secret.
+///
+/// # Errors
+/// [`SealFault::TooMany`] or [`SealFault::TooLong`].
+pub fn seal(
+    to: &SealingKey,
+    terms: &EnvelopeTerms,
+    text: &SealedText,
+    drawn: &[u8; 32],
+) -> Result<Envelope, SealFault> {
+    let (size, padded) = text.padded()?;
+    let hash = blake3::Hasher::new_derive_key(SCALAR_CONTEXT).update(drawn).update(&padded).finalize_xof();
+    let scalar: Scalar = curve::scalar(hash);
+    let point = scalar.sk_to_pk().compress();
+    let label = terms.label(size, &point);
+    // e(r·H₁(L), P): what is signed with r is r·H₁(L).
+    let shared = scalar.sign(&label.0.0, SEALING_TAG, &[]);
+    let secret = secret(&curve::pairing(shared, to.point), &label);
+    Ok(Envelope { size, point, sealed: crossed(&padded, &secret) })
+}
+
+fn secret(pairing: &[u8], label: &Label) -> [u8; 32] {
+    *blake3::Hasher::new_derive_key(SECRET_CONTEXT).update(pairing).update(&label.0.0).finalize().as_bytes()
+}
+
+/// The bytes XOR the stream of a secret.
+fn crossed(bytes: &[u8], secret: &[u8; 32]) -> Vec<u8> {
+    let mut stream = vec![0; bytes.len()];
+    blake3::Hasher::new_keyed(secret).finalize_xof().fill(&mut stream);
+    stream.iter_mut().zip(bytes).for_each(|(to, byte)| *to ^= byte);
+    stream
+}
