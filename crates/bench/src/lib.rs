@@ -29,6 +29,7 @@ pub mod population;
 pub mod recovery;
 pub mod registry;
 pub mod scaling;
+pub mod sealed;
 pub mod settle;
 pub mod stm;
 pub mod superblock_parts;

@@ -18,7 +18,7 @@ const fn row<Options: Measurement>(name: &'static str) -> BenchRow {
 }
 
 /// Every measurement.
-pub static BENCHES: [BenchRow; 19] = [
+pub static BENCHES: [BenchRow; 20] = [
     row::<crate::clearing::ClearingOptions>("clearing"),
     row::<crate::exchange::ExchangeArgs>("exchange"),
     row::<crate::hostile::HostileOptions>("hostile"),
@@ -32,6 +32,7 @@ pub static BENCHES: [BenchRow; 19] = [
     row::<crate::matching::MatchingArgs>("matching"),
     row::<crate::settle::SettleOptions>("settle"),
     row::<crate::venue_measurement::VenueArgs>("venue"),
+    row::<crate::sealed::SealedOptions>("sealed"),
     row::<crate::filter::FilterOptions>("filter"),
     row::<crate::consensus::ConsensusArgs>("consensus"),
     row::<crate::transaction_management::TransactionManagementOptions>("transaction-management"),

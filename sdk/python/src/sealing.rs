@@ -1,9 +1,9 @@
 //! Envelopes, for the Python half: bytes in and out.
 
+use ::sealing::{BoxSize, Envelope, EnvelopeTerms, Label, OpeningKey, SealedText, SealingKey};
 use primitives::{Address, Digest, PublicKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use ::sealing::{BoxSize, Envelope, EnvelopeTerms, Label, OpeningKey, SealedText, SealingKey};
 
 /// Network, signer, number of the committee's key, payer, sequence number and last height.
 type Terms = ([u8; 32], [u8; 32], u64, [u8; 20], u64, u64);

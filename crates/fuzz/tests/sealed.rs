@@ -1,0 +1,47 @@
+//! What is inside envelopes, and envelopes. The seeds are the vectors of `docs/sealed-vectors.json`.
+
+use fuzz::Target;
+use primitives::Digest;
+use sealing::{BoxSize, Envelope, Label, OpeningKey, SealedText};
+use serde_json::Value;
+
+fn unhex(text: &Value) -> Vec<u8> {
+    let digits = text.as_str().expect("text").trim_start_matches("0x");
+    let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("digits");
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+fn made() -> Vec<Value> {
+    let vectors: Value = serde_json::from_str(include_str!("../../../docs/sealed-vectors.json")).expect("the vectors");
+    vectors["made"].as_array().expect("a list").clone()
+}
+
+fn opened(of: &Value) -> Vec<u8> {
+    let size = BoxSize::ALL[of["size"].as_u64().expect("a number") as usize];
+    let point = unhex(&of["point"]).try_into().expect("96 bytes");
+    let envelope = Envelope::new(size, point, unhex(&of["box"])).expect("an envelope");
+    let label = Label(Digest(unhex(&of["label"]).try_into().expect("32 bytes")));
+    let key = OpeningKey(unhex(&of["opening_key"]).try_into().expect("48 bytes"));
+    envelope.open(&label, &key).and_then(|text| text.padded()).expect("it opens").1
+}
+
+#[test]
+fn texts() {
+    Target::new("sealed-text", made().iter().map(opened).collect()).run(|bytes| {
+        let text = SealedText::unpadded(bytes).map_err(|fault| fault.to_string())?;
+        let (_, padded) = text.padded().map_err(|fault| fault.to_string())?;
+        let length = bytes.len().min(padded.len());
+        assert_eq!(padded[..length], bytes[..length], "a second encoding");
+        Ok(format!("{} operations", text.0.len()))
+    });
+}
+
+#[test]
+fn points_and_keys() {
+    let points = made().iter().map(|of| unhex(&of["point"])).collect();
+    Target::new("sealed-point", points).run(|bytes| {
+        let point = bytes.try_into().map_err(|_| "another length".to_string())?;
+        Envelope::new(BoxSize::Small, point, vec![0; 512]).map_err(|fault| fault.to_string())?;
+        Ok("a point".into())
+    });
+}
