@@ -25,6 +25,13 @@ export function format(value: Decimal, places = 0): string {
   return (negative ? "−" : "") + whole + (shown.scale > 0 ? "." + text.slice(point) : "");
 }
 
+/** The same number without zeros behind the point: what one person writes as 1.150 is what another writes as 1.15. */
+export function trimmed(value: Decimal): Decimal {
+  let { digits, scale } = value;
+  for (; scale > 0 && digits % 10n === 0n; scale -= 1) digits /= 10n;
+  return { digits, scale };
+}
+
 /** Every digit of an amount, as people count the asset; the units themselves where `units` is no number. */
 export function formatAmount(units: string, decimals: number): string {
   const value = fromUnits(units, decimals);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { divide, fromUnits, multiply, parseDecimal, plainText, round, roundSignificant, shift, subtract, toNumber } from "@walras/client/decimal";
-import { format, formatAmount, formatPrice, formatShort, humanPrice, placesFor, shorten } from "../src/amount";
+import { format, formatAmount, formatPrice, formatShort, humanPrice, placesFor, shorten, trimmed } from "../src/amount";
 
 const decimal = (text: string) => parseDecimal(text)!;
 
@@ -20,6 +20,11 @@ describe("amounts", () => {
     const plain = (text: string) => plainText(parseDecimal(text)!);
     expect(["1234.50", "0.00012300", "100", "0", "0.0"].map(plain)).toEqual(["1234.5", "0.000123", "100", "0", "0"]);
     expect(plainText({ digits: 12n, scale: -3 })).toBe("12000");
+  });
+
+  it("are told without zeros behind the point", () => {
+    const told = (text: string) => format(trimmed(decimal(text)));
+    expect(["1.150", "1.15", "100", "0.0", "1234.500", "-2.0"].map(told)).toEqual(["1.15", "1.15", "100", "0", "1,234.5", "−2"]);
   });
 
   it("place the point by the asset's decimals", () => {

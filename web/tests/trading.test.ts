@@ -98,8 +98,9 @@ describe.runIf(given)("an order in a market of batches", () => {
     await site.page.locator(".order .notice", { hasText: "Cancel the order, and buy anew" }).waitFor();
     await site.page.getByRole("button", { name: "Keep it" }).click();
     // In another browser, which has placed nothing, it is told in the same words.
-    await site.page.evaluate(() => localStorage.clear());
-    await site.page.reload();
+    const market = site.page.url();
+    await site.renew({ viewport: { width: 1280, height: 800 } });
+    await site.page.goto(market);
     await site.trade(4);
     await row(`Buy 25 ${base} at ${lower} ${quote}`).getByRole("button", { name: /^Cancel order/ }).click();
     await site.until("it is gone", async () => (await row(`Buy 25 ${base}`).count()) === 0);

@@ -3,7 +3,7 @@ import type { Asset } from "@walras/client/bodies";
 import { parseDecimal } from "@walras/client/decimal";
 import { marketOf } from "@walras/client/placing";
 import { orderOf, type Asked, type Order } from "@walras/client/terms";
-import { format } from "../amount";
+import { format, trimmed } from "../amount";
 
 /** An order as the page tells it everywhere: side, amount of base, price. */
 export type Described = Order & { isExact: boolean };
@@ -31,7 +31,7 @@ export function described(asked: Asked, assets: ReadonlyMap<string, Asset>, base
 
 const grouped = (text: string): string => {
   const value = parseDecimal(text);
-  return value ? format(value) : text;
+  return value ? format(trimmed(value)) : text;
 };
 
 export const sideWord = ({ side }: { side: string }): string => (side === "buy" ? "Buy" : "Sell");

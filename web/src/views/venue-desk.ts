@@ -8,6 +8,7 @@ import type { Live } from "../live";
 import { table } from "../table";
 import { orderText, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
+import { Told } from "../trade/told";
 import { amountOf, lotsAndTick, priceOf, tooLittle, VenueDesk, type KeptVenueOrder, type Pair, type VenueFill, type VenueMarket, type VenueStatus } from "../trade/venue";
 import { lotsOf, reachOf, tickOf } from "../trade/venue-sums";
 import { clock, count, explain } from "../words";
@@ -48,7 +49,8 @@ export function deskPanels(live: Live) {
   const [moved, asset] = [input("venue-units", "Amount"), h("select", { id: "venue-asset", "aria-label": "Asset" })];
   const held = h("p", { class: "quiet", "data-deposits": "" });
   const collect = h("button", { type: "button", class: "plain", click: () => void run(() => move("collect")) }, "Collect");
-  const mover = h("form", { class: "ticket mover", submit: (event: Event) => (event.preventDefault(), void run(() => move("deposit"))) }, asset, moved.element, h("button", { type: "submit", class: "plain" }, "Deposit"), collect);
+  const deposit = h("button", { type: "submit", class: "plain" }, "Deposit");
+  const mover = h("form", { class: "ticket mover", submit: (event: Event) => (event.preventDefault(), void run(() => move("deposit"))) }, asset, moved.element, deposit, collect);
   const money = panel("Your deposit", { class: "money" }, held, mover);
 
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void run(async (desk) => desk.cancelAll()) }, "Cancel all");
@@ -59,7 +61,7 @@ export function deskPanels(live: Live) {
   let known: Known | null = null;
   let desk: VenueDesk | null = null;
   let free = new Map<string, string>();
-  let opening = false;
+  let opening: Promise<VenueDesk> | null = null;
   let isAuthorised: boolean | null = null;
   let busy = false;
   /** The order in whose place the next one goes. */
@@ -79,17 +81,18 @@ export function deskPanels(live: Live) {
     replaceOrder(null);
   }
 
-  /** Keys of this page sign at once; a wallet is asked only when its owner presses the button. */
+  /** Keys of this page sign at once; a wallet is asked only when its owner presses the button, which waits while it opens. */
   async function find(byHand: boolean): Promise<VenueDesk | null> {
+    while (opening) await opening;
     const trader = current();
-    if (!trader || !known || opening || (trader.kind === "wallet" && !byHand && !desk)) return desk;
+    if (!trader || !known || (trader.kind === "wallet" && !byHand && !desk)) return desk;
     if (desk && desk.trader === trader && desk.scope.incarnation === known.status.incarnation) return desk;
-    opening = true;
+    opening = VenueDesk.open(trader, known.status);
     try {
-      const opened = await VenueDesk.open(trader, known.status);
+      const opened = await opening;
       if (current() === trader) [desk, isAuthorised] = [opened, null];
     } finally {
-      opening = false;
+      opening = null;
     }
     return desk;
   }
@@ -170,8 +173,9 @@ export function deskPanels(live: Live) {
     problem.say(null);
     try {
       const found = await find(true);
-      if (found) await act(found);
-      if (found && isAuthorised) await look(found);
+      if (!found) throw new Told("The page knows neither who trades nor this venue yet: try again in a moment.");
+      await act(found);
+      if (isAuthorised) await look(found);
     } catch (error) {
       problem.say(explain(error));
     }
@@ -187,7 +191,7 @@ export function deskPanels(live: Live) {
     price.element.hidden = lifeRow.hidden = isMarket();
     price.input.required = !isMarket();
     button.className = `place ${side()}`;
-    for (const one of [authorise, button, collect]) one.disabled = busy;
+    for (const one of [authorise, button, deposit, collect]) one.disabled = busy;
     if (!known) return;
     const { base } = known.pair;
     const order = written();
