@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::demo_people::{DEMO_VENUE, with_venue};
 use crate::venue::run;
-use crate::{keystore, lane, validator_keys};
+use crate::{demo_upgrade, keystore, lane, validator_keys};
 
 /// Protects nothing: the keys of a demo have no value.
 pub const PASSPHRASE: &str = client::keystore::PUBLIC_PASSPHRASE;
@@ -29,8 +29,8 @@ pub const PAYER_KEY: &str = "payer-key.json";
 const PAYER_UNITS: u64 = 10_000_000_000;
 /// Heights of a lane epoch: an hour of blocks each half second.
 const LANE_EPOCH_HEIGHTS: u64 = 7_200;
-/// Number of fees that the account of a validator can pay, for its votes about contested outputs.
-const VALIDATOR_FEES: u64 = 1_000;
+/// Number of fees that the account of a validator can pay, for proposals and votes, about contested outputs too.
+const VALIDATOR_FEES: u64 = 4_000;
 /// The setting for the number of blocks that a validator keeps, and its value in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
@@ -86,10 +86,11 @@ fn make_validator(
 }
 
 /// What every validator's `walras.toml` begins with.
-fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64) -> String {
+fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64, is_upgraded: bool) -> String {
+    let approves = if is_upgraded { demo_upgrade::approves() } else { String::new() };
     format!(
-        "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\n\
-         [blocks]\ninterval_ms = {interval_ms}\n"
+        "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\
+         {approves}\n[blocks]\ninterval_ms = {interval_ms}\n"
     )
 }
 
@@ -135,12 +136,16 @@ impl DemoNetwork {
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
         let mut founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
         founding.interval = Duration::from_millis(interval_ms);
+        let is_upgraded = genesis.rules < ledger::RULES_NEWEST;
+        if is_upgraded {
+            demo_upgrade::draw_often(&mut founding);
+        }
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
             let doors = [https[index], ethereums[index], listens[index]];
-            let mut config =
-                settings(doors, interval_ms) + &format!("\n[lane]\naddresses = [{lanes}]\nmember = {index}\n");
+            let mut config = settings(doors, interval_ms, is_upgraded)
+                + &format!("\n[lane]\naddresses = [{lanes}]\nmember = {index}\n");
             if index == 0 {
                 config += &settings_of_venue(&venue, venue_edge.zip(edge_secret));
             }
