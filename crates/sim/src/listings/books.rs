@@ -243,9 +243,13 @@ impl ListingBooks {
         }
     }
 
-    /// Offers that sell listed assets leave half of the book to others, and those of one all but a sixteenth.
+    /// No offer comes into a full book. Those that sell listed assets leave half of it to others, and those of one all
+    /// but a sixteenth.
     fn check_share(&self, transaction: &Transaction, resting: &BTreeMap<(Pair, Place), Amount>) -> Result<(), String> {
         let Operation::CreateOffer { sell, .. } = transaction.body.operation else { return Ok(()) };
+        if resting.len() >= self.resting_offers {
+            return Err(format!("{} offers rest, and {} may", resting.len(), self.resting_offers));
+        }
         let count = |of: &dyn Fn(AssetId) -> bool| resting.keys().filter(|(pair, _)| of(pair.sell)).count();
         let is_full = count(&|asset| self.is_listed(asset)) * 2 >= self.resting_offers
             || count(&|asset| asset == sell) * 16 >= self.resting_offers;

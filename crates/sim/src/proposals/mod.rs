@@ -5,5 +5,5 @@ mod books;
 mod clients;
 
 pub use books::ProposalCounts;
-pub(crate) use books::{Entering, ProposalBooks, Values};
+pub(crate) use books::{Electorate, Entering, ProposalBooks, Values};
 pub(crate) use clients::ProposalClients;

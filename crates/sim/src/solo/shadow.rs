@@ -5,7 +5,7 @@ mod replaced;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
+use ledger::{BlockReceipts, Cancelled, EndReason, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
     Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Parameter, Price, Superblock, Transaction,
     slot_of,
