@@ -132,10 +132,7 @@ impl DemoUpgrade {
     fn vote(&self, network: &DemoNetwork) {
         let Ok(parameters) = network.node(0).parameters() else { return };
         for open in &parameters.proposals {
-            let Ok(Some(proposal)) = client::hexadecimal::hex_bytes(&open.id).map(|id| id.try_into().ok().map(Digest))
-            else {
-                continue;
-            };
+            let Ok(proposal) = open.id.parse::<Digest>() else { continue };
             let is_silent = |key: &SecretKey| !open.yes.contains(&key.public().address().to_string());
             let silent = (0..self.keys.len()).filter(|index| is_silent(&self.keys[*index]));
             silent.for_each(|index| self.send(network, index, Operation::Vote { proposal, word: ProposalWord::Yes }));

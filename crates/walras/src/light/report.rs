@@ -3,7 +3,7 @@
 use client::light::{AssetFacts, LightError, LightRemedy, Pin, ProvedFact};
 use ledger::Genesis;
 use primitives::venue::VenueId;
-use primitives::{Address, Amount, AssetId, Digest, TransactionId};
+use primitives::{Address, Amount, AssetId, Digest, PARAMETERS, TransactionId};
 use proofs::{AccountKeys, AccountState, Outcome, ParametersRecord, VenueDeposit, VenueRecord};
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ pub fn parameters(proved: &ProvedFact<Option<ParametersRecord>>) -> LightReport 
     let named = |values: &[u64]| -> serde_json::Map<String, Value> {
         PARAMETERS.iter().zip(values).map(|(name, value)| ((*name).into(), value.to_string().into())).collect()
     };
-    let coming = |(acts, values): &(u64, _)| json!({"acts": acts, "values": named(values)});
+    let coming = |(acts, values): &(u64, [u64; PARAMETERS.len()])| json!({"acts": acts, "values": named(values)});
     let record = proved.fact.as_ref();
     let words = record.map_or_else(
         || {
