@@ -272,6 +272,9 @@ fn a_voted_fee_acts_at_its_height_on_all_nodes() {
     network.until("it is paid", |network| (0..4).all(|index| network.paid(index) == "100"));
     assert_eq!(before - network.issuers(0), 102);
     (first - 3..first + 1).for_each(|height| network.agree_at(height));
+    let proved = network.run(3, &["light", "parameters", "--genesis", "genesis.json", "--json"]);
+    let proved: Value = serde_json::from_str(&proved).expect("JSON");
+    assert_eq!((&proved["first"]["fee"], &proved["now"]["fee"]), (&"1".into(), &"2".into()), "{proved}");
     println!("{}", network.run(3, &["upgrade", "parameters"]));
     network.end();
 }
