@@ -8,11 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Batch, Genesis, Ledger, ListingPolicy, Outcome, Pair, Place, Traded};
 use primitives::{
-    Address, Amount, AssetId, AssetListing, Closing, Height, Life, Operation, Parameter, PoolOperation, Sequence,
-    Transaction,
+    Address, Amount, AssetId, AssetListing, Closing, Height, Life, Operation, Parameter, PlainListing, PoolOperation,
+    Sequence, Transaction,
 };
-
-use crate::proposals::{Entering, Values};
 
 /// A transaction that counted, and what became of it.
 type Counted<'a> = (&'a Transaction, Outcome);
@@ -160,10 +158,15 @@ impl ListingBooks {
 
     /// What validators have voted acts after a block of this height, behind all that the block has done. Returns how
     /// many assets it lists and closes.
-    pub fn enter(&mut self, height: Height, entering: &Entering) -> (u64, u64) {
-        self.take(&entering.values);
+    pub fn enter(
+        &mut self,
+        height: Height,
+        values: &BTreeMap<Parameter, u64>,
+        (lists, closes): (&[PlainListing], &[AssetId]),
+    ) -> (u64, u64) {
+        self.take(values);
         let before = self.known.len();
-        for plain in &entering.lists {
+        for plain in lists {
             if self.known.iter().any(|known| looks_like(&plain.symbol, &known.name)) {
                 continue;
             }
@@ -172,7 +175,7 @@ impl ListingBooks {
             self.known.push(Known { name, issuer, decimals, least, most, closes: None });
         }
         let mut closed = 0;
-        for asset in &entering.closes {
+        for asset in closes {
             let closes = &mut self.known[asset.0 as usize].closes;
             closed += u64::from(closes.is_none());
             closes.get_or_insert(height + self.notice);
@@ -181,7 +184,7 @@ impl ListingBooks {
     }
 
     /// Values that matter to listings.
-    fn take(&mut self, values: &Values) {
+    fn take(&mut self, values: &BTreeMap<Parameter, u64>) {
         self.is_priced = values[&Parameter::ListingPolicy] == 1;
         self.first_fees = values[&Parameter::ListingFees];
         self.assets_max = values[&Parameter::AssetsMax] as usize;

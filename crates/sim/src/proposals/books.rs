@@ -1,5 +1,5 @@
-//! Independent bookkeeping of proposals from the receipts: which are open, who wants them, which pass at a boundary, and
-//! what acts at which height.
+//! Independent bookkeeping of proposals from the receipts: which are open, who wants them, which pass at a boundary,
+//! and what acts at which height.
 //!
 //! Everything that counts is judged by these books as they stood before its block. Nothing of the ledger's judgement is
 //! used; the seats of committees alone are read from it, as the draw is judged elsewhere.
@@ -17,7 +17,7 @@ use crate::listings::ListingBooks;
 /// A transaction that counted, and what became of it.
 type Counted<'a> = (&'a Transaction, Outcome);
 /// The value of each parameter.
-pub(crate) type Values = BTreeMap<Parameter, u64>;
+type Values = BTreeMap<Parameter, u64>;
 
 /// Boundaries that count a proposal.
 const BOUNDARIES: u8 = 4;

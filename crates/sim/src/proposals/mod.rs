@@ -5,5 +5,5 @@ mod books;
 mod clients;
 
 pub use books::ProposalCounts;
-pub(crate) use books::{Electorate, Entering, ProposalBooks, Values};
+pub(crate) use books::{Electorate, Entering, ProposalBooks};
 pub(crate) use clients::ProposalClients;

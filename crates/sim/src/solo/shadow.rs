@@ -151,7 +151,7 @@ impl Shadow {
 
     /// What validators have voted acts from the next block on.
     fn enter(&mut self, height: u64, entering: &Entering) {
-        let (listed, closed) = self.listings.enter(height, entering);
+        let (listed, closed) = self.listings.enter(height, &entering.values, (&entering.lists, &entering.closes));
         self.proposals.counts.listed += listed;
         self.proposals.counts.closed += closed;
         self.issued.resize(self.listings.assets(), 0);

@@ -154,7 +154,7 @@ pub enum EngineMistake {
     ReturnLost,
     /// The word of an account about a proposal counts for another account, too.
     WordsCountTwice,
-    /// A proposal passes with the seats of the committee before alone, whatever the one that is drawn and the stake say.
+    /// A proposal passes with the seats of the committee before alone, without the one that is drawn and the stake.
     LastCommitteeDecides,
     /// What has passed acts a block early.
     ActsEarly,
