@@ -10,7 +10,7 @@ use ::founding::{Founder, Founding};
 use anyhow::{Context, ensure};
 use api::ResultBody;
 use client::NodeClient;
-use ledger::{BlockReceipts, Genesis, LaneBls};
+use ledger::{BlockReceipts, Genesis, LaneBls, RULES_NEWEST};
 use node::HOME_PORTS;
 use primitives::venue::VenueOperator;
 use primitives::{Address, AssetId, Digest, Transaction};
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 
 use crate::demo_people::{DEMO_VENUE, with_venue};
 use crate::venue::run;
-use crate::{demo_upgrade, keystore, lane, validator_keys};
+use crate::{keystore, lane, validator_keys};
 
 /// Protects nothing: the keys of a demo have no value.
 pub const PASSPHRASE: &str = client::keystore::PUBLIC_PASSPHRASE;
@@ -31,6 +31,8 @@ const PAYER_UNITS: u64 = 10_000_000_000;
 const LANE_EPOCH_HEIGHTS: u64 = 7_200;
 /// Number of fees that the account of a validator can pay, for proposals and votes, about contested outputs too.
 const VALIDATOR_FEES: u64 = 4_000;
+/// Heights of an epoch where rules change by vote: twenty seconds of blocks each half second.
+const EPOCH_HEIGHTS: u64 = 40;
 /// The setting for the number of blocks that a validator keeps, and its value in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
@@ -87,7 +89,7 @@ fn make_validator(
 
 /// What every validator's `walras.toml` begins with.
 fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64, is_upgraded: bool) -> String {
-    let approves = if is_upgraded { demo_upgrade::approves() } else { String::new() };
+    let approves = if is_upgraded { format!("approve = {RULES_NEWEST}\n") } else { String::new() };
     format!(
         "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\
          {approves}\n[blocks]\ninterval_ms = {interval_ms}\n"
@@ -136,9 +138,9 @@ impl DemoNetwork {
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
         let mut founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
         founding.interval = Duration::from_millis(interval_ms);
-        let is_upgraded = genesis.rules < ledger::RULES_NEWEST;
+        let is_upgraded = genesis.rules < RULES_NEWEST;
         if is_upgraded {
-            demo_upgrade::draw_often(&mut founding);
+            founding.succession.epoch_heights = EPOCH_HEIGHTS;
         }
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {

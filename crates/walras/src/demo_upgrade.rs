@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use founding::Founding;
 use ledger::{CharterTerms, Genesis, RULES_NEWEST};
 use primitives::{Body, Digest, Operation, Parameter, ProposalWord, ProposedChange, SecretKey, UNTIL_USUAL};
 use zeroize::Zeroizing;
@@ -14,8 +13,6 @@ use crate::init::DEMO_CHAIN;
 use crate::keystore;
 use crate::validator_keys::ACCOUNT_KEY_FILE;
 
-/// Heights of an epoch: twenty seconds of blocks each half second.
-const EPOCH_HEIGHTS: u64 = 40;
 /// Heights from the agreement on rules until they act, at the least.
 const NOTICE: u64 = 10;
 /// Heights after which a single validator can no longer say no.
@@ -39,16 +36,6 @@ enum UpgradeStage {
 pub fn with_upgrade(genesis: Genesis) -> Genesis {
     let charter = CharterTerms { notice_min: NOTICE, patience: PATIENCE, ..CharterTerms::default() };
     Genesis { rules: RULES_NEWEST - 1, charter, ..genesis }
-}
-
-/// Committees of such a chain change often.
-pub fn draw_often(founding: &mut Founding) {
-    founding.succession.epoch_heights = EPOCH_HEIGHTS;
-}
-
-/// What a validator's settings add: it approves the newest rules.
-pub fn approves() -> String {
-    format!("approve = {RULES_NEWEST}\n")
 }
 
 /// What the validators of a demo agree on.
