@@ -45,6 +45,7 @@ pub const ENDPOINTS: &[(&str, &str, Role)] = &[
     ("GET", "/v1/limits", Role::Read),
     ("GET", "/v1/upgrade", Role::Read),
     ("GET", "/v1/parameters", Role::Read),
+    ("GET", "/v1/parameters/proof", Role::Read),
     ("GET", "/v1/assets", Role::Read),
     ("GET", "/v1/assets/{number}/proof", Role::Read),
     ("GET", "/v1/assets/{number}/holders/{address}", Role::Read),

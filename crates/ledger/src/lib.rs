@@ -48,12 +48,13 @@ pub use proofs::{
     ComingRules, ControlledAsset, DepositId, EndReason, EndedOffer, EthereumReceiptProof, EvmRecord, ExactOutcome,
     ExactReason, ExactRequest, ExactTrade, Fill, FillReason, FillVerdict, FilledId, FilledOrder, HolderProof,
     HolderRecord, HoldingId, KeysProof, LaneProof, LeavingBond, LeavingDeposit, ListedTerms, Member, ModifiedProof,
-    NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, Place, PoolFill, PoolProof, PoolRecord, PoolRecordId, Pooled,
-    ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie, Refusal, Replaced, Rest, RootPart,
-    RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX, Schedule, SessionBudget, SessionRecord,
-    SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey, TradingKeyId, Validator, Validators,
-    ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord, VenueRecordId, WaitingKeys, Window,
-    WindowError, account_state_digest, asset_digest, offer_value, outcome_root, outcomes_by_id, with_settles,
+    NO_END, Offer, OfferProof, Outcome, Pair, PairTrade, ParametersProof, ParametersRecord, Place, PoolFill, PoolProof,
+    PoolRecord, PoolRecordId, Pooled, ProofFault, RECOVERY_WAIT_MIN, ReceiptProof, ReceiptsParts, ReceiptsTrie,
+    Refusal, Replaced, Rest, RootPart, RootParts, RulesConsent, RulesReadiness, SEQUENCE_WINDOW, SESSIONS_MAX,
+    Schedule, SessionBudget, SessionRecord, SettledFills, SettlesProof, SlotProof, Terms, Traded, TradingKey,
+    TradingKeyId, Validator, Validators, ValidatorsProof, VenueDeposit, VenueMoment, VenueProof, VenueRecord,
+    VenueRecordId, WaitingKeys, Window, WindowError, account_state_digest, asset_digest, offer_value, outcome_root,
+    outcomes_by_id, with_settles,
 };
 pub use sessions::{Precedence, SLOT_OFFERS_MAX};
 pub use state::{Audit, Changes, Ledger, Restore, Roots, Snapshot, SnapshotError};

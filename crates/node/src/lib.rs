@@ -45,7 +45,7 @@ pub use free_disk::free_bytes;
 pub use history::index::HistoryIndexError;
 pub use replica::{
     EthereumReject, EthereumSection, Handover, HandoverError, Lineage, Network, OwnKeys, PeerAddress, Replay,
-    ReplicaError, Restored, receipts, recover_state, restore, write_checkpoint,
+    ReplicaError, Restored, begin, receipts, recover_state, restore, write_checkpoint,
 };
 pub use shared::ExchangeError;
 

@@ -14,8 +14,8 @@ use ledger::contracts::{
     BookFacts, DumpedAccount, EthereumAccount, EvmCode, EvmContext, HolderFacts, TokenFacts, UndoError,
 };
 use ledger::{
-    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch, OfferProof, Pair, Place,
-    PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch, OfferProof, Pair,
+    ParametersProof, Place, PoolProof, PoolRecordId, Roots, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
 };
 use payments::{ContestedOutput, Output, OutputId, PaymentBody, Recipient, SpentOutput};
 use primitives::{
@@ -143,6 +143,10 @@ impl PointReads for Reads {
 
     fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError> {
         self.exchange.prove(|ledger, roots| roots.prove_keys(ledger, address))
+    }
+
+    fn prove_parameters(&self) -> Result<Proved<ParametersProof>, ReadError> {
+        self.exchange.prove(|ledger, roots| roots.prove_parameters(ledger))
     }
 
     fn prove_offer(&self, pair: Pair, place: &Place) -> Result<Proved<OfferProof>, ReadError> {

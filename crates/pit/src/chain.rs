@@ -77,7 +77,7 @@ mod tests {
     }
 }
 
-/// What a root must know of a chain; it never changes.
+/// What a root must know of a chain when it is made. Of this the fee alone changes; blocks tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainTerms {
     /// The identity of the network.

@@ -1,13 +1,17 @@
 //! The charter: which rules a chain follows at which height, and who approves of the next ones.
 //!
 //! Its root is the digest of the rules and of the rest, so that a handover shows the rules of its epoch without the
-//! list of approvals.
+//! list of approvals. Once something was proposed, the rest is the digest of the approvals, of the values of all
+//! parameters, and of what is proposed: so a client is shown the parameters without the proposals.
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::{Address, Digest, Height, Upgrade};
+use primitives::{Address, Digest, Height, Parameter, Upgrade};
+
+use crate::root_parts::{ProofFault, RootPart, RootParts};
 
 const CONTEXT: &str = "walras 2026 charter v1";
 const REST_CONTEXT: &str = "walras 2026 charter approvals v1";
+const PARAMETERS_CONTEXT: &str = "walras 2026 charter parameters v1";
 /// Heights that are called a day.
 const DAY: Height = 86_400;
 
@@ -168,6 +172,62 @@ impl Charter {
     /// The digest in the state root.
     pub fn digest(&self) -> Digest {
         charter_root(&self.rules, &self.rest())
+    }
+}
+
+/// The values of the parameters of a chain on which something was proposed, by code.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ParametersRecord {
+    /// Those of the genesis.
+    pub first: [u64; Parameter::ALL.len()],
+    /// Those in force.
+    pub now: [u64; Parameter::ALL.len()],
+    /// Those that have passed, by the height from which on they act.
+    pub coming: Vec<(Height, [u64; Parameter::ALL.len()])>,
+}
+
+impl ParametersRecord {
+    /// The values of a height, as far as they are decided.
+    pub fn at(&self, height: Height) -> &[u64; Parameter::ALL.len()] {
+        let acts = self.coming.iter().rev().find(|(acts, _)| *acts <= height);
+        acts.map_or(&self.now, |(_, values)| values)
+    }
+
+    /// The digest of all but the rules of a charter: of the approvals, of these values, and of what is proposed.
+    pub fn rest(&self, approvals: &Digest, proposed: &Digest) -> Digest {
+        Digest::of(
+            PARAMETERS_CONTEXT,
+            &borsh::to_vec(&(approvals, self, proposed)).expect("writing to memory cannot fail"),
+        )
+    }
+}
+
+/// A proof of the parameters of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct ParametersProof {
+    /// The parts of the state root.
+    pub parts: RootParts,
+    /// The rules of the chain by height.
+    pub rules: ChainRules,
+    /// The digest of the approvals.
+    pub approvals: Digest,
+    /// The values, and the digest of what is proposed; `None` proves that nothing ever was, so that the parameters are
+    /// those of the genesis.
+    pub record: Option<(ParametersRecord, Digest)>,
+}
+
+impl ParametersProof {
+    /// Checks the proof against a state root; returns the values, or `None` if they are those of the genesis.
+    ///
+    /// # Errors
+    /// [`ProofFault`] if the proof is invalid.
+    pub fn verify(&self, root: &Digest) -> Result<Option<&ParametersRecord>, ProofFault> {
+        let rest =
+            self.record.as_ref().map_or(self.approvals, |(record, proposed)| record.rest(&self.approvals, proposed));
+        match self.parts.part(root, RootPart::CHARTER)? == charter_root(&self.rules, &rest) {
+            true => Ok(self.record.as_ref().map(|(record, _)| record)),
+            false => Err(ProofFault::OtherValue),
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 //!    AccountProof, OfferProof, AssetProof,  ReceiptProof, EthereumReceiptProof,
 //!    SlotProof, LaneProof, VenueProof,      ModifiedProof, SettlesProof
 //!    ValidatorsProof, PoolProof, KeysProof,
-//!    AssetTermsProof
+//!    AssetTermsProof, ParametersProof
 //! ```
 //!
 //! | about | value | proof | where |
@@ -27,6 +27,7 @@
 //! | a slot of a contract | 32 bytes | [`SlotProof`] | `slot` |
 //! | entries of the bridge to the payment lane | digests by key | [`LaneProof`] | `bridge` |
 //! | stakes, committees, and the rules by height | [`Validators`], [`ChainRules`] | [`ValidatorsProof`] | `validators`, `charter` |
+//! | parameters, by vote or of the genesis | [`ParametersRecord`] | [`ParametersProof`] | `charter` |
 //! | a record of venues | [`VenueRecord`], [`VenueDeposit`], [`TradingKey`] … | [`VenueProof`] | `venue`, `venue_records` |
 //! | the policy of an account | [`AccountKeys`] | [`KeysProof`] | `keys` |
 //! | a pool, a holding of its shares | [`PoolRecord`], shares | [`PoolProof`] | `pool` |
@@ -125,7 +126,8 @@ pub use bridge::{LaneProof, bridge_root};
 pub use certificate::{Certificate, CertificateError, Statement};
 pub use chain::{ALL_HEIGHTS, Chain};
 pub use charter::{
-    AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, RulesConsent, RulesReadiness, charter_root,
+    AwaitedRules, ChainRules, Charter, CharterTerms, ComingRules, ParametersProof, ParametersRecord, RulesConsent,
+    RulesReadiness, charter_root,
 };
 pub use committee::{Committee, Index, MEMBERS_MAX};
 pub use controls::{ControlledAsset, HolderProof, HolderRecord, controls_root, holder_key};

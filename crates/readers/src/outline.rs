@@ -54,8 +54,8 @@ pub struct Outline {
 pub struct ContractsOutline {
     /// The base fee of the next block, in wei per unit of gas.
     pub base_fee: u64,
-    /// The minimum base fee.
-    pub least_base_fee: u64,
+    /// The minimum base fee of the genesis, which is the base fee of block 0.
+    pub first_base_fee: u64,
     /// Gas that the Ethereum transactions of a block may declare.
     pub block_gas: u64,
 }
@@ -132,7 +132,7 @@ impl Outline {
             lane: ledger.lane().map(LaneOutline::of),
             contracts: ledger.contracts().head().map(|head| ContractsOutline {
                 base_fee: head.base_fee,
-                least_base_fee: ledger.limits().least_base_fee,
+                first_base_fee: ledger.founded().1.least_base_fee,
                 block_gas: ledger.limits().block_gas,
             }),
         }

@@ -139,7 +139,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 38] = [
+const SOLO: [Row; 44] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -178,6 +178,12 @@ const SOLO: [Row; 38] = [
     solo(EngineMistake::RevokedLate, 12, "says Revoke at"),
     solo(EngineMistake::OffersOutlive, 16, "closes at"),
     solo(EngineMistake::ReturnLost, 2, "issued, but"),
+    solo(EngineMistake::WordsCountTwice, 7, "waits, but by the votes"),
+    solo(EngineMistake::LastCommitteeDecides, 39, "waits, but by the votes"),
+    solo(EngineMistake::ActsEarly, 23, "the parameters are"),
+    solo(EngineMistake::ProposalsNeverEnd, 7, "is open, but by the receipts"),
+    solo(EngineMistake::WordsOutliveProposal, 7, "is open, but by the receipts"),
+    solo(EngineMistake::StepsUnbounded, 7, "at one step"),
 ];
 
 const VALIDATORS: [Row; 22] = [

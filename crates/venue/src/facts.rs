@@ -54,6 +54,9 @@ pub enum VenueFact {
     Key(PublicKey, KeyStanding),
     /// The rules of the next block. A chain that is older than this fact does not state them.
     Rules(u32),
+    /// Units of asset 0 that a unit of weight costs at most, now or under what validators have voted. A vote can change
+    /// what the terms of a root say of it. A chain that is older than this fact does not state it.
+    Fee(Amount),
 }
 
 /// The record of a venue, as far as its root needs it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 use ledger::{BustReason, FillVerdict, SettledFills, VenueRecordId, Venues};
 use primitives::venue::{OrderNumber, VenueId};
-use primitives::{Address, AssetId};
+use primitives::{Address, Amount, AssetId};
 
 /// The state after a block, as far as a venue needs it. It is shared with the ledger and costs next to nothing.
 #[derive(Clone)]
@@ -17,13 +17,15 @@ pub struct ChainState {
     pub operator: Option<OperatorStanding>,
     /// The rules of the next block.
     pub rules: u32,
+    /// What a unit of weight costs at most, now or under what has passed: a pool reserves as much.
+    pub fee: Amount,
 }
 
 impl ChainState {
     /// The state of a ledger, with the standing of an account; `None` on a chain without venues.
     pub fn of(ledger: &ledger::Ledger, operator: &Address) -> Option<ChainState> {
-        let (operator, rules) = (operator_of(ledger, operator), ledger.next_rules());
-        Some(ChainState { venues: ledger.shared_venues()?, operator, rules })
+        let (operator, rules, fee) = (operator_of(ledger, operator), ledger.next_rules(), ledger.dearest_fee());
+        Some(ChainState { venues: ledger.shared_venues()?, operator, rules, fee })
     }
 
     /// The height.
@@ -57,7 +59,7 @@ pub fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: Venue
     let known = before.and_then(|before| before.operator);
     facts.extend(state.operator.filter(|operator| known != Some(*operator)).map(VenueFact::Operator));
     // A root that an older program ran does not know them, whatever changed.
-    facts.push(VenueFact::Rules(state.rules));
+    facts.extend([VenueFact::Rules(state.rules), VenueFact::Fee(state.fee)]);
     facts
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn entry_weight(life: Height) -> u64 {
 pub struct SettlingTerms {
     /// The chain's number.
     pub chain: u64,
-    /// Units of asset 0 that a transaction of weight one costs.
+    /// Units of asset 0 that a transaction of weight one costs, until a fact says otherwise.
     pub fee: Amount,
     /// How long an action of a trader waits: D heights and τ milliseconds.
     pub delay: Delay,

@@ -16,6 +16,7 @@ use store::{Options, RealDisk};
 
 use crate::demo_developer::DeveloperDemo;
 use crate::demo_network::{DemoNetwork, KEPT_BLOCKS, PASSPHRASE, PAYER_KEY};
+use crate::demo_upgrade::{DemoUpgrade, with_upgrade};
 use crate::demo_venue::DemoVenue;
 use crate::developers::{DEVELOPER_KEYS, developers};
 use crate::edge::DemoEdge;
@@ -37,6 +38,7 @@ const INTERVAL_MS: u64 = 500;
   walras demo --seconds 20 --json      # a summary at the end, for scripts
   walras demo --assets 50 --traders 2000 --rate 10000
   walras demo --edge                   # with 20 participants behind proxies, and a page of fairness
+  walras demo --upgrade                # rules change by vote, and then a fee
   walras demo --developer              # a chain to develop contracts on, with anvil's methods
 
 Kill any one of the processes that it names: the others keep working; the demo restarts it, and it catches up.")]
@@ -52,6 +54,10 @@ pub struct Demo {
     /// page of fairness. The orders of a quarter of all traders come through it, in signed bundles.
     #[arg(long, conflicts_with = "developer")]
     edge: bool,
+    /// Begin under the rules before the newest, let the validators agree on those, and let them vote a dearer fee: both
+    /// act within two minutes, and a line tells of each step.
+    #[arg(long, conflicts_with = "developer")]
+    upgrade: bool,
     /// Where the page of fairness is; another port is used if this is not free.
     #[arg(long, default_value = "127.0.0.1:8090", requires = "edge")]
     edge_listen: SocketAddr,
@@ -140,12 +146,14 @@ impl Demo {
         say(format!("{} validators start, each a process of its own: a moment.", self.validators));
         let traders = Traders::new(self.traders as usize, self.assets as usize, self.seed);
         let genesis = genesis(&traders, self.assets as usize, self.validators.into());
+        let genesis = if self.upgrade { with_upgrade(genesis) } else { genesis };
         let stopped = stop_flag()?;
         let count = usize::from(self.validators);
         let interval_ms = self.interval_ms.unwrap_or(INTERVAL_MS);
         let secret = self.edge.then(|| DemoEdge::secret(&folder)).transpose()?;
         let listen = [self.listen, self.ethereum_listen];
         let mut network = DemoNetwork::start(&folder, &genesis, count, listen, interval_ms, secret.as_deref())?;
+        let upgrade = self.upgrade.then(|| DemoUpgrade::new(&network, count, genesis.fee)).transpose()?;
         self.greet(&network, &say);
         let mut edge = self.edge.then(|| DemoEdge::start(&folder, self.edge_listen)).transpose()?;
         let doors = match edge.as_mut().zip(network.venue_edge()) {
@@ -156,7 +164,7 @@ impl Demo {
         let (address, operator) = (network.venue_addresses().0, network.operator());
         let mut venue = DemoVenue::new(address, operator, doors, self.assets.into(), self.seed);
         let begun = Instant::now();
-        let tally = self.trade(&mut network, traders, &stopped, (&mut edge, &mut venue), &say)?;
+        let tally = self.trade(&mut network, traders, &stopped, (&mut edge, &mut venue, upgrade), &say)?;
         let seconds = begun.elapsed().as_secs_f64();
         let at_venue = venue.report();
         say(venue.line());
@@ -228,7 +236,7 @@ impl Demo {
         network: &mut DemoNetwork,
         mut traders: Traders,
         stopped: &AtomicBool,
-        (edge, venue): (&mut Option<DemoEdge>, &mut DemoVenue),
+        (edge, venue, mut upgrade): (&mut Option<DemoEdge>, &mut DemoVenue, Option<DemoUpgrade>),
         say: &impl Fn(String),
     ) -> anyhow::Result<Tally> {
         let mut tally = Tally::default();
@@ -251,6 +259,7 @@ impl Demo {
             };
             network.tend(say)?;
             venue.tend(network, say);
+            upgrade.iter_mut().for_each(|upgrade| upgrade.tend(network, say));
             edge.as_mut().map_or(Ok(()), |edge| edge.tend(say))?;
             for (block, utility) in network.new_blocks() {
                 edge.iter_mut().for_each(|edge| edge.publish(&block));

@@ -10,7 +10,7 @@ use ::founding::{Founder, Founding};
 use anyhow::{Context, ensure};
 use api::ResultBody;
 use client::NodeClient;
-use ledger::{BlockReceipts, Genesis, LaneBls};
+use ledger::{BlockReceipts, Genesis, LaneBls, RULES_NEWEST};
 use node::HOME_PORTS;
 use primitives::venue::VenueOperator;
 use primitives::{Address, AssetId, Digest, Transaction};
@@ -29,8 +29,10 @@ pub const PAYER_KEY: &str = "payer-key.json";
 const PAYER_UNITS: u64 = 10_000_000_000;
 /// Heights of a lane epoch: an hour of blocks each half second.
 const LANE_EPOCH_HEIGHTS: u64 = 7_200;
-/// Number of fees that the account of a validator can pay, for its votes about contested outputs.
-const VALIDATOR_FEES: u64 = 1_000;
+/// Number of fees that the account of a validator can pay, for proposals and votes, about contested outputs too.
+const VALIDATOR_FEES: u64 = 4_000;
+/// Heights of an epoch where rules change by vote: twenty seconds of blocks each half second.
+const EPOCH_HEIGHTS: u64 = 40;
 /// The setting for the number of blocks that a validator keeps, and its value in a demo.
 const KEEP_BLOCKS: &str = "WALRAS_STORE__KEEP_BLOCKS";
 pub const KEPT_BLOCKS: u64 = 1_000;
@@ -86,10 +88,11 @@ fn make_validator(
 }
 
 /// What every validator's `walras.toml` begins with.
-fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64) -> String {
+fn settings([http, ethereum, network]: [SocketAddr; 3], interval_ms: u64, is_upgraded: bool) -> String {
+    let approves = if is_upgraded { format!("approve = {RULES_NEWEST}\n") } else { String::new() };
     format!(
-        "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\n\
-         [blocks]\ninterval_ms = {interval_ms}\n"
+        "[http]\nlisten = \"{http}\"\n\n[ethereum]\nlisten = \"{ethereum}\"\n\n[network]\nlisten = \"{network}\"\n\
+         {approves}\n[blocks]\ninterval_ms = {interval_ms}\n"
     )
 }
 
@@ -135,12 +138,16 @@ impl DemoNetwork {
         let lanes = lanes.iter().map(|at| format!("\"{at}\"")).collect::<Vec<_>>().join(", ");
         let mut founding = Founding::new(::founding::FoundingEngine::Dbft, founders);
         founding.interval = Duration::from_millis(interval_ms);
+        let is_upgraded = genesis.rules < RULES_NEWEST;
+        if is_upgraded {
+            founding.succession.epoch_heights = EPOCH_HEIGHTS;
+        }
         let mut validators = Vec::new();
         for (index, home) in homes.into_iter().enumerate() {
             ::founding::genesis_file::write_with_founding(&home.join("genesis.json"), genesis, Some(&founding))?;
             let doors = [https[index], ethereums[index], listens[index]];
-            let mut config =
-                settings(doors, interval_ms) + &format!("\n[lane]\naddresses = [{lanes}]\nmember = {index}\n");
+            let mut config = settings(doors, interval_ms, is_upgraded)
+                + &format!("\n[lane]\naddresses = [{lanes}]\nmember = {index}\n");
             if index == 0 {
                 config += &settings_of_venue(&venue, venue_edge.zip(edge_secret));
             }

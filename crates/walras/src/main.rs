@@ -10,6 +10,7 @@ mod demo_developer;
 mod demo_network;
 mod demo_ouch;
 mod demo_people;
+mod demo_upgrade;
 mod demo_venue;
 mod developers;
 use client::durable;

@@ -9,8 +9,9 @@ use ledger::PoolTerms;
 use ledger::contracts::{EthereumKey, EthereumRequest, OFFERS, contract_address, token_address};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use primitives::{
-    Address, AssetId, Body, ClientId, ExactSide, Fraction, Life, OfferPlace, OfferReplacement, Operation, PoolKey,
-    PoolOperation, Price, Reference, ReferenceKind, SecretKey, Transaction,
+    Address, AssetControl, AssetId, Body, ClientId, Digest, ExactSide, Fraction, Life, OfferPlace, OfferReplacement,
+    Operation, PlainListing, PoolKey, PoolOperation, Price, ProposedChange, Reference, ReferenceKind, SecretKey,
+    Transaction,
 };
 use process::{Process, agent, get, walras};
 use serde_json::Value;
@@ -380,6 +381,40 @@ fn orders_and_pools_are_exported() {
     let told = ran(export(&["--no-balances"]));
     assert_eq!((&told["rows"]["offers"], &told["rows"]["pools"]), (&0.into(), &0.into()));
     assert_eq!(told["rows"]["exacts"], exacts.len());
+}
+
+/// No receipt names an asset that a vote has listed: the state does, with a replay and without.
+#[test]
+fn an_asset_that_a_vote_listed_is_exported_by_its_name() {
+    let folder = TempDir::new().expect("a folder");
+    let home = new_home(folder.path(), "home");
+    let charter = ledger::CharterTerms { operator: address(1), notice_min: 2, patience: 40 };
+    let listings = ledger::ListingTerms { policy: ledger::ListingPolicy::Voted, ..ledger::ListingTerms::default() };
+    let genesis = ledger::Genesis { charter, listings, ..genesis() };
+    founding::genesis_file::write(&home.join("genesis.json"), &genesis).expect("written");
+    let node = Process::start(&home, &SETTINGS);
+    let send = |sequence, operation| {
+        let body = Body { chain: CHAIN, account: address(1), sequence, until: 50_000, operation };
+        post(&node.server, &vec![body.sign(&genesis.digest(), &key(1))])
+    };
+    let (issuer, symbol, control, document) = (address(1), "YEN".into(), AssetControl::Open, Digest::default());
+    let (decimals, least_units, supply_max) = (0, 4_096, 1_000_000);
+    let yen = PlainListing { issuer, symbol, decimals, control, least_units, supply_max, document };
+    send(1, Operation::Propose(Box::new(ProposedChange::List(yen))));
+    let is_listed =
+        || get(&agent(), &node.server, "/v1/assets").1["assets"].as_array().is_some_and(|all| all.len() == 4);
+    let pay = |sequence| send(sequence, Operation::Pay { to: address(2), asset: AssetId(0), amount: 1 });
+    let next = (2..).find(|sequence| is_listed() || pay(*sequence).is_empty()).expect("a height comes");
+    send(next, Operation::Issue { to: address(2), asset: AssetId(ASSETS), amount: 77 });
+    let out = folder.path().join("history");
+    for more in [&[][..], &["--no-balances"]] {
+        ran(walras().args(["export", "--json", "--home"]).arg(&home).arg("--out").arg(&out).args(more).output());
+        let issued: Vec<Vec<String>> =
+            rows(&out, "transfers").into_iter().filter(|row| row[7] == "77").map(|row| row[6..8].to_vec()).collect();
+        assert!(!issued.is_empty() && issued.iter().all(|row| *row == ["YEN", "77"]), "{more:?}: {issued:?}");
+        let assets = read_rows(&out.join("assets/assets.parquet"));
+        assert_eq!(assets.last().map(|row| row[1].as_str()), Some("YEN"), "{more:?}");
+    }
 }
 
 /// The effects of contracts are in three tables, and `inspect` shows the same accounts.

@@ -1,5 +1,6 @@
 //! Processes: four validators change to other rules by vote, with programs of two versions, load, and kills around the
-//! first height of the new rules. The older program is this one, told to follow no rules above the older ones.
+//! first height of the new rules. The older program is this one, told to follow no rules above the older ones. And they
+//! vote another fee over the command line, with one of them killed around its first height.
 
 mod process;
 
@@ -29,10 +30,15 @@ struct Network {
 impl Network {
     /// Founds four validators under rules 11, whose patience and notice are short.
     fn founded() -> Network {
+        Network::under(11, "0")
+    }
+
+    /// The same under other rules, with a fee.
+    fn under(rules: u32, fee: &str) -> Network {
         let folder = TempDir::new().expect("a folder");
         let epoch = EPOCH_HEIGHTS.to_string();
         let mut init = walras();
-        init.args(["init", "--validators", "4", "--asset", "USD:2", "--supply", "1000000", "--fee", "0"]);
+        init.args(["init", "--validators", "4", "--asset", "USD:2", "--supply", "1000000", "--fee", fee]);
         init.args(["--epoch-heights", &epoch]);
         for _ in 0..4 {
             init.arg("--address").arg(sockets::free_address().expect("a free port").to_string());
@@ -43,7 +49,7 @@ impl Network {
         for home in (0..4).map(|index| network.home(index)).chain([network.folder.path().into()]) {
             let path = home.join("genesis.json");
             let mut genesis: Value = serde_json::from_slice(&std::fs::read(&path).expect("there")).expect("JSON");
-            genesis["rules"] = 11.into();
+            genesis["rules"] = rules.into();
             genesis["charter"] = serde_json::json!({"notice_min": 10, "patience": 60});
             genesis["consensus"]["heartbeat_ms"] = 100.into();
             genesis["consensus"]["interval_ms"] = 20.into();
@@ -94,14 +100,42 @@ impl Network {
     /// A client pays through a node; the payment is committed when this returns.
     fn pay(&mut self, index: usize) {
         self.sent += 1;
-        let to = format!("0x{:040x}", 77);
-        let output = walras()
-            .args(["wallet", "pay", "--to", &to, "--asset", "USD", "--amount", "1", "--json", "--key"])
-            .arg(self.folder.path().join("issuer-key.json"))
-            .env("WALRAS_SERVER", self.server(index))
-            .output()
-            .expect("walras runs");
-        assert!(output.status.success(), "{}\n{}", text(&output.stderr), self.logs());
+        self.pay_to(index, &format!("0x{:040x}", 77), "1");
+    }
+
+    fn pay_to(&self, index: usize, to: &str, amount: &str) {
+        self.run(
+            index,
+            &["wallet", "pay", "--to", to, "--asset", "USD", "--amount", amount, "--key", "issuer-key.json"],
+        );
+    }
+
+    /// A command at a node, which must succeed; what it says.
+    fn run(&self, index: usize, arguments: &[&str]) -> String {
+        let (code, said) = command(self.folder.path(), self.server(index), arguments);
+        assert!(code == Some(0), "{arguments:?}: {said}\n{}", self.logs());
+        said
+    }
+
+    /// The units of asset 0 that the issuer has.
+    fn issuers(&self, index: usize) -> u64 {
+        let said = self.run(index, &["wallet", "show", "--json", "--key", "issuer-key.json"]);
+        let account: Value = serde_json::from_str(&said).expect("JSON");
+        account["account"]["balances"][0]["available"].as_str().expect("units").parse().expect("a number")
+    }
+
+    /// A height at which all nodes have the same block and state.
+    fn agree_at(&self, height: u64) {
+        let block = |index: usize| {
+            let block = self.get(index, &format!("/v1/blocks/{height}")).1;
+            ["block", "parent", "state_root", "receipts_root"].map(|field| block[field].clone())
+        };
+        let blocks: Vec<_> = (0..4).map(block).collect();
+        assert!(blocks.iter().all(|of| *of == blocks[0] && of.iter().all(Value::is_string)), "{height}: {blocks:#?}");
+    }
+
+    fn end(mut self) {
+        self.nodes.drain(..).flatten().for_each(|node| assert_eq!(node.terminate().code(), Some(0)));
     }
 
     /// Units that were paid, as a node has them.
@@ -195,13 +229,52 @@ fn a_node_without_rules_stops_before_them_and_loses_nothing() {
     // No height is lost, and no state differs.
     let paid = (100 * network.sent).to_string();
     network.until("all have paid", |network| (0..4).all(|index| network.paid(index) == paid));
-    for height in first - 3..first + 3 {
-        let block = |index: usize| {
-            let block = network.get(index, &format!("/v1/blocks/{height}")).1;
-            ["block", "parent", "state_root", "receipts_root"].map(|field| block[field].clone())
-        };
-        let blocks: Vec<_> = (0..4).map(block).collect();
-        assert!(blocks.iter().all(|of| *of == blocks[0] && of.iter().all(Value::is_string)), "{height}: {blocks:#?}");
+    (first - 3..first + 3).for_each(|height| network.agree_at(height));
+    network.end();
+}
+
+/// Three of four validators want a dearer fee. It acts at its height on all, on the one that was killed before it too.
+#[test]
+fn a_voted_fee_acts_at_its_height_on_all_nodes() {
+    let mut network = Network::under(16, "0.01");
+    (0..4).for_each(|index| network.start(index, &[]));
+    let key = |index: usize| format!("validator-{index}/account-key.json");
+    for index in 0..3 {
+        let said = network.run(0, &["wallet", "show", "--json", "--key", &key(index)]);
+        let account: Value = serde_json::from_str(&said).expect("JSON");
+        network.pay_to(0, account["account"]["address"].as_str().expect("an address"), "100");
     }
-    network.nodes.drain(..).flatten().for_each(|node| assert_eq!(node.terminate().code(), Some(0)));
+    let proposal = ["upgrade", "propose", "parameter", "--name", "fee", "--value"];
+    let (code, said) =
+        command(network.folder.path(), network.server(0), &[&proposal[..], &["3", "--key", &key(0)]].concat());
+    assert!(code == Some(1) && said.contains("step_too_large"), "{said}");
+    println!("{}", network.run(0, &[&proposal[..], &["2", "--key", &key(0)]].concat()));
+    let id = network.get(1, "/v1/parameters").1["proposals"][0]["id"].as_str().expect("it is open").to_string();
+    for index in 0..3 {
+        println!("{}", network.run(index, &["upgrade", "vote", "--proposal", &id, "--key", &key(index)]));
+    }
+    println!("{}", network.run(3, &["upgrade", "parameters"]));
+    let acts = |network: &Network| network.get(0, "/v1/parameters").1["coming"][0]["acts"].as_u64();
+    network.until("it passes", |network| acts(network).is_some());
+    println!("{}", network.run(3, &["upgrade", "parameters"]));
+    let first = acts(&network).expect("it waits");
+    network.until("an epoch before", |network| network.height(0) + 4 >= first);
+    // By SIGKILL; the others pass the height meanwhile.
+    network.nodes[3] = None;
+    network.until("it acts", |network| (0..3).all(|index| network.height(index) > first));
+    network.start(3, &[]);
+    let now = network.height(0);
+    network.until("it has caught up", |network| network.height(3) >= now);
+    let fee = |index: usize| network.get(index, "/v1/limits").1["fee"].clone();
+    assert_eq!((0..4).map(fee).collect::<Vec<_>>(), ["2"; 4]);
+    let before = network.issuers(0);
+    network.pay(3);
+    network.until("it is paid", |network| (0..4).all(|index| network.paid(index) == "100"));
+    assert_eq!(before - network.issuers(0), 102);
+    (first - 3..first + 1).for_each(|height| network.agree_at(height));
+    let proved = network.run(3, &["light", "parameters", "--genesis", "genesis.json", "--json"]);
+    let proved: Value = serde_json::from_str(&proved).expect("JSON");
+    assert_eq!((&proved["first"]["fee"], &proved["now"]["fee"]), (&"1".into(), &"2".into()), "{proved}");
+    println!("{}", network.run(3, &["upgrade", "parameters"]));
+    network.end();
 }

@@ -61,7 +61,7 @@ from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.operations import Burn
 from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
-from walras.client.proof import ProofError, prove_keys, window_of
+from walras.client.proof import ProofError, prove_keys, prove_parameters, window_of
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
@@ -175,6 +175,23 @@ def test_a_policy_is_proved_and_a_changed_proof_proves_none() -> None:
     for account, shown in [(absence, policy), (policy, absence)]:
         with pytest.raises(ProofError):
             prove_keys(address_bytes(account["account"]), raw(shown["root"]), raw(shown["proof"]))
+
+
+def test_parameters_are_proved_and_a_changed_proof_proves_none() -> None:
+    vectors = PUBLISHED["parameter_proofs"]
+    assert [vector["parameters"] is None for vector in vectors] == [True, False]
+    for vector in vectors:
+        root, proof = raw(vector["root"]), raw(vector["proof"])
+        assert prove_parameters(root, proof) == vector["parameters"]
+        for at in range(len(proof)):
+            with pytest.raises(ProofError):
+                prove_parameters(root, proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :])
+        with pytest.raises(ProofError):
+            prove_parameters(root, proof[:-1])
+    # The attack: the proof that nothing was ever proposed is shown for a state in which a dearer fee waits.
+    with pytest.raises(ProofError):
+        prove_parameters(raw(vectors[1]["root"]), raw(vectors[0]["proof"]))
+    assert vectors[1]["parameters"]["coming"][0]["values"]["fee"] == "9"
 
 
 def test_a_checksum_is_in_the_capitals_of_an_address() -> None:

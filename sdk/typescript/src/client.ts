@@ -14,6 +14,7 @@ import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
 import { wouldFill } from "./placing.js";
 import type { AccountKeys } from "./policy.js";
+import type { ProvedParameters } from "./proof.js";
 import { exactOf, isFormOf, offerOf, tightened } from "./purchase.js";
 import { referenceBytes, referenceOf, type PaymentReference } from "./references.js";
 import { Sender, type OfferOptions, type SendOptions } from "./sending.js";
@@ -91,8 +92,9 @@ export class Client {
   status(): Promise<bodies.Status> {
     return this.session.status();
   }
+  /** The limits of the chain as they are now: validators can vote another fee. */
   limits(): Promise<Limits> {
-    return this.session.limits();
+    return this.session.limitsNow();
   }
   assets(): Promise<Assets> {
     return this.session.assets();
@@ -112,6 +114,10 @@ export class Client {
   /** The policy of an account with a proof, null if one key signs alone; with a committee, in a state that its quorum signed. */
   provedKeys(address = this.address, committee: Committee | null = null): Promise<AccountKeys | null> {
     return this.session.provedKeys(plainAddress(address), committee);
+  }
+  /** The parameters of the chain with a proof, null while nothing was ever proposed; with a committee, in a state that its quorum signed. */
+  provedParameters(committee: Committee | null = null): Promise<ProvedParameters | null> {
+    return this.session.provedParameters(committee);
   }
   /** What a block did with a transaction, proved against a receipts root that a quorum of the committee signed. */
   async provedFate(id: string, committee: Committee): Promise<models.Fate> {

@@ -54,7 +54,7 @@ export {
   type KeyPolicy,
   type Signatures,
 } from "./policy.js";
-export { ProofError, proveAccount, proveKeys, proveOutcome, type ProvedAccount } from "./proof.js";
+export { ProofError, proveAccount, proveKeys, proveOutcome, proveParameters, type ParameterValues, type ProvedAccount, type ProvedParameters } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
 export { TradingKey, isReportSigned, readReport } from "./venue.js";
 export type { SignedOrder, VenueAsk, VenueOrder, VenueReport, VenueRequest, VenueScope, VenueStep } from "./venue.js";

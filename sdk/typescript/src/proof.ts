@@ -1,10 +1,11 @@
 /**
- * Proofs of accounts, of their policies, and of outcomes. The layouts are those of the `ledger` and `trie` crates' documentation; `certificate.ts`
+ * Proofs of accounts, of their policies, of parameters, and of outcomes. The layouts are those of the `ledger` and `trie` crates' documentation; `certificate.ts`
  * checks who signed a root.
  */
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
 import { derived, number } from "./encoding.js";
+import { OPERATIONS } from "./operations.js";
 import type { AccountKeys, KeyPolicy } from "./policy.js";
 import { SLOT_BITS, slotOf } from "./slot.js";
 import { toHex } from "./typed.js";
@@ -191,6 +192,45 @@ export function proveKeys(address: Uint8Array, root: Uint8Array, proof: Uint8Arr
   const proved = trie ? prove(address, trie, path) : null;
   if (!same(proved, value)) throw new ProofError("the proof states another policy than its path proves");
   return keys;
+}
+
+/** The values of all parameters by name, as /v1/parameters names them. */
+export type ParameterValues = Record<string, string>;
+/** Parameters of the genesis, in force, and to come, each of these with the height that it acts from. */
+export type ProvedParameters = { first: ParameterValues; now: ParameterValues; coming: { acts: number; values: ParameterValues }[] };
+
+const PARAMETERS: readonly string[] = OPERATIONS.ProposeParameter.fields[0]?.texts ?? [];
+
+const parameterValues = (reader: Reader): ParameterValues => Object.fromEntries(PARAMETERS.map((name) => [name, reader.big(8).toString()]));
+
+/**
+ * The parameters of the chain in the state with this root; null if the proof shows that nothing was ever proposed: then
+ * they are those of the genesis.
+ */
+export function proveParameters(root: Uint8Array, proof: Uint8Array): ProvedParameters | null {
+  const reader = new Reader(proof);
+  const { parts, roots } = readParts(reader);
+  checkRoot(parts, root);
+  // Two numbers of rules with their manifests and the height between them, and the rules that are agreed on.
+  let begun = reader.at;
+  reader.take(4 + 32 + 8 + 4 + 32);
+  if (reader.count(1) !== 0) reader.take(4 + 32 + 8 + 8 + 1 + 1);
+  const rules = reader.data.slice(begun, reader.at);
+  let rest = reader.take(32);
+  let parameters: ProvedParameters | null = null;
+  if (reader.count(1) !== 0) {
+    begun = reader.at;
+    const [first, now] = [parameterValues(reader), parameterValues(reader)];
+    const coming = Array.from({ length: reader.count(4) }, () => ({ acts: Number(reader.big(8)), values: parameterValues(reader) }));
+    parameters = { first, now, coming };
+    reader.take(32);
+    rest = derived("walras 2026 charter parameters v1", concatBytes(rest, reader.data.slice(begun, reader.at)));
+  }
+  reader.end();
+  if (!same(roots.get(8) ?? null, derived("walras 2026 charter v1", concatBytes(rules, rest)))) {
+    throw new ProofError("the proof states other parameters than the state has");
+  }
+  return parameters;
 }
 
 /** The encoded outcome of a transaction in the block with this receipts root; null if it is proved to have none. */

@@ -8,7 +8,7 @@ import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js
 import type { Http } from "./http.js";
 import * as models from "./models.js";
 import type { AccountKeys } from "./policy.js";
-import { ProofError, proveAccount, proveKeys } from "./proof.js";
+import { ProofError, proveAccount, proveKeys, proveParameters, type ProvedParameters } from "./proof.js";
 import { fromHex } from "./typed.js";
 
 export type Limits = { chain: bigint; network: string; sequenceWindow: bigint; blockIntervalMs: number; feeAsset: string; feeUnits: bigint };
@@ -31,9 +31,14 @@ export class Session {
     this.isNetworkNamed = expected !== null;
   }
 
-  /** The constants of the chain, of the expected network. */
+  /** What signing needs of the chain, of the expected network. It is asked for once. */
   limits(): Promise<Limits> {
-    return (this.known.limits ??= this.keep("limits", this.readLimits()));
+    return this.known.limits ?? this.limitsNow();
+  }
+
+  /** The same as it is now: validators can vote another fee. */
+  limitsNow(): Promise<Limits> {
+    return (this.known.limits = this.keep("limits", this.readLimits()));
   }
 
   /** The assets. They are asked for once, and again if one of these symbols is not among them: it may have been listed since. */
@@ -152,6 +157,17 @@ export class Session {
     return this.http.decoded(() => {
       this.checkSigned(body, network, committee);
       return proveKeys(fromHex(address), fromHex(body.root), fromHex(body.proof));
+    });
+  }
+
+  /** The parameters that the node has proved, or null; with a committee, in a state that its quorum signed. */
+  async provedParameters(committee: Committee | null): Promise<ProvedParameters | null> {
+    type Proved = { root: string; proof: string; certificate?: CertificateBody };
+    const { network } = await this.limits();
+    const body = await this.http.get<Proved>("/v1/parameters/proof", committee ? { certified: "true" } : {});
+    return this.http.decoded(() => {
+      this.checkSigned(body, network, committee);
+      return proveParameters(fromHex(body.root), fromHex(body.proof));
     });
   }
 

@@ -18,7 +18,7 @@ import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey,
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type AccountKeys, type KeyChange } from "../src/policy.js";
-import { isFree, proveKeys, windowOf } from "../src/proof.js";
+import { isFree, proveKeys, proveParameters, windowOf, type ProvedParameters } from "../src/proof.js";
 import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
@@ -32,6 +32,7 @@ const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json
   typed_data: { key: string; network: string; sequence: string; until: string; hash: string; transaction: string; id: string; typed_data: TypedData }[];
   requests: { seeds: string[]; wallet: string; account: string; network: string; last: string; sequence: string; until: string; salt: string; typed_data: TypedData; hash: string; signing_bytes: string; transaction: string; id: string }[];
   key_proofs: { account: string; root: string; proof: string; keys: AccountKeys | null }[];
+  parameter_proofs: { root: string; proof: string; parameters: ProvedParameters | null }[];
   consents: { seed: string; network: string; by: string; change: string; change_id: string; signing_bytes: string; typed_data: TypedData; key_signature: string }[];
 };
 
@@ -142,6 +143,27 @@ test("a policy is proved, and a changed proof proves none", () => {
   // The attack: the proof of another account's policy, or of its absence, is shown for this one.
   assert.throws(() => proveKeys(fromHex(absence.account), fromHex(policy.root), fromHex(policy.proof)), ProofError);
   assert.throws(() => proveKeys(fromHex(policy.account), fromHex(absence.root), fromHex(absence.proof)), ProofError);
+});
+
+test("parameters are proved, and a changed proof proves none", () => {
+  const vectors = published.parameter_proofs;
+  assert.deepEqual(vectors.map((one) => one.parameters === null), [true, false]);
+  for (const { root, proof, parameters } of vectors) {
+    const bytes = fromHex(proof);
+    const proved = (shown: Uint8Array) => proveParameters(fromHex(root), shown);
+    assert.deepEqual(proved(bytes), parameters);
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = bytes.slice();
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      assert.throws(() => proved(changed), ProofError);
+    }
+    assert.throws(() => proved(bytes.slice(0, -1)), ProofError);
+  }
+  const [none, some] = vectors;
+  assert.ok(none && some);
+  // The attack: the proof that nothing was ever proposed is shown for a state in which a dearer fee waits.
+  assert.throws(() => proveParameters(fromHex(some.root), fromHex(none.proof)), ProofError);
+  assert.equal(some.parameters?.coming[0]?.values.fee, "9");
 });
 
 test("a checksum is in the capitals of an address", () => {

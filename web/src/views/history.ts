@@ -269,9 +269,9 @@ function orderDetail(live: Live, address: string) {
     if (asked === null) return;
     const [answer, limits] = await Promise.all([
       get<OrderFate>(path("accounts", address, "orders", asked), signal),
-      fee ? null : get<{ fee: Units; fee_asset: string }>("limits", signal),
+      get<{ fee: Units; fee_asset: string }>("limits", signal),
     ]);
-    if (limits) fee = { units: limits.fee, asset: limits.fee_asset };
+    fee = { units: limits.fee, asset: limits.fee_asset };
     if (asked !== number) return;
     fate = answer;
     update();

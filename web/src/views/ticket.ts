@@ -102,7 +102,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   }
 
   async function known(): Promise<Limits> {
-    return (limits ??= await get<Limits>("limits"));
+    return (limits = await get<Limits>("limits"));
   }
 
   /** The orders that this browser keeps of an account. */

@@ -7,7 +7,8 @@ use primitives::venue::VenueId;
 use primitives::{Address, AssetId, Digest, Height, TransactionId};
 use proofs::{
     AccountKeys, AccountProof, AccountState, Asset, AssetProof, AssetTerms, AssetTermsProof, KeysProof, LaneProof,
-    Outcome, ProofFault, ReceiptProof, VenueDeposit, VenueProof, VenueRecord, VenueRecordId,
+    Outcome, ParametersProof, ParametersRecord, ProofFault, ReceiptProof, VenueDeposit, VenueProof, VenueRecord,
+    VenueRecordId,
 };
 
 use super::error::LightError;
@@ -64,6 +65,16 @@ impl LightClient {
     pub fn keys(&mut self, address: &Address) -> Result<ProvedFact<Option<AccountKeys>>, LightError> {
         let path = format!("/v1/accounts/{address}/keys/proof?certified=true");
         self.proved_by(&path, |proof: &KeysProof, state| Ok(proof.verify(state, address)?.cloned()))
+    }
+
+    /// The parameters of the chain, and those that wait; `None` if nothing was ever proposed: they are those of the
+    /// genesis.
+    ///
+    /// # Errors
+    /// [`LightError`].
+    pub fn parameters(&mut self) -> Result<ProvedFact<Option<ParametersRecord>>, LightError> {
+        let path = "/v1/parameters/proof?certified=true";
+        self.proved_by(path, |proof: &ParametersProof, state| Ok(proof.verify(state)?.cloned()))
     }
 
     /// The outcome of a transaction in the block that the node names; `None` if it is proved not to be in it.

@@ -2,7 +2,7 @@
 
 use ledger::{
     AccountKeys, AccountProof, AccountState, AssetProof, AssetTermsProof, HolderProof, KeysProof, Ledger, NextBatch,
-    Offer, OfferProof, Pair, Place, SlotProof, ValidatorsProof,
+    Offer, OfferProof, Pair, ParametersProof, Place, SlotProof, ValidatorsProof,
 };
 use primitives::{Address, AssetId, Digest, Height};
 
@@ -28,6 +28,12 @@ pub trait PointReads {
     /// # Errors
     /// [`ReadError::Stopping`] if the tries will never reach the state.
     fn prove_keys(&self, address: &Address) -> Result<Proved<KeysProof>, ReadError>;
+
+    /// The parameters, with their path to the state root.
+    ///
+    /// # Errors
+    /// [`ReadError::Stopping`] if the tries will never reach the state.
+    fn prove_parameters(&self) -> Result<Proved<ParametersProof>, ReadError>;
 
     /// A resting offer, or its absence, with its path to the state root.
     ///

@@ -307,7 +307,7 @@ impl Session<'_> {
         let backend = &self.rpc.api.backend;
         if height == 0 {
             let Some(digest) = self.genesis_digest()? else { return Ok(None) };
-            let (base_fee, gas_limit) = (terms.least_base_fee, terms.block_gas);
+            let (base_fee, gas_limit) = (terms.first_base_fee, terms.block_gas);
             let (miner, random) = (Address::default(), B256::ZERO);
             let (body, receipts) = (None, None);
             return Ok(Some(EthereumBlock { height, digest, base_fee, gas_limit, miner, random, body, receipts }));

@@ -57,6 +57,21 @@ pub(super) async fn parameters(State(api): State<Api>) -> Answered<json::Paramet
     Ok(Json(json::parameters(api.published().views().outline(), &api.symbols())))
 }
 
+/// The parameters with a proof that needs only the state root, and on request with the certificate of that root. They
+/// exist there once something was proposed; before, it proves that they are those of the genesis.
+#[utoipa::path(get, path = "/v1/parameters/proof", params(("certified" = Option<bool>, Query)),
+    responses((status = 200, body = json::RecordProofBody), (status = 400, body = ErrorBody)))]
+pub(super) async fn parameters_proof(
+    State(api): State<Api>,
+    Query(asked): Query<AskedProof>,
+) -> Answered<json::RecordProofBody> {
+    let prove = |api: &Api| {
+        let proved = api.backend.prove_parameters()?;
+        Ok(record_body(&proved, proved.proof.record.is_some()))
+    };
+    proved_record(&api, &asked, prove).await
+}
+
 /// Constants of the chain and limits of this node.
 #[utoipa::path(get, path = "/v1/limits", responses((status = 200, body = json::LimitsBody)))]
 pub(super) async fn limits(State(api): State<Api>) -> Answered<json::LimitsBody> {

@@ -161,6 +161,7 @@ fn described() -> OpenApiRouter<Api> {
         .routes(routes!(chain::limits))
         .routes(routes!(chain::upgrade))
         .routes(routes!(chain::parameters))
+        .routes(routes!(chain::parameters_proof))
         .routes(routes!(chain::assets))
         .routes(routes!(chain::asset_proof))
         .routes(routes!(chain::holder))

@@ -14,6 +14,7 @@ mod markets;
 mod one_height;
 mod open;
 mod own_orders;
+mod parameter_proofs;
 mod pools;
 mod prepared;
 mod published;

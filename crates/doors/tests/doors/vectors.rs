@@ -15,6 +15,8 @@ use primitives::{
 };
 use serde_json::{Value, json};
 
+use crate::parameter_proofs::parameter_proof_vectors;
+
 const NETWORK: Digest = Digest([0x4e; 32]);
 
 fn key(number: u8) -> SecretKey {
@@ -787,7 +789,7 @@ fn the_vectors_are_those_of_the_code() {
     let consents = [ChangedBy::Signers, ChangedBy::Guardians].map(consent_vector);
     let all = json!({
         "vectors": vectors, "typed_data": typed, "state_roots": roots, "requests": requests, "consents": consents,
-        "key_proofs": key_proof_vectors(),
+        "key_proofs": key_proof_vectors(), "parameter_proofs": parameter_proof_vectors(),
     });
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

@@ -23,9 +23,9 @@
 use payments::{BridgeEntry, HomeEpoch, LaneRegistration};
 use primitives::{Address, AssetId, Digest};
 use proofs::{
-    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, Place, PoolProof,
-    PoolRecordId, RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId, holder_key, pair_key,
-    slot_key,
+    AccountProof, AssetProof, AssetTermsProof, HolderProof, KeysProof, LaneProof, OfferProof, Pair, ParametersProof,
+    Place, PoolProof, PoolRecordId, RootPart, RootParts, SlotProof, ValidatorsProof, VenueProof, VenueRecordId,
+    holder_key, pair_key, slot_key,
 };
 use trie::Trie;
 
@@ -145,6 +145,12 @@ impl Roots {
         let parts = self.parts();
         let path = self.places.keys.as_ref().map_or(Vec::new(), |trie| prove(trie, &account.0));
         KeysProof { parts, keys: ledger.account_keys(account).cloned(), path }
+    }
+
+    /// Proves the parameters of a ledger, which must be the state of these tries.
+    pub fn prove_parameters(&mut self, ledger: &Ledger) -> ParametersProof {
+        let (charter, record) = (ledger.charter(), ledger.proposals().proved());
+        ParametersProof { parts: self.parts(), rules: charter.rules, approvals: charter.rest(), record }
     }
 
     /// Proves which entries the bridge has under these keys; `None` on a chain without a payment lane.

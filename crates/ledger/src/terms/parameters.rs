@@ -57,6 +57,11 @@ impl Parameters {
         all
     }
 
+    /// The values by code.
+    pub(crate) fn codes(&self) -> [u64; Parameter::ALL.len()] {
+        self.0
+    }
+
     /// The value of one.
     pub fn get(&self, parameter: Parameter) -> u64 {
         self.0[parameter as usize]

@@ -104,7 +104,6 @@ fn replay(genesis: &Genesis, world: &World) {
 
 /// Three of four seats with three quarters of the stake pass it at 10; it acts from the first height of epoch 2 on.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_parameter_that_passes_acts_from_the_next_epoch_on() {
     let mut world = World::new(&genesis());
     world.until(2);
@@ -128,7 +127,6 @@ fn a_parameter_that_passes_acts_from_the_next_epoch_on() {
 
 /// What is read from the limits, the registry and the terms of listings, from one height on.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn every_parameter_acts_where_it_is_read() {
     let mut world = World::new(&genesis());
     let first = world.ledger.parameters();
@@ -160,7 +158,6 @@ fn every_parameter_acts_where_it_is_read() {
 
 /// Seats without stake, and stake without seats, decide nothing; and after four boundaries it is over.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn what_too_few_want_is_over_after_four_boundaries() {
     let mut world = World::new(&genesis());
     let ids = ask(&mut world, &[(0, sets(Parameter::Fee, 10)), (1, sets(Parameter::Reward, 20))]);
@@ -176,7 +173,6 @@ fn what_too_few_want_is_over_after_four_boundaries() {
 
 /// The attack: voters see one value, and the proposer exchanges it for another one.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_newer_proposal_has_no_votes_of_the_older_one() {
     let mut world = World::new(&genesis());
     let ids = ask(&mut world, &[(0, sets(Parameter::Fee, 6))]);
@@ -191,7 +187,6 @@ fn a_newer_proposal_has_no_votes_of_the_older_one() {
 
 /// Of several words of an account in a block the last one counts, and the order of the block means nothing.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn the_order_of_proposals_and_votes_means_nothing() {
     let mut world = World::new(&genesis());
     let id = ask(&mut world, &[(0, sets(Parameter::Fee, 6))])[0];
@@ -217,7 +212,6 @@ fn the_order_of_proposals_and_votes_means_nothing() {
 }
 
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn what_cannot_be_proposed_is_refused_by_name() {
     let mut world = World::new(&genesis());
     world.until(2);
@@ -265,7 +259,6 @@ fn what_cannot_be_proposed_is_refused_by_name() {
 
 /// The attack: each value could be, and together they could not: fewer offers than pairs.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn of_values_that_fit_alone_and_not_together_the_lower_id_wins() {
     let limits = Limits { resting_offers: 200_000, open_pairs: 131_072, ..genesis().limits };
     let genesis = Genesis { limits, ..genesis() };
@@ -281,7 +274,6 @@ fn of_values_that_fit_alone_and_not_together_the_lower_id_wins() {
 
 /// The attack: a stranger stakes so much that the minimum stake would be too low for a genesis.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_large_stake_forbids_no_other_change() {
     let mut world = World::new(&genesis());
     let stake = Stake::new(5_000_000, "v5:1".into(), 1, &account(5), &node(5));
@@ -294,7 +286,6 @@ fn a_large_stake_forbids_no_other_change() {
 
 /// A vote lists an asset under a plain name, which nobody can copy in between.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_vote_lists_under_a_plain_name() {
     let mut world = World::new(&genesis());
     let (yen, other) = (ProposedChange::List(plain_listing("JPY")), ProposedChange::List(plain_listing("J-PY")));
@@ -340,7 +331,6 @@ fn a_vote_lists_under_a_plain_name() {
 
 /// The attack: an issuer announces a closing that is voted on, and revokes it when the vote is over.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn an_issuer_cannot_take_back_what_a_vote_closes() {
     let mut world = World::new(&genesis());
     let announce = |closing| Operation::CloseAsset { asset: EUR, closing };
@@ -366,7 +356,6 @@ fn an_issuer_cannot_take_back_what_a_vote_closes() {
 
 /// The attack: accounts with the least stake fill all places, so that nobody else can propose.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn whoever_stakes_more_finds_a_place_among_the_open_proposals() {
     let plain = genesis();
     let founder = |person: u8| {
@@ -394,7 +383,6 @@ fn whoever_stakes_more_finds_a_place_among_the_open_proposals() {
 }
 
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn the_operator_of_one_node_changes_parameters_after_its_notice() {
     let charter = CharterTerms { operator: account(0), notice_min: 3, patience: 40 };
     let genesis = Genesis { membership: None, charter, ..genesis() };
@@ -414,7 +402,6 @@ fn the_operator_of_one_node_changes_parameters_after_its_notice() {
 
 /// What is in force stays, what is open or waits is dropped; and no older rules follow.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_restart_keeps_the_record_in_force_and_drops_what_waits() {
     let mut world = World::new(&genesis());
     let ids = ask(&mut world, &[(0, sets(Parameter::Fee, 6)), (1, ProposedChange::Close { asset: EUR })]);
@@ -445,7 +432,6 @@ fn a_restart_keeps_the_record_in_force_and_drops_what_waits() {
 
 /// The attack: whoever serves a state to a validator that lags writes another fee into its head, which no root covers.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_state_whose_head_is_not_the_record_in_force_is_refused() {
     let mut world = World::new(&genesis());
     ask(&mut world, &[(0, sets(Parameter::Fee, 6))]);
@@ -463,9 +449,42 @@ fn a_state_whose_head_is_not_the_record_in_force_is_refused() {
     );
 }
 
+/// The values in force and to come are proved by the state root, and no others are.
+#[test]
+fn parameters_are_proved_by_the_state_root() {
+    let mut world = World::new(&genesis());
+    let proved = |world: &World| {
+        let mut roots = Roots::of(&world.ledger);
+        (roots.prove_parameters(&world.ledger), roots.parts().root())
+    };
+    let (none, root) = proved(&world);
+    assert_eq!(none.verify(&root), Ok(None));
+    let ids = ask(&mut world, &[(0, sets(Parameter::Fee, 10))]);
+    want(&mut world, &[0, 1, 2], &ids);
+    world.until(10);
+    let (proof, root) = proved(&world);
+    let record = proof.verify(&root).expect("sound").expect("something was proposed").clone();
+    let fee = |height| record.at(height)[Parameter::Fee as usize];
+    assert_eq!((record.first[0], fee(24), fee(25)), (5, 5, 10));
+    // The attack: a node shows another value, another height, that nothing was proposed, or an old proof.
+    let change = |change: fn(&mut ledger::ParametersRecord)| {
+        let mut other = proof.clone();
+        change(&mut other.record.as_mut().expect("there").0);
+        other
+    };
+    let changed = [
+        change(|record| record.first[0] += 1),
+        change(|record| record.now[0] += 1),
+        change(|record| record.coming[0].0 += 1),
+        change(|record| record.coming.clear()),
+        ledger::ParametersProof { record: None, ..proof.clone() },
+        none,
+    ];
+    assert!(changed.iter().all(|other| other.verify(&root).is_err()));
+}
+
 /// Until something is proposed the charter is as it was before there were proposals.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_chain_without_proposals_has_the_charter_of_older_rules() {
     let mut world = World::new(&genesis());
     world.until(12);

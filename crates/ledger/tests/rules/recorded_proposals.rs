@@ -91,7 +91,6 @@ fn lists_and_closes(world: &mut World) {
 }
 
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn the_chain_of_rules_16_has_all_that_they_brought_and_crosses_their_first_height() {
     let seen = Seen::of(RULES_OF_PROPOSALS);
     let refused = [

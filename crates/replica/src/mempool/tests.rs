@@ -447,7 +447,6 @@ fn ledgers_before_a_dearer_fee() -> [Ledger; 3] {
 
 /// What was reserved at one fee is released at that fee, and what waits is judged again when a dearer one acts.
 #[test]
-#[ignore = "proposals begin with rules 16, which this program does not implement yet"]
 fn a_pool_meets_a_dearer_fee() {
     let [founded, waiting, acting] = ledgers_before_a_dearer_fee();
     assert_eq!([&founded, &waiting, &acting].map(|one| (one.fee(), one.dearest_fee())), [(1, 1), (1, 2), (2, 2)]);

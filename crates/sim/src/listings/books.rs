@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::{Batch, Genesis, Ledger, ListingPolicy, Outcome, Pair, Place, Traded};
 use primitives::{
-    Address, Amount, AssetId, AssetListing, Closing, Height, Life, Operation, PoolOperation, Sequence, Transaction,
+    Address, Amount, AssetId, AssetListing, Closing, Height, Life, Operation, Parameter, PlainListing, PoolOperation,
+    Sequence, Transaction,
 };
 
 /// A transaction that counted, and what became of it.
@@ -133,19 +134,72 @@ impl ListingBooks {
         let listed = (self.founded..self.known.len()).filter(|at| !self.is_closed(AssetId(*at as u32), height));
         let mut fees = self.first_fees;
         let mut eighths = listed.count() * 8;
-        while eighths >= self.assets_max {
-            (fees, eighths) = (fees * 2, eighths - self.assets_max);
+        // Where a vote has left less room than is taken, eight times all the same.
+        let mut doubled = 0;
+        while eighths >= self.assets_max && doubled < 8 {
+            (fees, eighths, doubled) = (fees * 2, eighths - self.assets_max, doubled + 1);
         }
         fees
     }
 
-    /// Processes the transactions of a block that count, with its batch; `resting` are the offers before it.
+    fn open(&self, height: Height) -> usize {
+        (0..self.known.len()).filter(|at| !self.is_closed(AssetId(*at as u32), height)).count()
+    }
+
+    /// Whether a vote at a height may list a name beside all that exist and those that wait.
+    pub fn permit_plain(&self, symbol: &str, waiting: &[&str], height: Height) -> Result<(), String> {
+        let known = self.known.iter().map(|known| known.name.as_str());
+        match known.chain(waiting.iter().copied()).find(|name| looks_like(symbol, name)) {
+            Some(name) => Err(format!("{symbol} could be taken for {name}")),
+            None if self.open(height) + waiting.len() >= self.assets_max => Err("there is no room for it".into()),
+            None => Ok(()),
+        }
+    }
+
+    /// What validators have voted acts after a block of this height, behind all that the block has done. Returns how
+    /// many assets it lists and closes.
+    pub fn enter(
+        &mut self,
+        height: Height,
+        values: &BTreeMap<Parameter, u64>,
+        (lists, closes): (&[PlainListing], &[AssetId]),
+    ) -> (u64, u64) {
+        self.take(values);
+        let before = self.known.len();
+        for plain in lists {
+            if self.known.iter().any(|known| looks_like(&plain.symbol, &known.name)) {
+                continue;
+            }
+            let (name, most) = (plain.symbol.clone(), Some(plain.supply_max));
+            let (issuer, decimals, least) = (plain.issuer, plain.decimals, plain.least_units);
+            self.known.push(Known { name, issuer, decimals, least, most, closes: None });
+        }
+        let mut closed = 0;
+        for asset in closes {
+            let closes = &mut self.known[asset.0 as usize].closes;
+            closed += u64::from(closes.is_none());
+            closes.get_or_insert(height + self.notice);
+        }
+        ((self.known.len() - before) as u64, closed)
+    }
+
+    /// Values that matter to listings.
+    fn take(&mut self, values: &BTreeMap<Parameter, u64>) {
+        self.is_priced = values[&Parameter::ListingPolicy] == 1;
+        self.first_fees = values[&Parameter::ListingFees];
+        self.assets_max = values[&Parameter::AssetsMax] as usize;
+        self.resting_offers = values[&Parameter::RestingOffers] as usize;
+        self.open_pairs = values[&Parameter::OpenPairs] as usize;
+    }
+
+    /// Processes the transactions of a block that count, with its batch; `resting` are the offers before it, and
+    /// `waiting` names that a vote lists.
     pub fn apply(
         &mut self,
         height: Height,
         effective: &[Counted],
         batch: &Batch,
-        resting: &BTreeMap<(Pair, Place), Amount>,
+        (resting, waiting): (&BTreeMap<(Pair, Place), Amount>, &[&str]),
     ) -> Result<(), String> {
         for one in effective {
             self.check_trade(height, one)
@@ -155,7 +209,7 @@ impl ListingBooks {
         self.check_batch(height, batch)?;
         let mut next = self.clone();
         self.close(&mut next, height, effective)?;
-        self.list(&mut next, height, effective)?;
+        self.list(&mut next, height, effective, waiting)?;
         *self = next;
         Ok(())
     }
@@ -192,24 +246,34 @@ impl ListingBooks {
         }
     }
 
-    /// Offers that sell listed assets leave half of the book to others, and those of one all but a sixteenth.
+    /// No offer comes into a full book. Those that sell listed assets leave half of it to others, and those of one all
+    /// but a sixteenth.
     fn check_share(&self, transaction: &Transaction, resting: &BTreeMap<(Pair, Place), Amount>) -> Result<(), String> {
         let Operation::CreateOffer { sell, .. } = transaction.body.operation else { return Ok(()) };
+        if resting.len() >= self.resting_offers {
+            return Err(format!("{} offers rest, and {} may", resting.len(), self.resting_offers));
+        }
         let count = |of: &dyn Fn(AssetId) -> bool| resting.keys().filter(|(pair, _)| of(pair.sell)).count();
         let is_full = count(&|asset| self.is_listed(asset)) * 2 >= self.resting_offers
             || count(&|asset| asset == sell) * 16 >= self.resting_offers;
         if self.is_listed(sell) && is_full { Err("listed assets have their part of the book".into()) } else { Ok(()) }
     }
 
-    /// Pairs with listed assets leave half of them to others, and those with one all but a sixteenth.
-    pub fn check_pairs(&self, pairs: &BTreeSet<Pair>) -> Result<(), String> {
+    /// Pairs with listed assets, and the most with one of them.
+    fn listed_pairs(&self, pairs: &BTreeSet<Pair>) -> (usize, usize) {
         let listed = pairs.iter().filter(|pair| self.touches(**pair));
         let mut of: BTreeMap<AssetId, usize> = BTreeMap::new();
         for asset in listed.clone().flat_map(|pair| [pair.sell, pair.buy]).filter(|asset| self.is_listed(*asset)) {
             *of.entry(asset).or_default() += 1;
         }
-        let (all, most) = (listed.count(), of.values().max().copied().unwrap_or(0));
-        if all * 2 > self.open_pairs || most * 16 > self.open_pairs {
+        (listed.count(), of.values().max().copied().unwrap_or(0))
+    }
+
+    /// Pairs with listed assets leave half of them to others, and those with one all but a sixteenth. Those that were
+    /// open before the block stay, whatever a vote has made of the limit.
+    pub fn check_pairs(&self, pairs: &BTreeSet<Pair>, before: &BTreeSet<Pair>) -> Result<(), String> {
+        let ((all, most), old) = (self.listed_pairs(pairs), self.listed_pairs(before));
+        if all * 2 > self.open_pairs && all > old.0 || most * 16 > self.open_pairs && most > old.1 {
             return Err(format!(
                 "{all} pairs with listed assets are open, {most} of them with one, of {self_pairs}",
                 self_pairs = self.open_pairs
@@ -272,21 +336,27 @@ impl ListingBooks {
     }
 
     /// A block's listings get the next numbers by their ids, if there is room, and pay what is asked for.
-    fn list(&self, next: &mut ListingBooks, height: Height, effective: &[Counted]) -> Result<(), String> {
+    fn list(
+        &self,
+        next: &mut ListingBooks,
+        height: Height,
+        effective: &[Counted],
+        waiting: &[&str],
+    ) -> Result<(), String> {
         let listing = |one: &Counted| match &one.0.body.operation {
             Operation::ListAsset(listing) => Some((one.0.id(), one.0.body.account, (**listing).clone(), one.1)),
             _ => None,
         };
         let mut asked: Vec<_> = effective.iter().filter_map(listing).collect();
         asked.sort_by_key(|(id, ..)| *id);
-        let open = (0..self.known.len()).filter(|at| !self.is_closed(AssetId(*at as u32), height)).count();
-        if !asked.is_empty() && open + asked.len() > self.assets_max {
-            return Err(format!("{} assets are listed beside {open} open ones", asked.len()));
+        let taken = self.open(height) + waiting.len();
+        if !asked.is_empty() && taken + asked.len() > self.assets_max {
+            return Err(format!("{} assets are listed beside {taken} that are open or wait", asked.len()));
         }
         next.counts.together += if asked.len() > 1 { asked.len() as u64 } else { 0 };
         for (_, issuer, listing, outcome) in asked {
             let number = AssetId(next.known.len() as u32);
-            self.check_listing(&listing, height)?;
+            self.check_listing(&listing, height, waiting)?;
             if outcome != Outcome::Listed(number) {
                 return Err(format!("by its id a listing gets the number {number}, and not {outcome:?}"));
             }
@@ -298,15 +368,15 @@ impl ListingBooks {
         Ok(())
     }
 
-    fn check_listing(&self, listing: &AssetListing, height: Height) -> Result<(), String> {
+    fn check_listing(&self, listing: &AssetListing, height: Height, waiting: &[&str]) -> Result<(), String> {
         let (asked, symbol) = (self.fees(height), &listing.symbol);
         if !self.is_priced || listing.fees != asked {
             return Err(format!("a listing names {} fees, and {asked} are asked for", listing.fees));
         }
-        let plain = self.known[..self.founded].iter().map(|known| &known.name);
+        let plain = self.known.iter().map(|known| known.name.as_str()).filter(|name| !name.contains('.'));
         // Numbers up to twice those of any run.
         let numbers = self.known.len()..200;
-        for plain in plain {
+        for plain in plain.chain(waiting.iter().copied()) {
             let is_taken = looks_like(symbol, plain)
                 || numbers.clone().any(|number| looks_like(&format!("{symbol}{number}"), plain));
             if is_taken {

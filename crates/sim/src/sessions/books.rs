@@ -179,6 +179,11 @@ impl std::ops::AddAssign for SessionCounts {
 }
 
 impl SessionBooks {
+    /// A unit of weight costs this from the next block on.
+    pub fn charge(&mut self, fee: u64) {
+        self.fee = fee.into();
+    }
+
     pub fn new(network: Digest, fee: u64) -> SessionBooks {
         SessionBooks { network, fee: fee.into(), ..SessionBooks::default() }
     }

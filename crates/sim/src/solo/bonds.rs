@@ -78,6 +78,17 @@ impl Bonds {
         }
     }
 
+    /// The stakes of those that were not convicted.
+    pub fn stakes(&self) -> BTreeMap<Address, i128> {
+        let staked = self.bonds.iter().filter(|(_, bond)| bond.stake > 0 && !bond.excluded);
+        staked.map(|(account, bond)| (*account, bond.stake)).collect()
+    }
+
+    /// A proposer gets this from the next block on.
+    pub fn set_reward(&mut self, reward: u64) {
+        self.terms.reward = reward;
+    }
+
     pub fn total(&self) -> i128 {
         let of = |bond: &Bond| bond.stake + bond.unbonding.values().sum::<i128>();
         self.pool + self.bonds.values().map(of).sum::<i128>()

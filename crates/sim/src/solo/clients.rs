@@ -1,7 +1,10 @@
 //! Simulated clients: valid transactions, and every kind of invalid one.
 
 use kernel::Dice;
-use ledger::{Genesis, Ledger, Limits, Listing, Member, Membership, Pair, Place, PoolTerms, Schedule, Terms};
+use ledger::{
+    Genesis, Ledger, Limits, Listing, ListingPolicy, ListingTerms, Member, Membership, Pair, Place, PoolTerms,
+    Schedule, Terms,
+};
 use primitives::{
     Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
     OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
@@ -11,6 +14,7 @@ use primitives::{
 use crate::ethereum::EthereumClients;
 use crate::listings::{ListingClients, listing_terms};
 use crate::policies::PolicyClients;
+use crate::proposals::ProposalClients;
 use crate::sessions::SessionClients;
 
 pub(crate) const CHAIN: u64 = 4_242;
@@ -54,6 +58,8 @@ pub(crate) struct Clients {
     sessions: SessionClients,
     policies: PolicyClients,
     listings: ListingClients,
+    /// Those who vote, if any do.
+    proposals: Option<ProposalClients>,
 }
 
 fn key(dice: &mut Dice) -> SecretKey {
@@ -82,7 +88,13 @@ impl Clients {
         let policies = PolicyClients::new(2, assets, (CHAIN, NETWORK), dice);
         let listings = ListingClients::new(assets, (CHAIN, NETWORK), dice);
         let (committee, height, sent) = ((0, Vec::new()), 0, Vec::new());
-        Clients { people, assets, committee, height, sent, ethereum, sessions, policies, listings }
+        let proposals = None;
+        Clients { people, assets, committee, height, sent, ethereum, sessions, policies, listings, proposals }
+    }
+
+    /// From the genesis on validators propose and vote.
+    pub fn voting(self) -> Clients {
+        Clients { proposals: Some(ProposalClients { issuer: self.listings.issuer() }), ..self }
     }
 
     /// Every client holds some of every asset; the first issues all assets but the last, which one may close who lists
@@ -109,11 +121,18 @@ impl Clients {
                 .chain(self.listings.balances())
                 .collect(),
             limits: Limits { open_pairs: OPEN_PAIRS, resting_offers: RESTING_OFFERS, ..crate::ethereum::limits(3) },
-            listings: listing_terms(fee),
+            listings: self.listing_terms(fee),
             membership: Some(self.membership()),
             pools: Some(PoolTerms::default()),
             ..Genesis::default()
         }
+    }
+
+    /// Where validators vote, mostly they list.
+    fn listing_terms(&self, fee: u64) -> ListingTerms {
+        let terms = listing_terms(fee);
+        let is_voted = self.proposals.is_some() && self.people.len().is_multiple_of(2);
+        ListingTerms { policy: if is_voted { ListingPolicy::Voted } else { terms.policy }, ..terms }
     }
 
     /// Epochs of five blocks, so that a short run has several.
@@ -141,6 +160,7 @@ impl Clients {
             self.look(ledger);
         }
         let drawn = match dice.below(12) {
+            _ if self.proposals.is_some() && dice.once_in(3) => self.vote(ledger, dice),
             _ if dice.once_in(6) => self.present(ledger, dice),
             _ if dice.once_in(4) => {
                 let (transaction, must_refuse) = self.policies.draw(ledger, dice);
@@ -156,6 +176,14 @@ impl Clients {
         };
         self.sent.push(drawn.transaction.clone());
         drawn
+    }
+
+    /// Somebody proposes or votes.
+    fn vote(&mut self, ledger: &Ledger, dice: &mut Dice) -> Drawn {
+        let people: Vec<Address> = self.people.iter().map(|person| person.address).collect();
+        let voters = self.proposals.as_ref().expect("validators vote here");
+        let (who, operation) = voters.draw(ledger, &people, dice);
+        Drawn { transaction: self.sign(who, operation, dice), must_refuse: false }
     }
 
     fn sensible(&mut self, dice: &mut Dice) -> Drawn {

@@ -7,9 +7,9 @@ use ledger::{
 };
 use primitives::{Address, Amount, AssetId, Body, Operation, Price, Sequence, Superblock, Transaction, slot_of};
 
-use super::mislisted;
 use super::mistaken::see;
 use super::rewritten::{ACCOUNTS, END, OFFERS_OF_PAIR, change_account, credit, debit, edit, rewrite};
+use super::{mislisted, misvoted};
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -24,15 +24,25 @@ pub(crate) fn execute(
         return ledger.apply(block, signatures, &mut |_| {});
     };
     mislisted::look(mistake, ledger);
+    misvoted::look(mistake, ledger);
     let mut seen = block.clone();
     let transactions = seen.sub_blocks.iter_mut().flat_map(|sub| &mut sub.native);
     transactions.for_each(|transaction| see(mistake, ledger, transaction));
     // What is seen in place of a signature is none.
     let signatures = if seen == *block { signatures } else { Signatures::Valid };
+    let counted = misvoted::counted(mistake, ledger);
     let mut applied = ledger.apply(&seen, signatures, &mut |_| {})?;
+    if let Some(mut other) = counted {
+        let others = other.apply(&seen, signatures, &mut |_| {})?;
+        // Words that make no difference are not counted otherwise.
+        if other.proposals().coming() != ledger.proposals().coming() {
+            (*ledger, applied) = (other, others);
+        }
+    }
     mislisted::look_away(mistake, &before, ledger);
     distort(mistake, &before, ledger, block, &mut applied);
     mislisted::distort(mistake, ledger, block, &mut applied);
+    misvoted::distort(mistake, &before, ledger);
     Ok(applied)
 }
 

@@ -14,7 +14,8 @@
 //!    each number of theirs once, and nothing after their block of lapse, stop or revocation. For an account with a
 //!    policy those have signed who must, each once, after its last change of keys; changes wait; who needs a reference
 //!    gets no bare payment. Listings get their numbers by their ids, pay what is asked for and copy no name; closed
-//!    assets trade nowhere, and what rested of them returns.
+//!    assets trade nowhere, and what rested of them returns. Proposals pass with the seats of two committees and two
+//!    thirds of the stake, within their bounds, and act from the first height of the epoch after the next.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
@@ -30,6 +31,7 @@ mod exacts;
 mod holder;
 mod mislisted;
 mod mistaken;
+mod misvoted;
 mod node;
 mod offered;
 mod oracle;
@@ -43,6 +45,7 @@ pub use crash_points::{CrashReport, crash_points};
 use self::world::SoloWorld;
 use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
+use crate::proposals::ProposalCounts;
 use crate::sessions::SessionCounts;
 use crate::world::{Failure, Mistake};
 
@@ -94,6 +97,8 @@ pub struct SimReport {
     pub policies: PolicyCounts,
     /// What happened to assets.
     pub listings: ListingCounts,
+    /// What validators proposed and voted.
+    pub proposals: ProposalCounts,
     /// Transactions refused at intake because they exceed a cap of a session key.
     pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.

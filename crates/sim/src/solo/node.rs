@@ -16,9 +16,9 @@ use replica::{
 use store::{CheckpointWriter, Options, Store, StoreError};
 
 use super::distorted::{execute, forget_timers};
-use super::mislisted::look;
 use super::mistaken::see;
 use super::oracle::Oracle;
+use super::{mislisted, misvoted};
 use crate::world::{EngineMistake, Mistake};
 
 /// Bytes of Ethereum transactions in a block.
@@ -184,7 +184,8 @@ impl SimNode {
             return self.mempool.admit(entry, &self.ledger);
         };
         let (mut ledger, came) = (self.ledger.clone(), entry.transaction.clone());
-        look(mistake, &mut ledger);
+        mislisted::look(mistake, &mut ledger);
+        misvoted::look(mistake, &mut ledger);
         see(mistake, &mut ledger, &mut entry.transaction);
         if entry.transaction != came {
             self.came.insert(entry.id, came);

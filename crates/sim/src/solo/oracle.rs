@@ -13,6 +13,7 @@ use super::distorted::execute;
 use super::shadow::Shadow;
 use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
+use crate::proposals::ProposalCounts;
 use crate::sessions::SessionCounts;
 use crate::world::Mistake;
 
@@ -81,6 +82,10 @@ impl Oracle {
 
     pub fn policy_counts(&self) -> PolicyCounts {
         self.newest().shadow.policy_counts()
+    }
+
+    pub fn proposal_counts(&self) -> ProposalCounts {
+        self.newest().shadow.proposal_counts()
     }
 
     pub fn listing_counts(&self) -> ListingCounts {

@@ -1,11 +1,14 @@
 //! Independent bookkeeping of accounts and offers from the receipts: the ledger must have done what its receipts say.
 
+mod replaced;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
+use ledger::{BlockReceipts, Cancelled, EndReason, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
-    Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, Superblock, Transaction, slot_of,
+    Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Parameter, Price, Superblock, Transaction,
+    slot_of,
 };
 
 use super::bonds::Bonds;
@@ -18,6 +21,7 @@ use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
 use crate::listings::ListingBooks;
 use crate::policies::{PolicyBooks, PolicyCounts};
+use crate::proposals::{Electorate, Entering, ProposalBooks, ProposalCounts};
 use crate::sessions::{SessionBlock, SessionBooks, SessionCounts, SlotName};
 
 /// A transaction that counted, and what became of it.
@@ -37,6 +41,7 @@ pub(crate) struct Shadow {
     sessions: SessionBooks,
     policies: PolicyBooks,
     listings: ListingBooks,
+    proposals: ProposalBooks,
     wei: WeiBooks,
 }
 
@@ -49,7 +54,9 @@ impl Shadow {
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
         let (ends, policies, listings) = (BTreeMap::new(), PolicyBooks::default(), ListingBooks::new(genesis));
-        let mut shadow = Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, wei };
+        let proposals = ProposalBooks::new(genesis);
+        let mut shadow =
+            Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, proposals, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -81,6 +88,11 @@ impl Shadow {
         &self.listings
     }
 
+    /// What was proposed and voted.
+    pub fn proposal_counts(&self) -> ProposalCounts {
+        self.proposals.counts
+    }
+
     /// What accounts with policies have done.
     pub fn policy_counts(&self) -> PolicyCounts {
         self.policies.counts
@@ -101,7 +113,12 @@ impl Shadow {
             .filter(|(_, outcome)| outcome.refusal().is_none())
             .collect();
         self.policies.apply(block.height, &effective)?;
-        self.listings.apply(block.height, &effective, &receipts.batch, &self.offers)?;
+        let resting: BTreeSet<Pair> = self.offers.keys().map(|(pair, _)| *pair).collect();
+        let (waiting, mut listings) = (self.proposals.names(), self.listings.clone());
+        listings.apply(block.height, &effective, &receipts.batch, (&self.offers, &waiting))?;
+        let electorate = Electorate { stakes: self.bonds.stakes(), before, after };
+        let entering = self.proposals.apply(block.height, &effective, &electorate, &self.listings)?;
+        self.listings = listings;
         self.issued.resize(self.listings.assets(), 0);
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
@@ -125,7 +142,22 @@ impl Shadow {
         self.settle(receipts, &effective)?;
         self.end(receipts, &ending)?;
         self.follow_contracts(receipts, after)?;
-        self.listings.check_pairs(&self.offers.keys().map(|(pair, _)| *pair).collect())
+        self.listings.check_pairs(&self.offers.keys().map(|(pair, _)| *pair).collect(), &resting)?;
+        if let Some(entering) = &entering {
+            self.enter(block.height, entering);
+        }
+        Ok(())
+    }
+
+    /// What validators have voted acts from the next block on.
+    fn enter(&mut self, height: u64, entering: &Entering) {
+        let (listed, closed) = self.listings.enter(height, &entering.values, (&entering.lists, &entering.closes));
+        self.proposals.counts.listed += listed;
+        self.proposals.counts.closed += closed;
+        self.issued.resize(self.listings.assets(), 0);
+        self.fee = entering.values[&Parameter::Fee];
+        self.sessions.charge(self.fee);
+        self.bonds.set_reward(entering.values[&Parameter::Reward]);
     }
 
     fn follow_contracts(&mut self, receipts: &BlockReceipts, after: &Ledger) -> Result<(), String> {
@@ -237,68 +269,6 @@ impl Shadow {
         Ok(named)
     }
 
-    /// Of the replacements of an offer that nobody cancels the owner's last one counts, or else the last one of its
-    /// session key. The new offer is smaller than asked for by what was sold meanwhile; what remains returns.
-    fn replace(
-        &mut self,
-        effective: &[Counted],
-        cancelled: &BTreeSet<(Pair, Place)>,
-        receipts: &BlockReceipts,
-    ) -> Result<(), String> {
-        let mut by_place: BTreeMap<(Pair, Place), Vec<&Counted>> = BTreeMap::new();
-        for one in effective {
-            let Operation::Replace(replace) = &one.0.body.operation else { continue };
-            by_place.entry(place_of(one.0.body.account, &replace.old)).or_default().push(one);
-        }
-        let mut leaving: Vec<EndedOffer> = Vec::new();
-        for ((pair, place), all) in by_place {
-            let rank = |one: &Counted| (slot_of(one.0.body.sequence) == 0, one.0.body.sequence);
-            let first = all.iter().map(|one| rank(one)).max().filter(|_| !cancelled.contains(&(pair, place)));
-            for one @ (transaction, outcome) in all {
-                if Some(rank(one)) != first {
-                    if *outcome == Outcome::Void {
-                        continue;
-                    }
-                    return Err(format!("of {place:?} another change counts, but {transaction:?} is {outcome:?}"));
-                }
-                let returned = self.replace_one((pair, place), one, receipts)?;
-                leaving.push(EndedOffer { pair, place, returned, why: EndReason::Replaced });
-            }
-        }
-        let told = receipts.batch.ended.iter().filter(|ended| ended.why == EndReason::Replaced);
-        if told.eq(&leaving) { Ok(()) } else { Err(format!("{leaving:?} left, but {:?} ended", receipts.batch.ended)) }
-    }
-
-    /// One offer takes the place of another; returns the units that go back.
-    fn replace_one(
-        &mut self,
-        old: (Pair, Place),
-        (transaction, outcome): &Counted,
-        receipts: &BlockReceipts,
-    ) -> Result<Amount, String> {
-        let (pair, body) = (old.0, &transaction.body);
-        let (Operation::Replace(replace), Outcome::Replaced(told)) = (&body.operation, outcome) else {
-            return Err(format!("a replacement has the outcome {outcome:?}"));
-        };
-        let rests = self.offers.remove(&old).ok_or(format!("{old:?} was replaced, but did not rest"))?;
-        if rests > replace.remains || told.remained != rests {
-            return Err(format!("{rests} units rested of {old:?}, but it was replaced: {replace:?}, {told:?}"));
-        }
-        let place = Place { limit: replace.limit, account: body.account, id: body.sequence };
-        let asked = i128::from(replace.amount) - i128::from(replace.remains - rests);
-        let size = Amount::try_from(asked).unwrap_or(0);
-        let size = if self.is_too_small(pair, place.limit, size) { 0 } else { size };
-        let taken = replace.amount.saturating_sub(replace.remains);
-        let returned = rests + taken - size;
-        self.add(body.account, pair.sell, i128::from(returned));
-        if size > 0 {
-            self.open((pair, place), size, replace.life, told.met, receipts)?;
-        } else if told.met != Traded::NOT_PLACED {
-            return Err(format!("too little was left of {old:?}, but {told:?} was placed"));
-        }
-        Ok(returned)
-    }
-
     /// A new offer, which the batch met.
     fn open(
         &mut self,
@@ -357,7 +327,7 @@ impl Shadow {
             Operation::Present { .. } | Operation::Approve { .. } | Operation::Unapprove { .. } => {}
             Operation::SetKeys(_) | Operation::RecoverKeys(_) | Operation::CompleteKeys { .. } => {}
             Operation::SetReceiving { .. } => {}
-            // `listings` has judged them.
+            // `listings` and `proposals` have judged them.
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => {}
             Operation::Propose(_) | Operation::Vote { .. } => {}
             Operation::SetHolder { .. } | Operation::Recover(_) => {
@@ -457,6 +427,7 @@ impl Shadow {
 
     /// Compares the ledger with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
+        self.proposals.hold(ledger)?;
         self.listings.hold(ledger)?;
         if ledger.accounts().len() != self.holders.len() {
             return Err(format!("{} accounts, but {} by the receipts", ledger.accounts().len(), self.holders.len()));

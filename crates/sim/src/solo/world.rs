@@ -18,6 +18,9 @@ enum Turn {
     Work(BlockWorker),
 }
 
+/// Of so many seeds in a row the last one has validators that vote: their words take much room in blocks.
+const VOTING: u64 = 8;
+
 /// All turns, in the order in which a node that is stopped takes them.
 const TURNS: [Turn; 6] = [
     Turn::Produce,
@@ -70,6 +73,7 @@ impl World for SoloWorld {
         self.report.sessions = self.oracle.session_counts();
         self.report.policies = self.oracle.policy_counts();
         self.report.listings = self.oracle.listing_counts();
+        self.report.proposals = self.oracle.proposal_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }
@@ -83,6 +87,7 @@ impl SoloWorld {
     pub fn new(seed: u64, options: SimOptions) -> SoloWorld {
         let mut dice = Dice::new(seed);
         let clients = Clients::new(4 + dice.below(8), 2 + dice.below(4), &mut dice);
+        let clients = if seed % VOTING == VOTING - 1 { clients.voting() } else { clients };
         let genesis = clients.genesis(
             dice.below(3) * 7
                 + if options.mistake == Some(Mistake::Engine(EngineMistake::FeeNotBurnt)) { 1 } else { 0 },

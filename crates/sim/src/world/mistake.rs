@@ -152,6 +152,18 @@ pub enum EngineMistake {
     OffersOutlive,
     /// Of the offers of a closed asset that return one comes back without its units.
     ReturnLost,
+    /// The word of an account about a proposal counts for another account, too.
+    WordsCountTwice,
+    /// A proposal passes with the seats of the committee before alone, without the one that is drawn and the stake.
+    LastCommitteeDecides,
+    /// What has passed acts a block early.
+    ActsEarly,
+    /// A proposal is counted at more than four boundaries.
+    ProposalsNeverEnd,
+    /// What was said about a proposal counts for the one that takes its place.
+    WordsOutliveProposal,
+    /// A parameter more than doubles at one step.
+    StepsUnbounded,
 }
 
 impl EngineMistake {

@@ -65,6 +65,7 @@ fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTree
             accounts.insert(at);
         }
         VenueFact::Rules(rules) => machine.core.rules = *rules,
+        VenueFact::Fee(fee) => machine.core.settings.terms.fee = *fee,
         VenueFact::Key(public, standing) => drop(accounts.insert(learn_key(machine, public, standing))),
     }
 }

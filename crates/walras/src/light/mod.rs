@@ -88,6 +88,12 @@ pub enum Light {
         #[arg(long)]
         venue: VenueId,
     },
+    /// Prove the parameters of the chain: those in force, and those that validators have voted.
+    #[command(after_help = "Example:\n  walras light parameters --genesis genesis.json --server http://127.0.0.1:8080")]
+    Parameters {
+        #[command(flatten)]
+        source: Source,
+    },
     /// Print the HEIGHT:DIGEST that others who trust you can give as --trust.
     #[command(after_help = "Example:
   walras light pin --genesis genesis.json --server http://127.0.0.1:8080 --own-node")]
@@ -158,6 +164,7 @@ impl Light {
         | Light::Deposit { source, .. }
         | Light::Asset { source, .. }
         | Light::Venue { source, .. }
+        | Light::Parameters { source }
         | Light::Pin { source, .. }) = &self;
         let (mut client, genesis) = source.client()?;
         let said = self.ask(&mut client, &genesis)?;
@@ -188,6 +195,7 @@ impl Light {
                 report::asset(asset, &client.asset(asset).map_err(advised)?)
             }
             Light::Venue { venue, .. } => report::venue(*venue, &client.venue(*venue).map_err(advised)?, genesis),
+            Light::Parameters { .. } => report::parameters(&client.parameters().map_err(advised)?),
             Light::Pin { own_node, .. } => {
                 if *own_node && !client.is_fixed() {
                     client.believe_newest().map_err(advised)?;

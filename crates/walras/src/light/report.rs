@@ -3,8 +3,8 @@
 use client::light::{AssetFacts, LightError, LightRemedy, Pin, ProvedFact};
 use ledger::Genesis;
 use primitives::venue::VenueId;
-use primitives::{Address, Amount, AssetId, Digest, TransactionId};
-use proofs::{AccountKeys, AccountState, Outcome, VenueDeposit, VenueRecord};
+use primitives::{Address, Amount, AssetId, Digest, PARAMETERS, TransactionId};
+use proofs::{AccountKeys, AccountState, Outcome, ParametersRecord, VenueDeposit, VenueRecord};
 use serde_json::{Value, json};
 
 use crate::decimal::from_units;
@@ -118,6 +118,43 @@ pub fn keys(address: &Address, proved: &ProvedFact<Option<AccountKeys>>) -> Ligh
         Some(keys) => format!("{address} at height {}\n{}", proved.height, keys_words(keys).trim_end()),
     };
     let fact = json!({"account": address.to_string(), "keys": keys, "state_root": proved.state.to_string()});
+    LightReport::new(proved, fact, &words)
+}
+
+/// The parameters of the chain, in force and to come.
+pub fn parameters(proved: &ProvedFact<Option<ParametersRecord>>) -> LightReport {
+    let named = |values: &[u64]| -> serde_json::Map<String, Value> {
+        PARAMETERS.iter().zip(values).map(|(name, value)| ((*name).into(), value.to_string().into())).collect()
+    };
+    let coming = |(acts, values): &(u64, [u64; PARAMETERS.len()])| json!({"acts": acts, "values": named(values)});
+    let record = proved.fact.as_ref();
+    let words = record.map_or_else(
+        || {
+            format!(
+                "at height {} nobody has proposed anything yet: the parameters are those of the genesis",
+                proved.height
+            )
+        },
+        |record| {
+            let mut lines = vec![format!("parameters at height {}", proved.height)];
+            let line = |(name, value): (&&str, &u64)| format!("  {name:<16} {value:>20}");
+            lines.extend(PARAMETERS.iter().zip(&record.now).map(line));
+            let mut before = &record.now;
+            for (acts, values) in &record.coming {
+                let changed = PARAMETERS.iter().zip(values).zip(before).filter(|((_, new), old)| new != old);
+                let changed: Vec<String> = changed.map(|((name, new), _)| format!("{name} is {new}")).collect();
+                lines.push(format!("from height {acts} on: {}", changed.join(", ")));
+                before = values;
+            }
+            lines.join("\n")
+        },
+    );
+    let fact = json!({
+        "first": record.map(|record| named(&record.first)),
+        "now": record.map(|record| named(&record.now)),
+        "coming": record.map(|record| record.coming.iter().map(coming).collect::<Vec<_>>()),
+        "state_root": proved.state.to_string(),
+    });
     LightReport::new(proved, fact, &words)
 }
 

@@ -113,8 +113,8 @@ pub(crate) struct ChainCharter {
 impl ChainCharter {
     /// The digest of all but the rules: that of the approvals, until something is proposed.
     pub(crate) fn rest(&self) -> Digest {
-        let rest = self.charter.rest();
-        if self.proposals.is_nothing() { rest } else { self.proposals.digest_with(&rest) }
+        let approvals = self.charter.rest();
+        self.proposals.proved().map_or(approvals, |(record, proposed)| record.rest(&approvals, &proposed))
     }
 
     /// The digest in the state root.

@@ -50,9 +50,9 @@ use anyhow::{Context, bail, ensure};
 use chrono::{Days, NaiveDate};
 use doors::json::Symbols;
 use indicatif::{ProgressBar, ProgressStyle};
-use ledger::{Asset, Batch, BlockReceipts, Genesis, Ledger, Outcome, outcomes_by_id};
-use node::{Replay, restore};
-use primitives::{Address, AssetId, Digest, Operation, Superblock};
+use ledger::{Asset, Batch, BlockReceipts, Genesis, Ledger};
+use node::{Replay, begin, restore};
+use primitives::{Address, AssetId, Digest, Superblock};
 use serde_json::json;
 use store::{Archive, RealDisk, View};
 
@@ -191,7 +191,7 @@ struct History<'a> {
     symbols: Symbols,
     has_contracts: bool,
     has_pools: bool,
-    /// The assets; none is ever added.
+    /// The assets: those after the last block, or, without a replay, those of the newest state.
     assets: AssetCells,
     /// The state, if balances are wanted.
     replay: Option<Replay>,
@@ -233,14 +233,11 @@ fn write_trades(
 
 impl<'a> History<'a> {
     fn new(export: &'a Export, genesis: &Genesis, view: View<RealDisk>) -> anyhow::Result<History<'a>> {
-        let before = match state_before(genesis, &view) {
-            // Assets that were listed before the store begins are then told by their numbers.
-            Err(_) if export.no_balances => Ledger::new(genesis)?,
-            before => before?,
-        };
-        let assets = AssetCells(before.assets().to_vec());
+        let replay = (!export.no_balances).then(|| state_before(genesis, &view).map(Replay::new)).transpose()?;
+        let assets =
+            replay.as_ref().map_or_else(|| newest_assets(genesis, &view), |one| Ok(one.ledger.assets().to_vec()));
+        let assets = AssetCells(assets?);
         let symbols = Symbols::of(&assets.0);
-        let replay = (!export.no_balances).then(|| Replay::new(before));
         let has_contracts = genesis.limits.has_contracts();
         let has_pools = genesis.pools.is_some();
         let of_contracts = ["receipts", "logs", "contracts"].iter().filter(|_| has_contracts);
@@ -267,34 +264,16 @@ impl<'a> History<'a> {
         if self.files.is_some() {
             self.write(&block)?;
         }
-        self.learn(&block)
+        self.learn();
+        Ok(())
     }
 
-    /// Learns the assets that a block lists: its receipts have their numbers.
-    fn learn(&mut self, block: &Superblock) -> anyhow::Result<()> {
-        let native = || block.sub_blocks.iter().flat_map(|sub| &sub.native);
-        if !native().any(|one| matches!(one.body.operation, Operation::ListAsset(_))) {
-            return Ok(());
+    /// Learns the assets that a block listed from the state after it. Of those that a vote lists no receipt tells.
+    fn learn(&mut self) {
+        let Some(assets) = self.replay.as_ref().map(|replay| replay.ledger.assets()) else { return };
+        if assets.len() > self.assets.0.len() {
+            (self.assets, self.symbols) = (AssetCells(assets.to_vec()), Symbols::of(assets));
         }
-        let bytes = self.archive.receipts(block.height)?;
-        let bytes = bytes.with_context(|| format!("the receipts of block {} are not archived yet", block.height))?;
-        let receipts: BlockReceipts = borsh::from_slice(&bytes)?;
-        let outcomes: BTreeMap<_, _> = outcomes_by_id(receipts.outcomes).into_iter().collect();
-        let listed = native().filter_map(|one| match (&one.body.operation, outcomes.get(&one.id())) {
-            (Operation::ListAsset(listing), Some(Outcome::Listed(number))) => {
-                Some((*number, one.body.account, listing))
-            }
-            _ => None,
-        });
-        let listed: BTreeMap<AssetId, Asset> = listed
-            .map(|(number, issuer, listing)| {
-                let (symbol, decimals, least_units) = (listing.name(number), listing.decimals, listing.least_units);
-                (number, Asset { symbol, decimals, issuer, least_units, issued: 0, valuation: None })
-            })
-            .collect();
-        self.assets.0.extend(listed.into_values());
-        self.symbols = Symbols::of(&self.assets.0);
-        Ok(())
     }
 
     fn is_wanted(&self, day: u64) -> bool {
@@ -438,6 +417,16 @@ fn state_before(genesis: &Genesis, view: &View<RealDisk>) -> anyhow::Result<Ledg
         )
     })?;
     Ok(restore(checkpoint)?)
+}
+
+/// The assets of the newest state: its checkpoint, and what follows in the store. No number ever means another asset.
+fn newest_assets(genesis: &Genesis, view: &View<RealDisk>) -> anyhow::Result<Vec<Asset>> {
+    let mut replay = Replay::new(begin(view.archive.newest_checkpoint()?, genesis)?);
+    for height in replay.ledger.height() + 1..=view.last {
+        let block = view.archive.block(height)?;
+        replay.step(height, &block.with_context(|| format!("block {height} is no longer in the store"))?, None)?;
+    }
+    Ok(replay.ledger.assets().to_vec())
 }
 
 /// Writes all balances of all accounts; returns the number of rows.

@@ -137,7 +137,7 @@ class AsyncClient:
         return await self.run(self._core.session.status())
 
     async def limits(self) -> Limits:
-        return await self.run(self._core.session.limits())
+        return await self.run(self._core.session.limits_now())
 
     async def assets(self) -> Assets:
         return await self.run(self._core.session.assets())
@@ -155,6 +155,9 @@ class AsyncClient:
         self, address: str | None = None, *, committee: Committee | None = None
     ) -> dict[str, Any] | None:
         return await self.run(self._core.proved_keys(address or self.address, committee))
+
+    async def proved_parameters(self, *, committee: Committee | None = None) -> dict[str, Any] | None:
+        return await self.run(self._core.proved_parameters(committee))
 
     async def proved_fate(self, id: str, *, committee: Committee) -> Fate:
         return await self.run(self._core.proved_fate(id, committee))

@@ -67,15 +67,18 @@ class Session:
         return (yield from get(self.server, path, decode, **params))
 
     def limits(self) -> Flow[Limits]:
-        """The constants of the chain, of the expected network."""
-        if self._limits is None:
-            limits = yield from self.get("/v1/limits", Limits.of)
-            with self._lock:
-                self.network = self.network or limits.network
-            if limits.network != self.network:
-                raise OtherNetworkError(self.server, limits.network, self.network)
-            self._limits = limits
-        return self._limits
+        """What signing needs of the chain, of the expected network. It is asked for once."""
+        return self._limits or (yield from self.limits_now())
+
+    def limits_now(self) -> Flow[Limits]:
+        """The same as it is now: validators can vote another fee, and a longer life of transactions."""
+        limits = yield from self.get("/v1/limits", Limits.of)
+        with self._lock:
+            self.network = self.network or limits.network
+        if limits.network != self.network:
+            raise OtherNetworkError(self.server, limits.network, self.network)
+        self._limits = limits
+        return limits
 
     def assets(self, *named: str) -> Flow[Assets]:
         """The assets. They are asked for once, and again if one of these symbols is not among them: it may have

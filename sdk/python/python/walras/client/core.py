@@ -25,7 +25,7 @@ from walras.client.flow import Answer, Flow
 from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
-from walras.client.proof import ProofError, prove_account, prove_keys
+from walras.client.proof import ProofError, prove_account, prove_keys, prove_parameters
 from walras.client.purchase import Purchase, Quoted
 from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
@@ -170,6 +170,16 @@ class Core:
         except (ProofError, KeyError, TypeError, ValueError) as error:
             server = self.session.server
             raise ForeignAnswerError(server, f"its proof of the keys of {address} fails: {error}") from error
+
+    def proved_parameters(self, committee: Committee | None) -> Flow[dict[str, Any] | None]:
+        """The parameters that the node has proved; with a committee, in a state that its quorum signed."""
+        limits = yield from self.session.limits()
+        asked = {"certified": "true"} if committee else {}
+        body = yield from self.session.get("/v1/parameters/proof", lambda body: body, **asked)
+        try:
+            return prove_parameters(_signed_root(body, limits.network, committee), raw(body["proof"]))
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            raise ForeignAnswerError(self.session.server, f"its proof of the parameters fails: {error}") from error
 
     def proved_fate(self, id: str, committee: Committee) -> Flow[Fate]:
         """The fate of a committed transaction, proved against a receipts root that a committee's quorum signed."""

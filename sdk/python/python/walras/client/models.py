@@ -77,7 +77,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Constants of the chain that signing and sending need."""
+    """What signing and sending need of the chain."""
 
     chain: int
     network: str

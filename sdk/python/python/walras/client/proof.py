@@ -1,4 +1,4 @@
-"""Proofs of accounts: the used sequence numbers and the balances, and whether they belong to a state root.
+"""Proofs of accounts, of their policies and of parameters: what they state, and whether it belongs to a state root.
 
 The layouts are those of the `ledger` and `trie` crates' documentation. `certificate` checks who signed a root.
 """
@@ -11,10 +11,12 @@ from typing import Any
 from blake3 import blake3
 
 from walras.client.encoding import SLOT_BITS, derived, slot_of
+from walras.client.operations import ProposeParameter
 
-__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "prove_keys", "read_outcome", "window_of"]
+__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "prove_keys", "prove_parameters", "read_outcome", "window_of"]
 
 _NODE, _FORK, _LEAF, _OTHER = 1, 2, 3, 4
+_PARAMETERS: tuple[str, ...] = ProposeParameter.FIELDS[0].more
 
 
 class ProofError(ValueError):
@@ -200,6 +202,40 @@ def prove_keys(address: bytes, root: bytes, proof: bytes) -> dict[str, Any] | No
     if (prove(address, roots[10], path) if 10 in roots else None) != value:
         raise ProofError("the proof states another policy than its path proves")
     return keys
+
+
+def _values(reader: Reader) -> dict[str, str]:
+    """The values of all parameters, by name."""
+    return {name: str(reader.number(8)) for name in _PARAMETERS}
+
+
+def prove_parameters(root: bytes, proof: bytes) -> dict[str, Any] | None:
+    """The parameters of the chain in the state with this root: those of the genesis (`first`), those in force (`now`), and
+    those that wait, each with the height that it acts from (`coming`). None if the proof shows that nothing was ever
+    proposed: then they are those of the genesis.
+
+    Raises a `ProofError` if the proof proves neither.
+    """
+    reader = Reader(proof)
+    parts, roots = _parts(reader)
+    _check_root(parts, root)
+    # Two numbers of rules with their manifests and the height between them, and the rules that are agreed on.
+    begun = reader.at
+    reader.take(4 + 32 + 8 + 4 + 32)
+    if reader.number(1):
+        reader.take(4 + 32 + 8 + 8 + 1 + 1)
+    rules, rest, parameters = reader.data[begun : reader.at], reader.take(32), None
+    if reader.number(1):
+        begun = reader.at
+        first, now = _values(reader), _values(reader)
+        coming = [{"acts": reader.number(8), "values": _values(reader)} for _ in range(reader.number(4))]
+        parameters = {"first": first, "now": now, "coming": coming}
+        stated = reader.data[begun : reader.at] + reader.take(32)
+        rest = derived("walras 2026 charter parameters v1", rest + stated)
+    reader.end()
+    if roots.get(8) != derived("walras 2026 charter v1", rules + rest):
+        raise ProofError("the proof states other parameters than the state has")
+    return parameters
 
 
 def read_outcome(reader: Reader) -> bytes | None:

@@ -135,8 +135,8 @@ class Client:
         return self.run(self._core.session.status())
 
     def limits(self) -> Limits:
-        """The constants of the chain."""
-        return self.run(self._core.session.limits())
+        """The limits of the chain as they are now: validators can vote another fee."""
+        return self.run(self._core.session.limits_now())
 
     def assets(self) -> Assets:
         """The assets, by symbol."""
@@ -158,6 +158,11 @@ class Client:
         """The policy of an account with a proof, None if one key signs alone; with a `committee`, in a state that a
         quorum of it has signed."""
         return self.run(self._core.proved_keys(address or self.address, committee))
+
+    def proved_parameters(self, *, committee: Committee | None = None) -> dict[str, Any] | None:
+        """The parameters of the chain with a proof, None while nothing was ever proposed; with a `committee`, in a state
+        that a quorum of it has signed."""
+        return self.run(self._core.proved_parameters(committee))
 
     def proved_fate(self, id: str, *, committee: Committee) -> Fate:
         """What a block did with a transaction, proved against a receipts root that a quorum of the committee signed."""

@@ -2,7 +2,7 @@
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, PlainListing};
-use proofs::Validators;
+use proofs::{ParametersRecord, Validators};
 
 use super::{BOUNDARIES, Ballot, OPEN_MAX, OpenProposal, ParameterRecord, Voters};
 use crate::places::charter::seats_needed;
@@ -94,9 +94,14 @@ impl Ballot {
         Ballot { record, changed, closing, ..Ballot::default() }
     }
 
-    /// Its digest beside that of the rest of the charter.
-    pub(crate) fn digest_with(&self, rest: &Digest) -> Digest {
-        Digest::of(CONTEXT, &borsh::to_vec(&(rest, self)).expect("writing to memory cannot fail"))
+    /// The values of all parameters, and the digest of what is proposed beside them; `None` until something is.
+    pub(crate) fn proved(&self) -> Option<(ParametersRecord, Digest)> {
+        let ParameterRecord { first, now } = self.record?;
+        let coming = self.coming.iter().map(|coming| (coming.acts, coming.values.codes())).collect();
+        let assets: Vec<_> = self.coming.iter().map(|coming| (&coming.lists, &coming.closes)).collect();
+        let proposed = (assets, &self.changed, &self.open, &self.closing);
+        let proposed = Digest::of(CONTEXT, &borsh::to_vec(&proposed).expect("writing to memory cannot fail"));
+        Some((ParametersRecord { first: first.codes(), now: now.codes(), coming }, proposed))
     }
 
     /// The fault of proposals that were read, on a chain of this height, if there is one.
