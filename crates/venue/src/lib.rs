@@ -88,6 +88,8 @@
 //! - **Call** [`VenueRoot::step`] with all inputs that wait (one sync for all of them), and with [`VenueInput::Tick`]
 //!   when [`VenueRoot::wants_step_at_ms`] is over. The clock is the host's; if it is set back no time passes, if it
 //!   leaps ahead timers fire.
+//! - **Or overlap steps** ([`TwoStages`]): a thread writes a long step while the host matches the next, with the same
+//!   bytes. Between the two there is no root to look at; what telling a step needs of it is taken when it is matched.
 //! - **Then** do the effects in their order. Reports go to their session if it is attached; what a session missed is
 //!   fetched by index ([`VenueRoot::reported`]) and by number ([`VenueRoot::standing`]). Submit a
 //!   settle to the own pool and to enough others that 2f + 1 validators have it, each time that it is given. Events of
@@ -157,6 +159,7 @@ mod report;
 mod request;
 mod root;
 mod settings;
+mod stages;
 mod state;
 
 pub use checked::{CheckedOrder, check_orders};
@@ -177,3 +180,4 @@ pub use request::{
 };
 pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};
+pub use stages::{JournalStage, MatchedStep, MatchingStage, ToldStep, TwoStages};
