@@ -1,6 +1,5 @@
 //! What the host does beside steps: snapshots, what is forgotten, how the root stands, and the end.
 
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use primitives::Height;

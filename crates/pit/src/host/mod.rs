@@ -360,7 +360,9 @@ impl Host {
 
     /// Opens listed markets that are not open.
     fn unopened_markets(&mut self) -> Vec<VenueInput> {
-        let (Some(root), Some(state)) = (self.ahead(), &self.told) else { return Vec::new() };
+        let (Some(root), Some(state)) = (self.root.as_ref().and_then(TwoStages::ahead), &self.told) else {
+            return Vec::new();
+        };
         let listed = state.venues.markets_from(self.shared.venue, 0).map(|(market, terms)| (market, terms.quote));
         let is_closed = |market: &MarketId| root.book(*market).is_none() && !self.unopened.contains(market);
         let closed: Vec<_> = listed.filter(|(market, _)| is_closed(market)).collect();
