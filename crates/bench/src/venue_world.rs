@@ -111,11 +111,11 @@ impl<D: Disk> VenueWorld<D> {
             refused: 0,
             events: 0,
         };
-        world.begin(owners, orders)?;
+        world.found(owners, orders)?;
         Ok(world)
     }
 
-    fn begin(&mut self, owners: u32, orders: u32) -> Result<(), VenueRootError> {
+    fn found(&mut self, owners: u32, orders: u32) -> Result<(), VenueRootError> {
         let market = MarketTerms {
             base: EUR,
             quote: USD,

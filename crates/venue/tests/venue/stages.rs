@@ -151,7 +151,7 @@ fn two_stages_write_and_tell_what_one_does_however_they_overlap() {
     }
 }
 
-/// The process dies at any point of any overlap. What was told is in the journal, and what opens is what a root with one
+/// The process dies at any point of any overlap. What was told is in the journal. What opens is what a root with one
 /// stage would open after the steps that the disk has.
 fn crashes(mistake: Option<VenueMistake>) -> Result<(), String> {
     for seed in 0..4 {
