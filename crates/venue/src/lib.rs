@@ -149,6 +149,7 @@ mod checked;
 mod error;
 mod facts;
 mod input;
+mod keys;
 mod machine;
 mod mistake;
 mod reader;
@@ -166,6 +167,7 @@ pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
 pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
+pub use keys::VenueKeys;
 pub use mistake::VenueMistake;
 pub use reader::{FillReader, ReportedFills};
 pub use reading::{ChainState, facts_since, fate_of, settles_of};
@@ -178,6 +180,6 @@ pub use request::{
     RequestScope, RequestStamps, SESSIONS_OF_KEY, STAMP_WINDOW_MS, STAMPS_OF_KEY, StampRefusal, TraderAsk,
     TraderRequest, session_number,
 };
-pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
+pub use root::{FoundRoot, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};
 pub use stages::{JournalStage, MatchedStep, MatchingStage, ToldStep, TwoStages};

@@ -4,12 +4,11 @@ use std::io::{Read, Write};
 use std::ops::Deref;
 
 use kernel::Planted;
-use primitives::venue::VenueOperator;
-use primitives::{Address, SecretKey};
 use store::{CheckpointWriter, Disk, Options, Repair, Store, StoreError};
 
 use crate::error::VenueRootError;
 use crate::input::VenueInput;
+use crate::keys::VenueKeys;
 use crate::machine::{Made, VenueMachine, encode, restored};
 use crate::mistake::VenueMistake;
 use crate::reader::{FillReader, ReportedFills};
@@ -17,17 +16,6 @@ use crate::record::{JournalRecord, decode, encode_founded, encode_nothing, encod
 use crate::report::{VenueEffect, VenueFill};
 use crate::settings::VenueSettings;
 use crate::stages::{JournalStage, MatchedStep, MatchingStage, Signs};
-
-/// The secret keys of an operator.
-#[derive(Clone)]
-pub struct VenueKeys {
-    /// The account that settles.
-    pub account: Address,
-    /// Signs settles for it.
-    pub operator: SecretKey,
-    /// Signs reports.
-    pub report: SecretKey,
-}
 
 /// How a root is opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -264,13 +252,6 @@ impl<D: Disk> VenueRoot<D> {
     pub fn forget_below(&mut self, record: u64) -> Result<(), VenueRootError> {
         self.second.store.forget_below(record)?;
         Ok(())
-    }
-}
-
-impl VenueKeys {
-    /// The operator as the ledger knows it.
-    fn stated(&self) -> VenueOperator {
-        VenueOperator { account: self.account, report_key: self.report.public() }
     }
 }
 

@@ -8,12 +8,12 @@ use store::{Disk, Store};
 use super::MatchedStep;
 use super::matching::StepRoom;
 use crate::error::VenueRootError;
+use crate::keys::VenueKeys;
 use crate::machine::Made;
 use crate::mistake::VenueMistake;
 use crate::reader::{report, sign_step};
 use crate::record::end_step;
 use crate::report::{ReportKind, TradeReport, VenueEffect, VenueFill};
-use crate::root::VenueKeys;
 use crate::settings::VenueSettings;
 
 /// Fewer effects are made on the thread of the step after the disk has worked: to wake another thread costs more.

@@ -5,11 +5,11 @@ use primitives::{Body, Digest, PublicKey, Transaction};
 
 use super::MatchedStep;
 use crate::input::{SessionNumber, VenueInput};
+use crate::keys::VenueKeys;
 use crate::machine::{VenueMachine, audit, digest};
 use crate::record::{KnownKeys, encode_outcome, encode_step};
 use crate::refusal::{VenuePause, VenueStop};
 use crate::report::{MarketImage, OrderStanding, VenueFill};
-use crate::root::VenueKeys;
 use crate::settings::{MarketSettings, VenueSettings};
 
 /// The state that inputs are matched on. It may be ahead of the journal by the steps that [`MatchingStage::take`] has
