@@ -53,7 +53,7 @@ pub enum VenueBenchError {
 }
 
 /// Steps between two blocks.
-const STEPS_OF_BLOCK: usize = 8;
+pub(crate) const STEPS_OF_BLOCK: usize = 8;
 
 /// Batches whose signatures are checked ahead of the root: as many as a venue's queue has room for.
 const BATCHES_AHEAD: usize = 64;
@@ -182,7 +182,7 @@ fn trade_in(
         lots: 0,
         events: Vec::new(),
     };
-    let (size, records) = (bytes_of(folder)?, world.root.last_record());
+    let (size, records) = (bytes_of(folder)?, world.root().last_record());
     for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
         let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
         let begun = Instant::now();
@@ -198,9 +198,9 @@ fn trade_in(
         turn.lots += effects.iter().map(traded).sum::<u64>();
         turn.events.extend(effects.into_iter().filter(|effect| matches!(effect, VenueEffect::Market(..))));
     }
-    turn.records = world.root.last_record() - records;
+    turn.records = world.root().last_record() - records;
     turn.bytes = bytes_of(folder)? - size;
-    (turn.refused, turn.fills) = (world.refused, world.root.counts().0);
+    (turn.refused, turn.fills) = (world.refused, world.root().counts().0);
     Ok(turn)
 }
 
@@ -237,14 +237,15 @@ fn trade_signed(
                 since_block = 0;
                 inputs.push(world.next_block());
             }
-            world.step(&inputs)?;
+            world.begin(&inputs)?;
         }
+        world.finish()?;
         Ok(begun.elapsed().as_secs_f64())
     })
 }
 
 /// Lots of the fill that an effect tells of, once.
-fn traded(effect: &VenueEffect) -> u64 {
+pub(crate) fn traded(effect: &VenueEffect) -> u64 {
     match effect {
         VenueEffect::Market(_, _, MarketEvent::Executed { lots, .. }) => u64::from(*lots),
         _ => 0,

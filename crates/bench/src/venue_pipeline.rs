@@ -1,6 +1,6 @@
 //! Risk, engine and journal of a venue's root, without signatures of orders, sockets and market data. It is compared
-//! with the pipeline of another engine, which gets the same commands. Beside it, in the same run, stands a plain loop
-//! that only matches, and writes and syncs as many bytes.
+//! with the pipeline of another engine, which gets the same commands. Beside it, in the same run, stand the same root
+//! whose steps do not overlap, and a plain loop that only matches, and writes and syncs as many bytes.
 //!
 //! The flow is drawn ([`crate::flow`]) and then changed so that both engines do the same with it. An owner only buys or
 //! only sells, so that nobody meets an own order. A replacement keeps the size and changes the price, as a move does.
@@ -11,13 +11,16 @@ use std::path::Path;
 use std::time::Instant;
 
 use ::matching::Side;
+use ::venue::{VenueEffect, VenueInput};
+use primitives::venue::SettledOrder;
 use serde_json::{Value, json};
+use store::RealDisk;
 
 use crate::flow::{FlowAction, FlowEvent, FlowParameters, hawkes};
 use crate::scaling::median;
-use crate::venue::{VenueBenchError, bar, bytes_of, trade};
+use crate::venue::{STEPS_OF_BLOCK, VenueBenchError, bar, bytes_of, inputs, traded};
 use crate::venue_feed::{book, commands};
-use crate::venue_world::sign;
+use crate::venue_world::{VenueWorld, check, sign};
 
 /// Traders: so many that none of them has too many filled orders.
 const OWNERS: u32 = 1_024;
@@ -106,25 +109,69 @@ pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str
     }
     say("signing orders");
     let orders = sign(&flow, 0, |_| EXPIRY);
-    let (mut times, mut plain, mut last) = (Vec::new(), Vec::new(), None);
+    let steps = steps(&flow, &orders, options.batch);
+    let (mut times, mut alone, mut plain, mut last) = (Vec::new(), Vec::new(), Vec::new(), None);
     for run in 0..options.runs {
         say(&format!("run {} of {}", run + 1, options.runs));
         let folder = directory.join(format!("pipeline-{run}"));
-        let turn = trade(&flow, &orders, options.batch, OWNERS, &folder)?;
-        times.push(turn.step * 1e9 / flow.len() as f64);
+        alone.push(trade(&steps, &folder, false)?.time * 1e9 / flow.len() as f64);
+        std::fs::remove_dir_all(&folder)?;
+        let turn = trade(&steps, &folder, true)?;
+        times.push(turn.time * 1e9 / flow.len() as f64);
         let bytes = bytes_of(&folder)?;
         std::fs::remove_dir_all(&folder)?;
         plain.push(plain_loop(&flow, options.batch, bytes, &directory.join("plain"))?);
         last = Some((turn, bytes));
     }
     let (turn, bytes) = last.expect("there is a run");
-    let (time, plain) = (median(times), median(plain));
+    let (time, alone, plain) = (median(times), median(alone), median(plain));
     Ok(json!({
         "commands": flow.len(), "batch": options.batch, "runs": options.runs, "ns_per_command": time,
+        "one_stage_ns_per_command": alone, "one_stage_over_two": alone / time,
         "plain_loop_ns_per_command": plain, "over_plain_loop": bar(plain / time, 0.6, true),
         "traded_lots": turn.lots, "fills": turn.fills, "refused": turn.refused, "syncs": turn.records,
         "journal_bytes": bytes,
     }))
+}
+
+/// Commands of a step each, of orders whose signatures are checked.
+fn steps(flow: &[FlowEvent], orders: &[Option<SettledOrder>], batch: usize) -> Vec<Vec<VenueInput>> {
+    let chunks = flow.chunks(batch).zip(orders.chunks(batch)).enumerate();
+    let step = |(at, (events, orders)): (usize, (&[FlowEvent], &[Option<SettledOrder>]))| {
+        let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
+        inputs(events, orders, &check(&signed), at * batch)
+    };
+    chunks.map(step).collect()
+}
+
+/// What a root did with the steps.
+struct PipelineTurn {
+    /// Seconds.
+    time: f64,
+    lots: u64,
+    fills: u64,
+    refused: u64,
+    records: u64,
+}
+
+/// A root takes the steps, with its journal on the disk: one after the other, or each while the one before is written.
+fn trade(steps: &[Vec<VenueInput>], folder: &Path, overlaps: bool) -> Result<PipelineTurn, VenueBenchError> {
+    let mut world = VenueWorld::new(RealDisk::new(folder)?, OWNERS)?;
+    let records = world.root().last_record();
+    let mut steps = steps.to_vec();
+    let mut lots = 0;
+    let mut see = |effects: Vec<VenueEffect>| lots += effects.iter().map(traded).sum::<u64>();
+    let begun = Instant::now();
+    for (at, step) in steps.iter_mut().enumerate() {
+        if at % STEPS_OF_BLOCK == STEPS_OF_BLOCK - 1 {
+            step.push(world.next_block());
+        }
+        see(if overlaps { world.begin(step)? } else { world.step(step)? });
+    }
+    see(world.finish()?);
+    let time = begun.elapsed().as_secs_f64();
+    let (fills, refused, records) = (world.root().counts().0, world.refused, world.root().last_record() - records);
+    Ok(PipelineTurn { time, lots, fills, refused, records })
 }
 
 /// Nanoseconds a command of a loop that matches a step, writes its share of so many bytes, and syncs them.

@@ -1,9 +1,9 @@
 //! A root without a chain: after each step it gets facts as of blocks that settle everything at once.
 
 use ::venue::{
-    CertifiedFacts, CheckedOrder, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, TradeCommand,
-    VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueOptions, VenueRoot, VenueRootError, VenueSettings,
-    VenueStanding,
+    CertifiedFacts, CheckedOrder, FillFate, KeyStanding, MarketSettings, OperatorStanding, SettlingTerms, ToldStep,
+    TradeCommand, TwoStages, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueOptions, VenueRoot,
+    VenueRootError, VenueSettings, VenueStanding,
 };
 use primitives::venue::{
     Delay, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, STEP_REPORTS_RULES,
@@ -35,7 +35,7 @@ fn seeded(kind: u8, number: u32) -> SecretKey {
 
 /// The root with what its chain would say.
 pub(crate) struct VenueWorld<D: Disk> {
-    pub root: VenueRoot<D>,
+    stages: TwoStages<D, ()>,
     /// The rules that blocks state.
     rules: u32,
     height: u64,
@@ -98,15 +98,24 @@ impl<D: Disk> VenueWorld<D> {
         let limits = VenueLimits { numbers_of_key: 1 << 16, accounts: owners.max(limits.accounts), ..limits };
         let settings =
             VenueSettings { network: NETWORK, venue: VENUE, incarnation: 0, operator: operator(), terms, limits };
-        let root = VenueRoot::create(disk, settings, keys(), VenueOptions::default())?;
+        let stages = TwoStages::new(VenueRoot::create(disk, settings, keys(), VenueOptions::default())?, || {});
         let tree = FillTree::default();
-        let mut world =
-            VenueWorld { root, rules, height: 0, tree, used: 0, settles: Vec::new(), fills: 0, refused: 0, events: 0 };
-        world.begin(owners, orders)?;
+        let mut world = VenueWorld {
+            stages,
+            rules,
+            height: 0,
+            tree,
+            used: 0,
+            settles: Vec::new(),
+            fills: 0,
+            refused: 0,
+            events: 0,
+        };
+        world.found(owners, orders)?;
         Ok(world)
     }
 
-    fn begin(&mut self, owners: u32, orders: u32) -> Result<(), VenueRootError> {
+    fn found(&mut self, owners: u32, orders: u32) -> Result<(), VenueRootError> {
         let market = MarketTerms {
             base: EUR,
             quote: USD,
@@ -190,10 +199,39 @@ impl<D: Disk> VenueWorld<D> {
         1 + (at / orders_of_block) as u64 + LIFE
     }
 
-    /// A step.
+    /// The root; between the steps that overlap there is none.
+    pub fn root(&self) -> &VenueRoot<D> {
+        self.stages.root().expect("no step is being written")
+    }
+
+    /// A step, one stage after the other.
     pub fn step(&mut self, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
-        let effects = self.root.step(self.height * BLOCK_MS, inputs)?;
-        for effect in &effects {
+        let root = self.stages.root_mut().expect("no step is being written");
+        let effects = root.step(self.height * BLOCK_MS, inputs)?;
+        self.see(&effects);
+        Ok(effects)
+    }
+
+    /// Matches a step while the one before is written; returns what was told meanwhile.
+    pub fn begin(&mut self, inputs: &[VenueInput]) -> Result<Vec<VenueEffect>, VenueRootError> {
+        let told = self.stages.begin(self.height * BLOCK_MS, inputs, |_, _| ())?;
+        Ok(self.told(told))
+    }
+
+    /// Waits for the step that is being written.
+    pub fn finish(&mut self) -> Result<Vec<VenueEffect>, VenueRootError> {
+        let told = self.stages.settle()?;
+        Ok(self.told(told))
+    }
+
+    fn told(&mut self, step: Option<ToldStep<()>>) -> Vec<VenueEffect> {
+        let effects = step.map_or_else(Vec::new, |step| step.effects);
+        self.see(&effects);
+        effects
+    }
+
+    fn see(&mut self, effects: &[VenueEffect]) {
+        for effect in effects {
             match effect {
                 VenueEffect::Submit(settle) => self.settles.push((**settle).clone()),
                 VenueEffect::Market(..) => self.events += 1,
@@ -203,7 +241,6 @@ impl<D: Disk> VenueWorld<D> {
                 _ => {}
             }
         }
-        Ok(effects)
     }
 }
 

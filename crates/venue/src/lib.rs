@@ -88,6 +88,8 @@
 //! - **Call** [`VenueRoot::step`] with all inputs that wait (one sync for all of them), and with [`VenueInput::Tick`]
 //!   when [`VenueRoot::wants_step_at_ms`] is over. The clock is the host's; if it is set back no time passes, if it
 //!   leaps ahead timers fire.
+//! - **Or overlap steps** ([`TwoStages`]): a thread writes a long step while the host matches the next, with the same
+//!   bytes. Between the two there is no root to look at; what telling a step needs of it is taken when it is matched.
 //! - **Then** do the effects in their order. Reports go to their session if it is attached; what a session missed is
 //!   fetched by index ([`VenueRoot::reported`]) and by number ([`VenueRoot::standing`]). Submit a
 //!   settle to the own pool and to enough others that 2f + 1 validators have it, each time that it is given. Events of
@@ -147,6 +149,7 @@ mod checked;
 mod error;
 mod facts;
 mod input;
+mod keys;
 mod machine;
 mod mistake;
 mod reader;
@@ -157,12 +160,14 @@ mod report;
 mod request;
 mod root;
 mod settings;
+mod stages;
 mod state;
 
 pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
 pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
+pub use keys::VenueKeys;
 pub use mistake::VenueMistake;
 pub use reader::{FillReader, ReportedFills};
 pub use reading::{ChainState, facts_since, fate_of, settles_of};
@@ -175,5 +180,6 @@ pub use request::{
     RequestScope, RequestStamps, SESSIONS_OF_KEY, STAMP_WINDOW_MS, STAMPS_OF_KEY, StampRefusal, TraderAsk,
     TraderRequest, session_number,
 };
-pub use root::{FoundRoot, VenueKeys, VenueOptions, VenueRoot, VenueSnapshot};
+pub use root::{FoundRoot, VenueOptions, VenueRoot, VenueSnapshot};
 pub use settings::{MarketSettings, SettlingTerms, VenueLimits, VenueSettings, VenueSettingsError};
+pub use stages::{JournalStage, MatchedStep, MatchingStage, ToldStep, TwoStages};

@@ -225,20 +225,18 @@ pub(crate) fn encode_founded(settings: &VenueSettings) -> Vec<u8> {
     bytes
 }
 
-/// The record of a step that was taken, before which the root knew so many keys.
-pub(crate) fn encode_step(
-    clock_ms: u64,
-    inputs: &[VenueInput],
-    (core, known): (&Core, u32),
-    outcome: &[u8],
-    bytes: &mut Vec<u8>,
-) {
+/// The record of a step that was taken, before which the root knew so many keys. It has no end yet: see [`end_step`].
+pub(crate) fn encode_step(clock_ms: u64, inputs: &[VenueInput], (core, known): (&Core, u32), bytes: &mut Vec<u8>) {
     bytes.clear();
     bytes.push(STEP);
     write(&clock_ms, bytes);
     write(&(inputs.len() as u32), bytes);
     let writer = InputWriter { core, known };
     inputs.iter().for_each(|input| write(&writer.input(input), bytes));
+}
+
+/// Ends the record of a step with the digest of what it came to.
+pub(crate) fn end_step(outcome: &[u8], bytes: &mut Vec<u8>) {
     write(&outcome_digest(outcome), bytes);
 }
 
@@ -354,7 +352,8 @@ mod tests {
     /// The inputs of a step, before which a root knew so many keys, and the bytes of their record.
     fn read_again(machine: &VenueMachine, known: u32, inputs: &[VenueInput]) -> (Vec<VenueInput>, usize) {
         let mut bytes = Vec::new();
-        encode_step(4, inputs, (&machine.core, known), &[], &mut bytes);
+        encode_step(4, inputs, (&machine.core, known), &mut bytes);
+        end_step(&[], &mut bytes);
         let Ok(JournalRecord::Step { clock_ms: 4, inputs, .. }) = decode(&bytes) else { panic!("{bytes:?}") };
         let read = inputs.into_iter().map(|input| input.read(&machine.core).expect("it names what is known"));
         (read.collect(), bytes.len())

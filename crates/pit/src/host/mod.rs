@@ -3,7 +3,12 @@
 //! ```text
 //!  loop { wait · blocks that are certified, commands that wait ──► step ──► (synced) ──► answers, events, settles }
 //! ```
+//!
+//! While a long step of orders is written by another thread this one matches the next ([`venue::TwoStages`]). Whatever
+//! else it does waits until all that was matched is durable and told: blocks, commands of the operator, looks at the
+//! root, snapshots, and the end. What telling a step needs of the state is taken when the step is matched ([`Begun`]).
 
+mod keeping;
 mod opening;
 mod telling;
 
@@ -18,15 +23,17 @@ use primitives::venue::{MarketId, OrderNumber};
 use store::RealDisk;
 use tokio::sync::oneshot;
 use venue::{
-    CertifiedFacts, ChainState, FillReader, OrderRefusal, RequestScope, SessionNumber, TradeCommand, VenueInput,
-    VenueRoot, VenueRootError, VenueStop, facts_since, settles_of,
+    CertifiedFacts, ChainState, FillReader, MatchingStage, OrderRefusal, SessionNumber, ToldStep, TradeCommand,
+    TwoStages, VenueInput, VenueRootError, facts_since, settles_of,
 };
 
 use crate::chain::{HeardBlock, VenueChain};
 use crate::clock::clock_ms;
 use crate::settings::PitSettings;
-use crate::shared::{Fills, PitInput, PitShared, PitStanding, ReportsReply, RootQuestion, SettleInFlight};
+use crate::shared::{PitInput, PitShared, ReportsReply, RootQuestion};
+use keeping::Shown;
 use opening::NoRoot;
+use telling::Begun;
 
 /// The most inputs of a step: one record of the journal, one sync.
 const INPUTS_OF_STEP: usize = 4_096;
@@ -71,7 +78,7 @@ struct Gathered {
 pub(crate) struct Host {
     settings: PitSettings,
     shared: Arc<PitShared>,
-    root: Option<VenueRoot<RealDisk>>,
+    root: Option<TwoStages<RealDisk, Begun>>,
     /// Reads the root's fills.
     reader: Option<Arc<FillReader<RealDisk>>>,
     /// The last state that the root was told.
@@ -144,7 +151,7 @@ impl Host {
     /// How long nothing need be done.
     fn patience(&self) -> Duration {
         let look = (!self.questions.is_empty()).then(|| self.look_at.saturating_duration_since(Instant::now()));
-        let due = self.root.as_ref().and_then(VenueRoot::wants_step_at_ms);
+        let due = self.ahead().and_then(MatchingStage::wants_step_at_ms);
         let due = due.map_or(IDLE, |at| Duration::from_millis(at.saturating_sub(clock_ms()).max(1)));
         let waits = self.shared.heard(|heard| !heard.waiting.is_empty());
         due.min(if waits { UNCERTIFIED } else { IDLE }).min(look.unwrap_or(IDLE))
@@ -191,7 +198,7 @@ impl Host {
         }
     }
 
-    fn turn(&mut self, mut gathered: Gathered) {
+    fn turn(&mut self, gathered: Gathered) {
         if self.root.is_none() && Instant::now() >= self.try_at {
             self.open();
         }
@@ -200,34 +207,53 @@ impl Host {
             self.questions.clear();
             return;
         }
-        let blocks = match self.blocks() {
-            Ok(blocks) => blocks,
-            Err(why) => return self.fail(&NoRoot::Waits(why)),
-        };
-        let has_blocks = !blocks.is_empty();
-        let mut inputs = blocks;
+        if let Err(why) = self.turn_root(gathered) {
+            self.fail(&why);
+        }
+    }
+
+    fn turn_root(&mut self, mut gathered: Gathered) -> Result<(), NoRoot> {
+        let written = self.stages().poll()?;
+        self.tell_all(written)?;
+        let mut inputs = self.blocks().map_err(NoRoot::Waits)?;
+        let has_blocks = !inputs.is_empty();
         if has_blocks {
             inputs.extend(self.unopened_markets());
         }
         inputs.append(&mut gathered.inputs);
-        match self.step(&inputs, &mut gathered) {
-            Ok(()) if has_blocks => self.patience = AGAIN,
-            Ok(()) => {}
-            Err(why) => return self.fail(&why),
+        let asks_more = gathered.stops || !gathered.operated.is_empty() || !gathered.reached.is_empty();
+        let overlaps = !has_blocks && !asks_more && !self.has_look() && !self.has_keeping();
+        self.step(&inputs, gathered, overlaps)?;
+        if has_blocks {
+            self.patience = AGAIN;
         }
-        for reply in gathered.reached {
-            // Who asked may be gone.
-            reply.send(()).ok();
+        if self.stages().root().is_some() {
+            self.look();
+            self.keep()?;
+            self.begin_next();
         }
-        self.look();
-        self.keep();
-        self.show();
+        Ok(())
+    }
+
+    /// Both stages of the root.
+    fn stages(&mut self) -> &mut TwoStages<RealDisk, Begun> {
+        self.root.as_mut().expect("it runs")
+    }
+
+    /// The state that the next inputs are matched on: nobody is told of it.
+    fn ahead(&self) -> Option<&MatchingStage> {
+        self.root.as_ref()?.ahead()
+    }
+
+    /// Whether a look at the root is due.
+    fn has_look(&self) -> bool {
+        !self.questions.is_empty() && Instant::now() >= self.look_at
     }
 
     /// Answers waiting questions for a moment. The next ones wait until the thread has worked [`WORK_OF_LOOK`] times as
     /// long: matching has nearly all of the thread's time, however many ask.
     fn look(&mut self) {
-        let Some(root) = &self.root else { return };
+        let Some(root) = self.root.as_ref().and_then(TwoStages::root) else { return };
         let begun = Instant::now();
         if self.questions.is_empty() || begun < self.look_at {
             return;
@@ -240,19 +266,42 @@ impl Host {
         self.look_at = Instant::now() + begun.elapsed() * WORK_OF_LOOK;
     }
 
-    /// Gives the root all inputs that wait, and passes on the effects.
-    fn step(&mut self, inputs: &[VenueInput], gathered: &mut Gathered) -> Result<(), NoRoot> {
-        let root = self.root.as_mut().expect("it runs");
-        let incarnation = root.settings().incarnation;
+    /// Gives the root all inputs that wait, and passes on the effects. Those of a long step follow when it is written,
+    /// if it may overlap with the next.
+    fn step(&mut self, inputs: &[VenueInput], gathered: Gathered, overlaps: bool) -> Result<(), NoRoot> {
         // What came goes before what it caused, also where no step follows.
-        self.shared.ouch.write(root.effects_told())?;
+        let told = self.stages().effects_told();
+        self.shared.ouch.write(told)?;
+        if !overlaps {
+            let written = self.stages().settle()?;
+            self.tell_all(written)?;
+        }
         let now = clock_ms();
-        let is_due = !inputs.is_empty() || root.wants_step_at_ms().is_some_and(|at| at <= now);
-        let effects = if is_due { root.step(now, inputs)? } else { Vec::new() };
-        self.shared.tape.tell(&effects, now);
-        self.tell(effects, gathered)?;
-        self.begin_day(incarnation)?;
+        let due = self.ahead().and_then(MatchingStage::wants_step_at_ms);
+        if inputs.is_empty() && due.is_none_or(|at| at > now) {
+            if self.stages().root().is_some() {
+                self.show();
+            }
+            return self.tell_nothing(gathered);
+        }
+        let (listed, links) = (self.listed(), self.links.len());
+        let begun = self.stages().begin(now, inputs, |state, step| Begun {
+            gathered,
+            now_ms: now,
+            tops: Begun::tops(state, step.markets()),
+            shown: Shown::of(state, &listed, links),
+        })?;
+        self.tell_all(begun)?;
+        if !overlaps {
+            let written = self.stages().settle()?;
+            self.tell_all(written)?;
+        }
         Ok(())
+    }
+
+    /// Tells a step that is durable, if there is one.
+    fn tell_all(&mut self, step: Option<ToldStep<Begun>>) -> Result<(), NoRoot> {
+        step.map_or(Ok(()), |step| self.tell(step))
     }
 
     /// What certified blocks say that the root does not know, in order, none left out. Where the records of a block
@@ -266,7 +315,7 @@ impl Host {
         });
         let Some(chain) = chain else { return Ok(Vec::new()) };
         let mut inputs = Vec::new();
-        let mut next = self.root.as_ref().and_then(VenueRoot::height).map(|height| height + 1);
+        let mut next = self.ahead().and_then(MatchingStage::height).map(|height| height + 1);
         let newest = chain.heights().newest;
         for HeardBlock { state, settles } in ready {
             let height = state.height();
@@ -311,7 +360,9 @@ impl Host {
 
     /// Opens listed markets that are not open.
     fn unopened_markets(&mut self) -> Vec<VenueInput> {
-        let (Some(root), Some(state)) = (&self.root, &self.told) else { return Vec::new() };
+        let (Some(root), Some(state)) = (self.root.as_ref().and_then(TwoStages::ahead), &self.told) else {
+            return Vec::new();
+        };
         let listed = state.venues.markets_from(self.shared.venue, 0).map(|(market, terms)| (market, terms.quote));
         let is_closed = |market: &MarketId| root.book(*market).is_none() && !self.unopened.contains(market);
         let closed: Vec<_> = listed.filter(|(market, _)| is_closed(market)).collect();
@@ -326,81 +377,6 @@ impl Host {
             }
         }
         opened
-    }
-
-    /// Snapshots, and what is forgotten.
-    fn keep(&mut self) {
-        let Some(root) = &mut self.root else { return };
-        if let Some(done) = self.snapshot.take_if(|writing| writing.is_finished()) {
-            match done.join() {
-                Ok(Ok(())) => {
-                    let below = self.snapshots[0].saturating_sub(self.settings.config.keep_records);
-                    if self.settings.config.keep_records > 0
-                        && let Err(error) = root.forget_below(below)
-                    {
-                        return self.fail(&NoRoot::Root(error));
-                    }
-                }
-                Ok(Err(error)) => return self.fail(&NoRoot::Root(error)),
-                Err(_) => tracing::error!("writing a snapshot of the venue panicked"),
-            }
-        }
-        let due = self.snapshots[1].saturating_add(self.settings.config.snapshot_records.max(1));
-        if self.snapshot.is_none() && root.last_record() >= due {
-            match root.begin_snapshot() {
-                Ok(Some(snapshot)) => {
-                    self.snapshots = [self.snapshots[1], root.last_record()];
-                    self.snapshot = Some(std::thread::spawn(|| snapshot.write()));
-                }
-                Ok(None) => {}
-                Err(error) => self.fail(&NoRoot::Root(error)),
-            }
-        }
-    }
-
-    /// Shows how the root stands. One that was fenced gives its place to the next incarnation.
-    fn show(&mut self) {
-        let Some(root) = &self.root else { return };
-        let settings = root.settings();
-        let scope =
-            RequestScope { network: settings.network, venue: settings.venue, incarnation: settings.incarnation };
-        let (fills, settled) = root.counts();
-        let in_flight =
-            root.in_flight().map(|settle| SettleInFlight { sequence: settle.body.sequence, until: settle.body.until });
-        let listed = self.told.iter().flat_map(|state| state.venues.markets_from(settings.venue, 0));
-        let markets = listed.map(|(market, _)| market).filter(|market| root.book(*market).is_some()).collect();
-        let standing = root.stopped().map_or(PitStanding::Runs, PitStanding::Stopped);
-        let stopped = root.stopped();
-        self.shared.view.send_modify(|view| {
-            view.standing = standing;
-            view.scope = Some(scope);
-            view.paused = root.paused();
-            view.height = root.height();
-            (view.fills, view.settled, view.busts) = (fills, settled, self.busts);
-            view.in_flight = in_flight;
-            view.record = root.last_record();
-            view.markets = markets;
-            view.links = self.links.len();
-        });
-        let (record, counts) = (root.last_record(), (fills, settled));
-        let reader = self.reader.get_or_insert_with(|| Arc::new(root.fill_reader())).clone();
-        self.shared.show_fills(Some(Fills { reader, counts, record }));
-        self.shared.forget_stamps();
-        if stopped == Some(VenueStop::Fenced) {
-            self.next_incarnation();
-        }
-    }
-
-    /// The last turn: a snapshot, so that the next start replays little.
-    fn end(&mut self) {
-        if let Some(writing) = self.snapshot.take() {
-            drop(writing.join());
-        }
-        if let Some(root) = &mut self.root
-            && let Err(error) = root.snapshot()
-        {
-            tracing::warn!(%error, "the venue's snapshot at the end was not written: the next start replays more");
-        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! Opening the root, giving it up, and the next incarnation.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use store::RealDisk;
-use venue::{FoundRoot, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings};
+use venue::{FoundRoot, TwoStages, VenueInput, VenueOptions, VenueRoot, VenueRootError, VenueSettings};
 
-use super::{AGAIN_MOST, Gathered, Host};
+use super::{AGAIN_MOST, Host};
 use crate::chain::HeardBlock;
 use crate::clock::clock_ms;
 use crate::home::{begun, incarnation_directory, is_prepared, sessions_directory};
@@ -52,12 +53,12 @@ impl Host {
                 self.told = None;
                 self.unopened.clear();
                 self.begin_tape();
-                let mut gathered = Gathered::default();
                 let again = found.again.into_iter().map(|(_, effect)| effect).collect();
-                if let Err(why) = self.tell(again, &mut gathered).and_then(|()| self.detach()) {
+                if let Err(why) = self.tell_again(again).and_then(|()| self.detach()) {
                     return self.fail(&why);
                 }
-                let root = self.root.as_ref().expect("it is open");
+                let root = self.root.as_ref().and_then(TwoStages::root).expect("nothing is being written");
+                self.reader = Some(Arc::new(root.fill_reader()));
                 self.shared.feed.begin(root, root.markets(), clock_ms());
                 let (fills, settled) = root.counts();
                 tracing::info!(record = root.last_record(), fills, settled, "the root of the venue runs");
@@ -74,7 +75,7 @@ impl Host {
 
     /// What executed before this root began.
     fn begin_tape(&self) {
-        let root = self.root.as_ref().expect("it is open");
+        let root = self.root.as_ref().and_then(TwoStages::root).expect("nothing is being written");
         self.shared.tape.begin(&root.fill_reader(), root.counts().0, root.last_record(), clock_ms());
     }
 
@@ -126,7 +127,7 @@ impl Host {
                 Ok(root) => {
                     begun(&directory).map_err(failed)?;
                     self.begin_day(incarnation)?;
-                    self.root = Some(root);
+                    self.run_root(root);
                     return Ok(FoundRoot::default());
                 }
                 // A crash came between the journal and the end of its preparation.
@@ -142,19 +143,25 @@ impl Host {
         for repair in &found.repairs {
             tracing::warn!(file = repair.file, bytes = repair.bytes, "removed what a crash had left unfinished");
         }
-        self.root = Some(root);
+        self.run_root(root);
         Ok(found)
+    }
+
+    /// Runs a root in two stages; the second one wakes this thread.
+    fn run_root(&mut self, root: VenueRoot<RealDisk>) {
+        let shared = self.shared.clone();
+        self.root = Some(TwoStages::new(root, move || shared.wake()));
     }
 
     /// Detaches the sessions that have no link: after a start of the process none has one.
     fn detach(&mut self) -> Result<(), NoRoot> {
-        let root = self.root.as_mut().expect("it is open");
+        let root = self.root.as_mut().and_then(TwoStages::root_mut).expect("nothing is being written");
         let lost =
             root.sessions().into_iter().filter(|of| !self.links.contains_key(of) && !self.own_sessions.contains(of));
         let inputs: Vec<VenueInput> = lost.map(VenueInput::Detach).collect();
         if !inputs.is_empty() {
             let effects = root.step(clock_ms(), &inputs)?;
-            self.tell(effects, &mut Gathered::default())?;
+            self.tell_again(effects)?;
         }
         Ok(())
     }
@@ -199,7 +206,7 @@ impl Host {
         let venue = self.shared.venue;
         let present = self.told.as_ref().and_then(|state| state.venues.get(venue)).map(|record| record.incarnation);
         let is_ready = |of: &u32| incarnation_directory(&self.settings.directory, venue, *of).exists();
-        let here = self.root.as_ref().map(|root| root.settings().incarnation);
+        let here = self.ahead().map(|root| root.settings().incarnation);
         if present.filter(is_ready).is_some_and(|present| Some(present) != here) {
             (self.root, self.passed, self.told, self.reader) = (None, None, None, None);
             self.own_sessions.clear();

@@ -5,18 +5,76 @@ use std::sync::Arc;
 
 use primitives::venue::{MarketId, OrderNumber, VenueOperation};
 use primitives::{Operation, PublicKey, Transaction};
-use venue::{FillFate, OrderRefusal, ReportKind, TradeReport, VenueEffect};
+use venue::{FillFate, MatchingStage, OrderRefusal, ReportKind, ToldStep, TradeReport, VenueEffect};
 
+use super::keeping::Shown;
 use super::opening::NoRoot;
 use super::{Gathered, Host, Operated, ReportsQuestion};
 use crate::clock::clock_ms;
 use crate::events::{BookTop, StepEvents, TOP_LEVELS};
 use crate::shared::EdgeSessionsInput;
 
+/// What is kept of a step while it is written, to tell it then.
+pub(super) struct Begun {
+    pub gathered: Gathered,
+    /// The time of the step.
+    pub now_ms: u64,
+    /// The best levels of the markets that changed.
+    pub tops: Vec<(MarketId, BookTop)>,
+    pub shown: Shown,
+}
+
+impl Begun {
+    /// The best levels of markets.
+    pub fn tops(state: &MatchingStage, markets: impl IntoIterator<Item = MarketId>) -> Vec<(MarketId, BookTop)> {
+        let top = |market| Some((market, BookTop::of(state.book(market)?, TOP_LEVELS)));
+        markets.into_iter().filter_map(top).collect()
+    }
+}
+
 impl Host {
-    /// Does the effects of a step, in their order, and answers.
-    pub(super) fn tell(&mut self, effects: Vec<VenueEffect>, gathered: &mut Gathered) -> Result<(), NoRoot> {
-        let mut events = StepEvents::default();
+    /// Does the effects of a step that is durable, in their order, and answers.
+    pub(super) fn tell(&mut self, step: ToldStep<Begun>) -> Result<(), NoRoot> {
+        let ToldStep { effects, effects_told, taken: Begun { mut gathered, now_ms, tops, shown } } = step;
+        self.shared.tape.tell(&effects, now_ms);
+        self.tell_effects(effects, effects_told, tops, &mut gathered)?;
+        self.tell_nothing(gathered)?;
+        self.show_as(shown);
+        Ok(())
+    }
+
+    /// What follows a step, or a turn without one.
+    pub(super) fn tell_nothing(&mut self, gathered: Gathered) -> Result<(), NoRoot> {
+        if let Some(incarnation) = self.ahead().map(|state| state.settings().incarnation) {
+            self.begin_day(incarnation)?;
+        }
+        for reply in gathered.reached {
+            // Who asked may be gone.
+            reply.send(()).ok();
+        }
+        Ok(())
+    }
+
+    /// Does effects that the root made again when it was opened, or by itself.
+    pub(super) fn tell_again(&mut self, effects: Vec<VenueEffect>) -> Result<(), NoRoot> {
+        let root = self.ahead().expect("it is open");
+        let market = |effect: &VenueEffect| match effect {
+            VenueEffect::Market(market, ..) => Some(*market),
+            _ => None,
+        };
+        let markets: BTreeSet<MarketId> = effects.iter().filter_map(market).collect();
+        let (tops, told) = (Begun::tops(root, markets), root.effects_told());
+        self.tell_effects(effects, told, tops, &mut Gathered::default())
+    }
+
+    fn tell_effects(
+        &mut self,
+        effects: Vec<VenueEffect>,
+        effects_told: u64,
+        tops: Vec<(MarketId, BookTop)>,
+        gathered: &mut Gathered,
+    ) -> Result<(), NoRoot> {
+        let mut events = StepEvents { tops, ..StepEvents::default() };
         let mut refused: HashMap<MarketId, OrderRefusal> = HashMap::new();
         for effect in effects {
             match effect {
@@ -41,16 +99,15 @@ impl Host {
                 }
             }
         }
-        let root = self.root.as_ref().expect("it runs");
         // Everybody before the parties: no report is ahead of its market data.
         self.shared.feed.tell(&events, clock_ms());
         // Sessions have a journal of their own. If it fails, all of this is told again by the next root.
-        self.shared.ouch.tell(&events, root.effects_told())?;
-        self.passed = Some(root.effects_told());
-        self.unopened.extend(refused.keys().filter(|market| root.book(**market).is_none()));
-        let changed: BTreeSet<MarketId> = events.market.iter().map(|(market, ..)| *market).collect();
-        let top = |market| Some((market, BookTop::of(root.book(market)?, TOP_LEVELS)));
-        events.tops = changed.into_iter().filter_map(top).collect();
+        self.shared.ouch.tell(&events, effects_told)?;
+        self.passed = Some(effects_told);
+        // Commands of the operator overlap with no other step: what is ahead is what was told.
+        let is_closed = |market: &MarketId| self.ahead().is_some_and(|state| state.book(*market).is_none());
+        let closed: Vec<MarketId> = refused.keys().copied().filter(is_closed).collect();
+        self.unopened.extend(closed);
         for (session, link, reply) in gathered.attached.drain(..) {
             events.attached.push((session, link));
             // Who asked may be gone.

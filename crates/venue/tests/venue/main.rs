@@ -13,6 +13,7 @@ mod reading;
 mod restarts;
 mod sessions;
 mod settles;
+mod stages;
 mod steps;
 mod terms;
 mod world;
