@@ -161,7 +161,9 @@ mod state;
 
 pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
-pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+pub use facts::{
+    CertifiedFacts, ControlledAsset, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding,
+};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;
 pub use reader::{FillReader, ReportedFills};

@@ -8,7 +8,7 @@ use primitives::venue::{
 };
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence, Signature};
 
-use crate::facts::{OperatorStanding, VenueStanding};
+use crate::facts::{ControlledAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 use crate::report::{Acceptance, OrderStanding, VenueFill};
@@ -285,6 +285,11 @@ pub(crate) struct Core {
     pub weight: u64,
     pub bytes: u64,
     pub prospective: u64,
+    /// The account that owns the venue.
+    pub owner: Option<Address>,
+    /// What issuers control, and what they have said of accounts.
+    pub controlled: BTreeMap<AssetId, ControlledAsset>,
+    pub holders: BTreeMap<(AssetId, Address), bool>,
 }
 
 impl Core {
@@ -327,6 +332,9 @@ impl Core {
             weight: 0,
             bytes: 0,
             prospective: 0,
+            owner: None,
+            controlled: BTreeMap::new(),
+            holders: BTreeMap::new(),
         }
     }
 

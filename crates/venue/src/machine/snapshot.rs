@@ -13,7 +13,7 @@ use crate::mistake::VenueMistake;
 use crate::settings::MarketSettings;
 use crate::state::Core;
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 const CONTEXT: &str = "walras 2026 venue root state v1";
 
 #[derive(BorshSerialize, BorshDeserialize)]

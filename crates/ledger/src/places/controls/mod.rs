@@ -172,6 +172,17 @@ impl Controls {
         self.holders.get(&(asset, *account))
     }
 
+    /// The account that issues a controlled asset; `None` for one that is open.
+    pub fn issuer(&self, asset: AssetId) -> Option<Address> {
+        self.assets.get(asset.0 as usize).filter(|one| one.control.freezes()).map(|one| one.issuer)
+    }
+
+    /// The holders of whom another state of the same chain says something else, in no order. What two states share is
+    /// not looked at, so that it takes no longer than the blocks between them.
+    pub fn changes_since(&self, before: &Controls) -> Vec<(AssetId, Address)> {
+        self.holders.differences(&before.holders)
+    }
+
     /// All that issuers have said of holders.
     pub fn holders(&self) -> impl Iterator<Item = (&(AssetId, Address), &HolderRecord)> {
         self.holders.iter()
