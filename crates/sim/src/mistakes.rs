@@ -88,8 +88,8 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
 }
 
 /// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
-/// and in that of markets others come first to what matters, or few orders are so large.
-pub const FOUND_ELSEWHERE: [Mistake; 14] = {
+/// and in that of markets others come first to what matters, few orders are so large, and no asset is controlled.
+pub const FOUND_ELSEWHERE: [Mistake; 18] = {
     use Mistake::{Member, Venue};
     [
         Member(MemberMistake::LateCertificateNotTold),
@@ -106,6 +106,10 @@ pub const FOUND_ELSEWHERE: [Mistake; 14] = {
         Venue(VenueMistake::OpensOnOldBlocks),
         Venue(VenueMistake::NumbersRunAway),
         Venue(VenueMistake::SignerForgotten),
+        Venue(VenueMistake::FrozenTrades),
+        Venue(VenueMistake::FrozenRests),
+        Venue(VenueMistake::AdmissionForgotten),
+        Venue(VenueMistake::FrozenOwnerEarns),
     ]
 };
 
@@ -139,7 +143,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 38] = [
+const SOLO: [Row; 43] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -178,6 +182,11 @@ const SOLO: [Row; 38] = [
     solo(EngineMistake::RevokedLate, 12, "says Revoke at"),
     solo(EngineMistake::OffersOutlive, 16, "closes at"),
     solo(EngineMistake::ReturnLost, 2, "issued, but"),
+    solo(EngineMistake::FrozenSpends, 0, "in which it is frozen"),
+    solo(EngineMistake::FrozenIsPaid, 0, "in which it is frozen"),
+    solo(EngineMistake::StrangersArePaid, 0, "to which it was never admitted"),
+    solo(EngineMistake::RecoversEarly, 0, "units are recovered of"),
+    solo(EngineMistake::FreezeLost, 0, "of holders the ledger says"),
 ];
 
 const VALIDATORS: [Row; 22] = [

@@ -1,11 +1,12 @@
 //! The invariants hold for some seeds, and the same seed gives the same run.
 
-use sim::{ListingCounts, PolicyCounts, SessionCounts, SimOptions, crash_points, run};
+use sim::{ControlCounts, ListingCounts, PolicyCounts, SessionCounts, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
     let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
     let (mut policies, mut listings) = (PolicyCounts::default(), ListingCounts::default());
+    let mut controls = ControlCounts::default();
     let options = SimOptions { blocks: 45, ..SimOptions::default() };
     for seed in 0..64 {
         let report = run(seed, options).unwrap_or_else(|failure| panic!("{failure}"));
@@ -15,6 +16,7 @@ fn seeds_hold() {
         sessions += report.sessions;
         policies += report.policies;
         listings += report.listings;
+        controls += report.controls;
     }
     assert!(crashes > 100, "only {crashes} crashes");
     let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
@@ -32,6 +34,9 @@ fn seeds_hold() {
         pooled > 0 && each.iter().all(|count| *count >= 10),
         "assets are listed and close too little: {listings:?}"
     );
+    let ControlCounts { frozen, opened, ended, expelled, transfers } = controls;
+    let each = [frozen, opened, ended, expelled, transfers];
+    assert!(each.iter().all(|count| *count >= 10), "issuers control too little: {controls:?}");
 }
 
 #[test]

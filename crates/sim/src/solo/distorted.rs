@@ -7,9 +7,9 @@ use ledger::{
 };
 use primitives::{Address, Amount, AssetId, Body, Operation, Price, Sequence, Superblock, Transaction, slot_of};
 
-use super::mislisted;
 use super::mistaken::see;
 use super::rewritten::{ACCOUNTS, END, OFFERS_OF_PAIR, change_account, credit, debit, edit, rewrite};
+use super::{miscontrolled, mislisted};
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -33,6 +33,7 @@ pub(crate) fn execute(
     mislisted::look_away(mistake, &before, ledger);
     distort(mistake, &before, ledger, block, &mut applied);
     mislisted::distort(mistake, ledger, block, &mut applied);
+    miscontrolled::distort(mistake, &before, ledger, block, &mut applied);
     Ok(applied)
 }
 

@@ -14,7 +14,8 @@
 //!    each number of theirs once, and nothing after their block of lapse, stop or revocation. For an account with a
 //!    policy those have signed who must, each once, after its last change of keys; changes wait; who needs a reference
 //!    gets no bare payment. Listings get their numbers by their ids, pay what is asked for and copy no name; closed
-//!    assets trade nowhere, and what rested of them returns.
+//!    assets trade nowhere, and what rested of them returns. Who is frozen, or was never admitted, uses, sends and
+//!    receives nothing of the asset; its offers and shares come home with the block of the freeze.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
@@ -28,6 +29,7 @@ mod crash_points;
 mod distorted;
 mod exacts;
 mod holder;
+mod miscontrolled;
 mod mislisted;
 mod mistaken;
 mod node;
@@ -41,6 +43,7 @@ mod world;
 pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
+use crate::controls::ControlCounts;
 use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
 use crate::sessions::SessionCounts;
@@ -94,6 +97,8 @@ pub struct SimReport {
     pub policies: PolicyCounts,
     /// What happened to assets.
     pub listings: ListingCounts,
+    /// What issuers did to holders.
+    pub controls: ControlCounts,
     /// Transactions refused at intake because they exceed a cap of a session key.
     pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.

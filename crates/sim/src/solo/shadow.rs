@@ -14,6 +14,7 @@ use super::exacts::check_exact;
 use super::holder::Holder;
 use super::offered::check_offer;
 use super::pools::PoolBooks;
+use crate::controls::ControlBooks;
 use crate::ethereum::{WeiBooks, last_height, moved};
 use crate::fees::fees_of;
 use crate::listings::ListingBooks;
@@ -37,6 +38,7 @@ pub(crate) struct Shadow {
     sessions: SessionBooks,
     policies: PolicyBooks,
     listings: ListingBooks,
+    controls: ControlBooks,
     wei: WeiBooks,
 }
 
@@ -49,7 +51,9 @@ impl Shadow {
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
         let (ends, policies, listings) = (BTreeMap::new(), PolicyBooks::default(), ListingBooks::new(genesis));
-        let mut shadow = Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, wei };
+        let controls = ControlBooks::new(genesis);
+        let mut shadow =
+            Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, controls, wei };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -81,6 +85,16 @@ impl Shadow {
         &self.listings
     }
 
+    /// What issuers have said of holders, by the receipts.
+    pub fn controls(&self) -> &ControlBooks {
+        &self.controls
+    }
+
+    /// The pools, by the receipts.
+    pub fn pools(&self) -> &PoolBooks {
+        &self.pools
+    }
+
     /// What accounts with policies have done.
     pub fn policy_counts(&self) -> PolicyCounts {
         self.policies.counts
@@ -103,6 +117,7 @@ impl Shadow {
         self.policies.apply(block.height, &effective)?;
         self.listings.apply(block.height, &effective, &receipts.batch, &self.offers)?;
         self.issued.resize(self.listings.assets(), 0);
+        let frozen = self.controls.apply(block.height, &effective)?;
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
         }
@@ -122,8 +137,11 @@ impl Shadow {
         for (account, asset, units) in self.pools.apply(&effective, batch)? {
             self.add(account, asset, i128::from(units));
         }
+        let expelled = self.pools.expel(&frozen);
+        self.controls.counts.expelled += expelled.len() as u64 / 2;
+        expelled.into_iter().for_each(|(account, asset, units)| self.add(account, asset, i128::from(units)));
         self.settle(receipts, &effective)?;
-        self.end(receipts, &ending)?;
+        self.end(receipts, &ending, &frozen)?;
         self.follow_contracts(receipts, after)?;
         self.listings.check_pairs(&self.offers.keys().map(|(pair, _)| *pair).collect())
     }
@@ -147,6 +165,7 @@ impl Shadow {
     fn follow_tokens(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
         let logs = || receipts.contracts.receipts.iter().flat_map(|receipt| &receipt.logs);
         for (asset, from, to, amount) in logs().filter_map(moved) {
+            self.controls.check_moved((asset, from, to))?;
             self.add(from, asset, -i128::from(amount));
             self.add(to, asset, i128::from(amount));
         }
@@ -174,6 +193,7 @@ impl Shadow {
         for event in OfferEvent::of_block(&receipts.contracts) {
             let OfferEvent::Placed(pair, place, _) = event else { continue };
             self.listings.check_placed(pair, self.ends.get(&(pair, place)).copied(), receipts.height)?;
+            self.controls.check_offer(pair, &place.account)?;
         }
         self.check_overdrafts()
     }
@@ -360,9 +380,8 @@ impl Shadow {
             // `listings` has judged them.
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => {}
             Operation::Propose(_) | Operation::Vote { .. } => {}
-            Operation::SetHolder { .. } | Operation::Recover(_) => {
-                return Err("no asset of the chain is controlled, but an issuer controls a holder".into());
-            }
+            // `controls` has judged them; no run is so long that a recovery is due.
+            Operation::SetHolder { .. } | Operation::Recover(_) => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());
@@ -426,8 +445,17 @@ impl Shadow {
     }
 
     /// Removes what ended with the block, and pays it back; the slots are those whose offers end with it, as those of
-    /// closed assets do.
-    fn end(&mut self, receipts: &BlockReceipts, slots: &BTreeSet<SlotName>) -> Result<(), String> {
+    /// closed assets do, and those of holders who are frozen.
+    fn end(
+        &mut self,
+        receipts: &BlockReceipts,
+        slots: &BTreeSet<SlotName>,
+        frozen: &[(AssetId, Address)],
+    ) -> Result<(), String> {
+        let is_frozen = |(pair, place): &(Pair, Place)| {
+            let is_of = |asset: AssetId| pair.sell == asset || pair.buy == asset;
+            frozen.iter().any(|(asset, account)| *account == place.account && is_of(*asset))
+        };
         let is_due = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
         let lapses = |place: &Place| slots.contains(&(place.account, slot_of(place.id)));
         let is_over = |(key, left): (&(Pair, Place), &Amount)| {
@@ -435,19 +463,22 @@ impl Shadow {
                 () if is_due(key) => None,
                 () if lapses(&key.1) => Some(EndReason::Lapsed),
                 () if self.listings.returns(key.0, receipts.height) => Some(EndReason::Closed),
+                () if is_frozen(key) => Some(EndReason::Frozen),
                 () => return None,
             };
             Some(((*key, *left), why))
         };
         let over: Vec<_> = self.offers.iter().filter_map(is_over).collect();
         let after = receipts.batch.ended.iter().filter(|ended| ended.why.is_after_batch());
-        let names = |why| Some(why).filter(|why| matches!(why, EndReason::Lapsed | EndReason::Closed));
+        let names =
+            |why| Some(why).filter(|why| matches!(why, EndReason::Lapsed | EndReason::Closed | EndReason::Frozen));
         let told = after.map(|ended| (((ended.pair, ended.place), ended.returned), names(ended.why)));
         let told: Vec<_> = told.collect();
         if told != over {
             return Err(format!("{over:?} were over, but {told:?} ended"));
         }
-        for (((pair, place), left), _) in over {
+        for (((pair, place), left), why) in over {
+            self.controls.counts.ended += u64::from(why == Some(EndReason::Frozen));
             self.offers.remove(&(pair, place));
             self.add(place.account, pair.sell, i128::from(left));
         }
@@ -458,6 +489,8 @@ impl Shadow {
     /// Compares the ledger with these books.
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         self.listings.hold(ledger)?;
+        self.controls.hold(ledger)?;
+        self.offers.keys().try_for_each(|(pair, place)| self.controls.check_offer(*pair, &place.account))?;
         if ledger.accounts().len() != self.holders.len() {
             return Err(format!("{} accounts, but {} by the receipts", ledger.accounts().len(), self.holders.len()));
         }

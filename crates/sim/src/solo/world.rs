@@ -70,6 +70,7 @@ impl World for SoloWorld {
         self.report.sessions = self.oracle.session_counts();
         self.report.policies = self.oracle.policy_counts();
         self.report.listings = self.oracle.listing_counts();
+        self.report.controls = self.oracle.control_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }

@@ -152,6 +152,16 @@ pub enum EngineMistake {
     OffersOutlive,
     /// Of the offers of a closed asset that return one comes back without its units.
     ReturnLost,
+    /// A frozen holder spends what it has.
+    FrozenSpends,
+    /// A frozen holder is paid.
+    FrozenIsPaid,
+    /// Who was never admitted is paid.
+    StrangersArePaid,
+    /// Units are recovered before the wait is over.
+    RecoversEarly,
+    /// A freeze of a block is lost.
+    FreezeLost,
 }
 
 impl EngineMistake {

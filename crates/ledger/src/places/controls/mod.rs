@@ -119,7 +119,7 @@ pub const RECOVERY_WAIT: Height = 86_400;
 /// The most open offers of an account that sell or buy one controlled asset.
 pub const HELD_OFFERS_MAX: u32 = 4_096;
 /// Offers and holdings of pools that the freezes of a sub-block may end.
-pub const FREEZE_ENDS_PER_SUB_BLOCK: u64 = 32_768;
+pub const FREEZE_ENDS_PER_SUB_BLOCK: u32 = 32_768;
 
 /// A holder of an asset: the account may be any.
 pub(crate) type HolderId = (AssetId, Address);

@@ -209,7 +209,7 @@ fn crowd(world: &mut World, person: u8, count: u64) {
 #[test]
 fn strangers_delay_no_freeze() {
     let mut world = World::new(AssetControl::Freezable);
-    crowd(&mut world, ANN, FREEZE_ENDS_PER_SUB_BLOCK);
+    crowd(&mut world, ANN, FREEZE_ENDS_PER_SUB_BLOCK.into());
     crowd(&mut world, BOB, 1);
     // Who may not say it counts for nothing; what ends nothing is not refused beside a freeze that ends all.
     let native = [(BOB, ANN), (ISSUER, ANN), (ISSUER, BOB), (ISSUER, CY), (CY, BOB)];
