@@ -285,10 +285,18 @@ pub(crate) struct Core {
     pub weight: u64,
     pub bytes: u64,
     pub prospective: u64,
+    /// It stands apart in snapshots, which had none of it before version 5.
+    #[borsh(skip)]
+    pub controls: KnownControls,
+}
+
+/// What issuers control, and what they have said of accounts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct KnownControls {
     /// The account that owns the venue.
     pub owner: Option<Address>,
-    /// What issuers control, and what they have said of accounts.
-    pub controlled: BTreeMap<AssetId, ControlledAsset>,
+    pub assets: BTreeMap<AssetId, ControlledAsset>,
+    /// Whether an account is open.
     pub holders: BTreeMap<(AssetId, Address), bool>,
 }
 
@@ -332,9 +340,7 @@ impl Core {
             weight: 0,
             bytes: 0,
             prospective: 0,
-            owner: None,
-            controlled: BTreeMap::new(),
-            holders: BTreeMap::new(),
+            controls: KnownControls::default(),
         }
     }
 

@@ -26,8 +26,8 @@ pub(super) struct Said {
 impl VenueMachine {
     /// From now on an issuer controls its asset, and nothing is said of holders.
     pub(super) fn learn_controlled(&mut self, asset: AssetId, controlled: ControlledAsset, said: &mut Said) {
-        self.core.controlled.insert(asset, controlled);
-        self.core.holders.retain(|(of, _), _| *of != asset);
+        self.core.controls.assets.insert(asset, controlled);
+        self.core.controls.holders.retain(|(of, _), _| *of != asset);
         said.is_of_all = true;
     }
 
@@ -35,25 +35,25 @@ impl VenueMachine {
     /// the first key.
     pub(super) fn learn_holder(&mut self, holder: (AssetId, Address), is_open: bool, said: &mut Said) {
         let core = &mut self.core;
-        let is_owner = core.owner == Some(holder.1);
+        let is_owner = core.controls.owner == Some(holder.1);
         let has_key = core.account_of.get(&holder.1).is_some_and(|at| !core.accounts[*at as usize].keys.is_empty());
         if is_owner || has_key {
-            core.holders.insert(holder, is_open);
+            core.controls.holders.insert(holder, is_open);
             said.is_of_all |= is_owner;
             said.accounts.insert(holder.1);
         }
     }
 
     pub(super) fn learn_owner(&mut self, owner: Address, said: &mut Said) {
-        said.is_of_all |= self.core.owner.replace(owner) != Some(owner);
+        said.is_of_all |= self.core.controls.owner.replace(owner) != Some(owner);
     }
 
     /// Why an account may not hold an asset.
     fn check_holder(&self, asset: AssetId, account: &Address) -> Result<(), OrderRefusal> {
-        let Some(controlled) = self.core.controlled.get(&asset).filter(|of| of.issuer != *account) else {
+        let Some(controlled) = self.core.controls.assets.get(&asset).filter(|of| of.issuer != *account) else {
             return Ok(());
         };
-        match self.core.holders.get(&(asset, *account)) {
+        match self.core.controls.holders.get(&(asset, *account)) {
             Some(true) => Ok(()),
             Some(false) => Err(OrderRefusal::HolderFrozen(asset)),
             None if controlled.admits && !self.has(VenueMistake::AdmissionForgotten) => {
@@ -69,7 +69,7 @@ impl VenueMachine {
         for asset in [terms.base, terms.quote] {
             let is_taken = self.has(VenueMistake::FrozenTrades);
             self.check_holder(asset, &account).or_else(|why| if is_taken { Ok(()) } else { Err(why) })?;
-            let owner = self.core.owner.filter(|_| !self.has(VenueMistake::FrozenOwnerEarns));
+            let owner = self.core.controls.owner.filter(|_| !self.has(VenueMistake::FrozenOwnerEarns));
             let is_frozen = owner.is_some_and(|owner| self.check_holder(asset, &owner).is_err());
             if is_frozen {
                 return Err(OrderRefusal::OwnerFrozen(asset));

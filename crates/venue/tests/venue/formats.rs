@@ -36,7 +36,7 @@ fn facts() -> Vec<VenueFact> {
 }
 
 #[test]
-fn the_formats_of_inputs_settles_and_state_are_those_of_version_4() {
+fn the_formats_of_inputs_settles_and_state_are_those_of_their_versions() {
     let network = Digest([5; 32]);
     let mut world = World::new(None);
     let limits = VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() };
