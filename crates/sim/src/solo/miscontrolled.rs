@@ -48,7 +48,7 @@ fn edit_holders(ledger: &mut Ledger, change: impl FnOnce(&mut Holders)) {
 /// Changes the ledger to one that a mistake lets pass what a transaction does.
 pub(crate) fn see(mistake: EngineMistake, ledger: &mut Ledger, transaction: &Transaction) {
     let Operation::Pay { to, asset, .. } = transaction.body.operation else { return };
-    let standing = |account| ledger.controls().standing(asset, account);
+    let standing = |account: &Address| ledger.controls().standing(asset, account);
     let holder = match mistake {
         EngineMistake::FrozenSpends => {
             Some(transaction.body.account).filter(|of| standing(of) == HolderStanding::Frozen)
