@@ -13,8 +13,8 @@ const USD: AssetId = AssetId(0);
 const EUR: AssetId = AssetId(1);
 const GBP: AssetId = AssetId(2);
 
-/// Of one that is frozen, of others of whom nothing was said, of one that was admitted and of a stranger; and of a chain
-/// without controls.
+/// Of a holder on a chain without controls; then of one that is frozen, one of whom nothing was said, one that was
+/// admitted, and a stranger.
 pub fn holder_proof_vectors() -> Vec<Value> {
     let issuer = key(9).public().address();
     let assets = ["USD", "EUR", "GBP"].map(|symbol| Listing::new(symbol, 6, issuer)).to_vec();

@@ -1,5 +1,5 @@
-//! The recorded chain of rules 17: assets are listed whose issuers control them, holders are admitted, frozen and opened,
-//! and a key of scope control freezes. How chains are recorded and replayed is in [`crate::recorded`].
+//! The recorded chain of rules 17: assets are listed whose issuers control them, holders are admitted, frozen and
+//! opened, and a key of scope control freezes. How chains are recorded and replayed is in [`crate::recorded`].
 //!
 //! A recovery counts a day of blocks after its freeze, which no recorded chain waits for: what it does then is tested
 //! beside the place `controls`.

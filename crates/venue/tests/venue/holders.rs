@@ -37,6 +37,15 @@ fn say_in_private(world: &mut World, person: u8, state: HolderState) {
     assert_eq!(is_open, state == HolderState::Open);
 }
 
+/// Admits the owner and all who trade, if euros are for admitted holders.
+pub fn admit(world: &mut World) {
+    if world.ledger.controls().control(EUR).admits() {
+        let all = [&[OWNER][..], &TRADERS].concat().into_iter();
+        let said = all.map(|person| holder(world, person, HolderState::Open)).collect();
+        world.block_with(Vec::new(), said);
+    }
+}
+
 fn holder(world: &mut World, person: u8, state: HolderState) -> primitives::Transaction {
     let reference = Reference::read(ReferenceKind::Text, "case 7").expect("plain");
     world.sign_any(ISSUER, Operation::SetHolder { asset: EUR, account: address(person), state, reference })

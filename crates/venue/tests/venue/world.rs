@@ -8,10 +8,7 @@ use primitives::venue::{
     FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, SignedReport, VenueOperation, VenueOrder,
     VenueReport, VenueSide, possession_bytes,
 };
-use primitives::{
-    Body, Digest, Height, HolderState, Operation, PublicKey, Reference, ReferenceKind, SecretKey, Sequence, SubBlock,
-    Superblock, Transaction,
-};
+use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use venue::{
     Acceptance, CertifiedFacts, CheckedOrder, MarketSettings, OrderEnd, OrderStanding, ReportKind, SettlingTerms,
     TradeCommand, TradeReport, VenueEffect, VenueFact, VenueInput, VenueKeys, VenueLimits, VenueMistake, VenueOptions,
@@ -150,17 +147,7 @@ impl World {
     }
 
     fn found(&mut self, of_cleo: Mandate) {
-        // What is for admitted holders has those that trade.
-        if self.ledger.controls().control(EUR).admits() {
-            let (asset, state) = (EUR, HolderState::Open);
-            let admit = |person| {
-                let reference = Reference::read(ReferenceKind::Text, "kyc").expect("plain");
-                Operation::SetHolder { asset, account: address(person), state, reference }
-            };
-            let all = [&[OWNER][..], &TRADERS].concat().into_iter().map(|person| self.sign_any(9, admit(person)));
-            let all = all.collect();
-            self.block_with(Vec::new(), all);
-        }
+        crate::holders::admit(self);
         let open = VenueOperation::Open { venue: VENUE, operator: operator(), fee_cap_ppm: 10_000, bond: BOND };
         self.block(vec![(OWNER, open)]);
         self.block(vec![(OWNER, VenueOperation::List { venue: VENUE, market: MARKET, terms: market() })]);
