@@ -184,9 +184,9 @@ const SOLO: [Row; 43] = [
     solo(EngineMistake::ReturnLost, 2, "issued, but"),
     solo(EngineMistake::FrozenSpends, 0, "in which it is frozen"),
     solo(EngineMistake::FrozenIsPaid, 0, "in which it is frozen"),
-    solo(EngineMistake::StrangersArePaid, 0, "to which it was never admitted"),
-    solo(EngineMistake::RecoversEarly, 0, "units are recovered of"),
     solo(EngineMistake::FreezeLost, 0, "of holders the ledger says"),
+    solo(EngineMistake::FreezeDatedBack, 0, "of holders the ledger says"),
+    solo(EngineMistake::FrozenEndUntold, 0, "were over, but"),
 ];
 
 const VALIDATORS: [Row; 22] = [

@@ -1,8 +1,8 @@
 //! Independent bookkeeping of what issuers control, from the receipts: what they said of holders, and that nobody used,
 //! bought, sent or received what the state before its block did not permit.
 //!
-//! Contracts run after the words of their block, and are judged by the state after it. Nothing of the ledger's judgement
-//! is used.
+//! Contracts run after the words of their block, and are judged by the state after it. Nothing of the ledger's
+//! judgement is used.
 
 use std::collections::BTreeMap;
 

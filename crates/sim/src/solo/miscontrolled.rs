@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use ledger::{Applied, HolderRecord, HolderStanding, Ledger, Outcome, Refusal, Restore, RootPart, Snapshot};
+use ledger::{
+    Applied, EndReason, EndedOffer, HolderRecord, HolderStanding, Ledger, Outcome, Restore, RootPart, Snapshot,
+};
 use primitives::{Address, AssetControl, AssetId, HolderState, Operation, Superblock, Transaction};
 
-use super::rewritten::{ACCOUNTS, END, change_account, credit, debit, rewrite};
+use super::rewritten::END;
 use crate::world::EngineMistake;
 
 type Holders = BTreeMap<(AssetId, Address), HolderRecord>;
@@ -45,25 +47,28 @@ fn edit_holders(ledger: &mut Ledger, change: impl FnOnce(&mut Holders)) {
     *ledger = restore.finish().expect("a state in which money is conserved");
 }
 
-/// Changes the ledger to one that a mistake lets pass what a transaction does.
+/// Changes the ledger to one that a mistake lets pass what a transaction does: a holder is open to it.
 pub(crate) fn see(mistake: EngineMistake, ledger: &mut Ledger, transaction: &Transaction) {
-    let Operation::Pay { to, asset, .. } = transaction.body.operation else { return };
-    let standing = |account: &Address| ledger.controls().standing(asset, account);
-    let holder = match mistake {
-        EngineMistake::FrozenSpends => {
-            Some(transaction.body.account).filter(|of| standing(of) == HolderStanding::Frozen)
-        }
-        EngineMistake::FrozenIsPaid => Some(to).filter(|of| standing(of) == HolderStanding::Frozen),
-        EngineMistake::StrangersArePaid => Some(to).filter(|of| standing(of) == HolderStanding::NotAdmitted),
-        _ => None,
+    let sender = transaction.body.account;
+    let uses: &[(AssetId, Address)] = match (mistake, &transaction.body.operation) {
+        (EngineMistake::FrozenSpends, Operation::CreateOffer { sell, buy, .. }) => &[(*sell, sender), (*buy, sender)],
+        (EngineMistake::FrozenSpends, Operation::Pay { asset, .. }) => &[(*asset, sender)],
+        (EngineMistake::FrozenIsPaid, Operation::Pay { to, asset, .. }) => &[(*asset, *to)],
+        (EngineMistake::FrozenIsPaid, Operation::Issue { to, asset, .. }) => &[(*asset, *to)],
+        _ => return,
     };
-    let Some(account) = holder else { return };
+    let is_frozen = |(asset, account): &&(AssetId, Address)| {
+        ledger.controls().standing(*asset, account) == HolderStanding::Frozen
+    };
+    let opened: Vec<(AssetId, Address)> = uses.iter().filter(is_frozen).copied().collect();
     let record = HolderRecord { is_open: true, since: ledger.height(), was_open: false };
-    let admits = ledger.controls().control(asset).admits();
-    edit_holders(ledger, |holders| {
-        holders.remove(&(asset, account));
-        holders.extend(admits.then_some(((asset, account), record)));
-    });
+    for holder in opened {
+        let admits = ledger.controls().control(holder.0).admits();
+        edit_holders(ledger, |holders| {
+            holders.remove(&holder);
+            holders.extend(admits.then_some((holder, record)));
+        });
+    }
 }
 
 /// Changes the result of a block to that of a ledger with this mistake.
@@ -74,43 +79,44 @@ pub(crate) fn distort(
     block: &Superblock,
     applied: &mut Applied,
 ) {
-    let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
-    let mut all = native.zip(&mut applied.outcomes);
     match mistake {
-        EngineMistake::RecoversEarly => {
-            let held = |account: &Address, asset| before.accounts().get(account).map_or(0, |one| one.balance(asset));
-            let early = |(transaction, outcome): &(&Transaction, &mut Outcome)| match &transaction.body.operation {
-                Operation::Recover(of) => {
-                    let is_early = outcome.refusal() == Some(Refusal::NOT_FROZEN_LONG);
-                    is_early && held(&of.from, of.asset) >= of.amount
-                }
-                _ => false,
-            };
-            let Some((transaction, outcome)) = all.find(early) else { return };
-            let Operation::Recover(of) = &transaction.body.operation else { return };
-            *outcome = Outcome::Applied;
-            rewrite(ledger, |kind, content| {
-                if kind == ACCOUNTS {
-                    change_account(content, &of.from, |account| debit(account, of.asset, of.amount));
-                    change_account(content, &of.to, |account| credit(account, of.asset, of.amount));
-                }
-            });
-        }
         EngineMistake::FreezeLost => {
-            let lost = |(transaction, outcome): (&Transaction, &mut Outcome)| match transaction.body.operation {
-                Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } => {
-                    let is_new = before.controls().record(asset, &account) != ledger.controls().record(asset, &account);
-                    (*outcome == Outcome::Applied && is_new).then_some((asset, account))
-                }
-                _ => None,
-            };
-            let Some(holder) = all.find_map(lost) else { return };
+            let Some(holder) = frozen_by(before, ledger, block, &applied.outcomes) else { return };
             let was = before.controls().record(holder.0, &holder.1).copied();
             edit_holders(ledger, |holders| {
                 holders.remove(&holder);
                 holders.extend(was.map(|record| (holder, record)));
             });
         }
+        EngineMistake::FreezeDatedBack => {
+            let Some(holder) = frozen_by(before, ledger, block, &applied.outcomes) else { return };
+            edit_holders(ledger, |holders| {
+                holders.entry(holder).and_modify(|record| record.since -= 1);
+            });
+        }
+        EngineMistake::FrozenEndUntold => {
+            let is_frozen = |ended: &EndedOffer| ended.why == EndReason::Frozen;
+            if let Some(at) = applied.batch.ended.iter().position(is_frozen) {
+                applied.batch.ended.remove(at);
+            }
+        }
         _ => {}
     }
+}
+
+/// The first holder that a block freezes, of those who were not.
+fn frozen_by(
+    before: &Ledger,
+    ledger: &Ledger,
+    block: &Superblock,
+    outcomes: &[Outcome],
+) -> Option<(AssetId, Address)> {
+    let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
+    native.zip(outcomes).find_map(|(transaction, outcome)| match transaction.body.operation {
+        Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } => {
+            let is_new = before.controls().record(asset, &account) != ledger.controls().record(asset, &account);
+            (*outcome == Outcome::Applied && is_new).then_some((asset, account))
+        }
+        _ => None,
+    })
 }

@@ -45,8 +45,8 @@ impl PoolBooks {
         Ok(received)
     }
 
-    /// Takes the shares of holders who are frozen out of all pools with their asset, one after another; returns what they
-    /// receive.
+    /// Takes the shares of holders who are frozen out of all pools with their asset, one after another; returns what
+    /// they receive.
     pub fn expel(&mut self, frozen: &[(AssetId, Address)]) -> Vec<Received> {
         let mut received = Vec::new();
         for (asset, account) in frozen {

@@ -1,8 +1,10 @@
 //! Independent bookkeeping of accounts and offers from the receipts: the ledger must have done what its receipts say.
 
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
+use ledger::contracts::WETH9;
 use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
     Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Price, Superblock, Transaction, slot_of,
@@ -15,7 +17,7 @@ use super::holder::Holder;
 use super::offered::check_offer;
 use super::pools::PoolBooks;
 use crate::controls::ControlBooks;
-use crate::ethereum::{WeiBooks, last_height, moved};
+use crate::ethereum::WeiBooks;
 use crate::fees::fees_of;
 use crate::listings::ListingBooks;
 use crate::policies::{PolicyBooks, PolicyCounts};
@@ -159,43 +161,6 @@ impl Shadow {
         }
         self.issued[0] -= burnt;
         self.follow_tokens(receipts)
-    }
-
-    /// What tokens and offers moved of other assets, and the offers that contracts placed and cancelled.
-    fn follow_tokens(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
-        let logs = || receipts.contracts.receipts.iter().flat_map(|receipt| &receipt.logs);
-        for (asset, from, to, amount) in logs().filter_map(moved) {
-            self.controls.check_moved((asset, from, to))?;
-            self.add(from, asset, -i128::from(amount));
-            self.add(to, asset, i128::from(amount));
-        }
-        for event in OfferEvent::of_block(&receipts.contracts) {
-            let (pair, place, change) = match event {
-                OfferEvent::Placed(pair, place, amount) => {
-                    if place.id < FIRST_CONTRACT_OFFER || self.is_too_small(pair, place.limit, amount) {
-                        return Err(format!("a contract's offer of {amount} of {pair:?} at {place:?} is too small"));
-                    }
-                    let is_new = self.offers.insert((pair, place), amount).is_none();
-                    (pair, place, if is_new { -i128::from(amount) } else { 0 })
-                }
-                OfferEvent::Cancelled(pair, place, amount) => {
-                    if self.offers.remove(&(pair, place)) != Some(amount) {
-                        return Err(format!("{place:?} was cancelled by its contract, but did not rest there"));
-                    }
-                    (pair, place, i128::from(amount))
-                }
-            };
-            if pair.sell != AssetId(0) {
-                self.add(place.account, pair.sell, change);
-            }
-        }
-        self.ends.extend(logs().filter_map(last_height));
-        for event in OfferEvent::of_block(&receipts.contracts) {
-            let OfferEvent::Placed(pair, place, _) = event else { continue };
-            self.listings.check_placed(pair, self.ends.get(&(pair, place)).copied(), receipts.height)?;
-            self.controls.check_offer(pair, &place.account)?;
-        }
-        self.check_overdrafts()
     }
 
     /// Takes fee and debits; what does nothing pays its fee alone, but for the opening of a pool, which gets it back.

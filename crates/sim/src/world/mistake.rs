@@ -152,16 +152,16 @@ pub enum EngineMistake {
     OffersOutlive,
     /// Of the offers of a closed asset that return one comes back without its units.
     ReturnLost,
-    /// A frozen holder spends what it has.
+    /// A frozen holder pays, or offers.
     FrozenSpends,
     /// A frozen holder is paid.
     FrozenIsPaid,
-    /// Who was never admitted is paid.
-    StrangersArePaid,
-    /// Units are recovered before the wait is over.
-    RecoversEarly,
     /// A freeze of a block is lost.
     FreezeLost,
+    /// A freeze counts from the block before its own, so that it ripens early.
+    FreezeDatedBack,
+    /// Of the offers that a freeze ends one is not told.
+    FrozenEndUntold,
 }
 
 impl EngineMistake {
