@@ -57,9 +57,8 @@ pub(crate) fn see(mistake: EngineMistake, ledger: &mut Ledger, transaction: &Tra
         (EngineMistake::FrozenIsPaid, Operation::Issue { to, asset, .. }) => &[(*asset, *to)],
         _ => return,
     };
-    let is_frozen = |(asset, account): &&(AssetId, Address)| {
-        ledger.controls().standing(*asset, account) == HolderStanding::Frozen
-    };
+    let is_frozen =
+        |(asset, account): &&(AssetId, Address)| ledger.controls().standing(*asset, account) == HolderStanding::Frozen;
     let opened: Vec<(AssetId, Address)> = uses.iter().filter(is_frozen).copied().collect();
     let record = HolderRecord { is_open: true, since: ledger.height(), was_open: false };
     for holder in opened {
@@ -105,12 +104,7 @@ pub(crate) fn distort(
 }
 
 /// The first holder that a block freezes, of those who were not.
-fn frozen_by(
-    before: &Ledger,
-    ledger: &Ledger,
-    block: &Superblock,
-    outcomes: &[Outcome],
-) -> Option<(AssetId, Address)> {
+fn frozen_by(before: &Ledger, ledger: &Ledger, block: &Superblock, outcomes: &[Outcome]) -> Option<(AssetId, Address)> {
     let native = block.sub_blocks.iter().flat_map(|sub| &sub.native);
     native.zip(outcomes).find_map(|(transaction, outcome)| match transaction.body.operation {
         Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } => {
