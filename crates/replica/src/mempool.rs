@@ -39,7 +39,7 @@ use crate::{Defect, EthereumPool};
 use bounded::{Bounded, QuotaSet};
 use displaced::Spot;
 use kernel::Planted;
-use ledger::{Ledger, Parameters, Quota, QuotaKind, Refusal, Reservations, ReserveError, quotas_of};
+use ledger::{Ledger, Parameters, Quota, QuotaKind, Refusal, Reservations, ReserveError, freeze_ends, quotas_of};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
     TransactionId, slot_of,
@@ -262,7 +262,7 @@ impl Mempool {
     /// Returns one answer for each, in order.
     pub fn admit_all(&mut self, mut entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
         self.fee = ledger.dearest_fee();
-        entries.iter_mut().for_each(|entry| entry.freeze_ends = ledger.freeze_ends(&entry.transaction));
+        entries.iter_mut().for_each(|entry| entry.freeze_ends = freeze_ends(ledger, &entry.transaction));
         self.reserved.make_room(entries.len());
         let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
             entries.iter().map(|entry| self.judge(entry, ledger)).collect()

@@ -62,7 +62,7 @@ pub enum QuotaKind {
     Listings,
     /// Signatures of settles of venues.
     VenueSignatures,
-    /// Offers and holdings of pools that freezes end, which the state decides ([`Ledger::freeze_ends`]).
+    /// Offers and holdings of pools that freezes end, which the state decides ([`freeze_ends`]).
     FreezeEnds,
 }
 
@@ -92,7 +92,7 @@ impl QuotaKind {
 }
 
 /// The quotas that a transaction counts against, and by how much: most against none, few against several. It ends so
-/// many offers and holdings ([`Ledger::freeze_ends`]).
+/// many offers and holdings ([`freeze_ends`]).
 pub fn quotas_of(transaction: &Transaction, freeze_ends: u32) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
     let signatures = [
         (QuotaKind::Recoveries, transaction.recoveries()),
@@ -144,21 +144,18 @@ impl Quota {
     }
 }
 
-impl Ledger {
-    /// How many offers and holdings of pools a freeze ends, by the present state; zero for all else, and for one that
-    /// its sender may not say.
-    pub fn freeze_ends(&self, transaction: &Transaction) -> u32 {
-        let &Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } = &transaction.body.operation
-        else {
-            return 0;
-        };
-        let is_issuers = self.assets.get(asset.0 as usize).is_some_and(|one| one.issuer == transaction.body.account);
-        if !is_issuers || self.controls().standing(asset, &account) != HolderStanding::Open {
-            return 0;
-        }
-        let holdings = self.pools().map_or(0, |pools| pools.holdings_with(asset, account).count());
-        self.held.count(asset, &account).saturating_add(holdings as u32)
+/// How many offers and holdings of pools a freeze ends, by the present state; zero for all else, and for one that its
+/// sender may not say.
+pub fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u32 {
+    let &Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } = &transaction.body.operation else {
+        return 0;
+    };
+    let is_issuers = ledger.assets.get(asset.0 as usize).is_some_and(|one| one.issuer == transaction.body.account);
+    if !is_issuers || ledger.controls().standing(asset, &account) != HolderStanding::Open {
+        return 0;
     }
+    let holdings = ledger.pools().map_or(0, |pools| pools.holdings_with(asset, account).count());
+    ledger.held.count(asset, &account).saturating_add(holdings as u32)
 }
 
 /// Indices of a block's native transactions that are beyond the quotas of their sub-blocks by the state before,
@@ -166,7 +163,7 @@ impl Ledger {
 pub(crate) fn beyond(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
     let of_sub_block = |sub: &SubBlock| {
         let mut quota = Quota::default();
-        let mut admits = |one: &Transaction| quota.admits(one, ledger.freeze_ends(one));
+        let mut admits = |one: &Transaction| quota.admits(one, freeze_ends(ledger, one));
         sub.native.iter().map(|transaction| !admits(transaction)).collect::<Vec<bool>>()
     };
     let beyond = block.sub_blocks.iter().flat_map(of_sub_block);

@@ -1,5 +1,5 @@
-//! Pending transactions that a quota of sub-blocks bounds ([`ledger::quotas_of`]): a queue for each set of quotas that a
-//! transaction counts against.
+//! Pending transactions that a quota of sub-blocks bounds ([`ledger::quotas_of`]): a queue for each set of quotas that
+//! a transaction counts against.
 //!
 //! What a quota holds back waits here and keeps nothing else waiting. Accounts have turns: the second transaction of an
 //! account comes after the first one of each other account that waits. A queue holds no more of a quota than the

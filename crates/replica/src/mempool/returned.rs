@@ -23,7 +23,7 @@ impl Mempool {
         let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
         let mut late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
         if let Some(ledger) = ledger {
-            late.iter_mut().for_each(|entry| entry.freeze_ends = ledger.freeze_ends(&entry.transaction));
+            late.iter_mut().for_each(|entry| entry.freeze_ends = ledger::freeze_ends(ledger, &entry.transaction));
         }
         let stands = |entry: &PoolEntry| ledger.is_none_or(|ledger| ledger.admit(&entry.transaction).is_ok());
         let (late, void): (Vec<_>, Vec<_>) = late.into_iter().partition(stands);

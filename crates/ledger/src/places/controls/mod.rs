@@ -91,6 +91,8 @@
 //! - *F8 is judged before the other rules of a fill but the first*: else a frozen trader's empty deposit would pay a
 //!   friend for the bust.
 //! - *References are required.* Whoever is frozen wants to know why.
+//! - *A pool counts what a freeze ends when it admits it*, and the rule when the block comes. A holder who has rested
+//!   more offers meanwhile can have the freeze refused as over the quota; it is sent again.
 //!
 //! # What a payment costs
 //!
@@ -120,6 +122,12 @@ pub const RECOVERY_WAIT: Height = 86_400;
 pub const HELD_OFFERS_MAX: u32 = 4_096;
 /// Offers and holdings of pools that the freezes of a sub-block may end.
 pub const FREEZE_ENDS_PER_SUB_BLOCK: u32 = 32_768;
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has looked for a record.
+    static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
 
 /// A holder of an asset: the account may be any.
 pub(crate) type HolderId = (AssetId, Address);
@@ -169,6 +177,8 @@ impl Controls {
 
     /// What an issuer has said of a holder.
     pub fn record(&self, asset: AssetId, account: &Address) -> Option<&HolderRecord> {
+        #[cfg(test)]
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
         self.holders.get(&(asset, *account))
     }
 

@@ -265,6 +265,26 @@ fn a_session_key_of_scope_control_freezes_as_many_as_its_cap_and_opens_nobody() 
     assert_eq!(world.ledger.admit(&three[2]), Err(Refusal::SESSION_CAP));
 }
 
+/// How often a payment looks for records of holders when it is checked.
+fn looks(world: &mut World, from: u8, asset: primitives::AssetId) -> u64 {
+    let payment = world.signed(from, pay(BOB, asset, 1));
+    let count = || super::super::LOOKS.with(std::cell::Cell::get);
+    let before = count();
+    assert_eq!(world.ledger.admit(&payment), Ok(()));
+    count() - before
+}
+
+#[test]
+fn a_payment_of_an_open_asset_looks_nobody_up_and_one_of_a_controlled_asset_two() {
+    for control in [AssetControl::Freezable, AssetControl::AdmittedRecoverable] {
+        let mut world = World::new(control);
+        assert_eq!([USD, EUR].map(|asset| looks(&mut world, ANN, asset)), [0, 0]);
+        assert_eq!(looks(&mut world, ANN, CTL), 2);
+        // The issuer is exempt, whatever was said of it.
+        assert_eq!(looks(&mut world, ISSUER, CTL), 1);
+    }
+}
+
 #[test]
 fn a_genesis_controls_what_it_names_and_no_first_asset() {
     let fault = |controls| Ledger::new(&crate::Genesis { controls, ..genesis(AssetControl::Freezable) }).err();
