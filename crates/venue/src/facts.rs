@@ -55,7 +55,7 @@ pub enum VenueFact {
     /// The rules of the next block. A chain that is older than this fact does not state them.
     Rules(u32),
     /// An asset whose issuer freezes holders. What was said of its holders before is void.
-    Controlled(AssetId, ControlledAsset),
+    Controlled(AssetId, FreezableAsset),
     /// What the issuer of such an asset has said of an account; a root ignores it unless the account has a key at the
     /// venue, or owns it.
     Holder {
@@ -72,7 +72,7 @@ pub enum VenueFact {
 
 /// An asset whose issuer freezes holders, as far as a root needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct ControlledAsset {
+pub struct FreezableAsset {
     /// Its issuer, who is exempt.
     pub issuer: Address,
     /// Whether only those hold it whom the issuer has admitted.

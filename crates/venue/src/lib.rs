@@ -163,7 +163,7 @@ mod state;
 pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
 pub use facts::{
-    CertifiedFacts, ControlledAsset, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding,
+    CertifiedFacts, FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding,
 };
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use mistake::VenueMistake;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{ControlledAsset, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+use crate::{FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 use ledger::{BustReason, Controls, FillVerdict, HolderStanding, SettledFills, VenueRecordId, Venues};
 use primitives::venue::{OrderNumber, VenueId};
 use primitives::{Address, AssetControl, AssetId};
@@ -81,7 +81,7 @@ fn controls_since(
     let is_told = |asset: AssetId| told.is_some_and(|told| told.controls.issuer(asset).is_some());
     let asset = |(asset, control): (AssetId, AssetControl)| {
         let issuer = controls.issuer(asset).filter(|_| !is_told(asset))?;
-        Some(VenueFact::Controlled(asset, ControlledAsset { issuer, admits: control.admits() }))
+        Some(VenueFact::Controlled(asset, FreezableAsset { issuer, admits: control.admits() }))
     };
     let mut facts: Vec<VenueFact> = controls.assets().into_iter().filter_map(asset).collect();
     if told.is_none() || changed.contains(&VenueRecordId::Venue(venue)) {

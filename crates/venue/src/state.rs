@@ -8,7 +8,7 @@ use primitives::venue::{
 };
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence, Signature};
 
-use crate::facts::{ControlledAsset, OperatorStanding, VenueStanding};
+use crate::facts::{FreezableAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 use crate::report::{Acceptance, OrderStanding, VenueFill};
@@ -295,7 +295,7 @@ pub(crate) struct Core {
 pub(crate) struct KnownControls {
     /// The account that owns the venue.
     pub owner: Option<Address>,
-    pub assets: BTreeMap<AssetId, ControlledAsset>,
+    pub assets: BTreeMap<AssetId, FreezableAsset>,
     /// Whether an account is open.
     pub holders: BTreeMap<(AssetId, Address), bool>,
 }

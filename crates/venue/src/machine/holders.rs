@@ -11,7 +11,7 @@ use primitives::venue::MarketTerms;
 use primitives::{Address, AssetId};
 
 use super::VenueMachine;
-use crate::facts::ControlledAsset;
+use crate::facts::FreezableAsset;
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
 
@@ -25,7 +25,7 @@ pub(super) struct Said {
 
 impl VenueMachine {
     /// From now on an issuer controls its asset, and nothing is said of holders.
-    pub(super) fn learn_controlled(&mut self, asset: AssetId, controlled: ControlledAsset, said: &mut Said) {
+    pub(super) fn learn_controlled(&mut self, asset: AssetId, controlled: FreezableAsset, said: &mut Said) {
         self.core.controls.assets.insert(asset, controlled);
         self.core.controls.holders.retain(|(of, _), _| *of != asset);
         said.is_of_all = true;

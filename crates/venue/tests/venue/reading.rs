@@ -2,7 +2,7 @@
 
 use ledger::{BustReason, FillVerdict, HolderStanding, Ledger};
 use primitives::venue::OrderNumber;
-use venue::{ControlledAsset, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+use venue::{FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 
 use crate::terms::*;
 
@@ -61,7 +61,7 @@ fn controls(ledger: &Ledger) -> Vec<VenueFact> {
     let controls = ledger.controls();
     let asset = |(asset, control): (primitives::AssetId, primitives::AssetControl)| {
         let issuer = controls.issuer(asset).expect("it is controlled");
-        VenueFact::Controlled(asset, ControlledAsset { issuer, admits: control.admits() })
+        VenueFact::Controlled(asset, FreezableAsset { issuer, admits: control.admits() })
     };
     let owner = ledger.venues().and_then(|venues| venues.get(VENUE)).map(|venue| VenueFact::Owner(venue.owner));
     // A host tells it of who has a key, or owns the venue.
