@@ -144,10 +144,10 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
 }
 
 const SOLO: [Row; 43] = [
-    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 2, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 3, "the store refused: receipts"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 10, "the store refused: receipts"),
     of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 3, "the receipts end at height"),
     of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 5, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
