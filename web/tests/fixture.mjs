@@ -324,6 +324,7 @@ function balances(height, address) {
     { asset: "EUR", available: String(98_431_20 - 97 * (height % 50)), locked: "1250050" },
     { asset: "BTC", available: "341250000", locked: "50000000" },
     { asset: "JPY", available: "18450221", locked: "0" },
+    { asset: "XAU", available: "12500000", locked: "0" },
     { asset: "GAS", available: String(52_000_000_000 - 1_000 * height), locked: "0" },
   ];
 }
@@ -540,7 +541,11 @@ function answer(exchange, faults, height, url) {
       };
     }
     case "assets":
-      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals), token: token(asset) })) };
+      if (parts[2] === "holders") {
+        const isFrozen = parts[3] === ACCOUNT && parts[1] === "8";
+        return { height, control: parts[1] === "8" ? "admitted_recoverable" : "open", standing: isFrozen ? "frozen" : "open", ...(isFrozen ? { since: 120 } : {}) };
+      }
+      return { assets: ASSETS.map(({ asset, symbol, decimals, value }) => ({ asset, symbol, decimals, issuer: ACCOUNT, least_units: "4096", issued: "900000000000000", valuation: plain(value / 10 ** decimals), token: token(asset), ...(symbol === "XAU" ? { issuer: QUIET_ACCOUNT, control: "admitted_recoverable" } : {}) })) };
     case "venues":
       return { height, venues: [], more: false, next: null };
     case "tickers":

@@ -336,7 +336,7 @@ pub struct OrderEndedBody {
     /// Open lots that were left.
     pub lots: u32,
     /// Why: `filled`, `cancelled`, `replaced`, `immediate`, `self_trade`, `killed`, `expired`, `revoked`,
-    /// `below_floor`, `uncovered`, `disconnected`, `dead_man`, `band_in_call` or `stopped`.
+    /// `below_floor`, `uncovered`, `disconnected`, `dead_man`, `band_in_call`, `stopped` or `frozen`.
     pub why: String,
 }
 

@@ -26,7 +26,8 @@ pub use block::{
     ACCUSATIONS_PER_SUB_BLOCK, Applied, Attached, AttachedTrade, AttachedViolation, EXACTS_PER_SUB_BLOCK, Fault,
     LANE_CHECKS_PER_SUB_BLOCK, LANE_DUTY_CHECKS_PER_SUB_BLOCK, LISTINGS_PER_SUB_BLOCK, NextBatch,
     POLICY_SIGNATURES_PER_SUB_BLOCK, QUOTA_KINDS, Quota, QuotaKind, Quote, QuoteError, Reservations, ReserveError,
-    SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, quotas_of, spending,
+    SESSION_ENDS_PER_SUB_BLOCK, STAKES_PER_SUB_BLOCK, Signatures, Stage, TYPED_DATA_PER_SUB_BLOCK, freeze_ends,
+    quotas_of, spending,
 };
 pub use places::accounts::{Account, Accounts, SHARDS, Shard};
 pub use places::assets::{CLOSED_RETURNS, Listings};

@@ -113,7 +113,7 @@ fn admit(
             },
         };
         if matches!(judged, Judged::Enters(_)) {
-            entries.push(PoolEntry { id, arrived_ms, transaction });
+            entries.push(PoolEntry::new(id, arrived_ms, transaction));
         }
         known.push((id, judged));
     }

@@ -58,6 +58,9 @@ refusals! {
     40 "market_settings" OrderRefusal::MarketSettings,
     41 "too_small" OrderRefusal::TooSmall(_),
     42 "too_many_makers" OrderRefusal::TooManyMakers(_),
+    43 "frozen" OrderRefusal::HolderFrozen(_),
+    44 "not_admitted" OrderRefusal::HolderNotAdmitted(_),
+    45 "owner_frozen" OrderRefusal::OwnerFrozen(_),
 }
 
 /// The number of an order that is not what its signature says, in OUCH.
@@ -86,6 +89,7 @@ pub fn end_code(why: &OrderEnd) -> &'static str {
         OrderEnd::DeadMan => "dead_man",
         OrderEnd::BandInCall => "band_in_call",
         OrderEnd::Stopped => "stopped",
+        OrderEnd::Frozen => "frozen",
     }
 }
 

@@ -186,7 +186,7 @@ impl Attendance {
         if pool.contains(&id) {
             return;
         }
-        let entry = PoolEntry { id, arrived_ms, transaction: transaction.clone() };
+        let entry = PoolEntry::new(id, arrived_ms, transaction.clone());
         match pool.admit(entry, ledger) {
             Ok(()) => tracing::info!(says = ?post.says, "this validator posts what it says of itself"),
             Err(_) if std::mem::replace(&mut self.told, true) => {}
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(posted.len(), 1, "block 10 counts for epoch 2");
         assert!(tick(&mut attendance, &ledger, &mut pool).is_empty(), "it is pending");
         // Somebody else's copy is the same transaction.
-        let copy = PoolEntry { id: posted[0].id(), arrived_ms: 5, transaction: posted[0].clone() };
+        let copy = PoolEntry::new(posted[0].id(), 5, posted[0].clone());
         assert!(pool.admit(copy, &ledger).is_err());
         // Lost: the same one is posted again.
         pool.settle(posted.iter().map(|one| (one.id(), one)));

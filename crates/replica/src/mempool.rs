@@ -39,7 +39,7 @@ use crate::{Defect, EthereumPool};
 use bounded::{Bounded, QuotaSet};
 use displaced::Spot;
 use kernel::Planted;
-use ledger::{Ledger, Parameters, Quota, Refusal, Reservations, ReserveError};
+use ledger::{Ledger, Parameters, Quota, QuotaKind, Refusal, Reservations, ReserveError, freeze_ends, quotas_of};
 use primitives::{
     Address, Amount, Body, Height, LANE_POST_BYTES_MAX, Operation, SecretKey, Sequence, SessionSlot, Transaction,
     TransactionId, slot_of,
@@ -63,6 +63,9 @@ pub struct PoolEntry {
     pub arrived_ms: u64,
     /// The transaction; its signature is valid.
     pub transaction: Transaction,
+    /// How many offers and holdings it ends, if it is a freeze, by the state that admitted it. The pool sets it. If the
+    /// holder has more since, the sub-block may hold more than its quota: then the freeze is refused, and sent again.
+    freeze_ends: u32,
 }
 
 /// Why the pool rejects a transaction.
@@ -77,6 +80,21 @@ pub enum Reject {
 }
 
 impl PoolEntry {
+    /// A transaction with a valid signature and this id, which arrived at a time of the caller's clock.
+    pub fn new(id: TransactionId, arrived_ms: u64, transaction: Transaction) -> PoolEntry {
+        PoolEntry { id, arrived_ms, transaction, freeze_ends: 0 }
+    }
+
+    /// Counts it as the next transaction of a sub-block, unless a quota has too little left.
+    pub fn fits(&self, quota: &mut Quota) -> bool {
+        quota.admits(&self.transaction, self.freeze_ends)
+    }
+
+    /// The quotas that it counts against, and by how much.
+    fn quotas(&self) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
+        quotas_of(&self.transaction, self.freeze_ends)
+    }
+
     /// Whether it is marked as a member's duty in the lane.
     fn is_duty(&self) -> bool {
         is_duty(&self.transaction)
@@ -229,7 +247,7 @@ impl Mempool {
         let body = Body { chain: ledger.chain(), account, sequence, until, operation };
         let transaction = body.sign(&ledger.network(), key);
         let id = transaction.id();
-        self.admit(PoolEntry { id, arrived_ms, transaction }, ledger).map(|()| id)
+        self.admit(PoolEntry::new(id, arrived_ms, transaction), ledger).map(|()| id)
     }
 
     /// Adds a transaction, if it would be valid in the next block on top of `ledger`.
@@ -242,8 +260,9 @@ impl Mempool {
 
     /// Adds the transactions that would be valid in the next block on top of `ledger`, on the current rayon pool.
     /// Returns one answer for each, in order.
-    pub fn admit_all(&mut self, entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
+    pub fn admit_all(&mut self, mut entries: Vec<PoolEntry>, ledger: &Ledger) -> Vec<Result<(), Reject>> {
         self.fee = ledger.dearest_fee();
+        entries.iter_mut().for_each(|entry| entry.freeze_ends = freeze_ends(ledger, &entry.transaction));
         self.reserved.make_room(entries.len());
         let verdicts: Vec<Result<(), Reject>> = if entries.len() < PARALLEL_LEN {
             entries.iter().map(|entry| self.judge(entry, ledger)).collect()
@@ -271,7 +290,7 @@ impl Mempool {
         // The usual room is larger than any transaction, and measuring costs time.
         let fits =
             room >= TRANSACTION_BYTES_MAX || borsh::object_length(&entry.transaction).is_ok_and(|bytes| bytes <= room);
-        let is_small = fits && Quota::default().admits(&entry.transaction);
+        let is_small = fits && entry.fits(&mut Quota::default());
         if is_small { Ok(()) } else { Err(Reject::Refused(Refusal::LARGER_THAN_SUB_BLOCK)) }
     }
 
@@ -280,8 +299,8 @@ impl Mempool {
         match settling(&entry.transaction) {
             Some(venue) => self.settles.is_full_for(venue),
             None if entry.is_duty() => self.duties_pending >= DUTIES_MAX,
-            None if self.quotas(&entry.transaction).is_some() => {
-                self.bounded.len() >= self.limit.div_ceil(2) || self.bounded.is_full_for(&entry.transaction)
+            None if self.quotas(entry).is_some() => {
+                self.bounded.len() >= self.limit.div_ceil(2) || self.bounded.is_full_for(entry)
             }
             None => others >= self.limit,
         }
@@ -309,8 +328,8 @@ impl Mempool {
     }
 
     /// The quotas that bound a transaction, which then waits in a queue of theirs.
-    fn quotas(&self, transaction: &Transaction) -> Option<QuotaSet> {
-        if self.defect.is(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(transaction) }
+    fn quotas(&self, entry: &PoolEntry) -> Option<QuotaSet> {
+        if self.defect.is(Defect::QuotaHoldsAll) { None } else { QuotaSet::of(entry) }
     }
 
     /// Queues a transaction that has reserved what it may spend.
@@ -324,7 +343,7 @@ impl Mempool {
             self.note(&entry, Spot::Apart);
             return self.settles.insert(venue, entry);
         }
-        if let Some(of) = self.quotas(&entry.transaction) {
+        if let Some(of) = self.quotas(&entry) {
             let place = self.bounded.insert(of, entry.clone());
             return self.note(&entry, Spot::Bounded(place));
         }

@@ -207,7 +207,7 @@ fn fitting(pool: &mut Mempool, room: usize, count: usize, has_settles: bool, now
     let mut quota = Quota::default();
     let mut fill = |left: &mut usize, entry: &PoolEntry| {
         let bytes = encode(&entry.transaction).len();
-        let fits = bytes <= *left && quota.admits(&entry.transaction);
+        let fits = bytes <= *left && entry.fits(&mut quota);
         *left -= if fits { bytes } else { 0 };
         fits
     };

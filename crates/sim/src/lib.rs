@@ -9,6 +9,7 @@
 //!
 //! **Not simulated yet**: misdirected writes, and threads that really run in parallel.
 
+mod controls;
 mod ethereum;
 mod fees;
 mod lane;
@@ -22,6 +23,7 @@ mod solo;
 pub mod validators;
 mod world;
 
+pub use controls::ControlCounts;
 pub use lane::{LaneOptions, LaneReport, run_lane};
 pub use listings::ListingCounts;
 pub use market::{MarketOptions, MarketReport, run_market};

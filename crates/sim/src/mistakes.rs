@@ -88,8 +88,8 @@ pub fn found() -> impl Iterator<Item = FoundMistake> {
 }
 
 /// Mistakes that tests of `member` and `venue` find: in the lane's world somebody else shows such certificates in time,
-/// and in that of markets others come first to what matters, or few orders are so large.
-pub const FOUND_ELSEWHERE: [Mistake; 14] = {
+/// and in that of markets others come first to what matters, few orders are so large, and no asset is controlled.
+pub const FOUND_ELSEWHERE: [Mistake; 18] = {
     use Mistake::{Member, Venue};
     [
         Member(MemberMistake::LateCertificateNotTold),
@@ -106,6 +106,10 @@ pub const FOUND_ELSEWHERE: [Mistake; 14] = {
         Venue(VenueMistake::OpensOnOldBlocks),
         Venue(VenueMistake::NumbersRunAway),
         Venue(VenueMistake::SignerForgotten),
+        Venue(VenueMistake::FrozenTrades),
+        Venue(VenueMistake::FrozenRests),
+        Venue(VenueMistake::AdmissionForgotten),
+        Venue(VenueMistake::FrozenOwnerEarns),
     ]
 };
 
@@ -139,29 +143,29 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 44] = [
-    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 1, "acknowledged and are lost"),
+const SOLO: [Row; 49] = [
+    of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 2, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
-    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 3, "the store refused: receipts"),
+    of_life(LifeMistake::PublishesOutOfOrder, Scene::Solo, 10, "the store refused: receipts"),
     of_life(LifeMistake::CheckpointBeforeReceipts, Scene::Solo, 3, "the receipts end at height"),
     of_life(LifeMistake::ForgetsBeforeCheckpoint, Scene::Solo, 5, "cannot be recovered"),
     solo(EngineMistake::SyncSkipped, 0, "were acknowledged and are lost"),
     solo(EngineMistake::DiskErrorIgnored, 1, "were acknowledged and are lost"),
     solo(EngineMistake::ReceiptsSkipped, 1, "the store refused: receipts"),
     solo(EngineMistake::ReceiptsChanged, 2, "the receipts of block"),
-    solo(EngineMistake::CheckpointOfLaterState, 2, "holds the state of height"),
-    solo(EngineMistake::CheckpointInPlace, 2, "cannot be recovered"),
+    solo(EngineMistake::CheckpointOfLaterState, 1, "holds the state of height"),
+    solo(EngineMistake::CheckpointInPlace, 35, "cannot be recovered"),
     solo(EngineMistake::RootsSkipped, 1, "contains another state root than its parent has"),
-    solo(EngineMistake::SignaturesUnchecked, 2, "was answered Waits"),
+    solo(EngineMistake::SignaturesUnchecked, 3, "was answered Waits"),
     solo(EngineMistake::SequenceNotMarked, 0, "used but still free"),
     solo(EngineMistake::RefundTwice, 0, "bookkeeping"),
     solo(EngineMistake::FeeNotBurnt, 0, "units were kept"),
-    solo(EngineMistake::RoundedUp, 0, "clearing"),
+    solo(EngineMistake::RoundedUp, 3, "clearing"),
     solo(EngineMistake::TradeOverstated, 0, "clearing"),
     solo(EngineMistake::RewardTwice, 0, "bookkeeping"),
     solo(EngineMistake::OfferOfARevertedCall, 13, "clearing"),
-    solo(EngineMistake::ReplaceNotCharged, 13, "its caps and uses are"),
+    solo(EngineMistake::ReplaceNotCharged, 11, "its caps and uses are"),
     solo(EngineMistake::SessionNumberNotMarked, 0, "used but still free"),
     solo(EngineMistake::TimersForgotten, 1, "its key, scope and heights are"),
     solo(EngineMistake::KeyCountsTwice, 0, "was answered Waits"),
@@ -171,19 +175,24 @@ const SOLO: [Row; 44] = [
     solo(EngineMistake::RecoversBesideChange, 0, "a recovery counts although a change waits"),
     solo(EngineMistake::BarePayments, 0, "a bare payment to"),
     solo(EngineMistake::NumbersByPlace, 11, "by its id a listing gets the number"),
-    solo(EngineMistake::RefusedListingPays, 4, "units were kept, but burnt"),
+    solo(EngineMistake::RefusedListingPays, 19, "units were kept, but burnt"),
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),
     solo(EngineMistake::NamesCopied, 6, "could be taken for"),
-    solo(EngineMistake::ClosesLate, 11, "were over, but"),
-    solo(EngineMistake::RevokedLate, 12, "says Revoke at"),
-    solo(EngineMistake::OffersOutlive, 16, "closes at"),
-    solo(EngineMistake::ReturnLost, 2, "issued, but"),
     solo(EngineMistake::WordsCountTwice, 7, "waits, but by the votes"),
     solo(EngineMistake::LastCommitteeDecides, 39, "waits, but by the votes"),
     solo(EngineMistake::ActsEarly, 23, "the parameters are"),
     solo(EngineMistake::ProposalsNeverEnd, 7, "is open, but by the receipts"),
     solo(EngineMistake::WordsOutliveProposal, 7, "is open, but by the receipts"),
     solo(EngineMistake::StepsUnbounded, 7, "at one step"),
+    solo(EngineMistake::ClosesLate, 10, "were over, but"),
+    solo(EngineMistake::RevokedLate, 11, "says Revoke at"),
+    solo(EngineMistake::OffersOutlive, 0, "closes at"),
+    solo(EngineMistake::ReturnLost, 1, "issued, but"),
+    solo(EngineMistake::FrozenSpends, 32, "in which it is frozen"),
+    solo(EngineMistake::FrozenIsPaid, 50, "in which it is frozen"),
+    solo(EngineMistake::FreezeLost, 0, "of holders the ledger says"),
+    solo(EngineMistake::FreezeDatedBack, 0, "of holders the ledger says"),
+    solo(EngineMistake::FrozenEndUntold, 11, "were over, but"),
 ];
 
 const VALIDATORS: [Row; 22] = [

@@ -1,12 +1,13 @@
 //! The invariants hold for some seeds, and the same seed gives the same run.
 
-use sim::{ListingCounts, PolicyCounts, ProposalCounts, SessionCounts, SimOptions, crash_points, run};
+use sim::{ControlCounts, ListingCounts, PolicyCounts, ProposalCounts, SessionCounts, SimOptions, crash_points, run};
 
 #[test]
 fn seeds_hold() {
     let (mut crashes, mut beyond_caps, mut sessions) = (0, 0, SessionCounts::default());
     let (mut policies, mut listings) = (PolicyCounts::default(), ListingCounts::default());
     let mut proposals = ProposalCounts::default();
+    let mut controls = ControlCounts::default();
     let options = SimOptions { blocks: 45, ..SimOptions::default() };
     for seed in 0..64 {
         let report = run(seed, options).unwrap_or_else(|failure| panic!("{failure}"));
@@ -17,6 +18,7 @@ fn seeds_hold() {
         policies += report.policies;
         listings += report.listings;
         proposals += report.proposals;
+        controls += report.controls;
     }
     assert!(crashes > 100, "only {crashes} crashes");
     let SessionCounts { authorized, raised, stopped, revoked, orders, replaced, fills, lapsed } = sessions;
@@ -39,6 +41,12 @@ fn seeds_hold() {
     assert!(
         changed >= 5 && listed > 0 && closed > 0 && each.iter().all(|count| *count >= 10),
         "validators vote too little: {proposals:?}"
+    );
+    let ControlCounts { frozen, opened, ended, expelled, transfers } = controls;
+    let each = [frozen, opened, transfers];
+    assert!(
+        ended > 0 && expelled > 0 && each.iter().all(|count| *count >= 10),
+        "issuers control too little: {controls:?}"
     );
 }
 

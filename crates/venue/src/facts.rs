@@ -57,6 +57,29 @@ pub enum VenueFact {
     /// Units of asset 0 that a unit of weight costs at most, now or under what validators have voted. A vote can change
     /// what the terms of a root say of it. A chain that is older than this fact does not state it.
     Fee(Amount),
+    /// An asset whose issuer freezes holders. What was said of its holders before is void.
+    Controlled(AssetId, FreezableAsset),
+    /// What the issuer of such an asset has said of an account; a root ignores it unless the account has a key at the
+    /// venue, or owns it.
+    Holder {
+        /// The asset.
+        asset: AssetId,
+        /// The account.
+        account: Address,
+        /// Whether it may trade the asset.
+        is_open: bool,
+    },
+    /// The account that owns the venue, and is paid its fees.
+    Owner(Address),
+}
+
+/// An asset whose issuer freezes holders, as far as a root needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub struct FreezableAsset {
+    /// Its issuer, who is exempt.
+    pub issuer: Address,
+    /// Whether only those hold it whom the issuer has admitted.
+    pub admits: bool,
 }
 
 /// The record of a venue, as far as its root needs it.

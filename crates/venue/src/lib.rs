@@ -16,14 +16,15 @@
 //! - Upon *inputs*: take them in order, and write one record with the inputs, the clock and a digest of what they
 //!   came to. Sync it. Only then tell anything.
 //! - Upon an *order*: a number that is known gets its first answer. Otherwise check everything that the ledger will
-//!   judge its fills by (F1 to F7), from certified facts, and then give it to the book (`matching`). Keep the answer.
+//!   judge its fills by (F1 to F8), from certified facts, and then give it to the book (`matching`). Keep the answer.
 //! - Upon a *trade*: the fill takes the next index in the tree of the incarnation. Both traders get a report, signed
 //!   over network, venue, incarnation, index, leaf and account. *Executed is not settled.* Where the rules of the chain
 //!   judge reports of steps ([`STEP_REPORTS_RULES`](primitives::venue::STEP_REPORTS_RULES)), one signature holds for
 //!   all reports of a step, whose number is that of its record ([`SignedStep`](primitives::venue::SignedStep)).
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
-//!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. Then send the settle
-//!   in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
+//!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. So end those of whom
+//!   the issuer of an asset of their market has frozen, and all of the market if that is the venue's owner. Then send the
+//!   settle in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
 //! - *Matching pauses* when no certified block came for a while, or when the last one is more than D / 4 behind the
 //!   newest decided one. It pauses when the oldest unsettled fill is half of D old, and when bond or balance cover less
 //!   than twice what is unsettled. It pauses while the ledger has another operator than the root. So it does from the
@@ -165,7 +166,9 @@ mod state;
 
 pub use checked::{CheckedOrder, check_orders};
 pub use error::VenueRootError;
-pub use facts::{CertifiedFacts, FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+pub use facts::{
+    CertifiedFacts, FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding,
+};
 pub use input::{SessionNumber, Steering, TradeCommand, VenueInput};
 pub use keys::VenueKeys;
 pub use mistake::VenueMistake;

@@ -18,6 +18,14 @@ pub enum VenueMistake {
     DrawdownForgetsFills,
     /// A revocation counts when the ledger counts it, not when it is known.
     RevokedTrades,
+    /// An order of a frozen account is taken.
+    FrozenTrades,
+    /// Orders of an account that becomes frozen rest on.
+    FrozenRests,
+    /// Who was never admitted trades as long as nobody freezes it.
+    AdmissionForgotten,
+    /// The venue's owner is no party to fills.
+    FrozenOwnerEarns,
     /// A raise of a floor counts when the ledger counts it.
     RaisesLater,
     /// The floor that an order states is ignored.

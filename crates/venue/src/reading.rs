@@ -1,18 +1,21 @@
 //! The facts that a root gets from the ledger: records of its venue that changed from one state to the next. The node's
 //! host and the simulator read them here.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
-use ledger::{BustReason, FillVerdict, SettledFills, VenueRecordId, Venues};
+use crate::{FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+use ledger::{BustReason, Controls, FillVerdict, HolderStanding, SettledFills, VenueRecordId, Venues};
 use primitives::venue::{OrderNumber, VenueId};
-use primitives::{Address, Amount, AssetId};
+use primitives::{Address, Amount, AssetControl, AssetId};
 
 /// The state after a block, as far as a venue needs it. It is shared with the ledger and costs next to nothing.
 #[derive(Clone)]
 pub struct ChainState {
     /// All venues, with height and time.
     pub venues: Arc<Venues>,
+    /// What issuers control, and what they have said of holders.
+    pub controls: Arc<Controls>,
     /// The account of the operator, if it exists.
     pub operator: Option<OperatorStanding>,
     /// The rules of the next block.
@@ -25,7 +28,8 @@ impl ChainState {
     /// The state of a ledger, with the standing of an account; `None` on a chain without venues.
     pub fn of(ledger: &ledger::Ledger, operator: &Address) -> Option<ChainState> {
         let (operator, rules, fee) = (operator_of(ledger, operator), ledger.next_rules(), ledger.dearest_fee());
-        Some(ChainState { venues: ledger.shared_venues()?, operator, rules, fee })
+        let controls = ledger.shared_controls();
+        Some(ChainState { venues: ledger.shared_venues()?, controls, operator, rules, fee })
     }
 
     /// The height.
@@ -60,7 +64,55 @@ pub fn facts_since(state: &ChainState, before: Option<&ChainState>, venue: Venue
     facts.extend(state.operator.filter(|operator| known != Some(*operator)).map(VenueFact::Operator));
     // A root that an older program ran does not know them, whatever changed.
     facts.extend([VenueFact::Rules(state.rules), VenueFact::Fee(state.fee)]);
+    if !state.controls.is_empty() {
+        facts.extend(controls_since(state, before, (venue, &ids)));
+    }
     facts
+}
+
+/// What a state says of the venue's owner, of controlled assets and of their holders, as far as an earlier one does
+/// not; `changed` are the venue's records that are not those of the earlier state.
+fn controls_since(
+    state: &ChainState,
+    before: Option<&ChainState>,
+    (venue, changed): (VenueId, &[VenueRecordId]),
+) -> Vec<VenueFact> {
+    let (controls, venues) = (&state.controls, &state.venues);
+    let Some(owner) = venues.get(venue).map(|of| of.owner) else { return Vec::new() };
+    // A root that heard of a chain without controls knows nothing of them.
+    let told = before.filter(|before| !before.controls.is_empty());
+    let is_told = |asset: AssetId| told.is_some_and(|told| told.controls.issuer(asset).is_some());
+    let asset = |(asset, control): (AssetId, AssetControl)| {
+        let issuer = controls.issuer(asset).filter(|_| !is_told(asset))?;
+        Some(VenueFact::Controlled(asset, FreezableAsset { issuer, admits: control.admits() }))
+    };
+    let mut facts: Vec<VenueFact> = controls.assets().into_iter().filter_map(asset).collect();
+    if told.is_none() || changed.contains(&VenueRecordId::Venue(venue)) {
+        facts.push(VenueFact::Owner(owner));
+    }
+    let holders = match told {
+        None => holders_here(controls, venues.keys_of(venue).map(|(_, key)| key.owner).chain([owner]).collect()),
+        Some(told) => {
+            let new_owner = |id: &VenueRecordId| match id {
+                VenueRecordId::Key((of, key)) if told.venues.key(*of, key).is_none() => venues.key(*of, key),
+                _ => None,
+            };
+            let new = changed.iter().filter_map(new_owner).map(|key| key.owner).collect();
+            [controls.changes_since(&told.controls), holders_here(controls, new)].concat()
+        }
+    };
+    facts.extend(holders.into_iter().map(|(asset, account)| {
+        let is_open = controls.standing(asset, &account) == HolderStanding::Open;
+        VenueFact::Holder { asset, account, is_open }
+    }));
+    facts
+}
+
+/// The holders among these accounts of whom issuers have said something.
+fn holders_here(controls: &Controls, accounts: BTreeSet<Address>) -> Vec<(AssetId, Address)> {
+    let assets = if accounts.is_empty() { Vec::new() } else { controls.assets() };
+    let all = accounts.iter().flat_map(|account| assets.iter().map(|(asset, _)| (*asset, *account)));
+    all.filter(|(asset, account)| controls.record(*asset, account).is_some()).collect()
 }
 
 /// The records of a venue.

@@ -156,6 +156,15 @@ pub enum OrderRefusal {
          or as immediate-or-cancel"
     )]
     TooManyMakers(u32),
+    /// An issuer has frozen the account.
+    #[error("the issuer has frozen the account's asset {}: collect what the account has here, or ask the issuer", .0.0)]
+    HolderFrozen(AssetId),
+    /// An issuer has never admitted the account.
+    #[error("the issuer has not admitted the account to asset {}: ask the issuer", .0.0)]
+    HolderNotAdmitted(AssetId),
+    /// An issuer has frozen the venue's owner, who is paid fees of each fill.
+    #[error("the issuer has frozen asset {} of the venue's owner: the market trades when the owner may again", .0.0)]
+    OwnerFrozen(AssetId),
 }
 
 /// Why an open order ended.
@@ -189,6 +198,8 @@ pub enum OrderEnd {
     BandInCall,
     /// The root stopped.
     Stopped,
+    /// An issuer has frozen its account or the venue's owner in an asset of the market.
+    Frozen,
 }
 
 /// Why no order is taken for now. It ends by itself.

@@ -8,7 +8,7 @@ use primitives::venue::{
 };
 use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence, Signature};
 
-use crate::facts::{OperatorStanding, VenueStanding};
+use crate::facts::{FreezableAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
 use crate::refusal::{OrderEnd, OrderRefusal, VenuePause, VenueStop};
 use crate::report::{Acceptance, OrderStanding, VenueFill};
@@ -285,6 +285,19 @@ pub(crate) struct Core {
     pub weight: u64,
     pub bytes: u64,
     pub prospective: u64,
+    /// It stands apart in snapshots, which had none of it before version 5.
+    #[borsh(skip)]
+    pub controls: KnownControls,
+}
+
+/// What issuers control, and what they have said of accounts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+pub(crate) struct KnownControls {
+    /// The account that owns the venue.
+    pub owner: Option<Address>,
+    pub assets: BTreeMap<AssetId, FreezableAsset>,
+    /// Whether an account is open.
+    pub holders: BTreeMap<(AssetId, Address), bool>,
 }
 
 impl Core {
@@ -327,6 +340,7 @@ impl Core {
             weight: 0,
             bytes: 0,
             prospective: 0,
+            controls: KnownControls::default(),
         }
     }
 

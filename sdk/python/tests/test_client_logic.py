@@ -61,7 +61,14 @@ from walras.client.fate import fate_of, told
 from walras.client.flow import Answer, Ask, Flow
 from walras.client.operations import Burn
 from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
-from walras.client.proof import ProofError, prove_keys, prove_parameters, window_of
+from walras.client.proof import (
+    ProofError,
+    ProvedHolder,
+    prove_holder,
+    prove_keys,
+    prove_parameters,
+    window_of,
+)
 from walras.client.sending import Numbers, Sender
 from walras.client.stream import Feed
 
@@ -175,6 +182,28 @@ def test_a_policy_is_proved_and_a_changed_proof_proves_none() -> None:
     for account, shown in [(absence, policy), (policy, absence)]:
         with pytest.raises(ProofError):
             prove_keys(address_bytes(account["account"]), raw(shown["root"]), raw(shown["proof"]))
+
+
+def test_a_holder_is_proved_frozen_admitted_or_free_and_a_changed_proof_proves_nothing() -> None:
+    vectors = PUBLISHED["holder_proofs"]
+    said = [(vector["control"], vector["is_open"]) for vector in vectors]
+    free, admitted = ("recoverable", True), ("admitted", True)
+    assert said == [("open", True), ("recoverable", False), free, admitted, ("admitted", False)]
+    for vector in vectors:
+        asset, account = vector["asset"], address_bytes(vector["account"])
+        root, proof = raw(vector["root"]), raw(vector["proof"])
+        proved = ProvedHolder(vector["control"], vector["is_open"], vector["since"])
+        assert prove_holder(asset, account, root, proof) == proved
+        # What a chain without controls fills the place of its trie with means nothing.
+        for at in range(len(proof) if proved.control != "open" else 0):
+            with pytest.raises(ProofError):
+                prove_holder(asset, account, root, proof[:at] + bytes([proof[at] ^ 1]) + proof[at + 1 :])
+        with pytest.raises(ProofError):
+            prove_holder(asset, account, root, proof[:-1])
+    _, frozen, other, *_ = vectors
+    # The attack: that nothing was said of somebody else is shown for the frozen holder.
+    with pytest.raises(ProofError):
+        prove_holder(frozen["asset"], address_bytes(frozen["account"]), raw(other["root"]), raw(other["proof"]))
 
 
 def test_parameters_are_proved_and_a_changed_proof_proves_none() -> None:

@@ -26,6 +26,12 @@ export type Status = {
   refused: number;
 };
 
+/** What the issuer of an asset controls: it freezes holders, and may admit them, or recover units of those frozen for long. */
+export type AssetControl = "open" | "freezable" | "admitted" | "recoverable" | "admitted_recoverable";
+
+/** An account as a holder of an asset; `since` is the height at which the issuer last changed it. */
+export type Holder = { height: number; control: AssetControl; standing: "open" | "frozen" | "not_admitted"; since?: number };
+
 export type Asset = {
   asset: number;
   symbol: string;
@@ -37,7 +43,9 @@ export type Asset = {
   /** The address of its ERC-20 token, where the chain has contracts. */
   token?: string;
   /** How it was listed; an asset of the genesis has none. */
-  listed?: { height: number; control: "open"; supply_max: Units; document: string };
+  listed?: { height: number; control: AssetControl; supply_max: Units; document: string };
+  /** What its issuer controls in the hands of others, if anything. */
+  control?: AssetControl;
   /** The last height that it trades at, if it closes or is closed. */
   closes?: number;
 };

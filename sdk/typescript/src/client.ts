@@ -9,6 +9,7 @@ import { ClientError, ForeignAnswerError, NoAnswerError, NotFoundError, OtherNet
 import { LASTS_MAX, fateOf, provedFate } from "./fate.js";
 import { Feed, type Event } from "./feed.js";
 import { DisconnectGuard, type Ending } from "./guard.js";
+import { Holders } from "./holders.js";
 import { Http, type Fetch } from "./http.js";
 import type { Ed25519Key, Key } from "./keys.js";
 import * as models from "./models.js";
@@ -53,6 +54,8 @@ export class Client {
   private readonly session: Session;
   private readonly own: Sender | null;
   private readonly store: Store;
+  /** What accounts may do with assets whose issuers control them, and what this account says of those that it issues. */
+  readonly holders: Holders;
 
   constructor(
     server = "http://127.0.0.1:8080",
@@ -64,6 +67,7 @@ export class Client {
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     this.session = new Session(new Http(server, token, fetch), network ?? null);
     this.store = store;
+    this.holders = new Holders(this.session, (operation, options) => this.send(operation, options));
     this.own = key ? new Sender(this.session, plainAddress(account ?? key.address), key, store, patienceMs, lasts, slot) : null;
   }
 

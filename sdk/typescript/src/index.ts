@@ -7,8 +7,9 @@ export { Signed, checkedAddress, poolKeeps, type Body, type Operation } from "./
 export * from "./errors.js";
 export type { Event } from "./feed.js";
 export { DisconnectGuard } from "./guard.js";
+export { Holders } from "./holders.js";
 export { Ed25519Key, EthereumKey, WalletKey, type Key, type LoginSignature, type LoginTerms, type Provider } from "./keys.js";
-export type { VenueDay, VenueMarket, VenueTrade, VenueTrades } from "./bodies.js";
+export type { AssetControl, Holder, VenueDay, VenueMarket, VenueTrade, VenueTrades } from "./bodies.js";
 export type {
   Account,
   Balance,
@@ -54,7 +55,7 @@ export {
   type KeyPolicy,
   type Signatures,
 } from "./policy.js";
-export { ProofError, proveAccount, proveKeys, proveOutcome, proveParameters, type ParameterValues, type ProvedAccount, type ProvedParameters } from "./proof.js";
+export { ProofError, proveAccount, proveHolder, proveKeys, proveOutcome, proveParameters, type ParameterValues, type ProvedAccount, type ProvedHolder, type ProvedParameters } from "./proof.js";
 export { MemoryStore, TextStore, type Store } from "./store.js";
 export { TradingKey, isReportSigned, readReport } from "./venue.js";
 export type { SignedOrder, VenueAsk, VenueOrder, VenueReport, VenueRequest, VenueScope, VenueStep } from "./venue.js";

@@ -4,6 +4,7 @@
  */
 import { blake3 } from "@noble/hashes/blake3.js";
 import { concatBytes } from "@noble/hashes/utils.js";
+import type { AssetControl } from "./bodies.js";
 import { derived, number } from "./encoding.js";
 import { OPERATIONS } from "./operations.js";
 import type { AccountKeys, KeyPolicy } from "./policy.js";
@@ -231,6 +232,43 @@ export function proveParameters(root: Uint8Array, proof: Uint8Array): ProvedPara
     throw new ProofError("the proof states other parameters than the state has");
   }
   return parameters;
+}
+
+const CONTROLS = ["open", "freezable", "admitted", "recoverable", "admitted_recoverable"] as const;
+
+/** What an issuer controls of an asset, and whether an account that is not the issuer holds it freely. */
+export type ProvedHolder = { control: AssetControl; isOpen: boolean; since: number | null };
+
+/** What the state with this root says of a holder of an asset. */
+export function proveHolder(asset: number, account: Uint8Array, root: Uint8Array, proof: Uint8Array): ProvedHolder {
+  const reader = new Reader(proof);
+  const { parts, roots } = readParts(reader);
+  checkRoot(parts, root);
+  const trie = reader.take(32);
+  const begun = reader.at;
+  const controls = new Map<number, AssetControl>();
+  for (let left = reader.count(4); left > 0; left -= 1) {
+    const [of, control] = [reader.count(4), CONTROLS[reader.count(1)]];
+    if (!control) throw new ProofError("the proof is of a control that this program does not know");
+    controls.set(of, control);
+  }
+  const listed = derived("walras 2026 asset controls v1", reader.data.slice(begun, reader.at));
+  const record = reader.count(1) === 0 ? null : reader.take(1 + 8 + 1);
+  const path = reader.take(reader.count(4));
+  reader.end();
+  const part = roots.get(12);
+  if (!part) {
+    // A chain on which nobody controls an asset has no part for it.
+    if (controls.size > 0 || record) throw new ProofError("the proof states controls that its state does not have");
+    return { control: "open", isOpen: true, since: null };
+  }
+  if (!same(derived("walras 2026 controls root v1", concatBytes(trie, listed)), part)) throw new ProofError("the proof states other controls than its state has");
+  const key = concatBytes(new Uint8Array([asset >>> 24, asset >>> 16, asset >>> 8, asset]), account);
+  const value = record ? derived("walras 2026 holder record v1", record) : null;
+  if (!same(prove(key, trie, path), value)) throw new ProofError("the proof states another record than its path proves");
+  const control = controls.get(asset) ?? "open";
+  const isOpen = record ? record[0] === 1 : control !== "admitted" && control !== "admitted_recoverable";
+  return { control, isOpen, since: record ? Number(number(record, 1, 8)) : null };
 }
 
 /** The encoded outcome of a transaction in the block with this receipts root; null if it is proved to have none. */

@@ -8,7 +8,7 @@ import { NotFoundError, OtherNetworkError, UnknownAssetError } from "./errors.js
 import type { Http } from "./http.js";
 import * as models from "./models.js";
 import type { AccountKeys } from "./policy.js";
-import { ProofError, proveAccount, proveKeys, proveParameters, type ProvedParameters } from "./proof.js";
+import { ProofError, proveAccount, proveHolder, proveKeys, proveParameters, type ProvedHolder, type ProvedParameters } from "./proof.js";
 import { fromHex } from "./typed.js";
 
 export type Limits = { chain: bigint; network: string; sequenceWindow: bigint; blockIntervalMs: number; feeAsset: string; feeUnits: bigint };
@@ -157,6 +157,25 @@ export class Session {
     return this.http.decoded(() => {
       this.checkSigned(body, network, committee);
       return proveKeys(fromHex(address), fromHex(body.root), fromHex(body.proof));
+    });
+  }
+
+  /** What the node says of a holder of an asset. */
+  async holder(symbol: string, address: string): Promise<bodies.Holder> {
+    const asset = (await this.assets(symbol)).get(symbol);
+    return this.http.get(`/v1/assets/${asset.number}/holders/${plainAddress(address)}`);
+  }
+
+  /** What it has proved of one; with a committee, in a state that its quorum signed. An issuer holds its asset freely. */
+  async provedHolder(symbol: string, address: string, committee: Committee | null): Promise<ProvedHolder> {
+    type Proved = { root: string; proof: string; certificate?: CertificateBody };
+    const [{ network }, asset, account] = [await this.limits(), (await this.assets(symbol)).get(symbol), plainAddress(address)];
+    const path = `/v1/assets/${asset.number}/holders/${account}/proof`;
+    const body = await this.http.get<Proved>(path, committee ? { certified: "true" } : {});
+    return this.http.decoded(() => {
+      this.checkSigned(body, network, committee);
+      const proved = proveHolder(asset.number, fromHex(account), fromHex(body.root), fromHex(body.proof));
+      return account === asset.body.issuer.toLowerCase() ? { ...proved, isOpen: true } : proved;
     });
   }
 

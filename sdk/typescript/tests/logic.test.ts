@@ -18,7 +18,7 @@ import { AddressError, AmountError, Ed25519Key, ForeignAnswerError, EthereumKey,
 import { openKey, sealKey } from "../src/keystore.js";
 import { FolderStore } from "../src/node-store.js";
 import { PolicyRequest, changeId, consentBytes, encodedChange, policySalt, type AccountKeys, type KeyChange } from "../src/policy.js";
-import { isFree, proveKeys, proveParameters, windowOf, type ProvedParameters } from "../src/proof.js";
+import { isFree, proveHolder, proveKeys, proveParameters, windowOf, type ProvedParameters } from "../src/proof.js";
 import { orderFate } from "../src/models.js";
 import { Numbers, Sender } from "../src/sending.js";
 import { Session } from "../src/session.js";
@@ -31,6 +31,7 @@ const published = JSON.parse(readFileSync(new URL("../../../../docs/vectors.json
   vectors: Record<string, unknown>[];
   typed_data: { key: string; network: string; sequence: string; until: string; hash: string; transaction: string; id: string; typed_data: TypedData }[];
   requests: { seeds: string[]; wallet: string; account: string; network: string; last: string; sequence: string; until: string; salt: string; typed_data: TypedData; hash: string; signing_bytes: string; transaction: string; id: string }[];
+  holder_proofs: { asset: number; account: string; root: string; proof: string; control: string; is_open: boolean; since: number | null }[];
   key_proofs: { account: string; root: string; proof: string; keys: AccountKeys | null }[];
   parameter_proofs: { root: string; proof: string; parameters: ProvedParameters | null }[];
   consents: { seed: string; network: string; by: string; change: string; change_id: string; signing_bytes: string; typed_data: TypedData; key_signature: string }[];
@@ -122,6 +123,27 @@ test("consents to changes of keys are signed as the published vectors are", () =
     assert.equal(toHex(consentBytes(change, vector.network)), vector.signing_bytes);
     assert.equal(toHex(new Ed25519Key(vector.seed).agree(consentBytes(change, vector.network))), vector.key_signature);
   }
+});
+
+test("a holder is proved frozen, admitted or free, and a changed proof proves nothing", () => {
+  const vectors = published.holder_proofs;
+  assert.deepEqual(vectors.map((one) => [one.control, one.is_open]), [["open", true], ["recoverable", false], ["recoverable", true], ["admitted", true], ["admitted", false]]);
+  for (const { asset, account, root, proof, control, is_open: isOpen, since } of vectors) {
+    const bytes = fromHex(proof);
+    const proved = (shown: Uint8Array) => proveHolder(asset, fromHex(account), fromHex(root), shown);
+    assert.deepEqual(proved(bytes), { control, isOpen, since });
+    for (let at = 0; at < bytes.length; at += 1) {
+      const changed = bytes.slice();
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      // What a chain without controls fills the place of its trie with means nothing.
+      if (control !== "open") assert.throws(() => proved(changed), ProofError, `byte ${at}`);
+    }
+    assert.throws(() => proved(bytes.slice(0, -1)), ProofError);
+  }
+  const [, frozen, free] = vectors;
+  assert.ok(frozen && free);
+  // The attack: that nothing was said of somebody else is shown for the frozen holder.
+  assert.throws(() => proveHolder(frozen.asset, fromHex(frozen.account), fromHex(free.root), fromHex(free.proof)), ProofError);
 });
 
 test("a policy is proved, and a changed proof proves none", () => {

@@ -12,6 +12,7 @@ import { find, href } from "../router";
 import type { AccountMessage, Fill, Message } from "@walras/client/stream";
 import { table } from "../table";
 import { contractName, tokenAt } from "../tokens";
+import { assetNames, controlBadge, controlText, standings } from "./controls";
 import { historyPanel } from "./history";
 import { worthText } from "./money";
 import { marketCell, priceCell, sideCell } from "./order-cells";
@@ -116,6 +117,7 @@ function accountPanels(live: Live, address: string) {
   const token = tokenPanel(live, address.toLowerCase());
   const contract = contractPanel(live, address.toLowerCase());
   const balances = balancesTable(live);
+  const standing = standings(live);
   const offers = offersTable(live);
   const fills = fillsTable(live);
   const outcomes = outcomesTable();
@@ -124,6 +126,7 @@ function accountPanels(live: Live, address: string) {
   const sessions = sessionsPanel(live, address.toLowerCase(), () => loading.request());
   const total = h("strong", { "data-portfolio": "", title: "Worth at the latest valuations" });
   let account: Account | null = null;
+  let standingAt = -1;
   let resting: Offer[] = [];
   let filled: (Fill & { height: number })[] = [];
   let done: (IdOutcome & { height: number })[] = [];
@@ -189,6 +192,8 @@ function accountPanels(live: Live, address: string) {
       summary.set("sequence", count(account.sequence.highest));
       summary.set("height", h("a", { href: href.block(account.height) }, count(account.height)));
       balances.show(account.balances);
+      if (standingAt !== account.height) standing.show(address, account.balances.map((balance) => balance.asset));
+      standingAt = account.height;
       setText(total, worthText(live, account.balances));
       sessions.show(account);
       offers.show(resting);
@@ -202,6 +207,7 @@ function accountPanels(live: Live, address: string) {
     elements: [
       problem.element,
       cut.element,
+      standing.element,
       token.element,
       panel("Summary", {}, summary.element),
       contract.element,
@@ -220,6 +226,7 @@ function accountPanels(live: Live, address: string) {
     close() {
       stop();
       sessions.close();
+      standing.close();
       loading.close();
       history.close();
     },
@@ -239,11 +246,13 @@ function tokenPanel(live: Live, address: string) {
     if (address === WETH9) return [h("p", {}, `W${first}: wraps ${first}, which pays for gas, as a token that contracts can move.`)];
     const asset = tokenAt(live.assets, address);
     if (!asset) return [];
-    const list = facts({ symbol: "Symbol", decimals: "Decimals", issued: "Issued", issuer: "Issuer", markets: "Markets" });
+    const list = facts({ symbol: "Symbol", decimals: "Decimals", issued: "Issued", issuer: "Issuer", controls: "The issuer controls", markets: "Markets" });
     list.set("symbol", asset.symbol);
     list.set("decimals", String(asset.decimals));
     list.set("issued", formatAmount(asset.issued, asset.decimals));
     list.set("issuer", h("a", { href: href.account(asset.issuer) }, h("code", {}, brief(asset.issuer, 8))));
+    list.set("controls", h("span", {}, controlBadge(asset), ` ${controlText(asset) ?? ""}`));
+    list.show("controls", controlText(asset) !== null);
     const market = asset.symbol === first ? h("a", { href: href.markets }, "All") : h("a", { href: href.market(asset.symbol, first) }, `${asset.symbol}/${first}`);
     list.set("markets", market);
     const note = asset.asset === 0 ? " It pays for gas and moves as value, so its token only tells." : "";
@@ -319,12 +328,13 @@ function balancesTable(live: Live) {
     const first = numeraire(live.assets)?.symbol;
     return first === undefined || first === symbol ? href.markets : href.market(symbol, first);
   };
+  const named = assetNames(live, market);
   return table<Balance>({
     caption: "Balances",
     key: (balance) => balance.asset,
     empty: "This account holds nothing.",
     columns: [
-      { name: "Asset", class: "strong", cell: (b) => ({ text: b.asset, href: market(b.asset) }) },
+      { name: "Asset", class: "strong", cell: (b) => named(b.asset) },
       { name: "Available", class: "number", cell: (b) => exact(b.available, b.asset) },
       { name: "Locked in offers", class: "number", cell: (b) => exact(b.locked, b.asset) },
       { name: "Total", class: "number wide", cell: (b) => sumText(b, live.decimals(b.asset)) },

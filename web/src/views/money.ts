@@ -2,6 +2,7 @@
 import type { Balance } from "@walras/client/bodies";
 import { fromUnits, round, toNumber, trimZeros, type Decimal } from "@walras/client/decimal";
 import { format, formatAmount } from "../amount";
+import { assetNames } from "./controls";
 import { h, panel, setText } from "../dom";
 import type { Live } from "../live";
 import { table } from "../table";
@@ -36,13 +37,14 @@ export function moneyPanel(live: Live, base: string, quote: string) {
     const value = fromUnits(units, live.decimals(asset));
     return value ? format(trimZeros(value, Math.min(2, live.decimals(asset)))) : units;
   };
+  const named = assetNames(live, () => null);
   const list = table<Row>({
     caption: "Your balances",
     key: ({ balance }) => balance.asset,
     empty: "Nothing yet.",
     rowClass: ({ balance }) => (balance.asset === base || balance.asset === quote ? "own" : ""),
     columns: [
-      { name: "Asset", cell: ({ balance }) => balance.asset },
+      { name: "Asset", cell: ({ balance }) => named(balance.asset) },
       {
         name: "Amount",
         class: "number",

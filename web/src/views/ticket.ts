@@ -14,6 +14,7 @@ import { amountText, described, sideWord } from "../trade/placing";
 import { current, onChoice } from "../trade/session";
 import { Told } from "../trade/told";
 import { explain, orderName, tells } from "../words";
+import { standings } from "./controls";
 import { ordersTable, whole } from "./own-orders";
 import { emptyWords, partOf, planWords } from "./ticket-words";
 import { traderChoice } from "./trader";
@@ -56,7 +57,8 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   const form = h("form", { class: "ticket", submit: place }, h("div", { class: "choices" }, sides, kinds), replacing, amount.element, percents, price.element, lifeRow, preview, button);
   const orders = ordersTable(live, base, quote, { cancel: (row) => void cancel([row]), replace: replaceOffer, again });
   const all = h("button", { type: "button", class: "plain", hidden: true, click: () => void cancel(orders.resting()) }, "Cancel all");
-  const ticket = panel("Place an order", { class: "order" }, choice.element, money, form, problem.element);
+  const standing = standings(live);
+  const ticket = panel("Place an order", { class: "order" }, choice.element, standing.element, money, form, problem.element);
   const history = h("a", { href: href.accounts, hidden: true, class: "more", "data-history": "" }, "All orders, fills and transfers");
   const ownPanel = panel("Your orders", { class: "own-orders", aside: h("span", { class: "asides" }, all, history) }, orders.element);
   let limits: Limits | null = null;
@@ -114,7 +116,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
   /** Balances, what became of the orders, and what rests. */
   async function load(signal: AbortSignal): Promise<void> {
     const trader = current();
-    if (!trader) return (holds(null), orders.show([], []));
+    if (!trader) return (holds(null), standing.show(null, []), orders.show([], []));
     const kept = await ownOf(trader.address);
     const seen = live.height;
     // In this order: an offer that the look finds placed is in the list unless it has ended.
@@ -123,6 +125,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
     const { offers } = held.length === 0 ? { offers: [] } : await get<{ offers: Offer[] }>(`${path("accounts", trader.address)}/offers?limit=${OFFERS_MOST}`, signal);
     if (own !== kept) return;
     holds(held);
+    standing.show(trader.address, [base, quote]);
     available = new Map(held.map((balance) => [balance.asset, balance.available]));
     orders.show(kept.orders, offers);
     all.hidden = orders.resting().length < 2;
@@ -291,6 +294,7 @@ export function ticketPanels(live: Live, base: string, quote: string, holds: (ba
       stops.forEach((stop) => stop());
       loading.close();
       quoting.close();
+      standing.close();
     },
   };
 }

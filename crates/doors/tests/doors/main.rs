@@ -8,6 +8,7 @@ mod disconnect;
 #[path = "../fake/mod.rs"]
 mod fake;
 mod history;
+mod holder_vectors;
 mod intake;
 mod lists;
 mod markets;

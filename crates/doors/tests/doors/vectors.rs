@@ -19,7 +19,7 @@ use crate::parameter_proofs::parameter_proof_vectors;
 
 const NETWORK: Digest = Digest([0x4e; 32]);
 
-fn key(number: u8) -> SecretKey {
+pub fn key(number: u8) -> SecretKey {
     SecretKey::from_seed(std::array::from_fn(|at| number.wrapping_mul(31).wrapping_add(at as u8)))
 }
 
@@ -386,7 +386,7 @@ fn hex(bytes: &[u8]) -> String {
     format!("0x{}", to_hex(bytes))
 }
 
-fn encoded(value: &impl borsh::BorshSerialize) -> String {
+pub fn encoded(value: &impl borsh::BorshSerialize) -> String {
     hex(&borsh::to_vec(value).expect("in memory"))
 }
 
@@ -790,6 +790,7 @@ fn the_vectors_are_those_of_the_code() {
     let all = json!({
         "vectors": vectors, "typed_data": typed, "state_roots": roots, "requests": requests, "consents": consents,
         "key_proofs": key_proof_vectors(), "parameter_proofs": parameter_proof_vectors(),
+        "holder_proofs": crate::holder_vectors::holder_proof_vectors(),
     });
     let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/vectors.json");

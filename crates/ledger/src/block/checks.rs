@@ -13,7 +13,6 @@ use crate::places::charter;
 use crate::places::offers::{EndFault, check_end, too_small};
 use crate::places::pools::{LISTED_POOLS_MAX, opens_with};
 use crate::state::Ledger;
-use crate::terms::has;
 
 /// The most offers of one limit price that are searched to explain why a cancellation finds nothing. The sender
 /// chooses the price, and an account that fills one price with offers must not make others do long searches.
@@ -138,7 +137,7 @@ pub(super) fn check_in(
         }
         _ => ledger.session_rules().check(account, transaction)?,
     }
-    if !has(ledger.next_rules(), transaction.since_rules()) {
+    if ledger.next_rules() < transaction.since_rules() {
         return Err(Refusal::RULES_TO_COME);
     }
     check_until(ledger, body.until)?;

@@ -62,10 +62,12 @@ pub enum QuotaKind {
     Listings,
     /// Signatures of settles of venues.
     VenueSignatures,
+    /// Offers and holdings of pools that freezes end, which the state decides ([`freeze_ends`]).
+    FreezeEnds,
 }
 
 /// How many kinds there are.
-pub const QUOTA_KINDS: usize = QuotaKind::VenueSignatures as usize + 1;
+pub const QUOTA_KINDS: usize = QuotaKind::FreezeEnds as usize + 1;
 
 /// What a sub-block has of each quota, by [`QuotaKind`].
 const QUOTAS: [u32; QUOTA_KINDS] = [
@@ -79,6 +81,7 @@ const QUOTAS: [u32; QUOTA_KINDS] = [
     LANE_CHECKS_PER_SUB_BLOCK,
     LISTINGS_PER_SUB_BLOCK,
     VENUE_SIGNATURES_PER_SUB_BLOCK,
+    FREEZE_ENDS_PER_SUB_BLOCK,
 ];
 
 impl QuotaKind {
@@ -88,11 +91,13 @@ impl QuotaKind {
     }
 }
 
-/// The quotas that a transaction counts against, and by how much: most against none, few against several.
-pub fn quotas_of(transaction: &Transaction) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
+/// The quotas that a transaction counts against, and by how much: most against none, few against several. It ends so
+/// many offers and holdings ([`freeze_ends`]).
+pub fn quotas_of(transaction: &Transaction, freeze_ends: u32) -> impl Iterator<Item = (QuotaKind, u32)> + use<> {
     let signatures = [
         (QuotaKind::Recoveries, transaction.recoveries()),
         (QuotaKind::PolicySignatures, transaction.policy_signatures()),
+        (QuotaKind::FreezeEnds, freeze_ends),
     ];
     let signatures = signatures.into_iter().filter(|(_, count)| *count > 0);
     let other = match &transaction.body.operation {
@@ -127,48 +132,21 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// Counts the next transaction of the sub-block; false, and nothing is counted, if a quota has too little left.
-    pub fn admits(&mut self, transaction: &Transaction) -> bool {
-        let has_room = quotas_of(transaction).all(|(kind, cost)| self.left[kind as usize] >= cost);
+    /// Counts the next transaction of the sub-block, which ends so many offers and holdings; false, and nothing is
+    /// counted, if a quota has too little left.
+    pub fn admits(&mut self, transaction: &Transaction, freeze_ends: u32) -> bool {
+        let quotas = || quotas_of(transaction, freeze_ends);
+        let has_room = quotas().all(|(kind, cost)| self.left[kind as usize] >= cost);
         if has_room {
-            quotas_of(transaction).for_each(|(kind, cost)| self.left[kind as usize] -= cost);
+            quotas().for_each(|(kind, cost)| self.left[kind as usize] -= cost);
         }
         has_room
     }
 }
 
-/// Indices of a block's native transactions that are refused for what others of their sub-blocks cost, ascending.
-pub(crate) fn beyond(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
-    let mut beyond = beyond_quota(block);
-    if !ledger.controls().is_empty() {
-        beyond.extend(beyond_freezes(ledger, block));
-        beyond.sort_unstable();
-        beyond.dedup();
-    }
-    beyond
-}
-
-/// The freezes that would end more offers and holdings of pools than those of a sub-block may, by the state before. One
-/// that ends none is never among them, nor does one count that its sender may not say.
-fn beyond_freezes(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
-    let mut beyond = Vec::new();
-    let mut first = 0;
-    for sub_block in &block.sub_blocks {
-        let mut left = FREEZE_ENDS_PER_SUB_BLOCK;
-        for (index, transaction) in (first..).zip(&sub_block.native) {
-            match freeze_ends(ledger, transaction) {
-                0 => {}
-                ends if ends > left => beyond.push(index),
-                ends => left -= ends,
-            }
-        }
-        first += sub_block.native.len() as u32;
-    }
-    beyond
-}
-
-/// How many offers and holdings of pools a freeze ends, by the present state.
-fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u64 {
+/// How many offers and holdings of pools a freeze ends, by the present state; zero for all else, and for one that its
+/// sender may not say.
+pub fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u32 {
     let &Operation::SetHolder { asset, account, state: HolderState::Frozen, .. } = &transaction.body.operation else {
         return 0;
     };
@@ -177,14 +155,16 @@ fn freeze_ends(ledger: &Ledger, transaction: &Transaction) -> u64 {
         return 0;
     }
     let holdings = ledger.pools().map_or(0, |pools| pools.holdings_with(asset, account).count());
-    u64::from(ledger.held.count(asset, &account)) + holdings as u64
+    ledger.held.count(asset, &account).saturating_add(holdings as u32)
 }
 
-/// Indices of a block's native transactions that are beyond the quotas of their sub-blocks, ascending.
-pub(crate) fn beyond_quota(block: &Superblock) -> Vec<u32> {
+/// Indices of a block's native transactions that are beyond the quotas of their sub-blocks by the state before,
+/// ascending. A freeze that ends nothing is never among them for what other freezes end.
+pub(crate) fn beyond(ledger: &Ledger, block: &Superblock) -> Vec<u32> {
     let of_sub_block = |sub: &SubBlock| {
         let mut quota = Quota::default();
-        sub.native.iter().map(|transaction| !quota.admits(transaction)).collect::<Vec<bool>>()
+        let mut admits = |one: &Transaction| quota.admits(one, freeze_ends(ledger, one));
+        sub.native.iter().map(|transaction| !admits(transaction)).collect::<Vec<bool>>()
     };
     let beyond = block.sub_blocks.iter().flat_map(of_sub_block);
     (0..).zip(beyond).filter(|(_, is_beyond)| *is_beyond).map(|(index, _)| index).collect()

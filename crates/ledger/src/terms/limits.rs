@@ -9,6 +9,7 @@
 //! | resting offers, open pairs, validators | [`Limits`] | genesis, `limits` |
 //! | offers, pairs and pools with assets that were listed after the genesis | half of all; a sixteenth of offers and pairs for each asset | rules |
 //! | open assets | [`super::ListingTerms::assets_max`] | genesis, `listings` |
+//! | offers and holdings of pools that the freezes of a sub-block end | [`crate::FREEZE_ENDS_PER_SUB_BLOCK`], by the state before | rules |
 //! | listings of a sub-block | [`crate::LISTINGS_PER_SUB_BLOCK`] | rules |
 //! | offers of closed assets that return after a batch | [`crate::CLOSED_RETURNS`] | rules |
 //! | bytes of a sub-block | `sub_block_bytes` | genesis, `consensus` |

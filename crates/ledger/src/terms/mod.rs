@@ -21,7 +21,6 @@ pub use parameters::Parameters;
 pub(crate) use parameters::only_rises;
 pub use pools::PoolTerms;
 pub use restart::{Restart, RestartError, RestartedLane};
-pub(crate) use rules::has;
 pub use rules::{RULES_FLOOR, RULES_LEAST, RULES_NEWEST, followed, manifest, text_of};
 pub use time::{BlockClock, TIME_MAX_MS};
 pub use venues::VenueTerms;

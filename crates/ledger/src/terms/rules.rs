@@ -12,7 +12,7 @@ pub const RULES_FLOOR: u32 = 11;
 pub const RULES_LEAST: u32 = 11;
 /// The newest rules that it implements. A change of what a block does, or of what is signed about one, needs a new
 /// number and a branch at the place that it changes.
-pub const RULES_NEWEST: u32 = primitives::RULES_OF_PROPOSALS;
+pub const RULES_NEWEST: u32 = primitives::RULES_OF_CONTROLS;
 const _: () = assert!(clearing::RULES == 10, "the solver's results have changed: rules need a new number");
 const _: () = assert!(RULES_FLOOR <= RULES_LEAST && RULES_LEAST <= RULES_NEWEST, "a range");
 
@@ -29,6 +29,8 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
     "15: listings. Assets are listed on a running chain, and close. ListAsset and CloseAsset.",
     "16: proposals. Validators vote on parameters of the chain, on assets with plain names, and on the ends of assets. \
      Propose and Vote.",
+    "17: controls. Issuers freeze holders of their assets, admit them, and recover units of those frozen for long, as \
+     listings and the genesis say. SetHolder and Recover; Recall at venues; session keys of scope control.",
 ];
 
 /// The digest of what this program means by a number: of its text alone, so that a later release that replays less
@@ -36,11 +38,6 @@ const TEXTS: [&str; (RULES_NEWEST - RULES_FLOOR + 1) as usize] = [
 pub fn manifest(rules: u32) -> Option<Digest> {
     let bytes = borsh::to_vec(&(rules, text_of(rules)?)).expect("writing to memory cannot fail");
     Some(Digest::of(MANIFEST_CONTEXT, &bytes))
-}
-
-/// Whether rules have what comes with a number. The tests of this crate have what is to come, too.
-pub(crate) fn has(rules: u32, since: u32) -> bool {
-    cfg!(test) || rules >= since
 }
 
 /// The newest rules that a program follows on a chain with these, if it knows no number above `newest`. It may mean

@@ -335,9 +335,9 @@ fn a_sub_block_has_a_quota_of_exact_orders() {
     let mut quota = ledger::Quota::default();
     let mut world = World::new();
     let order = world.sign(1, buy(UNITS, UNITS));
-    assert!((0..EXACTS_PER_SUB_BLOCK).all(|_| quota.admits(&order)));
+    assert!((0..EXACTS_PER_SUB_BLOCK).all(|_| quota.admits(&order, 0)));
     let payment = Operation::Pay { to: address(2), asset: EUR, amount: 1 };
-    assert!(!quota.admits(&order) && quota.admits(&world.sign(1, payment)));
+    assert!(!quota.admits(&order, 0) && quota.admits(&world.sign(1, payment), 0));
 }
 
 #[test]

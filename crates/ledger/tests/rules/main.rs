@@ -30,6 +30,7 @@ mod pools;
 mod proposals;
 mod receiving;
 mod recorded;
+mod recorded_controls;
 mod recorded_listings;
 mod recorded_proposals;
 mod replaces;

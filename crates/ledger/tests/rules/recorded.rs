@@ -11,10 +11,10 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatures, Snapshot, manifest};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
-    KeysChange, Operation, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RecoverKeys, Reference, ReferenceKind,
-    ReferenceRule, Scope, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionTerms, SessionsFate,
-    SetKeys, SignedBy, Superblock, Transaction, Upgrade, WalletKey, WalletSigner, session_possession_bytes, slot_of,
-    slot_sequence,
+    KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RecoverKeys,
+    Reference, ReferenceKind, ReferenceRule, Scope, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope,
+    SessionTerms, SessionsFate, SetKeys, SignedBy, Superblock, Transaction, Upgrade, WalletKey, WalletSigner,
+    session_possession_bytes, slot_of, slot_sequence,
 };
 
 use crate::charter::{NETWORK, World, account, genesis, key, node};
@@ -148,6 +148,7 @@ fn named(transaction: &Transaction) -> &'static str {
     match (&transaction.signed_by, &transaction.body.operation) {
         (SignedBy::Policy(_), _) => "by a policy",
         (_, Operation::Accuse(_)) if slot_of(transaction.body.sequence) > 0 => "by a duty key",
+        (_, Operation::SetHolder { .. }) if slot_of(transaction.body.sequence) > 0 => "by a control key",
         _ => "",
     }
 }
@@ -319,10 +320,11 @@ fn changes(world: &mut World) {
 #[test]
 #[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let histories: [(u32, fn() -> History); 3] = [
+    let histories: [(u32, fn() -> History); 4] = [
         (RULES_OF_KEYS, of_keys),
         (RULES_OF_LISTINGS, crate::recorded_listings::of_listings),
         (RULES_OF_PROPOSALS, crate::recorded_proposals::of_proposals),
+        (RULES_OF_CONTROLS, crate::recorded_controls::of_controls),
     ];
     let path = |rules: u32| fixtures().join(format!("rules-{rules}.chain"));
     let is_due = |rules: u32| manifest(rules).is_some() && !path(rules).exists();

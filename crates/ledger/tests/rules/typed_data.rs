@@ -160,7 +160,7 @@ fn recoveries_are_bounded() {
     let typed = body(1, 1, pay(1)).sign_typed(ledger.network(), &wallet(1));
     let plain = body(1, 1, pay(1)).sign(&ledger.network(), &key(1));
     for _ in 0..TYPED_DATA_PER_SUB_BLOCK {
-        assert!(quota.admits(&typed));
+        assert!(quota.admits(&typed, 0));
     }
-    assert!(!quota.admits(&typed) && quota.admits(&plain));
+    assert!(!quota.admits(&typed, 0) && quota.admits(&plain, 0));
 }

@@ -279,12 +279,12 @@ fn a_sub_block_has_a_quota_of_order_signatures_and_of_accusations() {
     let most = primitives::venue::VENUE_SIGNATURES_PER_SUB_BLOCK;
     let settle = world.settle(&[fill(buy(1), sell(1), 1)]);
     let transaction = world.sign(OPERATOR, VenueOperation::Settle(settle));
-    let admitted = (0..most).filter(|_| quota.admits(&transaction)).count();
+    let admitted = (0..most).filter(|_| quota.admits(&transaction, 0)).count();
     assert_eq!(admitted, most as usize / 2, "two signatures each");
     world.settles(&[fill(buy(1), sell(1), 1)]);
     let lie = world.report(0, Digest([7; 32]), BUYER, 0);
     let accusation = world.accusation(lie);
     let accusation = world.sign(7, accusation);
-    let accused = (0..100).filter(|_| quota.admits(&accusation)).count();
+    let accused = (0..100).filter(|_| quota.admits(&accusation, 0)).count();
     assert_eq!(accused, ledger::ACCUSATIONS_PER_SUB_BLOCK as usize);
 }

@@ -1,5 +1,5 @@
-//! Pending transactions that a quota of sub-blocks bounds ([`quotas_of`]): a queue for each set of quotas that a
-//! transaction counts against.
+//! Pending transactions that a quota of sub-blocks bounds ([`ledger::quotas_of`]): a queue for each set of quotas that
+//! a transaction counts against.
 //!
 //! What a quota holds back waits here and keeps nothing else waiting. Accounts have turns: the second transaction of an
 //! account comes after the first one of each other account that waits. A queue holds no more of a quota than the
@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ledger::{QUOTA_KINDS, QuotaKind, quotas_of};
-use primitives::{Address, Height, Transaction, UNTIL_USUAL};
+use ledger::{QUOTA_KINDS, QuotaKind};
+use primitives::{Address, Height, UNTIL_USUAL};
 
 use super::PoolEntry;
 
@@ -50,8 +50,8 @@ pub(super) struct Bounded {
 
 impl QuotaSet {
     /// That of a transaction; `None` if no quota bounds it.
-    pub(super) fn of(transaction: &Transaction) -> Option<QuotaSet> {
-        let bits = quotas_of(transaction).fold(0, |bits, (kind, _)| bits | 1 << kind as u8);
+    pub(super) fn of(entry: &PoolEntry) -> Option<QuotaSet> {
+        let bits = entry.quotas().fold(0, |bits, (kind, _)| bits | 1 << kind as u8);
         (bits != 0).then_some(QuotaSet(bits))
     }
 }
@@ -88,12 +88,12 @@ impl Queue {
 
 impl Bounded {
     /// Whether a queue has no room for a transaction.
-    pub(super) fn is_full_for(&self, transaction: &Transaction) -> bool {
-        let Some(of) = QuotaSet::of(transaction) else { return false };
-        let account = &transaction.body.account;
+    pub(super) fn is_full_for(&self, entry: &PoolEntry) -> bool {
+        let Some(of) = QuotaSet::of(entry) else { return false };
+        let account = &entry.transaction.body.account;
         let waits = self.queues.get(&of).is_some_and(|queue| queue.accounts.contains_key(account));
         let most = |kind: QuotaKind| u64::from(kind.of_sub_block()) * UNTIL_USUAL / if waits { 2 } else { 1 };
-        quotas_of(transaction).any(|(kind, cost)| self.waiting[kind as usize] + u64::from(cost) > most(kind))
+        entry.quotas().any(|(kind, cost)| self.waiting[kind as usize] + u64::from(cost) > most(kind))
     }
 
     /// Queues a transaction behind those of its account.
@@ -131,7 +131,7 @@ impl Bounded {
     }
 
     fn count(&mut self, entry: &PoolEntry, comes: bool) {
-        for (kind, cost) in quotas_of(&entry.transaction) {
+        for (kind, cost) in entry.quotas() {
             let waiting = &mut self.waiting[kind as usize];
             *waiting = if comes { *waiting + u64::from(cost) } else { *waiting - u64::from(cost) };
         }

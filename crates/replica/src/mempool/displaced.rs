@@ -131,7 +131,7 @@ impl Mempool {
             return conflict;
         };
         let ends_later = body.until > before.transaction.body.until;
-        let is_alike = QuotaSet::of(&entry.transaction) == QuotaSet::of(&before.transaction);
+        let is_alike = QuotaSet::of(&entry) == QuotaSet::of(before);
         if !ends_later || !is_alike || entry.is_duty() || self.substituted.contains(&body.account) {
             return conflict;
         }
@@ -197,9 +197,6 @@ impl Mempool {
 
     /// Removes a transaction of a block from the queue of its quota, where another validator has proposed it.
     pub(super) fn leave_queue(&mut self, transaction: &Transaction) {
-        if QuotaSet::of(transaction).is_none() {
-            return;
-        }
         let Body { account, sequence, .. } = &transaction.body;
         let spots = self.sequences.get(account).into_iter().flatten();
         if let Some((_, Spot::Bounded(place))) = spots.copied().find(|(number, _)| number == sequence) {

@@ -21,7 +21,10 @@ impl Mempool {
         let ids = &self.ids;
         self.handed.retain(|(_, entry)| ids.contains_key(&entry.id));
         let late = self.handed.partition_point(|(at, _)| *at < limit_ms);
-        let late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
+        let mut late: Vec<PoolEntry> = self.handed.drain(..late).map(|(_, entry)| entry).collect();
+        if let Some(ledger) = ledger {
+            late.iter_mut().for_each(|entry| entry.freeze_ends = ledger::freeze_ends(ledger, &entry.transaction));
+        }
         let stands = |entry: &PoolEntry| ledger.is_none_or(|ledger| ledger.admit(&entry.transaction).is_ok());
         let (late, void): (Vec<_>, Vec<_>) = late.into_iter().partition(stands);
         self.settle(void.iter().map(|entry| (entry.id, &entry.transaction)));
@@ -43,7 +46,7 @@ impl Mempool {
 
     /// Puts a transaction back at the front of its queue.
     fn put_back(&mut self, entry: PoolEntry) {
-        match (settling(&entry.transaction), self.quotas(&entry.transaction)) {
+        match (settling(&entry.transaction), self.quotas(&entry)) {
             // Its place was kept for it.
             (Some(venue), _) => self.settles.insert(venue, entry),
             _ if entry.is_duty() => self.duties.push_front(entry),

@@ -30,7 +30,7 @@ fn entry(sequence: Sequence, operation: Operation) -> PoolEntry {
 fn entry_of(key: &SecretKey, sequence: Sequence, operation: Operation) -> PoolEntry {
     let body = Body { chain: 1, account: key.public().address(), sequence, until: 50_000, operation };
     let transaction = body.sign(&primitives::Digest::default(), key);
-    PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
+    PoolEntry::new(transaction.id(), sequence, transaction)
 }
 
 fn pay(sequence: Sequence, asset: u32, amount: Amount) -> PoolEntry {
@@ -188,7 +188,7 @@ fn ending(sequence: Sequence, until: Height, amount: Amount) -> PoolEntry {
     let operation = Operation::Pay { to: Address([5; 20]), asset: AssetId(0), amount };
     let body = Body { chain: 1, account: key().public().address(), sequence, until, operation };
     let transaction = body.sign(&ledger(0).network(), &key());
-    PoolEntry { id: transaction.id(), arrived_ms: 0, transaction }
+    PoolEntry::new(transaction.id(), 0, transaction)
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn ledger() -> Ledger {
 fn entry(ledger: &Ledger, person: u8, sequence: Sequence, operation: Operation) -> PoolEntry {
     let body = Body { chain: 7, account: key(person).public().address(), sequence, until: 50_000, operation };
     let transaction = body.sign(&ledger.network(), &key(person));
-    PoolEntry { id: transaction.id(), arrived_ms: 1, transaction }
+    PoolEntry::new(transaction.id(), 1, transaction)
 }
 
 /// A payment, or another one of the same size for each sequence number.
@@ -95,7 +95,7 @@ fn a_paid_flood_keeps_no_duty_out_of_the_pool_and_the_block() {
     let bytes: usize = native.iter().map(|transaction| encode(transaction).len()).sum();
     assert!(bytes <= ROOM && bytes + encode(&native[1]).len() > ROOM, "what duties leave is for others: {bytes}");
     // What is in no block comes first again.
-    let entries = native.into_iter().map(|transaction| PoolEntry { id: transaction.id(), arrived_ms: 1, transaction });
+    let entries = native.into_iter().map(|transaction| PoolEntry::new(transaction.id(), 1, transaction));
     pool.restore(entries.collect());
     let again = assembled(&mut pool);
     assert!(again.first().is_some_and(is_duty));

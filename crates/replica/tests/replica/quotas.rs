@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ledger::{Applied, Genesis, Ledger, Listing, Outcome, Refusal, Signatures};
 use primitives::{
-    Address, Amount, AssetId, Body, ClientId, Digest, ExactSide, Fraction, Life, Operation, Price, SecretKey, Sequence,
-    SessionCap, SessionOperation, SessionScope, SessionSlot, SessionTerms, SubBlock, Superblock, Transaction,
-    session_possession_bytes, slot_sequence,
+    Address, Amount, AssetControl, AssetId, Body, ClientId, Digest, ExactSide, Fraction, HolderState, Life, Operation,
+    Price, Reference, ReferenceKind, SecretKey, Sequence, SessionCap, SessionOperation, SessionScope, SessionSlot,
+    SessionTerms, SubBlock, Superblock, Transaction, session_possession_bytes, slot_sequence,
 };
 use proptest::prelude::*;
 use replica::{Input, Mempool, Now, PoolEntry, PoolJob, Proposals, Reject};
@@ -42,11 +42,16 @@ fn bot(person: u8, slot: SessionSlot) -> SecretKey {
 
 impl World {
     fn new() -> World {
+        World::controlled(Vec::new())
+    }
+
+    /// One whose issuers control these assets.
+    fn controlled(controls: Vec<(AssetId, AssetControl)>) -> World {
         let assets = ["USD", "EUR"].map(|symbol| Listing::new(symbol, 2, address(0))).to_vec();
         let held = |person| [(address(person), USD, START), (address(person), EUR, START)];
         let balances = (0..PEOPLE).flat_map(held).collect();
         let mu = Fraction::power_of_two(10);
-        let genesis = Genesis { chain: 1, fee: 1, mu, assets, balances, ..Genesis::default() };
+        let genesis = Genesis { chain: 1, fee: 1, mu, assets, balances, controls, ..Genesis::default() };
         let ledger = Ledger::new(&genesis).expect("sound");
         World { ledger, pool: Mempool::new(100_000), worker: Proposals::new(None), now_ms: 1_000 }
     }
@@ -57,7 +62,7 @@ impl World {
     }
 
     fn admit(&mut self, transaction: Transaction) -> Result<(), Reject> {
-        let entry = PoolEntry { id: transaction.id(), arrived_ms: self.now_ms, transaction };
+        let entry = PoolEntry::new(transaction.id(), self.now_ms, transaction);
         self.pool.admit(entry, &self.ledger)
     }
 
@@ -162,6 +167,35 @@ fn a_full_quota_keeps_nothing_else_waiting() {
         let stops = native.iter().filter(|one| matches!(one.body.operation, Operation::Session(_))).count();
         assert!(stops <= STOPS && (round > 1 || native.len() > 1_000), "{stops} of {}", native.len());
     }
+}
+
+fn freeze(person: u8) -> Operation {
+    let reference = Reference::read(ReferenceKind::Text, "case 7").expect("plain");
+    Operation::SetHolder { asset: EUR, account: address(person), state: HolderState::Frozen, reference }
+}
+
+/// Nine holders rest as many offers as an account may, and are frozen together. Eight use up the quota: the ninth waits
+/// for the next sub-block instead of being refused, and those of holders without offers do not wait.
+#[test]
+fn a_freeze_waits_for_its_quota_and_one_that_ends_nothing_does_not() {
+    let mut world = World::controlled(vec![(EUR, AssetControl::Freezable)]);
+    let crowded = 1..=9;
+    let limit: Price = "1000000".parse().expect("a price");
+    for from in (1..).step_by(64).take((ledger::HELD_OFFERS_MAX / 64) as usize) {
+        let offer =
+            |person, sequence| world.sign(&key(person), person, sequence, Operation::offer(EUR, USD, LEAST, limit));
+        let all = crowded.clone().flat_map(|person| (from..from + 64).map(move |sequence| (person, sequence)));
+        let native: Vec<_> = all.map(|(person, sequence)| offer(person, sequence)).collect();
+        assert!(world.apply(native).outcomes.iter().all(|outcome| outcome.refusal().is_none()));
+    }
+    for person in crowded.chain(20..30) {
+        assert_eq!(world.owner(0, person.into(), freeze(person)), Ok(()));
+    }
+    let (native, outcomes) = world.block();
+    assert_eq!((native.len(), outcomes), (18, vec![Outcome::Applied; 18]));
+    let (native, outcomes) = world.block();
+    assert_eq!((native.len(), outcomes), (1, vec![Outcome::Applied]), "the ninth");
+    assert_eq!(world.ledger.book().pairs(), 0, "no offer of a frozen holder rests");
 }
 
 /// Of two accounts that stop keys, the one that stops many keeps the other one waiting for one turn.

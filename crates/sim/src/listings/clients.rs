@@ -3,9 +3,11 @@
 use kernel::Dice;
 use ledger::{Ledger, ListingPolicy, ListingTerms, Pair, Place};
 use primitives::{
-    Address, Amount, AssetControl, AssetId, AssetListing, Body, ClientId, Closing, Digest, ExactSide, Height, Life,
-    OfferPlace, Operation, PoolKey, PoolOperation, Price, SecretKey, Sequence, Transaction,
+    Address, Amount, AssetId, AssetListing, Body, ClientId, Closing, Digest, ExactSide, Height, Life, OfferPlace,
+    Operation, PoolKey, PoolOperation, Price, SecretKey, Sequence, Transaction,
 };
+
+use crate::controls::{ControlClients, control};
 
 /// Units that each of them holds of each asset of the genesis.
 const HOLDING: Amount = 100_000_000;
@@ -47,19 +49,23 @@ pub(crate) struct ListingClients {
     height: Height,
     fees: u64,
     assets: Vec<(Address, bool)>,
+    controls: ControlClients,
 }
 
 impl ListingClients {
-    /// Clients of a chain with so many assets at its genesis.
-    pub fn new(founded: u64, (chain, network): (u64, Digest), dice: &mut Dice) -> ListingClients {
+    /// Clients of a chain with so many assets at its genesis; these others hold some of them.
+    pub fn new(founded: u64, (chain, network): (u64, Digest), others: Vec<Address>, dice: &mut Dice) -> ListingClients {
         let mut lister = || {
             let mut seed = [0; 32];
             seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&dice.bits().to_le_bytes()));
             Lister { key: SecretKey::from_seed(seed), next: 1, offers: Vec::new(), shares: Vec::new() }
         };
-        let listers = (0..3).map(|_| lister()).collect();
+        let listers: Vec<Lister> = (0..3).map(|_| lister()).collect();
+        // Those who trade what is listed are frozen most.
+        let own = (0..6).flat_map(|_| listers.iter().map(Lister::address));
+        let controls = ControlClients::new(own.chain(others).collect());
         let assets = vec![(Address::default(), false); founded as usize];
-        ListingClients { chain, network, founded, listers, height: 0, fees: 20, assets }
+        ListingClients { chain, network, founded, listers, height: 0, fees: 20, assets, controls }
     }
 
     /// Who issues the last asset of the genesis, and may close it.
@@ -79,7 +85,11 @@ impl ListingClients {
             self.look(ledger);
         }
         let who = dice.index(self.listers.len());
-        let operation = match dice.below(20) {
+        let operation = match dice.below(23) {
+            20.. => {
+                let issuer = self.listers[who].address();
+                self.controls.draw(issuer, dice).unwrap_or_else(|| self.offer(dice))
+            }
             0..3 => self.list(dice),
             3 | 4 => self.close(who, dice),
             5..8 => self.issue(who, dice),
@@ -129,7 +139,7 @@ impl ListingClients {
         Operation::ListAsset(Box::new(AssetListing {
             symbol: SYMBOLS[dice.index(SYMBOLS.len())].into(),
             decimals: dice.below(4) as u8,
-            control: AssetControl::Open,
+            control: control(dice),
             least_units: LEAST,
             supply_max: SUPPLY_MAX,
             document: Digest([dice.below(3) as u8; 32]),
@@ -211,6 +221,7 @@ impl ListingClients {
 
     /// Clients read what there is, their next numbers, and what of theirs rests.
     pub fn look(&mut self, ledger: &Ledger) {
+        self.controls.look(ledger);
         (self.height, self.fees) = (ledger.height(), ledger.listing_fees());
         let closes = |number: u32| ledger.listings().closes(AssetId(number)).is_some_and(|last| last > self.height);
         self.assets = (0..).zip(ledger.assets()).map(|(number, asset)| (asset.issuer, closes(number))).collect();

@@ -7,12 +7,12 @@ use ledger::{BlockReceipts, Edit, Ledger, NO_END, Pair, PairOffers, Place};
 use primitives::{Amount, AssetId};
 
 use super::exacts::{exact_orders, kept_by_exacts};
-use super::pools::met;
+use super::pools::{PoolBooks, met};
 use crate::listings::ListingBooks;
 
-/// Verifies a batch by what it did; the books are those before its block.
+/// Verifies a batch by what it did; the books of assets are those before its block, and those of pools after it.
 pub(crate) fn verify_batch(
-    books: &ListingBooks,
+    (books, pools): (&ListingBooks, &PoolBooks),
     ledger: &Ledger,
     receipts: &BlockReceipts,
     report: Option<clearing::Report>,
@@ -28,7 +28,7 @@ pub(crate) fn verify_batch(
         (pair, after.as_met_by(batch, pair))
     });
     let offers: Vec<_> = offers.filter(|(_, offers)| !offers.is_empty()).collect();
-    let (pools, pool_trades) = met(ledger, batch, |asset| books.is_closed(asset, receipts.height))?;
+    let (pools, pool_trades) = met(ledger, pools, batch, |asset| books.is_closed(asset, receipts.height))?;
     let Some(report) = report else {
         return if offers.is_empty() && pools.is_empty() { Ok(()) } else { Err("a book was not cleared".into()) };
     };

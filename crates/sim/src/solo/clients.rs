@@ -6,9 +6,9 @@ use ledger::{
     Schedule, Terms,
 };
 use primitives::{
-    Address, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction, Life,
-    OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake, Transaction,
-    ValidatorPost, ValidatorSays,
+    Address, AssetControl, AssetId, Body, ClientId, Committed, Contradiction, Digest, Evidence, ExactSide, Fraction,
+    Life, OfferPlace, Operation, PoolKey, PoolOperation, Price, Scope, SecretKey, Sequence, SignedBy, Stake,
+    Transaction, ValidatorPost, ValidatorSays,
 };
 
 use crate::ethereum::EthereumClients;
@@ -86,7 +86,9 @@ impl Clients {
         let ethereum = EthereumClients::new(people.iter().map(|person| person.address));
         let sessions = SessionClients::new(3, assets, (CHAIN, NETWORK), dice);
         let policies = PolicyClients::new(2, assets, (CHAIN, NETWORK), dice);
-        let listings = ListingClients::new(assets, (CHAIN, NETWORK), dice);
+        let mut others: Vec<Address> = ethereum.balances().map(|(account, ..)| account).collect();
+        others.dedup();
+        let listings = ListingClients::new(assets, (CHAIN, NETWORK), others, dice);
         let (committee, height, sent) = ((0, Vec::new()), 0, Vec::new());
         let proposals = None;
         Clients { people, assets, committee, height, sent, ethereum, sessions, policies, listings, proposals }
@@ -98,7 +100,7 @@ impl Clients {
     }
 
     /// Every client holds some of every asset; the first issues all assets but the last, which one may close who lists
-    /// others.
+    /// others, and which it controls.
     pub fn genesis(&self, fee: u64) -> Genesis {
         let assets = self.assets;
         let issuer = |asset| if asset + 1 == assets { self.listings.issuer() } else { self.people[0].address };
@@ -122,6 +124,7 @@ impl Clients {
                 .collect(),
             limits: Limits { open_pairs: OPEN_PAIRS, resting_offers: RESTING_OFFERS, ..crate::ethereum::limits(3) },
             listings: self.listing_terms(fee),
+            controls: vec![(AssetId(assets as u32 - 1), AssetControl::Recoverable)],
             membership: Some(self.membership()),
             pools: Some(PoolTerms::default()),
             ..Genesis::default()

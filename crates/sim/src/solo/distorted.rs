@@ -9,7 +9,7 @@ use primitives::{Address, Amount, AssetId, Body, Operation, Price, Sequence, Sup
 
 use super::mistaken::see;
 use super::rewritten::{ACCOUNTS, END, OFFERS_OF_PAIR, change_account, credit, debit, edit, rewrite};
-use super::{mislisted, misvoted};
+use super::{miscontrolled, mislisted, misvoted};
 use crate::world::{EngineMistake, Mistake};
 
 /// Applies a block as the ledger does, and then changes the result as a ledger with this mistake would.
@@ -43,6 +43,7 @@ pub(crate) fn execute(
     distort(mistake, &before, ledger, block, &mut applied);
     mislisted::distort(mistake, ledger, block, &mut applied);
     misvoted::distort(mistake, &before, ledger);
+    miscontrolled::distort(mistake, &before, ledger, block, &mut applied);
     Ok(applied)
 }
 

@@ -10,13 +10,14 @@ use primitives::{
 };
 
 use super::rewritten::edit_keys;
-use super::{mislisted, misvoted};
+use super::{miscontrolled, mislisted, misvoted};
 use crate::world::EngineMistake;
 
 /// Changes a ledger and a transaction to what a ledger with this mistake sees.
 pub(crate) fn see(mistake: EngineMistake, ledger: &mut Ledger, transaction: &mut Transaction) {
     mislisted::see(mistake, ledger, transaction);
     misvoted::see(mistake, ledger, transaction);
+    miscontrolled::see(mistake, ledger, transaction);
     let (account, operation) = (transaction.body.account, &mut transaction.body.operation);
     match (mistake, operation) {
         (EngineMistake::CompletesEarly, Operation::CompleteKeys { account }) => edit_keys(ledger, account, |keys| {

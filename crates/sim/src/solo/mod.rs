@@ -16,6 +16,8 @@
 //!    gets no bare payment. Listings get their numbers by their ids, pay what is asked for and copy no name; closed
 //!    assets trade nowhere, and what rested of them returns. Proposals pass with the seats of two committees and two
 //!    thirds of the stake, within their bounds, and act from the first height of the epoch after the next.
+//!    Who is frozen, or was never admitted, uses, sends and
+//!    receives nothing of the asset; its offers and shares come home with the block of the freeze.
 //! 3. The clearing verifies on the book that the batch met, and keeps the amounts that it should.
 //! 4. State root and receipts equal those of a replay from genesis, on another number of threads, and with the
 //!    block's transactions in another order; incrementally updated tries equal rebuilt ones.
@@ -29,6 +31,7 @@ mod crash_points;
 mod distorted;
 mod exacts;
 mod holder;
+mod miscontrolled;
 mod mislisted;
 mod mistaken;
 mod misvoted;
@@ -43,6 +46,7 @@ mod world;
 pub use crash_points::{CrashReport, crash_points};
 
 use self::world::SoloWorld;
+use crate::controls::ControlCounts;
 use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
 use crate::proposals::ProposalCounts;
@@ -99,6 +103,8 @@ pub struct SimReport {
     pub listings: ListingCounts,
     /// What validators proposed and voted.
     pub proposals: ProposalCounts,
+    /// What issuers did to holders.
+    pub controls: ControlCounts,
     /// Transactions refused at intake because they exceed a cap of a session key.
     pub beyond_caps: u64,
     /// BLAKE3 over all events, in hexadecimal.

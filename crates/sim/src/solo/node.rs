@@ -170,7 +170,7 @@ impl SimNode {
         match self.index.get(&id) {
             _ if !valid => Answer::Refused(Refusal::BAD_SIGNATURE),
             Some((height, outcome)) if outcome.refusal().is_none() => Answer::Committed(*height, *outcome),
-            _ => match self.admit(PoolEntry { id, arrived_ms: now_ms, transaction }) {
+            _ => match self.admit(PoolEntry::new(id, now_ms, transaction)) {
                 Ok(()) | Err(Reject::Waiting) => Answer::Waits,
                 Err(Reject::Full) => Answer::Full,
                 Err(Reject::Refused(refusal)) => Answer::Refused(refusal),
@@ -286,7 +286,7 @@ impl SimNode {
     /// What waits, as far as the quotas of a sub-block go.
     fn take_pending(&mut self, now_ms: u64) -> Vec<PoolEntry> {
         let (pool, most, mut quota) = (&mut self.mempool, self.setup.block, Quota::default());
-        let mut admits = |entry: &PoolEntry| quota.admits(&entry.transaction);
+        let mut admits = |entry: &PoolEntry| entry.fits(&mut quota);
         let mut entries = pool.take_duties(most, &mut admits);
         entries.extend(pool.take_settles(most - entries.len(), &mut admits));
         entries.extend(pool.take_bounded(most - entries.len(), now_ms, &mut admits));

@@ -11,8 +11,9 @@ pub(super) fn check_offer(
     met: Traded,
     receipts: &BlockReceipts,
 ) -> Result<(), String> {
-    let is_lapsed = |ended: &&EndedOffer| (ended.pair, ended.place, ended.why) == (pair, place, EndReason::Lapsed);
-    let ends = ends || receipts.batch.ended.iter().any(|ended| is_lapsed(&ended));
+    let is_sudden = |ended: &EndedOffer| matches!(ended.why, EndReason::Lapsed | EndReason::Frozen);
+    let is_it = |ended: &EndedOffer| (ended.pair, ended.place) == (pair, place) && is_sudden(ended);
+    let ends = ends || receipts.batch.ended.iter().any(is_it);
     let fill = receipts.batch.fills_of(pair).iter().find(|fill| fill.place == place);
     let (sold, bought, left, returned) =
         fill.map_or((0, 0, amount, 0), |fill| (fill.sold, fill.bought, fill.left, fill.returned));

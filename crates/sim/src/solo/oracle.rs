@@ -11,6 +11,7 @@ use replica::Restored;
 use super::batch::verify_batch;
 use super::distorted::execute;
 use super::shadow::Shadow;
+use crate::controls::ControlCounts;
 use crate::listings::ListingCounts;
 use crate::policies::PolicyCounts;
 use crate::proposals::ProposalCounts;
@@ -92,6 +93,10 @@ impl Oracle {
         self.newest().shadow.listings().counts
     }
 
+    pub fn control_counts(&self) -> ControlCounts {
+        self.newest().shadow.controls().counts
+    }
+
     /// Adds the next block, as every node must execute it.
     pub fn extend(&mut self, block: &Superblock, dice: &mut Dice) -> Result<(), String> {
         let last = self.newest();
@@ -104,10 +109,10 @@ impl Oracle {
         let applied = self.threads.install(run).map_err(|error| error.to_string())?;
         ledger.audit().map_err(|error| format!("conservation: {error}"))?;
         let receipts = replica::receipts(block, &applied);
-        verify_batch(last.shadow.listings(), &ledger, &receipts, applied.report.clone())
-            .map_err(|error| format!("clearing: {error}"))?;
         let mut shadow = last.shadow.clone();
         shadow.apply(block, &receipts, &last.ledger, &ledger).map_err(|error| format!("bookkeeping: {error}"))?;
+        verify_batch((last.shadow.listings(), shadow.pools()), &ledger, &receipts, applied.report.clone())
+            .map_err(|error| format!("clearing: {error}"))?;
         shadow.hold(&ledger).map_err(|error| format!("bookkeeping: {error}"))?;
         let root = root_anew(&ledger);
         self.check_shuffled(block, &receipts, &ledger, dice)?;

@@ -13,6 +13,8 @@ pub(super) type Received = (Address, AssetId, Amount);
 pub(super) struct PoolBooks {
     pools: BTreeMap<PoolKey, PoolRecord>,
     holdings: BTreeMap<HoldingId, u64>,
+    /// The pools as the last batch met them.
+    met: BTreeMap<PoolKey, PoolRecord>,
 }
 
 impl PoolBooks {
@@ -28,6 +30,7 @@ impl PoolBooks {
             let key = operation.pool();
             received.extend([(account, key.a, a), (account, key.b, b)]);
         }
+        self.met.clone_from(&self.pools);
         for fill in &batch.pools {
             let pool = self.pools.get_mut(&fill.pool).ok_or("a pool that does not exist traded")?;
             let product = |pool: &PoolRecord| u128::from(pool.a) * u128::from(pool.b);
@@ -40,6 +43,26 @@ impl PoolBooks {
             }
         }
         Ok(received)
+    }
+
+    /// Takes the shares of holders who are frozen out of all pools with their asset, one after another; returns what
+    /// they receive.
+    pub fn expel(&mut self, frozen: &[(AssetId, Address)]) -> Vec<Received> {
+        let mut received = Vec::new();
+        for (asset, account) in frozen {
+            let is_theirs = |(key, of): &HoldingId| of == account && (key.a == *asset || key.b == *asset);
+            let all: Vec<HoldingId> = self.holdings.keys().filter(|of| is_theirs(of)).copied().collect();
+            for of @ (key, _) in all {
+                let shares = self.holdings.remove(&of).unwrap_or(0);
+                let Some(pool) = self.pools.get_mut(&key) else { continue };
+                let due =
+                    |reserve: Amount| (u128::from(reserve) * u128::from(shares) / u128::from(pool.shares)) as Amount;
+                let [a, b] = [due(pool.a), due(pool.b)];
+                (pool.a, pool.b, pool.shares) = (pool.a - a, pool.b - b, pool.shares - shares);
+                received.extend([(*account, key.a, a), (*account, key.b, b)]);
+            }
+        }
+        received
     }
 
     /// What an account receives by an operation, of what was taken for it or from the pool.
@@ -105,28 +128,26 @@ impl PoolBooks {
     }
 }
 
-/// The pools that took part in a batch and its trades, as the clearing knows them, from the pools after it.
-/// Pools of closed assets take part in none.
+/// The pools that took part in the last batch and its trades, as the clearing knows them. Pools of closed assets take
+/// part in none.
 pub(super) fn met(
     ledger: &Ledger,
+    books: &PoolBooks,
     batch: &Batch,
     is_closed: impl Fn(AssetId) -> bool,
 ) -> Result<(Vec<clearing::Pool>, Vec<clearing::PoolTrade>), String> {
     let Some(pools) = ledger.pools() else { return Ok(Default::default()) };
     let (mut met, mut trades) = (Vec::new(), Vec::new());
     let mut fills = batch.pools.iter().peekable();
-    for (key, pool) in pools.iter() {
-        let mut was = *pool;
+    for (key, pool) in &books.met {
         if let Some(fill) = fills.next_if(|fill| fill.pool == *key) {
-            let (gave, took) = if fill.sells_a { (&mut was.a, &mut was.b) } else { (&mut was.b, &mut was.a) };
-            (*gave, *took) = (*gave + fill.sold, *took - fill.bought);
-            let (pool, sell, buy) = (met.len() as u32, fill.sell(), fill.buy());
-            trades.push(clearing::PoolTrade { pool, sell, buy, sold: fill.sold, bought: fill.bought });
+            let (number, sell, buy) = (met.len() as u32, fill.sell(), fill.buy());
+            trades.push(clearing::PoolTrade { pool: number, sell, buy, sold: fill.sold, bought: fill.bought });
         }
         let least = [key.a, key.b].map(|asset: AssetId| ledger.assets()[asset.0 as usize].least_units);
-        if !is_asleep(&was, least) && !is_closed(key.a) && !is_closed(key.b) {
+        if !is_asleep(pool, least) && !is_closed(key.a) && !is_closed(key.b) {
             let (PoolKey { a, b, .. }, fee) = (*key, pools.fee(key));
-            met.push(clearing::Pool { a, b, reserve_a: was.a, reserve_b: was.b, fee });
+            met.push(clearing::Pool { a, b, reserve_a: pool.a, reserve_b: pool.b, fee });
         }
     }
     if fills.next().is_some() { Err("pools traded out of order".into()) } else { Ok((met, trades)) }

@@ -1,11 +1,12 @@
 //! Independent bookkeeping of accounts and offers from the receipts: the ledger must have done what its receipts say.
 
 mod replaced;
+mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ledger::contracts::{FIRST_CONTRACT_OFFER, OfferEvent, WETH9};
-use ledger::{BlockReceipts, Cancelled, EndReason, Genesis, Ledger, Outcome, Pair, Place, Traded};
+use ledger::contracts::WETH9;
+use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
     Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Parameter, Price, Superblock, Transaction,
     slot_of,
@@ -17,7 +18,8 @@ use super::exacts::check_exact;
 use super::holder::Holder;
 use super::offered::check_offer;
 use super::pools::PoolBooks;
-use crate::ethereum::{WeiBooks, last_height, moved};
+use crate::controls::ControlBooks;
+use crate::ethereum::WeiBooks;
 use crate::fees::fees_of;
 use crate::listings::ListingBooks;
 use crate::policies::{PolicyBooks, PolicyCounts};
@@ -42,6 +44,7 @@ pub(crate) struct Shadow {
     policies: PolicyBooks,
     listings: ListingBooks,
     proposals: ProposalBooks,
+    controls: ControlBooks,
     wei: WeiBooks,
 }
 
@@ -54,9 +57,22 @@ impl Shadow {
         let (wei, pools) = (WeiBooks::default(), PoolBooks::default());
         let sessions = SessionBooks::new(membership.terms.network, fee);
         let (ends, policies, listings) = (BTreeMap::new(), PolicyBooks::default(), ListingBooks::new(genesis));
-        let proposals = ProposalBooks::new(genesis);
-        let mut shadow =
-            Shadow { fee, issued, holders, offers, ends, bonds, pools, sessions, policies, listings, proposals, wei };
+        let (proposals, controls) = (ProposalBooks::new(genesis), ControlBooks::new(genesis));
+        let mut shadow = Shadow {
+            fee,
+            issued,
+            holders,
+            offers,
+            ends,
+            bonds,
+            pools,
+            sessions,
+            policies,
+            listings,
+            proposals,
+            controls,
+            wei,
+        };
         shadow.issued[0] += shadow.bonds.total();
         for founder in &membership.founders {
             shadow.holders.entry(founder.account).or_default();
@@ -93,6 +109,16 @@ impl Shadow {
         self.proposals.counts
     }
 
+    /// What issuers have said of holders, by the receipts.
+    pub fn controls(&self) -> &ControlBooks {
+        &self.controls
+    }
+
+    /// The pools, by the receipts.
+    pub fn pools(&self) -> &PoolBooks {
+        &self.pools
+    }
+
     /// What accounts with policies have done.
     pub fn policy_counts(&self) -> PolicyCounts {
         self.policies.counts
@@ -120,6 +146,7 @@ impl Shadow {
         let entering = self.proposals.apply(block.height, &effective, &electorate, &self.listings)?;
         self.listings = listings;
         self.issued.resize(self.listings.assets(), 0);
+        let frozen = self.controls.apply(block.height, &effective)?;
         for (transaction, outcome) in &effective {
             self.debit(transaction, outcome)?;
         }
@@ -139,8 +166,11 @@ impl Shadow {
         for (account, asset, units) in self.pools.apply(&effective, batch)? {
             self.add(account, asset, i128::from(units));
         }
+        let expelled = self.pools.expel(&frozen);
+        self.controls.counts.expelled += expelled.len() as u64 / 2;
+        expelled.into_iter().for_each(|(account, asset, units)| self.add(account, asset, i128::from(units)));
         self.settle(receipts, &effective)?;
-        self.end(receipts, &ending)?;
+        self.end(receipts, &ending, &frozen)?;
         self.follow_contracts(receipts, after)?;
         self.listings.check_pairs(&self.offers.keys().map(|(pair, _)| *pair).collect(), &resting)?;
         if let Some(entering) = &entering {
@@ -173,41 +203,6 @@ impl Shadow {
         }
         self.issued[0] -= burnt;
         self.follow_tokens(receipts)
-    }
-
-    /// What tokens and offers moved of other assets, and the offers that contracts placed and cancelled.
-    fn follow_tokens(&mut self, receipts: &BlockReceipts) -> Result<(), String> {
-        let logs = || receipts.contracts.receipts.iter().flat_map(|receipt| &receipt.logs);
-        for (asset, from, to, amount) in logs().filter_map(moved) {
-            self.add(from, asset, -i128::from(amount));
-            self.add(to, asset, i128::from(amount));
-        }
-        for event in OfferEvent::of_block(&receipts.contracts) {
-            let (pair, place, change) = match event {
-                OfferEvent::Placed(pair, place, amount) => {
-                    if place.id < FIRST_CONTRACT_OFFER || self.is_too_small(pair, place.limit, amount) {
-                        return Err(format!("a contract's offer of {amount} of {pair:?} at {place:?} is too small"));
-                    }
-                    let is_new = self.offers.insert((pair, place), amount).is_none();
-                    (pair, place, if is_new { -i128::from(amount) } else { 0 })
-                }
-                OfferEvent::Cancelled(pair, place, amount) => {
-                    if self.offers.remove(&(pair, place)) != Some(amount) {
-                        return Err(format!("{place:?} was cancelled by its contract, but did not rest there"));
-                    }
-                    (pair, place, i128::from(amount))
-                }
-            };
-            if pair.sell != AssetId(0) {
-                self.add(place.account, pair.sell, change);
-            }
-        }
-        self.ends.extend(logs().filter_map(last_height));
-        for event in OfferEvent::of_block(&receipts.contracts) {
-            let OfferEvent::Placed(pair, place, _) = event else { continue };
-            self.listings.check_placed(pair, self.ends.get(&(pair, place)).copied(), receipts.height)?;
-        }
-        self.check_overdrafts()
     }
 
     /// Takes fee and debits; what does nothing pays its fee alone, but for the opening of a pool, which gets it back.
@@ -330,9 +325,8 @@ impl Shadow {
             // `listings` and `proposals` have judged them.
             Operation::ListAsset(_) | Operation::CloseAsset { .. } => {}
             Operation::Propose(_) | Operation::Vote { .. } => {}
-            Operation::SetHolder { .. } | Operation::Recover(_) => {
-                return Err("no asset of the chain is controlled, but an issuer controls a holder".into());
-            }
+            // `controls` has judged them; no run is so long that a recovery is due.
+            Operation::SetHolder { .. } | Operation::Recover(_) => {}
             Operation::Venue(_) => return Err("the chain has no venues, but an operation on one was applied".into()),
             Operation::Withdraw { .. } | Operation::Lane(_) => {
                 return Err("the chain has no payment lane, but an operation on it was applied".into());
@@ -396,8 +390,17 @@ impl Shadow {
     }
 
     /// Removes what ended with the block, and pays it back; the slots are those whose offers end with it, as those of
-    /// closed assets do.
-    fn end(&mut self, receipts: &BlockReceipts, slots: &BTreeSet<SlotName>) -> Result<(), String> {
+    /// closed assets do, and those of holders who are frozen.
+    fn end(
+        &mut self,
+        receipts: &BlockReceipts,
+        slots: &BTreeSet<SlotName>,
+        frozen: &[(AssetId, Address)],
+    ) -> Result<(), String> {
+        let is_frozen = |(pair, place): &(Pair, Place)| {
+            let is_of = |asset: AssetId| pair.sell == asset || pair.buy == asset;
+            frozen.iter().any(|(asset, account)| *account == place.account && is_of(*asset))
+        };
         let is_due = |key: &(Pair, Place)| self.ends.get(key).is_some_and(|until| *until <= receipts.height);
         let lapses = |place: &Place| slots.contains(&(place.account, slot_of(place.id)));
         let is_over = |(key, left): (&(Pair, Place), &Amount)| {
@@ -405,19 +408,22 @@ impl Shadow {
                 () if is_due(key) => None,
                 () if lapses(&key.1) => Some(EndReason::Lapsed),
                 () if self.listings.returns(key.0, receipts.height) => Some(EndReason::Closed),
+                () if is_frozen(key) => Some(EndReason::Frozen),
                 () => return None,
             };
             Some(((*key, *left), why))
         };
         let over: Vec<_> = self.offers.iter().filter_map(is_over).collect();
         let after = receipts.batch.ended.iter().filter(|ended| ended.why.is_after_batch());
-        let names = |why| Some(why).filter(|why| matches!(why, EndReason::Lapsed | EndReason::Closed));
+        let names =
+            |why| Some(why).filter(|why| matches!(why, EndReason::Lapsed | EndReason::Closed | EndReason::Frozen));
         let told = after.map(|ended| (((ended.pair, ended.place), ended.returned), names(ended.why)));
         let told: Vec<_> = told.collect();
         if told != over {
             return Err(format!("{over:?} were over, but {told:?} ended"));
         }
-        for (((pair, place), left), _) in over {
+        for (((pair, place), left), why) in over {
+            self.controls.counts.ended += u64::from(why == Some(EndReason::Frozen));
             self.offers.remove(&(pair, place));
             self.add(place.account, pair.sell, i128::from(left));
         }
@@ -429,6 +435,8 @@ impl Shadow {
     pub fn hold(&self, ledger: &Ledger) -> Result<(), String> {
         self.proposals.hold(ledger)?;
         self.listings.hold(ledger)?;
+        self.controls.hold(ledger)?;
+        self.offers.keys().try_for_each(|(pair, place)| self.controls.check_offer(*pair, &place.account))?;
         if ledger.accounts().len() != self.holders.len() {
             return Err(format!("{} accounts, but {} by the receipts", ledger.accounts().len(), self.holders.len()));
         }

@@ -74,6 +74,7 @@ impl World for SoloWorld {
         self.report.policies = self.oracle.policy_counts();
         self.report.listings = self.oracle.listing_counts();
         self.report.proposals = self.oracle.proposal_counts();
+        self.report.controls = self.oracle.control_counts();
         self.report.trace = self.trace.digest();
         Ok(self.report.clone())
     }

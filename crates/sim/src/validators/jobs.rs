@@ -165,7 +165,7 @@ impl SimNetwork {
     pub(super) fn enter(&mut self, of: Index, transaction: primitives::Transaction) -> Option<Result<(), Reject>> {
         let arrived_ms = self.time(of).milliseconds();
         let process = self.process(of)?;
-        let entry = PoolEntry { id: transaction.id(), arrived_ms, transaction };
+        let entry = PoolEntry::new(transaction.id(), arrived_ms, transaction);
         let entered = process.pool.admit(entry, &process.ledger);
         self.nudge(of);
         Some(entered)

@@ -585,7 +585,7 @@ impl SimNetwork {
         for number in 1..=self.transactions {
             let mut pool = replica::Mempool::new(1);
             let transaction = ledgers::transaction(&self.identity, number, self.trades);
-            let entry = replica::PoolEntry { id: transaction.id(), arrived_ms: 0, transaction };
+            let entry = replica::PoolEntry::new(transaction.id(), 0, transaction);
             match pool.admit(entry, &state) {
                 Err(replica::Reject::Refused(_)) => drop(network.effective.insert(number)),
                 _ => network.resubmitted.push(number),

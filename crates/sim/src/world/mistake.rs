@@ -164,6 +164,16 @@ pub enum EngineMistake {
     WordsOutliveProposal,
     /// A parameter more than doubles at one step.
     StepsUnbounded,
+    /// A frozen holder pays, or offers.
+    FrozenSpends,
+    /// A frozen holder is paid.
+    FrozenIsPaid,
+    /// A freeze of a block is lost.
+    FreezeLost,
+    /// A freeze counts from the block before its own, so that it ripens early.
+    FreezeDatedBack,
+    /// Of the offers that a freeze ends one is not told.
+    FrozenEndUntold,
 }
 
 impl EngineMistake {

@@ -6,6 +6,7 @@ use primitives::venue::{Horizon, VenueSide};
 use primitives::{Address, Digest, Height, PublicKey};
 
 use super::VenueMachine;
+use super::holders::Said;
 use crate::facts::{CertifiedFacts, FillFate, KeyStanding, VenueFact, VenueStanding};
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, VenueStop};
@@ -20,10 +21,13 @@ pub(super) fn learn(machine: &mut VenueMachine, facts: &CertifiedFacts) {
     (machine.core.heard_ms, machine.has_learnt) = (Some(machine.core.now_ms), true);
     machine.core.newest = machine.core.newest.max(facts.newest).max(facts.height);
     let mut accounts = BTreeSet::new();
-    let settles = |fact: &&VenueFact| matches!(fact, VenueFact::Settled { .. });
-    facts.facts.iter().filter(settles).for_each(|fact| learn_fact(machine, fact, &mut accounts));
-    facts.facts.iter().filter(|fact| !settles(fact)).for_each(|fact| learn_fact(machine, fact, &mut accounts));
+    let mut said = Said::default();
+    for stage in 0..=3 {
+        let now = facts.facts.iter().filter(|fact| stage_of(fact) == stage);
+        now.for_each(|fact| learn_fact(machine, fact, &mut accounts, &mut said));
+    }
     compare_standing(machine);
+    machine.end_frozen(&said);
     end_expired(machine);
     machine.pass_entries();
     machine.end_uncovered(&accounts);
@@ -48,7 +52,17 @@ fn advance(machine: &mut VenueMachine, facts: &CertifiedFacts) -> bool {
     horizon.advance(time)
 }
 
-fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTreeSet<u32>) {
+/// When a fact of a block is learnt: fates first, and whom issuers have frozen after who trades what.
+fn stage_of(fact: &VenueFact) -> u8 {
+    match fact {
+        VenueFact::Settled { .. } => 0,
+        VenueFact::Controlled(..) => 1,
+        VenueFact::Holder { .. } => 3,
+        _ => 2,
+    }
+}
+
+fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTreeSet<u32>, said: &mut Said) {
     match fact {
         VenueFact::Settled { incarnation, from, leaves, fates } => {
             if *incarnation == machine.core.settings.incarnation {
@@ -66,6 +80,9 @@ fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTree
         }
         VenueFact::Rules(rules) => machine.core.rules = *rules,
         VenueFact::Fee(fee) => machine.core.settings.terms.fee = *fee,
+        VenueFact::Controlled(asset, controlled) => machine.learn_controlled(*asset, *controlled, said),
+        VenueFact::Holder { asset, account, is_open } => machine.learn_holder((*asset, *account), *is_open, said),
+        VenueFact::Owner(owner) => machine.learn_owner(*owner, said),
         VenueFact::Key(public, standing) => drop(accounts.insert(learn_key(machine, public, standing))),
     }
 }

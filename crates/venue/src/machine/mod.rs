@@ -7,6 +7,7 @@ mod check;
 mod cover;
 mod ending;
 mod entry;
+mod holders;
 mod learn;
 mod matched;
 mod outbox;

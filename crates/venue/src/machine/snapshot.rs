@@ -11,9 +11,11 @@ use primitives::venue::{MarketId, MarketTerms};
 use super::{Market, VenueMachine};
 use crate::mistake::VenueMistake;
 use crate::settings::MarketSettings;
-use crate::state::Core;
+use crate::state::{Core, KnownControls};
 
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
+/// The version before, which knew of no controls.
+const BEFORE_CONTROLS: u8 = 4;
 const CONTEXT: &str = "walras 2026 venue root state v1";
 
 #[derive(BorshSerialize, BorshDeserialize)]
@@ -36,7 +38,7 @@ pub(crate) fn encode(machine: &VenueMachine) -> Vec<u8> {
     };
     let markets: BTreeMap<MarketId, MarketBytes> =
         machine.markets.iter().map(|(number, of)| (*number, market(of))).collect();
-    borsh::to_vec(&(VERSION, &machine.core, &markets)).expect("writing to memory cannot fail")
+    borsh::to_vec(&(VERSION, &machine.core, &markets, &machine.core.controls)).expect("writing to memory cannot fail")
 }
 
 /// A digest of the whole state.
@@ -49,13 +51,17 @@ pub(crate) fn digest(machine: &VenueMachine) -> Digest {
 pub(crate) fn restored(bytes: &[u8], seed: u64, mistake: Planted<VenueMistake>) -> Result<VenueMachine, String> {
     let decoded = match bytes {
         [VERSION, rest @ ..] => borsh::from_slice(rest),
+        [BEFORE_CONTROLS, rest @ ..] => {
+            borsh::from_slice(rest).map(|(core, markets)| (core, markets, KnownControls::default()))
+        }
         [other, ..] => {
             return Err(format!("its format has version {other}, and this program reads {VERSION}"));
         }
         [] => return Err("it is empty".into()),
     };
-    let (core, markets): (Core, BTreeMap<MarketId, MarketBytes>) =
+    let (mut core, markets, controls): (Core, BTreeMap<MarketId, MarketBytes>, KnownControls) =
         decoded.map_err(|error: borsh::io::Error| error.to_string())?;
+    core.controls = controls;
     let mut books = BTreeMap::new();
     for (number, MarketBytes { settings, terms, collar, told, book }) in markets {
         let book = Book::restore(&book, core.settings.book(&settings), seed).map_err(|error| error.to_string())?;
@@ -67,10 +73,21 @@ pub(crate) fn restored(bytes: &[u8], seed: u64, mistake: Planted<VenueMistake>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::VenueSettings;
+
+    #[test]
+    fn a_snapshot_of_before_controls_is_read_without_any() {
+        let settings = VenueSettings::deserialize(&mut &[0; 1_000][..]).expect("settings of zeros");
+        let machine = VenueMachine::new(settings, 0, Planted::NOTHING);
+        let none: BTreeMap<MarketId, MarketBytes> = BTreeMap::new();
+        let before = borsh::to_vec(&(BEFORE_CONTROLS, &machine.core, &none)).expect("memory");
+        let restored = restored(&before, 0, Planted::NOTHING).expect("it is read");
+        assert_eq!(encode(&restored), encode(&machine));
+    }
 
     #[test]
     fn a_snapshot_of_another_version_is_refused_by_number() {
-        for version in [0, VERSION - 1, VERSION + 1] {
+        for version in [0, BEFORE_CONTROLS - 1, VERSION + 1] {
             let error = restored(&[version, 1, 2, 3], 0, Planted::NOTHING).err();
             let wanted = format!("its format has version {version}, and this program reads {VERSION}");
             assert_eq!(error, Some(wanted));

@@ -4,6 +4,7 @@ mod backlog;
 mod costs;
 mod custody;
 mod formats;
+mod holders;
 mod limits;
 mod mistakes;
 mod orders;

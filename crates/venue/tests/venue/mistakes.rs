@@ -2,7 +2,7 @@
 
 use venue::VenueMistake;
 
-use crate::{backlog, custody, orders, restarts, sessions, settles, steps};
+use crate::{backlog, custody, holders, orders, restarts, sessions, settles, steps};
 
 type Scenario = fn(Option<VenueMistake>) -> Result<(), String>;
 
@@ -13,6 +13,10 @@ fn scenario(mistake: VenueMistake) -> Scenario {
         VenueMistake::LeavingBuys => custody::leaving,
         VenueMistake::DrawdownForgetsFills => custody::drawdown,
         VenueMistake::RevokedTrades => custody::revocation,
+        VenueMistake::FrozenTrades => holders::refused,
+        VenueMistake::FrozenRests => holders::rests,
+        VenueMistake::AdmissionForgotten => holders::admission,
+        VenueMistake::FrozenOwnerEarns => holders::owner,
         VenueMistake::RaisesLater => custody::raise,
         VenueMistake::FloorsIgnored => custody::floor_of_an_order,
         VenueMistake::ExpiredTrades => custody::expiry,

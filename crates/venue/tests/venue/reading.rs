@@ -1,8 +1,8 @@
 //! What a host reads from the ledger for a root.
 
-use ledger::{BustReason, FillVerdict, Ledger};
+use ledger::{BustReason, FillVerdict, HolderStanding, Ledger};
 use primitives::venue::OrderNumber;
-use venue::{FillBust, FillFate, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
+use venue::{FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding};
 
 use crate::terms::*;
 
@@ -30,6 +30,7 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
     let used = (0..64).filter(is_used).fold(0, |used, behind| used | 1 << behind);
     facts.push(VenueFact::Operator(OperatorStanding { account: operator.account, balance, highest, used }));
     facts.extend([VenueFact::Rules(ledger.next_rules()), VenueFact::Fee(ledger.fee())]);
+    facts.extend(controls(ledger));
     for person in 1..=8 {
         for asset in [USD, EUR] {
             let of = venues.deposit(VENUE, &address(person), asset);
@@ -53,6 +54,29 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
         }
     }
     facts
+}
+
+/// What issuers control, and what they have said of the people.
+fn controls(ledger: &Ledger) -> Vec<VenueFact> {
+    let controls = ledger.controls();
+    let asset = |(asset, control): (primitives::AssetId, primitives::AssetControl)| {
+        let issuer = controls.issuer(asset).expect("it is controlled");
+        VenueFact::Controlled(asset, FreezableAsset { issuer, admits: control.admits() })
+    };
+    let owner = ledger.venues().and_then(|venues| venues.get(VENUE)).map(|venue| VenueFact::Owner(venue.owner));
+    // A host tells it of who has a key, or owns the venue.
+    let venues = ledger.venues().expect("the chain has venues");
+    let is_here = |person: &u8| *person == OWNER || venues.key(VENUE, &public(*person)).is_some();
+    let people = (1..=8).filter(is_here).map(address);
+    let all = people.flat_map(|account| controls.assets().into_iter().map(move |(asset, _)| (asset, account)));
+    // Who was frozen and is as others again has no record: that it is open is told, too.
+    let said =
+        all.filter(|(asset, account)| controls.record(*asset, account).is_some() || !controls.control(*asset).admits());
+    let holder = |(asset, account): (primitives::AssetId, primitives::Address)| {
+        let is_open = controls.standing(asset, &account) == HolderStanding::Open;
+        VenueFact::Holder { asset, account, is_open }
+    };
+    controls.assets().into_iter().map(asset).chain(owner).chain(said.map(holder)).collect()
 }
 
 pub fn fate(verdict: &FillVerdict) -> FillFate {

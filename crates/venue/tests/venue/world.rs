@@ -147,6 +147,7 @@ impl World {
     }
 
     fn found(&mut self, of_cleo: Mandate) {
+        crate::holders::admit(self);
         let open = VenueOperation::Open { venue: VENUE, operator: operator(), fee_cap_ppm: 10_000, bond: BOND };
         self.block(vec![(OWNER, open)]);
         self.block(vec![(OWNER, VenueOperation::List { venue: VENUE, market: MARKET, terms: market() })]);

@@ -12,7 +12,7 @@ use super::{Controls, HolderId};
 use crate::places::shared_map::SharedMap;
 use crate::places::unsound::AuditError;
 use crate::places::{Audited, ChunkFault, Custody, Moved, ReadChunks, Restored, Turn, bytes_of, in_place, tagged};
-use crate::terms::{Genesis, GenesisError, has};
+use crate::terms::{Genesis, GenesisError};
 
 /// Holders in a full chunk.
 const ENTRIES: usize = 4_096;
@@ -82,7 +82,7 @@ fn genesis_fault(genesis: &Genesis) -> Option<&'static str> {
     let controls = &genesis.controls;
     Some(match () {
         _ if controls.is_empty() => return None,
-        _ if !has(genesis.rules, RULES_OF_CONTROLS) => "the chain begins with rules that have none: leave them out",
+        _ if genesis.rules < RULES_OF_CONTROLS => "the chain begins with rules that have none: leave them out",
         _ if !controls.is_sorted_by(|a, b| a.0 < b.0) => "name each asset once, by rising number",
         _ if controls.iter().any(|(asset, control)| asset.0 == 0 || !control.freezes()) => {
             "the first asset is open, and so are those that are not named"

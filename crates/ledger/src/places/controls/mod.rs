@@ -91,6 +91,8 @@
 //! - *F8 is judged before the other rules of a fill but the first*: else a frozen trader's empty deposit would pay a
 //!   friend for the bust.
 //! - *References are required.* Whoever is frozen wants to know why.
+//! - *A pool counts what a freeze ends when it admits it*, and the rule when the block comes. A holder who has rested
+//!   more offers meanwhile can have the freeze refused as over the quota; it is sent again.
 //!
 //! # What a payment costs
 //!
@@ -119,7 +121,13 @@ pub const RECOVERY_WAIT: Height = 86_400;
 /// The most open offers of an account that sell or buy one controlled asset.
 pub const HELD_OFFERS_MAX: u32 = 4_096;
 /// Offers and holdings of pools that the freezes of a sub-block may end.
-pub const FREEZE_ENDS_PER_SUB_BLOCK: u64 = 32_768;
+pub const FREEZE_ENDS_PER_SUB_BLOCK: u32 = 32_768;
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has looked for a record.
+    static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
 
 /// A holder of an asset: the account may be any.
 pub(crate) type HolderId = (AssetId, Address);
@@ -169,7 +177,20 @@ impl Controls {
 
     /// What an issuer has said of a holder.
     pub fn record(&self, asset: AssetId, account: &Address) -> Option<&HolderRecord> {
+        #[cfg(test)]
+        LOOKS.with(|looks| looks.set(looks.get() + 1));
         self.holders.get(&(asset, *account))
+    }
+
+    /// The account that issues a controlled asset; `None` for one that is open.
+    pub fn issuer(&self, asset: AssetId) -> Option<Address> {
+        self.assets.get(asset.0 as usize).filter(|one| one.control.freezes()).map(|one| one.issuer)
+    }
+
+    /// The holders of whom another state of the same chain says something else, in no order. What two states share is
+    /// not looked at, so that it takes no longer than the blocks between them.
+    pub fn changes_since(&self, before: &Controls) -> Vec<(AssetId, Address)> {
+        self.holders.differences(&before.holders)
     }
 
     /// All that issuers have said of holders.

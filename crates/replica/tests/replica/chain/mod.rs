@@ -29,7 +29,7 @@ pub fn pay(ledger: &Ledger, sequence: Sequence, until: Height) -> Transaction {
 #[allow(dead_code)] // Not every file of tests has a pool.
 pub fn entry(ledger: &Ledger, sequence: Sequence, until: Height) -> PoolEntry {
     let transaction = pay(ledger, sequence, until);
-    PoolEntry { id: transaction.id(), arrived_ms: sequence, transaction }
+    PoolEntry::new(transaction.id(), sequence, transaction)
 }
 
 /// The next block of a replay, with these transactions.

@@ -49,6 +49,7 @@ try:
     from walras.client.frames import to_pandas, to_polars
     from walras.client.guards import AsyncDisconnectGuard, AsyncKeepAlive, DisconnectGuard, KeepAlive
     from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, PendingOrder, Transfer
+    from walras.client.holders import Holder
     from walras.client.keys import Ed25519Key, EthereumKey, Key
     from walras.client.models import (
         Account,
@@ -77,6 +78,7 @@ try:
     )
     from walras.client.pending import FolderStore, MemoryStore, Store
     from walras.client.policy import KeyConsent, PolicyRequest, missing_weight, policy_salt
+    from walras.client.proof import ProvedHolder
     from walras.client.references import PaymentReference
     from walras.client.stream import AccountSnapshot, AccountUpdate, Disconnected, Event, Heartbeat, Missed
     from walras.client.sync import Client
@@ -121,6 +123,7 @@ __all__ = [
     "FolderStore",
     "ForeignAnswerError",
     "Heartbeat",
+    "Holder",
     "KeepAlive",
     "Key",
     "KeyConsent",
@@ -147,6 +150,7 @@ __all__ = [
     "PendingOrder",
     "PolicyRequest",
     "PricePoint",
+    "ProvedHolder",
     "Quote",
     "RefusedError",
     "SentBeforeError",

@@ -23,6 +23,7 @@ from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.guards import AsyncDisconnectGuard, AsyncKeepAlive
 from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
+from walras.client.holders import Holder
 from walras.client.keys import Ed25519Key, Key
 from walras.client.models import (
     Account,
@@ -41,6 +42,7 @@ from walras.client.models import (
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.proof import ProvedHolder
 from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
@@ -155,6 +157,14 @@ class AsyncClient:
         self, address: str | None = None, *, committee: Committee | None = None
     ) -> dict[str, Any] | None:
         return await self.run(self._core.proved_keys(address or self.address, committee))
+
+    async def holder(self, asset: str, address: str | None = None) -> Holder:
+        return await self.run(self._core.holders.standing(asset, address or self.address))
+
+    async def proved_holder(
+        self, asset: str, address: str | None = None, *, committee: Committee | None = None
+    ) -> ProvedHolder:
+        return await self.run(self._core.proved_holder(asset, address or self.address, committee))
 
     async def proved_parameters(self, *, committee: Committee | None = None) -> dict[str, Any] | None:
         return await self.run(self._core.proved_parameters(committee))
@@ -294,6 +304,32 @@ class AsyncClient:
 
     async def cancel_all(self, market: str | None = None, *, every: bool = False) -> list[Fate]:
         return await self.run(self._core.cancel_all(market, every))
+
+    # Holders of an asset that this account issues.
+
+    async def freeze(
+        self, asset: str, holder: str, grounds: Said, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        said = self._core.holders.say(self._core.sender, asset, holder, "frozen", grounds, reference, wait)
+        return await self.run(said)
+
+    async def admit(
+        self, asset: str, holder: str, grounds: Said, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        said = self._core.holders.say(self._core.sender, asset, holder, "open", grounds, reference, wait)
+        return await self.run(said)
+
+    async def recover(
+        self, asset: str, holder: str, amount: Number, grounds: Said, *,
+        to: str | None = None, reference: str | None = None, wait: bool = True,
+    ) -> Fate:
+        sender = self._core.sender
+        return await self.run(self._core.holders.recover(sender, asset, holder, amount, grounds, to, reference, wait))
+
+    async def recall(
+        self, asset: str, holder: str, venue: int, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        return await self.run(self._core.holders.recall(self._core.sender, asset, holder, venue, reference, wait))
 
     # Session keys.
 

@@ -81,6 +81,9 @@ class Asset:
     """The most that may exist at one time, of an asset that was listed after the genesis."""
     closes: int | None = None
     """The last height that it trades at, if it closes or is closed."""
+    control: str = "open"
+    """What its issuer controls in the hands of others: ``open``, nothing; ``freezable``, ``admitted``, ``recoverable`` or
+    ``admitted_recoverable``."""
 
     def units(self, amount: Number, what: str = "the amount") -> int:
         """An amount above zero in units; refused if a part of a unit would be lost."""
@@ -157,6 +160,7 @@ def _asset_of(body: Mapping[str, Any]) -> Asset:
         token=body.get("token"),
         supply_max=amount(body["listed"]["supply_max"]) if body.get("listed") else None,
         closes=None if body.get("closes") is None else int(body["closes"]),
+        control=str(body.get("control", "open")),
     )
 
 

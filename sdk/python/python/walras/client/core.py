@@ -22,10 +22,18 @@ from walras.client.errors import (
 )
 from walras.client.fate import LASTS_MAX, fate_of, told
 from walras.client.flow import Answer, Flow
+from walras.client.holders import Holders
 from walras.client.keys import Key, LoginTerms
 from walras.client.models import Account, Fate, Offer
 from walras.client.pending import FolderStore, MemoryStore, Store
-from walras.client.proof import ProofError, prove_account, prove_keys, prove_parameters
+from walras.client.proof import (
+    ProofError,
+    ProvedHolder,
+    prove_account,
+    prove_holder,
+    prove_keys,
+    prove_parameters,
+)
 from walras.client.purchase import Purchase, Quoted
 from walras.client.references import PaymentReference, Said
 from walras.client.sending import Sender
@@ -97,6 +105,11 @@ class Core:
     def slots(self) -> Slots:
         """The session keys of the account."""
         return Slots(self.session, self.sender)
+
+    @property
+    def holders(self) -> Holders:
+        """Holders of assets whose issuers control them."""
+        return Holders(self.session)
 
     def leaving(self, slot: int | None) -> Leaving:
         """A connection that leaves the stop of a slot with the node; of an account's own key without one, a cancel."""
@@ -170,6 +183,22 @@ class Core:
         except (ProofError, KeyError, TypeError, ValueError) as error:
             server = self.session.server
             raise ForeignAnswerError(server, f"its proof of the keys of {address} fails: {error}") from error
+
+    def proved_holder(self, asset: str, address: str, committee: Committee | None) -> Flow[ProvedHolder]:
+        """What the node has proved of a holder; with a committee, in a state that its quorum signed."""
+        account, limits = address_bytes(address), (yield from self.session.limits())
+        of = (yield from self.session.assets(asset))[asset]
+        asked = {"certified": "true"} if committee else {}
+        path = f"/v1/assets/{of.number}/holders/{address}/proof"
+        body = yield from self.session.get(path, lambda body: body, **asked)
+        try:
+            root = _signed_root(body, limits.network, committee)
+            proved = prove_holder(of.number, account, root, raw(body["proof"]))
+        except (ProofError, KeyError, TypeError, ValueError) as error:
+            server = self.session.server
+            raise ForeignAnswerError(server, f"its proof of the holder {address} fails: {error}") from error
+        is_issuer = account == address_bytes(of.issuer)
+        return ProvedHolder(proved.control, True, proved.since) if is_issuer else proved
 
     def proved_parameters(self, committee: Committee | None) -> Flow[dict[str, Any] | None]:
         """The parameters that the node has proved; with a committee, in a state that its quorum signed."""

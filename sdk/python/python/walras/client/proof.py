@@ -13,7 +13,20 @@ from blake3 import blake3
 from walras.client.encoding import SLOT_BITS, derived, slot_of
 from walras.client.operations import ProposeParameter
 
-__all__ = ["ProofError", "ProvedAccount", "Reader", "Window", "prove", "prove_account", "prove_keys", "prove_parameters", "read_outcome", "window_of"]
+__all__ = [
+    "ProofError",
+    "ProvedAccount",
+    "ProvedHolder",
+    "Reader",
+    "Window",
+    "prove",
+    "prove_account",
+    "prove_holder",
+    "prove_keys",
+    "prove_parameters",
+    "read_outcome",
+    "window_of",
+]
 
 _NODE, _FORK, _LEAF, _OTHER = 1, 2, 3, 4
 _PARAMETERS: tuple[str, ...] = ProposeParameter.FIELDS[0].more
@@ -236,6 +249,55 @@ def prove_parameters(root: bytes, proof: bytes) -> dict[str, Any] | None:
     if roots.get(8) != derived("walras 2026 charter v1", rules + rest):
         raise ProofError("the proof states other parameters than the state has")
     return parameters
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedHolder:
+    """What a state says of a holder of an asset."""
+
+    control: str
+    """What the issuer controls: ``open``, nothing; ``freezable``, ``admitted``, ``recoverable`` or
+    ``admitted_recoverable``."""
+    is_open: bool
+    """Whether the account holds the asset freely. An issuer always does."""
+    since: int | None
+    """The height at which the issuer changed this last; None if it never said anything of the account."""
+
+
+_CONTROLS = ("open", "freezable", "admitted", "recoverable", "admitted_recoverable")
+
+
+def prove_holder(asset: int, account: bytes, root: bytes, proof: bytes) -> ProvedHolder:
+    """What the state with this root says of a holder of an asset that is not its issuer.
+
+    Raises a `ProofError` if the proof proves nothing.
+    """
+    reader = Reader(proof)
+    parts, roots = _parts(reader)
+    _check_root(parts, root)
+    trie, begun, controls = reader.take(32), reader.at, dict[int, str]()
+    for _ in range(reader.number(4)):
+        of, control = reader.number(4), reader.number(1)
+        if control >= len(_CONTROLS):
+            raise ProofError("the proof is of a control that this program does not know")
+        controls[of] = _CONTROLS[control]
+    listed = derived("walras 2026 asset controls v1", reader.data[begun : reader.at])
+    record = reader.take(1 + 8 + 1) if reader.number(1) else None
+    path = reader.take(reader.number(4))
+    reader.end()
+    if 12 not in roots:
+        # A chain on which nobody controls an asset has no part for it.
+        if controls or record:
+            raise ProofError("the proof states controls that its state does not have")
+        return ProvedHolder("open", True, None)
+    if derived("walras 2026 controls root v1", trie + listed) != roots[12]:
+        raise ProofError("the proof states other controls than its state has")
+    value = derived("walras 2026 holder record v1", record) if record else None
+    if prove(asset.to_bytes(4, "big") + account, trie, path) != value:
+        raise ProofError("the proof states another record than its path proves")
+    found = controls.get(asset, "open")
+    is_open = record[0] == 1 if record else not found.startswith("admitted")
+    return ProvedHolder(found, is_open, int.from_bytes(record[1:9], "little") if record else None)
 
 
 def read_outcome(reader: Reader) -> bytes | None:

@@ -22,6 +22,7 @@ from walras.client.errors import ForeignAnswerError, NoAnswerError
 from walras.client.flow import Answer, Ask, Flow, Pause
 from walras.client.guards import DisconnectGuard, KeepAlive
 from walras.client.history import OrderFate, OwnOrders, PastFill, PastOrder, Transfer
+from walras.client.holders import Holder
 from walras.client.keys import Ed25519Key, Key
 from walras.client.models import (
     Account,
@@ -40,6 +41,7 @@ from walras.client.models import (
     Ticker,
 )
 from walras.client.pending import Store
+from walras.client.proof import ProvedHolder
 from walras.client.references import PaymentReference, Said
 from walras.client.slots import HEIGHTS
 from walras.client.stream import SILENCE_S, Event, Feed
@@ -158,6 +160,16 @@ class Client:
         """The policy of an account with a proof, None if one key signs alone; with a `committee`, in a state that a
         quorum of it has signed."""
         return self.run(self._core.proved_keys(address or self.address, committee))
+
+    def holder(self, asset: str, address: str | None = None) -> Holder:
+        """What an account may do with an asset: whether its issuer has frozen or admitted it."""
+        return self.run(self._core.holders.standing(asset, address or self.address))
+
+    def proved_holder(
+        self, asset: str, address: str | None = None, *, committee: Committee | None = None
+    ) -> ProvedHolder:
+        """The same with a proof; with a `committee`, in a state that a quorum of it has signed."""
+        return self.run(self._core.proved_holder(asset, address or self.address, committee))
 
     def proved_parameters(self, *, committee: Committee | None = None) -> dict[str, Any] | None:
         """The parameters of the chain with a proof, None while nothing was ever proposed; with a `committee`, in a state
@@ -341,6 +353,34 @@ class Client:
         """Cancels all own offers, or those of a market, 32 in a transaction. Those that trade meanwhile are left. A client
         of a session key cancels those of its slot, with `every` all of the account."""
         return self.run(self._core.cancel_all(market, every))
+
+    # Holders of an asset that this account issues.
+
+    def freeze(
+        self, asset: str, holder: str, grounds: Said, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        """Freezes a holder: from the next block on it neither spends, buys nor receives the asset; its offers end and its
+        shares of pools are paid out to it. At venues the freeze counts after their delay. `grounds` say why, for ever and
+        in public: no personal data."""
+        return self.run(self._core.holders.say(self._core.sender, asset, holder, "frozen", grounds, reference, wait))
+
+    def admit(
+        self, asset: str, holder: str, grounds: Said, *, reference: str | None = None, wait: bool = True
+    ) -> Fate:
+        """Admits a holder to an asset that is for admitted holders, or opens one that was frozen."""
+        return self.run(self._core.holders.say(self._core.sender, asset, holder, "open", grounds, reference, wait))
+
+    def recover(
+        self, asset: str, holder: str, amount: Number, grounds: Said, *,
+        to: str | None = None, reference: str | None = None, wait: bool = True,
+    ) -> Fate:
+        """Moves units of a holder who has been frozen for 86,400 heights, to the issuer or to an open holder."""
+        sender = self._core.sender
+        return self.run(self._core.holders.recover(sender, asset, holder, amount, grounds, to, reference, wait))
+
+    def recall(self, asset: str, holder: str, venue: int, *, reference: str | None = None, wait: bool = True) -> Fate:
+        """Collects all that such a holder has at a venue, for the holder: then it can be recovered."""
+        return self.run(self._core.holders.recall(self._core.sender, asset, holder, venue, reference, wait))
 
     # Session keys.
 

@@ -209,7 +209,7 @@ fn crowd(world: &mut World, person: u8, count: u64) {
 #[test]
 fn strangers_delay_no_freeze() {
     let mut world = World::new(AssetControl::Freezable);
-    crowd(&mut world, ANN, FREEZE_ENDS_PER_SUB_BLOCK);
+    crowd(&mut world, ANN, FREEZE_ENDS_PER_SUB_BLOCK.into());
     crowd(&mut world, BOB, 1);
     // Who may not say it counts for nothing; what ends nothing is not refused beside a freeze that ends all.
     let native = [(BOB, ANN), (ISSUER, ANN), (ISSUER, BOB), (ISSUER, CY), (CY, BOB)];
@@ -263,6 +263,26 @@ fn a_session_key_of_scope_control_freezes_as_many_as_its_cap_and_opens_nobody() 
     world.block(three[..2].to_vec(), Vec::new());
     assert_eq!(world.ledger.controls().standing(CTL, &account(BOB)), HolderStanding::Frozen);
     assert_eq!(world.ledger.admit(&three[2]), Err(Refusal::SESSION_CAP));
+}
+
+/// How often a payment looks for records of holders when it is checked.
+fn looks(world: &mut World, from: u8, asset: primitives::AssetId) -> u64 {
+    let payment = world.signed(from, pay(BOB, asset, 1));
+    let count = || super::super::LOOKS.with(std::cell::Cell::get);
+    let before = count();
+    assert_eq!(world.ledger.admit(&payment), Ok(()));
+    count() - before
+}
+
+#[test]
+fn a_payment_of_an_open_asset_looks_nobody_up_and_one_of_a_controlled_asset_two() {
+    for control in [AssetControl::Freezable, AssetControl::AdmittedRecoverable] {
+        let mut world = World::new(control);
+        assert_eq!([USD, EUR].map(|asset| looks(&mut world, ANN, asset)), [0, 0]);
+        assert_eq!(looks(&mut world, ANN, CTL), 2);
+        // The issuer is exempt, whatever was said of it.
+        assert_eq!(looks(&mut world, ISSUER, CTL), 1);
+    }
 }
 
 #[test]
