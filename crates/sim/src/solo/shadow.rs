@@ -6,7 +6,7 @@ mod tokens;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ledger::contracts::WETH9;
-use ledger::{BlockReceipts, Cancelled, EndReason, EndedOffer, Genesis, Ledger, Outcome, Pair, Place, Traded};
+use ledger::{BlockReceipts, Cancelled, EndReason, Genesis, Ledger, Outcome, Pair, Place, Traded};
 use primitives::{
     Address, Amount, AssetId, ExactSide, Life, OfferPlace, Operation, Parameter, Price, Superblock, Transaction,
     slot_of,
