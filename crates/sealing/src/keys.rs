@@ -6,7 +6,8 @@ use blstrs::{G1Affine, G1Projective, Scalar};
 use borsh::{BorshDeserialize, BorshSerialize};
 use group::Curve;
 
-use crate::{Label, SEALING_TAG, SealFault};
+use crate::label::Label;
+use crate::{SEALING_TAG, SealFault};
 
 const WEIGHT_CONTEXT: &str = "walras 2026 sealed check of keys v1";
 

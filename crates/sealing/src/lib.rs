@@ -1,7 +1,7 @@
 //! Envelopes: orders that nobody reads before the block that holds them is decided.
 //!
-//! Validators see all plain orders of a batch before they propose their own. That is a *last look*, which uniform prices
-//! do not remove. A client may therefore encrypt a list of signed operations to the committee: an [`Envelope`]. Once a
+//! Validators see all plain orders of a batch before they propose their own. That is a *last look*, which uniform
+//! prices do not remove. A client may therefore encrypt a list of signed operations to the committee: an [`Envelope`]. Once a
 //! block is decided, enough seats together make the key of each envelope in it. What is in the envelopes then goes into
 //! the batch of that very block.
 //!
@@ -20,8 +20,8 @@
 //!   K = H(e(r·H₁(L), P) · L), where P is the committee's key. The box is the text XOR the stream of K.
 //! - *Open*. The key is s·H₁(L), where s is the committee's secret. e(s·H₁(L), U) is the same element of the target
 //!   group.
-//! - *Text*. A count of at most 32, signed operations behind their lengths, and zeros up to the size of the box. A text that is not
-//!   of this form is garbage: its sender pays for it, and it does nothing.
+//! - *Text*. A count of at most 32, signed operations behind their lengths, and zeros up to the size of the box. A
+//!   text that is not of this form is garbage: its sender pays for it, and it does nothing.
 //!
 //! H₁ is RFC 9380 for G1 under a tag that signs nothing else. The element of the target group is hashed as 576 bytes:
 //! the twelve coefficients big-endian, the lowest first. Libraries disagree in this order; `docs/sealed-vectors.json`
@@ -63,14 +63,16 @@
 mod curve;
 mod envelope;
 mod keys;
+mod label;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 pub use curve::SEALING_TAG;
-pub use envelope::{BoxSize, Envelope, EnvelopeTerms, Label, seal};
+pub use envelope::{Envelope, seal};
 pub use keys::{OpeningKey, SealingKey, check_keys};
+pub use label::{BoxSize, EnvelopeTerms, Label};
 pub use text::{SEALED_OPERATIONS_MAX, SealedText};
 
 /// Why something sealed is not as it must be.

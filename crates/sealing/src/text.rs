@@ -2,7 +2,8 @@
 
 use primitives::Transaction;
 
-use crate::{BoxSize, SealFault};
+use crate::SealFault;
+use crate::label::BoxSize;
 
 /// The most operations of an envelope.
 pub const SEALED_OPERATIONS_MAX: usize = 32;

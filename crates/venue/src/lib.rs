@@ -23,8 +23,8 @@
 //!   all reports of a step, whose number is that of its record ([`SignedStep`](primitives::venue::SignedStep)).
 //! - Upon a *certified block*: learn the fates of fills, deposits, keys, bond and balance. End orders that expired,
 //!   whose key is revoked, that are below a floor, or that the deposit does not cover any more. So end those of whom
-//!   the issuer of an asset of their market has frozen, and all of the market if that is the venue's owner. Then send the
-//!   settle in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
+//!   the issuer of an asset of their market has frozen, and all of the market if that is the venue's owner. Then send
+//!   the settle in flight again; if its number is used, or it has ended, cut the next one from the settled count on.
 //! - *Matching pauses* when no certified block came for a while, or when the last one is more than D / 4 behind the
 //!   newest decided one. It pauses when the oldest unsettled fill is half of D old, and when bond or balance cover less
 //!   than twice what is unsettled. It pauses while the ledger has another operator than the root. So it does from the

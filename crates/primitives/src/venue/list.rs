@@ -22,12 +22,12 @@
 //!
 //! # Properties
 //!
-//! 1. *It says the same.* An order of a list has the digest, the number and the life of one with a signature of its own.
+//! 1. *It says the same.* An order of a list has digest, number and life of one with a signature of its own.
 //!    Leaves, entries and evidence of the ledger do not tell them apart, and one order in both forms is one order.
 //! 2. *Only what was signed.* An order that verifies under a key was an entry of a list which that key signed for this
 //!    network and venue, or was signed alone.
-//! 3. *What is filled shows nothing of what rests.* A path holds hashes of orders that may never fill. Without salts who
-//!    reads the chain could try all ticks and lots.
+//! 3. *What is filled shows nothing of what rests.* A path holds hashes of orders that may never fill. Without salts
+//!    who reads the chain could try all ticks and lots.
 //! 4. *Bounded.* A path has at most six siblings. Its length and sides follow from place and number of leaves, so it is
 //!    written without a length.
 //! 5. *Separate.* Leaves and nodes have keys of their own, the header a tag of its own.

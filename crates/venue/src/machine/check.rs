@@ -30,7 +30,7 @@ pub(super) fn check(
     machine.core.paused.map_or(Ok(()), |why| Err(OrderRefusal::Paused(why)))?;
     let market = machine.markets.get(&order.market).ok_or(OrderRefusal::MarketNotOpen)?;
     check_key(machine, at, order)?;
-    machine.check_holders(machine.core.owner_of(at).address, &market.terms)?;
+    check_holders(machine, machine.core.owner_of(at).address, &market.terms)?;
     check_life(machine, order)?;
     check_price(machine, at, order, market)?;
     unless(OrderRefusal::Lots(market.terms.lots_max), order.lots <= market.terms.lots_max)?;

@@ -23,77 +23,75 @@ pub(super) struct Said {
     is_of_all: bool,
 }
 
-impl VenueMachine {
-    /// From now on an issuer controls its asset, and nothing is said of holders.
-    pub(super) fn learn_controlled(&mut self, asset: AssetId, controlled: FreezableAsset, said: &mut Said) {
-        self.core.controls.assets.insert(asset, controlled);
-        self.core.controls.holders.retain(|(of, _), _| *of != asset);
-        said.is_of_all = true;
-    }
+/// From now on an issuer controls its asset, and nothing is said of holders.
+pub(super) fn learn_controlled(machine: &mut VenueMachine, asset: AssetId, controlled: FreezableAsset, said: &mut Said) {
+    machine.core.controls.assets.insert(asset, controlled);
+    machine.core.controls.holders.retain(|(of, _), _| *of != asset);
+    said.is_of_all = true;
+}
 
-    /// An issuer has said something of an account. Of one without a key here that is nothing: it is told again with
-    /// the first key.
-    pub(super) fn learn_holder(&mut self, holder: (AssetId, Address), is_open: bool, said: &mut Said) {
-        let core = &mut self.core;
-        let is_owner = core.controls.owner == Some(holder.1);
-        let has_key = core.account_of.get(&holder.1).is_some_and(|at| !core.accounts[*at as usize].keys.is_empty());
-        if is_owner || has_key {
-            core.controls.holders.insert(holder, is_open);
-            said.is_of_all |= is_owner;
-            said.accounts.insert(holder.1);
+/// An issuer has said something of an account. Of one without a key here that is nothing: it is told again with
+/// the first key.
+pub(super) fn learn_holder(machine: &mut VenueMachine, holder: (AssetId, Address), is_open: bool, said: &mut Said) {
+    let core = &mut machine.core;
+    let is_owner = core.controls.owner == Some(holder.1);
+    let has_key = core.account_of.get(&holder.1).is_some_and(|at| !core.accounts[*at as usize].keys.is_empty());
+    if is_owner || has_key {
+        core.controls.holders.insert(holder, is_open);
+        said.is_of_all |= is_owner;
+        said.accounts.insert(holder.1);
+    }
+}
+
+pub(super) fn learn_owner(machine: &mut VenueMachine, owner: Address, said: &mut Said) {
+    said.is_of_all |= machine.core.controls.owner.replace(owner) != Some(owner);
+}
+
+/// Why an account may not hold an asset.
+fn check_holder(machine: &VenueMachine, asset: AssetId, account: &Address) -> Result<(), OrderRefusal> {
+    let Some(controlled) = machine.core.controls.assets.get(&asset).filter(|of| of.issuer != *account) else {
+        return Ok(());
+    };
+    match machine.core.controls.holders.get(&(asset, *account)) {
+        Some(true) => Ok(()),
+        Some(false) => Err(OrderRefusal::HolderFrozen(asset)),
+        None if controlled.admits && !machine.has(VenueMistake::AdmissionForgotten) => {
+            Err(OrderRefusal::HolderNotAdmitted(asset))
+        }
+        None => Ok(()),
+    }
+}
+
+/// F8: the account and the venue's owner may hold both assets of a market. A market of open assets costs two
+/// look-ups in a map that is empty on a chain without controls.
+pub(super) fn check_holders(machine: &VenueMachine, account: Address, terms: &MarketTerms) -> Result<(), OrderRefusal> {
+    for asset in [terms.base, terms.quote] {
+        let is_taken = machine.has(VenueMistake::FrozenTrades);
+        check_holder(machine, asset, &account).or_else(|why| if is_taken { Ok(()) } else { Err(why) })?;
+        let owner = machine.core.controls.owner.filter(|_| !machine.has(VenueMistake::FrozenOwnerEarns));
+        let is_frozen = owner.is_some_and(|owner| check_holder(machine, asset, &owner).is_err());
+        if is_frozen {
+            return Err(OrderRefusal::OwnerFrozen(asset));
         }
     }
+    Ok(())
+}
 
-    pub(super) fn learn_owner(&mut self, owner: Address, said: &mut Said) {
-        said.is_of_all |= self.core.controls.owner.replace(owner) != Some(owner);
+/// Ends open orders whose account, or the venue's owner, may not hold an asset of their market any more.
+pub(super) fn end_frozen(machine: &mut VenueMachine, said: &Said) {
+    if machine.has(VenueMistake::FrozenRests) {
+        return;
     }
-
-    /// Why an account may not hold an asset.
-    fn check_holder(&self, asset: AssetId, account: &Address) -> Result<(), OrderRefusal> {
-        let Some(controlled) = self.core.controls.assets.get(&asset).filter(|of| of.issuer != *account) else {
-            return Ok(());
-        };
-        match self.core.controls.holders.get(&(asset, *account)) {
-            Some(true) => Ok(()),
-            Some(false) => Err(OrderRefusal::HolderFrozen(asset)),
-            None if controlled.admits && !self.has(VenueMistake::AdmissionForgotten) => {
-                Err(OrderRefusal::HolderNotAdmitted(asset))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// F8: the account and the venue's owner may hold both assets of a market. A market of open assets costs two
-    /// look-ups in a map that is empty on a chain without controls.
-    pub(super) fn check_holders(&self, account: Address, terms: &MarketTerms) -> Result<(), OrderRefusal> {
-        for asset in [terms.base, terms.quote] {
-            let is_taken = self.has(VenueMistake::FrozenTrades);
-            self.check_holder(asset, &account).or_else(|why| if is_taken { Ok(()) } else { Err(why) })?;
-            let owner = self.core.controls.owner.filter(|_| !self.has(VenueMistake::FrozenOwnerEarns));
-            let is_frozen = owner.is_some_and(|owner| self.check_holder(asset, &owner).is_err());
-            if is_frozen {
-                return Err(OrderRefusal::OwnerFrozen(asset));
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends open orders whose account, or the venue's owner, may not hold an asset of their market any more.
-    pub(super) fn end_frozen(&mut self, said: &Said) {
-        if self.has(VenueMistake::FrozenRests) {
-            return;
-        }
-        let of_account = |address: &Address| self.core.account_of.get(address).map(|at| self.core.account(*at));
-        let keys: Vec<u32> = match said.is_of_all {
-            true => (0..self.core.keys.len() as u32).collect(),
-            false => said.accounts.iter().filter_map(of_account).flat_map(|of| of.keys.clone()).collect(),
-        };
-        for key in keys {
-            let account = self.core.owner_of(key).address;
-            for slot in self.core.open_orders(key) {
-                if self.check_holders(account, &self.market_of(slot).terms).is_err() {
-                    self.end(slot, OrderEnd::Frozen);
-                }
+    let of_account = |address: &Address| machine.core.account_of.get(address).map(|at| machine.core.account(*at));
+    let keys: Vec<u32> = match said.is_of_all {
+        true => (0..machine.core.keys.len() as u32).collect(),
+        false => said.accounts.iter().filter_map(of_account).flat_map(|of| of.keys.clone()).collect(),
+    };
+    for key in keys {
+        let account = machine.core.owner_of(key).address;
+        for slot in machine.core.open_orders(key) {
+            if check_holders(machine, account, &machine.market_of(slot).terms).is_err() {
+                machine.end(slot, OrderEnd::Frozen);
             }
         }
     }

@@ -6,7 +6,7 @@ use primitives::venue::{Horizon, VenueSide};
 use primitives::{Address, Digest, Height, PublicKey};
 
 use super::VenueMachine;
-use super::holders::Said;
+use super::holders::{self, Said};
 use crate::facts::{CertifiedFacts, FillFate, KeyStanding, VenueFact, VenueStanding};
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, VenueStop};
@@ -27,7 +27,7 @@ pub(super) fn learn(machine: &mut VenueMachine, facts: &CertifiedFacts) {
         now.for_each(|fact| learn_fact(machine, fact, &mut accounts, &mut said));
     }
     compare_standing(machine);
-    machine.end_frozen(&said);
+    holders::end_frozen(machine, &said);
     end_expired(machine);
     machine.pass_entries();
     machine.end_uncovered(&accounts);
@@ -80,9 +80,9 @@ fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTree
         }
         VenueFact::Rules(rules) => machine.core.rules = *rules,
         VenueFact::Fee(fee) => machine.core.settings.terms.fee = *fee,
-        VenueFact::Controlled(asset, controlled) => machine.learn_controlled(*asset, *controlled, said),
-        VenueFact::Holder { asset, account, is_open } => machine.learn_holder((*asset, *account), *is_open, said),
-        VenueFact::Owner(owner) => machine.learn_owner(*owner, said),
+        VenueFact::Controlled(asset, controlled) => holders::learn_controlled(machine, *asset, *controlled, said),
+        VenueFact::Holder { asset, account, is_open } => holders::learn_holder(machine, (*asset, *account), *is_open, said),
+        VenueFact::Owner(owner) => holders::learn_owner(machine, *owner, said),
         VenueFact::Key(public, standing) => drop(accounts.insert(learn_key(machine, public, standing))),
     }
 }
