@@ -34,7 +34,7 @@ pub use places::assets::{CLOSED_RETURNS, Listings};
 pub use places::bridge::{BridgeChange, LaneBls, LaneBridge, LaneRegistration};
 /// The seats of so many that must approve rules; fewer once most of the stake has waited for long.
 pub use places::charter::seats_needed as rules_seats_needed;
-pub use places::charter::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
+pub use places::charter::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, Support, VotedParameters};
 pub use places::controls::{Controls, FREEZE_ENDS_PER_SUB_BLOCK, HELD_OFFERS_MAX, HolderStanding, RECOVERY_WAIT};
 pub use places::offers::{ENDS_MAX, Edit, LIFE_MAX, OrderBook, PairChange, PairOffers};
 pub use places::pools::{

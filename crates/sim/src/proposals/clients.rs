@@ -9,6 +9,8 @@ use primitives::{
 
 /// Names that are asked for. Some look like others, and some like those of the genesis.
 const NAMES: [&str; 8] = ["JPY", "jpy", "J-PY", "GBP", "CHF", "AO", "XAU", "NOK"];
+/// The policy of listings under which votes list assets, as a parameter.
+const VOTED: u64 = 2;
 
 /// See the module text.
 pub(crate) struct ProposalClients {
@@ -40,10 +42,12 @@ impl ProposalClients {
         Some((voter, Operation::Vote { proposal: proposal.id, word }))
     }
 
+    /// Where votes list assets, half of what is asked for is a listing.
     fn propose(&self, ledger: &Ledger, dice: &mut Dice) -> Operation {
+        let listings = if ledger.parameters().get(Parameter::ListingPolicy) == VOTED { 4 } else { 1 };
         Operation::Propose(Box::new(match dice.below(8) {
             0 => ProposedChange::Close { asset: AssetId(dice.below(ledger.assets().len() as u64) as u32) },
-            1..3 => ProposedChange::List(PlainListing {
+            place if place <= listings => ProposedChange::List(PlainListing {
                 issuer: self.issuer,
                 symbol: NAMES[dice.index(NAMES.len())].into(),
                 decimals: dice.below(4) as u8,
@@ -71,7 +75,7 @@ fn who(ledger: &Ledger, people: &[Address], dice: &mut Dice) -> usize {
 fn value(parameter: Parameter, now: u64, dice: &mut Dice) -> u64 {
     if parameter == Parameter::ListingPolicy {
         // Mostly what lists assets.
-        return [2, 2, 1, dice.below(4)][dice.index(4)];
+        return [VOTED, VOTED, 1, dice.below(4)][dice.index(4)];
     }
     match dice.below(8) {
         0 => now.saturating_mul(3),

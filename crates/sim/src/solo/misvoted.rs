@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use ledger::{Coming, Ledger, OpenProposal, ParameterRecord, RootPart};
+use ledger::{Coming, Ledger, OpenProposal, RootPart, VotedParameters};
 use primitives::{Address, AssetId, Height, Operation, Parameter, ProposalWord, ProposedChange, Transaction};
 
 use super::rewritten::rewrite;
@@ -14,7 +14,7 @@ use crate::world::EngineMistake;
 /// Proposals in a snapshot, behind the rules.
 #[derive(BorshSerialize, BorshDeserialize)]
 struct BallotChunk {
-    record: Option<ParameterRecord>,
+    record: Option<VotedParameters>,
     coming: Vec<Coming>,
     changed: BTreeMap<Parameter, Height>,
     open: BTreeMap<Address, OpenProposal>,

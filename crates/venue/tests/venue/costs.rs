@@ -1,9 +1,10 @@
-//! What entries cost the operator, and what traders pay for them.
+//! What entries cost the operator, also when the chain's fee changes, and what traders pay for them.
 
-use kernel::FaultDisk;
-use primitives::Amount;
+use kernel::{FaultDisk, Surviving};
+use ledger::{CharterTerms, Genesis};
 use primitives::venue::{OrderLife, VenueOrder, VenueSide};
-use venue::{MarketSettings, OrderRefusal, ReportKind, VenueLimits};
+use primitives::{Amount, Operation, Parameter, ProposedChange};
+use venue::{ChainState, MarketSettings, OrderRefusal, ReportKind, VenueLimits, VenuePause};
 
 use crate::world::*;
 
@@ -97,4 +98,73 @@ fn meet(world: &mut World, [seller, buyer]: [u8; 2], lots: u32) -> u64 {
     let last = VenueOrder { life: OrderLife::ImmediateOrCancel, ..short(buys[1], world) };
     assert_eq!(executed(&world.place(buyer, last)), 1);
     2
+}
+
+/// Heights from a change of the chain's fee to the first one at which it acts.
+const NOTICE: u64 = 4;
+
+/// A venue on a chain with this fee, which its owner changes. The operator has enough for a fill at a fee of one, and
+/// not for one at twice as much.
+fn changing(fee: Amount) -> (World, Amount) {
+    let reserve = 2 * World::new(None).settings(VenueLimits::default()).entry_fees();
+    let charter = CharterTerms { operator: address(OWNER), notice_min: NOTICE, ..CharterTerms::default() };
+    let mut genesis = Genesis { fee, charter, ..genesis() };
+    for (account, asset, units) in &mut genesis.balances {
+        if (*account, *asset) == (address(OPERATOR), USD) {
+            *units = reserve + reserve / 2;
+        }
+    }
+    let limits = VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() };
+    (World::founded(&genesis, FaultDisk::new(1), None, mandate(), (limits, market_settings())), reserve)
+}
+
+/// The owner changes the fee in the next block; the root hears of it.
+fn change_fee(world: &mut World, value: u64) {
+    let change = ProposedChange::Parameter { parameter: Parameter::Fee, value };
+    let asked = world.sign_any(OWNER, Operation::Propose(Box::new(change)));
+    world.block_with(Vec::new(), vec![asked]);
+    world.certify();
+}
+
+/// Whether a sale, and a buy that meets it, are refused for want of fees.
+fn is_refused(world: &mut World) -> bool {
+    let (sell, buy) = (world.sell(100, 5), world.buy(100, 5));
+    let told = [world.place(ANN, sell), world.place(BEN, buy)].concat();
+    let is_refused = refusal(&told) == Some(OrderRefusal::Paused(VenuePause::Fees));
+    assert_eq!(executed(&told), if is_refused { 0 } else { 5 }, "{told:?}");
+    world.cancel(ANN, sell.number);
+    is_refused
+}
+
+/// The reserve is twice what is matched costs, and a fee at most doubles at one time: so it pays after a change, too.
+#[test]
+fn a_dearer_fee_pauses_matching_before_it_acts_and_strands_no_fill() {
+    let (mut world, reserve) = changing(1);
+    assert!(!is_refused(&mut world));
+    change_fee(&mut world, 2);
+    let told = ChainState::of(&world.ledger, &address(OPERATOR)).expect("the chain has venues").fee;
+    assert_eq!((world.ledger.fee(), told), (1, 2), "a host tells what has passed");
+    assert!(is_refused(&mut world));
+    world.pass(NOTICE);
+    assert_eq!(world.ledger.fee(), 2, "proposers held the settle back until then");
+    world.crash(Surviving::Nothing).expect("it opens");
+    world.settle_all().expect("holds");
+    let pay = world.sign_any(OWNER, Operation::Pay { to: address(OPERATOR), asset: USD, amount: 2 * reserve });
+    world.block_with(Vec::new(), vec![pay]);
+    world.certify();
+    assert!(!is_refused(&mut world));
+    world.settle_all().expect("holds");
+}
+
+/// Until the lower fee acts, blocks ask for the one in force.
+#[test]
+fn a_lower_fee_lets_matching_go_on_once_it_acts() {
+    let (mut world, _) = changing(2);
+    assert!(is_refused(&mut world));
+    change_fee(&mut world, 1);
+    assert!(is_refused(&mut world));
+    world.pass(NOTICE);
+    assert_eq!(world.ledger.fee(), 1);
+    assert!(!is_refused(&mut world));
+    world.settle_all().expect("holds");
 }

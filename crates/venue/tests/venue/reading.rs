@@ -29,7 +29,7 @@ pub fn standings(ledger: &Ledger) -> Vec<VenueFact> {
     let is_used = |behind: &u64| highest.checked_sub(*behind).is_some_and(|of| account.window().check(of).is_err());
     let used = (0..64).filter(is_used).fold(0, |used, behind| used | 1 << behind);
     facts.push(VenueFact::Operator(OperatorStanding { account: operator.account, balance, highest, used }));
-    facts.extend([VenueFact::Rules(ledger.next_rules()), VenueFact::Fee(ledger.fee())]);
+    facts.extend([VenueFact::Rules(ledger.next_rules()), VenueFact::Fee(ledger.dearest_fee())]);
     facts.extend(controls(ledger));
     for person in 1..=8 {
         for asset in [USD, EUR] {

@@ -97,7 +97,7 @@ use primitives::{Address, Digest, Height, Upgrade};
 use proofs::{ChainRules, Charter, Refusal, RulesConsent, RulesReadiness, Schedule, Validators, charter_root};
 
 pub(crate) use custody::{CharterEdit, RulesEdit};
-pub use proposals::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, ParameterRecord, Support};
+pub use proposals::{Ballot, Coming, OpenProposal, PARAMETER_PAUSE, Support, VotedParameters};
 pub(crate) use proposals::{LAW, Scene, Voters, stakes_of};
 pub use tally::seats_needed;
 

@@ -4,7 +4,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::{Address, Amount, AssetId, Digest, Height, PlainListing};
 use proofs::{ParametersRecord, Validators};
 
-use super::{BOUNDARIES, Ballot, OPEN_MAX, OpenProposal, ParameterRecord, Voters};
+use super::{BOUNDARIES, Ballot, OPEN_MAX, OpenProposal, VotedParameters, Voters};
 use crate::places::charter::seats_needed;
 use crate::terms::Parameters;
 
@@ -96,7 +96,7 @@ impl Ballot {
 
     /// The values of all parameters, and the digest of what is proposed beside them; `None` until something is.
     pub(crate) fn proved(&self) -> Option<(ParametersRecord, Digest)> {
-        let ParameterRecord { first, now } = self.record?;
+        let VotedParameters { first, now } = self.record?;
         let coming = self.coming.iter().map(|coming| (coming.acts, coming.values.codes())).collect();
         let assets: Vec<_> = self.coming.iter().map(|coming| (&coming.lists, &coming.closes)).collect();
         let proposed = (assets, &self.changed, &self.open, &self.closing);
@@ -109,7 +109,7 @@ impl Ballot {
         let is_first = |acts: Height| acts > height;
         Some(match () {
             _ if self.record.is_none() && *self != Ballot::default() => "proposals without a record",
-            _ if self.record.is_some_and(|ParameterRecord { first, now }| !first.could_become(&now)) => {
+            _ if self.record.is_some_and(|VotedParameters { first, now }| !first.could_become(&now)) => {
                 "a record in force that is out of bounds"
             }
             _ if !self.coming.is_sorted_by(|a, b| a.acts < b.acts) => "what waits is out of order",

@@ -35,6 +35,8 @@
 //! - *One node*: the operator that the genesis names proposes, and nobody votes. Its change acts as many heights later
 //!   as the charter gives notice.
 //! - *A restart* drops what is open and what waits. The record in force stays.
+//! - *Light clients* read the records of the genesis, in force and to come from a [`proofs::ParametersProof`]. Of what
+//!   is open the root has a digest beside them.
 //!
 //! Never by vote: ε, μ and least units, which resting offers rely on; epochs, windows, lag and unbonding, which light
 //! clients rely on; slashes; notices; delays and bonds of venues; epochs of the lane; classes of pools.
@@ -170,7 +172,7 @@ pub struct OpenProposal {
 
 /// The record that the chain began with, and that in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct ParameterRecord {
+pub struct VotedParameters {
     /// That of the genesis.
     pub first: Parameters,
     /// That in force.
@@ -181,7 +183,7 @@ pub struct ParameterRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub struct Ballot {
     /// `None` until something is proposed: the chain is as its genesis says.
-    record: Option<ParameterRecord>,
+    record: Option<VotedParameters>,
     /// What has passed and does not act yet, by height.
     coming: Vec<Coming>,
     /// The height of the last tally that changed a parameter.
@@ -277,7 +279,7 @@ impl Ballot {
     }
 
     /// The record of the genesis and that in force; `None` until something is proposed.
-    pub fn record(&self) -> Option<&ParameterRecord> {
+    pub fn record(&self) -> Option<&VotedParameters> {
         self.record.as_ref()
     }
 
@@ -366,7 +368,7 @@ impl Ballot {
 
     /// A change is open. It was checked against the state before its block, whose record in force is `now`.
     pub(crate) fn propose(&mut self, now: Parameters, proposer: Address, id: TransactionId, change: ProposedChange) {
-        self.record.get_or_insert(ParameterRecord { first: now, now });
+        self.record.get_or_insert(VotedParameters { first: now, now });
         self.open.insert(proposer, OpenProposal { id, change, tallied: 0, votes: BTreeMap::new() });
     }
 
@@ -432,7 +434,7 @@ impl Ballot {
             }
         }
         if next != before {
-            self.record.get_or_insert(ParameterRecord { first: scene.now, now: scene.now });
+            self.record.get_or_insert(VotedParameters { first: scene.now, now: scene.now });
             self.closing.extend(&next.closes);
             self.coming.push(next);
         }
