@@ -24,7 +24,12 @@ pub(super) struct Said {
 }
 
 /// From now on an issuer controls its asset, and nothing is said of holders.
-pub(super) fn learn_controlled(machine: &mut VenueMachine, asset: AssetId, controlled: FreezableAsset, said: &mut Said) {
+pub(super) fn learn_controlled(
+    machine: &mut VenueMachine,
+    asset: AssetId,
+    controlled: FreezableAsset,
+    said: &mut Said,
+) {
     machine.core.controls.assets.insert(asset, controlled);
     machine.core.controls.holders.retain(|(of, _), _| *of != asset);
     said.is_of_all = true;

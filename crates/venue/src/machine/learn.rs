@@ -81,7 +81,9 @@ fn learn_fact(machine: &mut VenueMachine, fact: &VenueFact, accounts: &mut BTree
         VenueFact::Rules(rules) => machine.core.rules = *rules,
         VenueFact::Fee(fee) => machine.core.settings.terms.fee = *fee,
         VenueFact::Controlled(asset, controlled) => holders::learn_controlled(machine, *asset, *controlled, said),
-        VenueFact::Holder { asset, account, is_open } => holders::learn_holder(machine, (*asset, *account), *is_open, said),
+        VenueFact::Holder { asset, account, is_open } => {
+            holders::learn_holder(machine, (*asset, *account), *is_open, said)
+        }
         VenueFact::Owner(owner) => holders::learn_owner(machine, *owner, said),
         VenueFact::Key(public, standing) => drop(accounts.insert(learn_key(machine, public, standing))),
     }
