@@ -66,8 +66,9 @@ mod tests {
         write(&path, &genesis).expect("written");
         assert_eq!(read(&path).expect("sound"), genesis);
         let text = std::fs::read_to_string(&path).expect("there");
+        std::fs::write(&path, text.replace("priced", "voted")).expect("written");
+        assert_eq!(read(&path).expect("sound").listings.policy, ListingPolicy::Voted);
         for (from, to, expected) in [
-            ("\"priced\"", "\"voted\"", "listings: policy: a vote lists"),
             ("\"priced\"", "\"sold\"", "listings.policy"),
             ("77", "0", "listings: notice"),
             ("1024", "20000", "listings: assets_max"),

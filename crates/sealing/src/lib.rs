@@ -1,9 +1,9 @@
 //! Envelopes: orders that nobody reads before the block that holds them is decided.
 //!
 //! Validators see all plain orders of a batch before they propose their own. That is a *last look*, which uniform
-//! prices do not remove. A client may therefore encrypt a list of signed operations to the committee: an [`Envelope`]. Once a
-//! block is decided, enough seats together make the key of each envelope in it. What is in the envelopes then goes into
-//! the batch of that very block.
+//! prices do not remove. A client may therefore encrypt a list of signed operations to the committee: an [`Envelope`].
+//! Once a block is decided, enough seats together make the key of each envelope in it. What is in the envelopes then
+//! goes into the batch of that very block.
 //!
 //! This crate is the cryptography, and has no state: sealing, the opening key of an envelope, opening. Who makes keys
 //! when, and what opened operations do, is decided elsewhere.
