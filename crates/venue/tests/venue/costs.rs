@@ -103,19 +103,19 @@ fn meet(world: &mut World, [seller, buyer]: [u8; 2], lots: u32) -> u64 {
 /// Heights from a change of the chain's fee to the first one at which it acts.
 const NOTICE: u64 = 4;
 
-/// A venue on a chain with this fee, which its owner changes. The operator has enough for a fill at a fee of one, and
-/// not for one at twice as much.
-fn changing(fee: Amount) -> (World, Amount) {
-    let reserve = 2 * World::new(None).settings(VenueLimits::default()).entry_fees();
+/// A venue on a chain with this fee, which its owner changes. The operator has enough for two fills at a fee of one,
+/// and one unit less than one fill needs at a fee of two.
+fn changing(fee: Amount) -> World {
+    let cost = World::new(None).settings(VenueLimits::default()).entry_fees();
     let charter = CharterTerms { operator: address(OWNER), notice_min: NOTICE, ..CharterTerms::default() };
     let mut genesis = Genesis { fee, charter, ..genesis() };
     for (account, asset, units) in &mut genesis.balances {
         if (*account, *asset) == (address(OPERATOR), USD) {
-            *units = reserve + reserve / 2;
+            *units = 2 * 2 * cost - 1;
         }
     }
     let limits = VenueLimits { quiet_ms: QUIET, ..VenueLimits::default() };
-    (World::founded(&genesis, FaultDisk::new(1), None, mandate(), (limits, market_settings())), reserve)
+    World::founded(&genesis, FaultDisk::new(1), None, mandate(), (limits, market_settings()))
 }
 
 /// The owner changes the fee in the next block; the root hears of it.
@@ -139,7 +139,7 @@ fn is_refused(world: &mut World) -> bool {
 /// The reserve is twice what is matched costs, and a fee at most doubles at one time: so it pays after a change, too.
 #[test]
 fn a_dearer_fee_pauses_matching_before_it_acts_and_strands_no_fill() {
-    let (mut world, reserve) = changing(1);
+    let mut world = changing(1);
     assert!(!is_refused(&mut world));
     change_fee(&mut world, 2);
     let told = ChainState::of(&world.ledger, &address(OPERATOR)).expect("the chain has venues").fee;
@@ -149,7 +149,7 @@ fn a_dearer_fee_pauses_matching_before_it_acts_and_strands_no_fill() {
     assert_eq!(world.ledger.fee(), 2, "proposers held the settle back until then");
     world.crash(Surviving::Nothing).expect("it opens");
     world.settle_all().expect("holds");
-    let pay = world.sign_any(OWNER, Operation::Pay { to: address(OPERATOR), asset: USD, amount: 2 * reserve });
+    let pay = world.sign_any(OWNER, Operation::Pay { to: address(OPERATOR), asset: USD, amount: START / 2 });
     world.block_with(Vec::new(), vec![pay]);
     world.certify();
     assert!(!is_refused(&mut world));
@@ -159,7 +159,7 @@ fn a_dearer_fee_pauses_matching_before_it_acts_and_strands_no_fill() {
 /// Until the lower fee acts, blocks ask for the one in force.
 #[test]
 fn a_lower_fee_lets_matching_go_on_once_it_acts() {
-    let (mut world, _) = changing(2);
+    let mut world = changing(2);
     assert!(is_refused(&mut world));
     change_fee(&mut world, 1);
     assert!(is_refused(&mut world));
