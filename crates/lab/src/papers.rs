@@ -182,7 +182,8 @@ fn print(report: &Value, json: bool) {
         }
         for claim in exhibit["claims"].as_array().into_iter().flatten() {
             let text = |name: &str| claim[name].as_str().unwrap_or_default();
-            let why = claim.get("unmet").and_then(Value::as_str).map(|why| format!(" ({why})")).unwrap_or_default();
+            let reasons = ["unmet", "untested"].into_iter().filter_map(|name| claim.get(name)?.as_str());
+            let why: String = reasons.map(|why| format!(" ({why})")).collect();
             println!("claim: {}: {}: {}{why}", text("claim"), text("verdict").to_uppercase(), text("numbers"));
         }
         println!();
