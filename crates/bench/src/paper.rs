@@ -13,7 +13,7 @@
 mod accept;
 mod block_stm;
 pub mod chart;
-mod circumstances;
+pub mod circumstances;
 pub mod claim;
 pub mod document;
 pub mod exhibit;

@@ -210,3 +210,19 @@ impl DocumentArgs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_fails_although_it_should_hold_is_an_error_that_names_it() {
+        let tally = |fail: &[&str]| {
+            let fail = fail.iter().map(|claim| (*claim).to_owned()).collect();
+            ClaimTally { hold: 3, known: 2, untested: 1, fail }
+        };
+        assert!(judged(&tally(&[]), true).is_ok(), "what is known not to hold, or not tested, is no failure");
+        let error = judged(&tally(&["figure-1: it is fast"]), true).expect_err("it fails").to_string();
+        assert!(error.contains("figure-1: it is fast") && error.contains("quiet"), "{error}");
+    }
+}
