@@ -12,7 +12,7 @@ use super::chart::cell_text;
 pub enum ClaimNeeds {
     /// Rows alone.
     Rows,
-    /// Free processors: a load of at most one a core before, and a core for each thread.
+    /// Free processors: a core for each thread, beside what others run.
     Quiet,
     /// The full size.
     Full,
@@ -27,9 +27,14 @@ pub struct RunCircumstances {
     /// The most threads that it used.
     threads: u64,
     cores: u64,
-    /// The load of the minute before.
+    /// How many threads of others ran at its beginning or its end, whichever was more.
+    others: Option<f64>,
+    /// The load of the minute before, which older files have alone.
     load: f64,
 }
+
+/// Threads of others that disturb nobody: they run for a moment.
+const FEW: f64 = 0.5;
 
 impl RunCircumstances {
     /// Those of a run with this provenance. A size that it does not tell is small; a load that it does not tell is none.
@@ -39,13 +44,14 @@ impl RunCircumstances {
             is_small: provenance["size"] != "full",
             threads: threads.unwrap_or(1),
             cores: provenance["cores"].as_u64().unwrap_or(1),
+            others: provenance["others_running"].as_f64(),
             load: provenance["load_before"][0].as_f64().unwrap_or(0.0),
         }
     }
 
     /// Why such a run cannot test what has these needs.
     pub fn lack(&self, needs: ClaimNeeds) -> Option<String> {
-        let RunCircumstances { is_small, threads, cores, load } = *self;
+        let RunCircumstances { is_small, threads, cores, others, load } = *self;
         let (full, quiet) = match needs {
             ClaimNeeds::Rows => (false, false),
             ClaimNeeds::Quiet => (false, true),
@@ -55,11 +61,18 @@ impl RunCircumstances {
         if full && is_small {
             return Some("chance decides it at this size; `--size full` tests it".into());
         }
-        if quiet && threads > cores {
+        if !quiet {
+            return None;
+        }
+        if threads > cores {
             return Some(format!("{threads} threads have {cores} cores"));
         }
-        (quiet && load > cores as f64)
-            .then(|| format!("a load of {} on {cores} cores decides it", cell_text(&load.into())))
+        let text = |number: f64| cell_text(&number.into());
+        match others {
+            Some(others) => (others > (cores - threads) as f64 + FEW)
+                .then(|| format!("{} threads of others ran on {cores} cores beside {threads}", text(others))),
+            None => (load > cores as f64).then(|| format!("a load of {} on {cores} cores decides it", text(load))),
+        }
     }
 }
 
@@ -83,6 +96,12 @@ mod tests {
         assert_eq!(lacks(run("full", 2, 2.1)), [false, true, false, true]);
         assert_eq!(lacks(run("full", 3, 0.0)), [false, true, false, true]);
         assert_eq!(lacks(run("small", 2, 0.0)), [false, false, true, true]);
+        let beside = |others: f64| {
+            let provenance = json!({ "size": "full", "threads": [1, 2], "cores": 4, "others_running": others });
+            RunCircumstances::of(&provenance).lack(ClaimNeeds::Quiet)
+        };
+        assert_eq!(beside(2.4), None);
+        assert_eq!(beside(3.0).expect("too many"), "3 threads of others ran on 4 cores beside 2");
         assert_eq!(lacks(RunCircumstances::of(&json!({}))), [false, false, true, true], "nothing is told");
     }
 }
