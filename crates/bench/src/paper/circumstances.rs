@@ -1,7 +1,7 @@
 //! Whether a run can test a claim at all: its size, and what else the machine did.
 //!
-//! A claim that a busy machine or a run of seconds decides by chance is *not tested* there, and says why. What a run had
-//! is read from its provenance, so that rows of a file are judged as they were when they were taken.
+//! A claim that a busy machine or a run of seconds decides by chance is *not tested* there, and says why. What a run
+//! had is read from its provenance, so that rows of a file are judged as they were when they were taken.
 
 use serde_json::Value;
 
@@ -37,7 +37,8 @@ pub struct RunCircumstances {
 const FEW: f64 = 0.5;
 
 impl RunCircumstances {
-    /// Those of a run with this provenance. A size that it does not tell is small; a load that it does not tell is none.
+    /// Those of a run with this provenance. A size that it does not tell is small; a load that it does not tell is
+    /// none.
     pub fn of(provenance: &Value) -> RunCircumstances {
         let threads = provenance["threads"].as_array().into_iter().flatten().filter_map(Value::as_u64).max();
         RunCircumstances {

@@ -1,5 +1,5 @@
-//! What the article of Block-STM's authors says of its figures, as claims that rows can break, and the reason where one is not met. What the article
-//! does not say begins with *ours*.
+//! What the article of Block-STM's authors says of its figures, as claims that rows can break.
+//! What the article does not say begins with *ours*.
 
 use super::super::circumstances::ClaimNeeds::{FullAndQuiet, Quiet};
 use super::super::claim::{ClaimShape, ShapeClaim};

@@ -1,5 +1,5 @@
-//! What Smart Red Belly says of its figures, as claims that rows can break, and the reason where one is not met. What the paper
-//! does not say begins with *ours*.
+//! What Smart Red Belly says of its figures, as claims that rows can break, and the reason where one is not met.
+//! What the paper does not say begins with *ours*.
 
 use super::super::circumstances::ClaimNeeds::{Full, FullAndQuiet, Quiet};
 use super::super::claim::{ClaimShape, ShapeClaim};
