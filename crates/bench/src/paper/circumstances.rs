@@ -60,7 +60,7 @@ impl RunCircumstances {
             ClaimNeeds::FullAndQuiet => (true, true),
         };
         if full && is_small {
-            return Some("chance decides it at this size; `--size full` tests it".into());
+            return Some("a run of this size does not decide it; `--size full` tests it".into());
         }
         if !quiet {
             return None;
