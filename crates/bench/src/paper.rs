@@ -5,14 +5,17 @@
 //! formula over costs) or *quoted*. It runs at two sizes, and has claims about the shape of its rows, which the program
 //! checks: monotone, a ratio, a crossing. A claim that fails says so in the output with the numbers. Where one is known
 //! not to hold, the exhibit says why ([`Exhibit::unmet`]); any other that fails makes the command fail, once everything
-//! has run. With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was
-//! taken: commit, rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
+//! has run. What a small run or a busy machine decides by chance is not tested there ([`circumstances`]).
+//!
+//! With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was taken: commit,
+//! rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
 //!
 //! Simulated figures of Onyx rest on validations, which run first: if one fails, the figure is withdrawn and says so.
 
 mod accept;
 mod block_stm;
 pub mod chart;
+pub mod circumstances;
 pub mod claim;
 pub mod document;
 pub mod exhibit;
@@ -124,8 +127,7 @@ pub fn run(
         if !asked.iter().any(|one| one.id == exhibit.id) {
             continue;
         }
-        let mut told = told(exhibit, &chart);
-        told["provenance"] = provenance.end(exhibit, options, &commit);
+        let told = told(exhibit, &chart, provenance.end(exhibit, options, &commit));
         if let Some(folder) = folder {
             write(folder, exhibit, &chart, &told)?;
         }
@@ -168,15 +170,14 @@ impl ClaimTally {
     }
 }
 
-/// What an exhibit shows, without its provenance.
-fn told(exhibit: &Exhibit, chart: &Chart) -> Value {
+/// What an exhibit shows.
+fn told(exhibit: &Exhibit, chart: &Chart, provenance: Value) -> Value {
     let rows = chart.rows();
-    let claims: Vec<Value> =
-        exhibit.claims.iter().map(|claim| claim.as_json(&rows, exhibit.unmet(claim.says))).collect();
     json!({
         "paper": exhibit.paper.name(), "id": exhibit.id, "section": exhibit.section, "title": exhibit.title,
-        "kind": exhibit.kind.name(), "method": chart.method, "columns": chart.columns, "rows": rows,
-        "claims": claims, "holds": chart.holds, "the_paper_says": exhibit.paper_says(),
+        "kind": exhibit.kind.name(), "method": chart.method, "columns": chart.columns,
+        "claims": exhibit.judged(&rows, &provenance), "rows": rows, "holds": chart.holds,
+        "the_paper_says": exhibit.paper_says(), "provenance": provenance,
     })
 }
 

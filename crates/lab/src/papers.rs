@@ -182,7 +182,8 @@ fn print(report: &Value, json: bool) {
         }
         for claim in exhibit["claims"].as_array().into_iter().flatten() {
             let text = |name: &str| claim[name].as_str().unwrap_or_default();
-            let why = claim.get("unmet").and_then(Value::as_str).map(|why| format!(" ({why})")).unwrap_or_default();
+            let reasons = ["unmet", "untested"].into_iter().filter_map(|name| claim.get(name)?.as_str());
+            let why: String = reasons.map(|why| format!(" ({why})")).collect();
             println!("claim: {}: {}: {}{why}", text("claim"), text("verdict").to_uppercase(), text("numbers"));
         }
         println!();
@@ -207,5 +208,21 @@ impl DocumentArgs {
         let changed = differs && !self.check;
         terminal::print_figures(&serde_json::json!({ "document": path, "tables": tables, "changed": changed }), json);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_fails_although_it_should_hold_is_an_error_that_names_it() {
+        let tally = |fail: &[&str]| {
+            let fail = fail.iter().map(|claim| (*claim).to_owned()).collect();
+            ClaimTally { hold: 3, known: 2, untested: 1, fail }
+        };
+        assert!(judged(&tally(&[]), true).is_ok(), "what is known not to hold, or not tested, is no failure");
+        let error = judged(&tally(&["figure-1: it is fast"]), true).expect_err("it fails").to_string();
+        assert!(error.contains("figure-1: it is fast") && error.contains("quiet"), "{error}");
     }
 }

@@ -5,10 +5,11 @@
 //! on the number of shards while each has the same load. Shards are run *together*, and each *alone*, as if it had the
 //! machine for itself. The sum of the rates of those alone is a multiplication: what as many machines would do.
 
+mod claims;
+
 use serde_json::{Value, json};
 
 use super::chart::{Chart, ChartPlot};
-use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::{Computed, Measured};
 use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions};
 use crate::lane_rows;
@@ -29,7 +30,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("1, 2, 4 shards, payments/s", "48,667; 92,115; 183,380", QUOTED),
             ("37 shards, payments/s", "1,449,847 at 71.9 % of the processors", "§5, figure 1"),
         ],
-        claims: &[PROCESSOR, BYTES, PROPORTION],
+        claims: claims::FIGURE_1,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(figure_1),
@@ -47,20 +48,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("Merkle: sign, verify a new root, a known root", "2,709; 106,771; 6,473 ns", "table 1"),
             ("BLS: sign, verify", "640,205; 1,918,578 ns", "table 1"),
         ],
-        claims: &[
-            ShapeClaim {
-                says: "a tree signs for a fifth or less of the naive cost",
-                only: &[("operation", "sign"), ("scheme", "naive")],
-                by: &[],
-                shape: ClaimShape::RatioAtLeast { over: "ns", under: "merkle ns", least: 5.0 },
-            },
-            ShapeClaim {
-                says: "a known root verifies for a fifth or less of a signature",
-                only: &[("operation", "verify"), ("scheme", "naive")],
-                by: &[],
-                shape: ClaimShape::RatioAtLeast { over: "ns", under: "merkle ns", least: 5.0 },
-            },
-        ],
+        claims: claims::TABLE_1,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(table_1),
@@ -78,17 +66,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("10 validators", "34,451; 72,079; 141,767", QUOTED),
             ("28 validators", "22,015; 44,764; 80,917", QUOTED),
         ],
-        claims: &[
-            PROCESSOR,
-            BYTES,
-            PROPORTION,
-            ShapeClaim {
-                says: "a payment costs more processor time with more validators",
-                only: &[("shards", "1")],
-                by: &["how"],
-                shape: ClaimShape::Rises { column: "validator µs", slack: 0.1 },
-            },
-        ],
+        claims: claims::TABLE_2,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(table_2),
@@ -102,21 +80,8 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         seconds: (15, 60),
         plot: Some(ChartPlot { x: "leaves", y: "µs", by: &["how"], log: (true, true) }),
         says: &[("the best size of ten validators", "80.4 by the formula, 64 to 128 measured", "§3.3, §4")],
-        claims: &[
-            ShapeClaim {
-                says: "a tree of 64 costs a third or less of none, measured and by the formula",
-                only: &[("up to 64", "true")],
-                by: &["how"],
-                shape: ClaimShape::LastOverFirst { column: "µs", least: 0.0, most: 0.34 },
-            },
-            ShapeClaim {
-                says: "beyond 64 leaves little is gained or lost: within half of it",
-                only: &[("from 64", "true")],
-                by: &["how"],
-                shape: ClaimShape::LastOverFirst { column: "µs", least: 0.5, most: 1.5 },
-            },
-        ],
-        unmet: &[],
+        claims: claims::TREES,
+        unmet: claims::TREES_UNMET,
         rests_on: &[],
         run: ExhibitRun::Run(trees),
     },
@@ -129,32 +94,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         seconds: (2, 6),
         plot: Some(ChartPlot { x: "validators", y: "ns", by: &["scheme"], log: (true, true) }),
         says: &[("BLS is faster than naive, than Merkle, from", "n > 37 and n > 475", "§4.1")],
-        claims: &[
-            ShapeClaim {
-                says: "BLS overtakes the naive scheme between 4 and 100 validators",
-                only: &[("scheme", "bls")],
-                by: &[],
-                shape: ClaimShape::Crosses {
-                    x: "validators",
-                    falling: "bls ns",
-                    rising: "naive ns",
-                    least: 4.0,
-                    most: 100.0,
-                },
-            },
-            ShapeClaim {
-                says: "BLS overtakes trees between 100 and 2,000 validators",
-                only: &[("scheme", "bls")],
-                by: &[],
-                shape: ClaimShape::Crosses {
-                    x: "validators",
-                    falling: "bls ns",
-                    rising: "merkle ns",
-                    least: 100.0,
-                    most: 2_000.0,
-                },
-            },
-        ],
+        claims: claims::BLS,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(bls),
@@ -168,41 +108,12 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         seconds: (3, 20),
         plot: None,
         says: &[("one thread a processor of 32, inserts/s: sync.Map, their map", "704,000; 33,000,000", "§4.2")],
-        claims: &[ShapeClaim {
-            says: "a set for each shard takes at least twice the inserts of one map behind a lock",
-            only: &[],
-            by: &[],
-            shape: ClaimShape::RatioAtLeast { over: "sets, inserts/s", under: "one map, inserts/s", least: 2.0 },
-        }],
+        claims: claims::SPENT,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(spent),
     },
 ];
-
-/// Each shard's share of what is measured of a payment, over that of a validator with one shard.
-const fn constant(says: &'static str, column: &'static str) -> ShapeClaim {
-    ShapeClaim {
-        says,
-        only: &[],
-        by: &["validators", "how"],
-        shape: ClaimShape::LastOverFirst { column, least: 0.0, most: 1.1 },
-    }
-}
-
-const PROCESSOR: ShapeClaim = constant(
-    "a payment takes a validator the same processor time with the most shards as with one, within a tenth",
-    "validator µs",
-);
-const BYTES: ShapeClaim =
-    constant("a payment takes the same bytes with the most shards as with one, within a tenth", "bytes");
-
-const PROPORTION: ShapeClaim = ShapeClaim {
-    says: "a shard that has a machine confirms as many payments a second beside others as alone, within a tenth",
-    only: &[("how", "alone")],
-    by: &["validators"],
-    shape: ClaimShape::LastOverFirst { column: "of a shard/s", least: 0.9, most: 1.2 },
-};
 
 /// The sum over runs of what is at `pointer`.
 fn sum(runs: &[Value], pointer: &str) -> f64 {
@@ -311,7 +222,7 @@ fn table_1(options: &PaperOptions, _: &mut ExhibitSteps) -> Result<Chart, Exhibi
 
 fn trees(options: &PaperOptions, _: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let leaves = options.pick(vec![1, 8, 64, 256], vec![1, 4, 16, 32, 64, 128, 256, 512]);
-    let rows: Vec<Value> = lane_rows::tree_sizes(10, &leaves, options.pick(256, 4_096))
+    let rows: Vec<Value> = lane_rows::tree_sizes(10, &leaves, options.pick(2_048, 4_096))
         .into_iter()
         .flat_map(|row| {
             let leaves = row["leaves"].as_u64().unwrap_or(0);
@@ -360,7 +271,7 @@ fn spent(options: &PaperOptions, _: &mut ExhibitSteps) -> Result<Chart, ExhibitE
     let rows: Vec<Value> = options
         .threads
         .iter()
-        .map(|threads| lane_rows::spent_sets(options.pick(200_000, 10_000_000), *threads))
+        .map(|threads| lane_rows::spent_sets(options.pick(2_000_000, 10_000_000), *threads))
         .collect();
     let columns = [
         ("threads", "/threads"),

@@ -1,9 +1,10 @@
 //! Block-STM (Gelashvili et al.) and its authors' article: the executor against the sequential loop.
 
+mod claims;
+
 use serde_json::Value;
 
 use super::chart::{Chart, ChartPlot, unrolled};
-use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::Measured;
 use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::evm::EvmOptions;
@@ -24,20 +25,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("an inherently sequential block", "a small overhead", "evaluation"),
             ("throughput of Move transactions, 8 reads and 5 writes", "over 160,000/s", "title"),
         ],
-        claims: &[
-            ShapeClaim {
-                says: "under low contention, more threads are faster: 1.3 times and more from the first to the last",
-                only: &[("contention", "low")],
-                by: &["accounts"],
-                shape: ClaimShape::LastOverFirst { column: "tx/s", least: 1.3, most: f64::INFINITY },
-            },
-            ShapeClaim {
-                says: "a block that is inherently sequential (two accounts) has at least 0.8 of the loop's speed",
-                only: &[("accounts", "2")],
-                by: &["threads"],
-                shape: ClaimShape::Within { column: "times the loop", least: 0.8, most: f64::INFINITY },
-            },
-        ],
+        claims: claims::FIGURE_1,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(figure_1),
@@ -51,20 +39,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         seconds: (40, 300),
         plot: Some(ChartPlot { x: "load", y: "times the loop", by: &["threads"], log: (false, false) }),
         says: &[("the VM of the paper is Move's", "no numbers for the EVM", "evaluation")],
-        claims: &[
-            ShapeClaim {
-                says: "swaps in many pools gain from more threads",
-                only: &[("load", "swaps")],
-                by: &["load"],
-                shape: ClaimShape::LastOverFirst { column: "times the loop", least: 1.1, most: f64::INFINITY },
-            },
-            ShapeClaim {
-                says: "what does not run in parallel costs at most a quarter of the loop",
-                only: &[("in parallel, %", "0")],
-                by: &["load"],
-                shape: ClaimShape::Within { column: "times the loop", least: 0.75, most: f64::INFINITY },
-            },
-        ],
+        claims: claims::CONTRACTS,
         unmet: &[],
         rests_on: &[],
         run: ExhibitRun::Run(contracts),

@@ -107,7 +107,8 @@ fn table(told: &Value, name: &str, hidden: &[&str], link: &str) -> Result<String
     for claim in list("/claims")? {
         let part = |field: &str| cell_text(&claim[field]);
         let _ = write!(result, "- {}: **{}**: {}", part("claim"), part("verdict"), part("numbers"));
-        let why = claim.get("unmet").map(|why| format!(". {}", cell_text(why))).unwrap_or_default();
+        let reasons = ["unmet", "untested"].into_iter().filter_map(|name| claim.get(name));
+        let why: String = reasons.map(|why| format!(". {}", cell_text(why))).collect();
         let _ = writeln!(result, "{why}");
     }
     for value in list("/the_paper_says")? {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::chart::{Chart, ChartPlot};
+use super::circumstances::RunCircumstances;
 use super::claim::ShapeClaim;
 
 /// One of the five papers.
@@ -212,6 +213,12 @@ impl Exhibit {
     /// Why a claim is known not to hold.
     pub fn unmet(&self, claim: &str) -> Option<&'static str> {
         self.unmet.iter().find(|(says, _)| *says == claim).map(|(_, why)| *why)
+    }
+
+    /// What became of its claims on these rows, in a run of this provenance.
+    pub fn judged(&self, rows: &[Value], provenance: &Value) -> Vec<Value> {
+        let run = RunCircumstances::of(provenance);
+        self.claims.iter().map(|claim| claim.as_json(rows, self.unmet(claim.says), &run)).collect()
     }
 
     /// What the paper says, as rows.

@@ -15,8 +15,7 @@ use crate::onyx::{lateness, models, orders, rates, sockets, speeds, trees, valid
 /// What figures of the tree rest on.
 const TREE: &[&str] = &["validation-a", "validation-b", "validation-c"];
 
-const CHECKS: &[ShapeClaim] =
-    &[ShapeClaim { says: "every check of the validation holds", only: &[], by: &[], shape: ClaimShape::True("holds") }];
+const CHECKS: &[ShapeClaim] = &[ShapeClaim::of("every check of the validation holds", ClaimShape::True("holds"))];
 
 const fn onyx(
     id: &'static str,
@@ -70,22 +69,18 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ..onyx("table-2", "§6.5.3", "receiver hedging, 100 participants", Simulated, trees::table_2)
     },
     Exhibit {
-        claims: &[ShapeClaim {
-            says: "every cell is within 13 % of the paper's",
-            only: &[],
-            by: &[],
-            shape: ClaimShape::Within { column: "simulated off %", least: -13.0, most: 13.0 },
-        }],
+        claims: &[ShapeClaim::of(
+            "every cell is within 13 % of the paper's",
+            ClaimShape::Within { column: "simulated off %", least: -13.0, most: 13.0 },
+        )],
         rests_on: TREE,
         ..onyx("table-3", "appendix A", "latency by depth and fan-out", Simulated, trees::table_3)
     },
     Exhibit {
-        claims: &[ShapeClaim {
-            says: "two hedges need three times the proxies",
-            only: &[],
-            by: &[],
-            shape: ClaimShape::RatioAtLeast { over: "proxies H=2", under: "proxies H=0", least: 3.0 },
-        }],
+        claims: &[ShapeClaim::of(
+            "two hedges need three times the proxies",
+            ClaimShape::RatioAtLeast { over: "proxies H=2", under: "proxies H=0", least: 3.0 },
+        )],
         ..onyx("table-4", "appendix H", "proxies of a hedged tree", Computed, trees::table_4)
     },
     onyx("figure-1", "§1", "latency between two machines over time", Quoted, models::figure_1),
@@ -216,12 +211,10 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ..onyx("figure-31", "appendix P", "orders matched: Onyx, SimplePQ, CloudEx, DBO", Simulated, rates::figure_31)
     },
     Exhibit {
-        claims: &[ShapeClaim {
-            says: "a proxy forwards at 0.9 of the raw loop's rate",
-            only: &[],
-            by: &[],
-            shape: ClaimShape::RatioAtLeast { over: "proxy, packets/s", under: "raw loop, packets/s", least: 0.9 },
-        }],
+        claims: &[ShapeClaim::of(
+            "a proxy forwards at 0.9 of the raw loop's rate",
+            ClaimShape::RatioAtLeast { over: "proxy, packets/s", under: "raw loop, packets/s", least: 0.9 },
+        )],
         ..onyx("proxy-rate", "appendix D", "a proxy against the raw loop", Measured, sockets::proxy_rates)
     },
     Exhibit {
@@ -229,12 +222,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
         ..onyx("release-span", "appendix B", "one thread releases to many receivers", Measured, sockets::release_spans)
     },
     Exhibit {
-        claims: &[ShapeClaim {
-            says: "each kill is over within a second",
-            only: &[],
-            by: &[],
-            shape: ClaimShape::True("at most 1,000"),
-        }],
+        claims: &[ShapeClaim::of("each kill is over within a second", ClaimShape::True("at most 1,000"))],
         ..onyx("resume", "§5.1", "a proxy and a gateway are killed while all trade", Measured, sockets::resumes)
     },
     Exhibit {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -12,16 +12,18 @@ use super::exhibit::{Exhibit, PaperOptions};
 pub struct Provenance {
     begun: Instant,
     load_before: Value,
+    others_before: Option<f64>,
 }
 
 impl Provenance {
     /// Begins: the load of the machine is that before the exhibit.
     pub fn begin() -> Provenance {
-        Provenance { begun: Instant::now(), load_before: load() }
+        Provenance { load_before: load(), others_before: others(), begun: Instant::now() }
     }
 
     /// Ends.
     pub fn end(&self, exhibit: &Exhibit, options: &PaperOptions, commit: &str) -> Value {
+        let seconds = (self.begun.elapsed().as_secs_f64() * 10.0).round() / 10.0;
         json!({
             "commit": commit,
             "rules": ledger::RULES_NEWEST,
@@ -30,7 +32,8 @@ impl Provenance {
             "build": if cfg!(debug_assertions) { "debug" } else { "release" },
             "load_before": self.load_before,
             "load_after": load(),
-            "seconds": (self.begun.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            "others_running": self.others_before.zip(others()).map(|(before, after)| before.max(after)),
+            "seconds": seconds,
             "command": command(exhibit, options),
             "size": options.size.name(),
             "threads": options.threads,
@@ -76,4 +79,19 @@ fn load() -> Value {
     let text = std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default();
     let loads: Vec<f64> = text.split(' ').take(3).filter_map(|load| load.parse().ok()).collect();
     if loads.len() == 3 { json!(loads) } else { Value::Null }
+}
+
+/// Looks at what runs.
+const LOOKS: u32 = 10;
+
+/// How many threads of others run at a time, while this one only looks; nothing if the system does not say. The load
+/// would count those of the exhibit before, too.
+fn others() -> Option<f64> {
+    let running = |text: String| text.split(' ').nth(3)?.split('/').next()?.parse::<u32>().ok();
+    let mut all = 0;
+    for _ in 0..LOOKS {
+        std::thread::sleep(Duration::from_millis(10));
+        all += running(std::fs::read_to_string("/proc/loadavg").ok()?)?.saturating_sub(1);
+    }
+    Some(f64::from(all) / f64::from(LOOKS))
 }

@@ -5,12 +5,12 @@
 //! cores. A small run has a small exchange, where fixed costs hide what a book of millions shows.
 
 mod blocks;
+mod claims;
 mod prices;
 
 use serde_json::{Value, json};
 
 use super::chart::{Chart, ChartPlot, unrolled};
-use super::claim::{ClaimShape, ShapeClaim};
 use super::exhibit::ExhibitKind::{self, Measured};
 use super::exhibit::{Exhibit, ExhibitError, ExhibitRun, ExhibitSteps, Paper, PaperOptions, listed};
 use crate::evm::EvmOptions;
@@ -49,39 +49,11 @@ const fn plot(x: &'static str, y: &'static str, by: &'static [&'static str], log
     Some(ChartPlot { x, y, by, log })
 }
 
-const fn claim(says: &'static str, by: &'static [&'static str], shape: ClaimShape) -> ShapeClaim {
-    ShapeClaim { says, only: &[], by, shape }
-}
-
-/// That the last row of each group has at least so much of the first.
-const fn keeps(says: &'static str, column: &'static str, by: &'static [&'static str], least: f64) -> ShapeClaim {
-    claim(says, by, ClaimShape::LastOverFirst { column, least, most: f64::INFINITY })
-}
-
 pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         plot: plot("-log2 μ", "Tâtonnement", &["ε"], (false, true)),
         says: &[("offers at μ = 2^-10, ε = 2^-15", "a few hundred; read off the plot", "§6.1")],
-        claims: &[
-            claim(
-                "Newton needs no more offers than Tâtonnement, in every cell",
-                &[],
-                ClaimShape::RatioAtLeast { over: "Tâtonnement", under: "Newton", least: 1.0 },
-            ),
-            // At the largest ε fifty offers suffice for every μ, at the least one no number does.
-            ShapeClaim {
-                says: "Tâtonnement needs more offers as μ falls, at ε = 2^-12",
-                only: &[("ε", "2^-12")],
-                by: &[],
-                shape: ClaimShape::Rises { column: "Tâtonnement", slack: 0.0 },
-            },
-            ShapeClaim {
-                says: "the same at ε = 2^-16",
-                only: &[("ε", "2^-16")],
-                by: &[],
-                shape: ClaimShape::Rises { column: "Tâtonnement", slack: 0.0 },
-            },
-        ],
+        claims: claims::FIGURE_2,
         ..speedex("figure-2", "§6.1", "the fewest offers with prices within 0.25 s", (40, 900), prices::figure_2)
     },
     Exhibit {
@@ -91,16 +63,13 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("6 to 12, 12 to 24, 24 to 48 threads", "1.9, 1.8, 1.4 times", "§7"),
             ("from no offers to tens of millions", "about 10 % slower", "§7"),
         ],
-        claims: &[
-            keeps("a full book keeps 0.9 of an empty book's rate", "tx/s", &["threads"], 0.9),
-            keeps("more threads are faster", "tx/s", &["step"], 1.2),
-        ],
+        claims: claims::FIGURE_3,
         ..speedex("figure-3", "§7", "whole blocks, signed and logged, as the book fills", (15, 900), blocks::figure_3)
     },
     Exhibit {
         plot: plot("offers", "ms", &["threads"], (false, false)),
         says: &[("proposing", "scales with threads, less than validating", "§7")],
-        claims: &[keeps("more threads are faster", "tx/s", &["step"], 1.1)],
+        claims: claims::FIGURE_4,
         ..speedex(
             "figure-4",
             "§7",
@@ -112,24 +81,13 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         plot: plot("offers", "ms", &["threads", "mode"], (false, false)),
         says: &[("validating", "substantially faster than proposing", "§7")],
-        claims: &[
-            keeps("more threads are faster", "tx/s", &["step", "mode"], 1.1),
-            claim(
-                "checking a proposal with its prices is faster than finding them",
-                &[],
-                ClaimShape::RatioAtLeast { over: "tx/s", under: "proposed tx/s", least: 1.0 },
-            ),
-        ],
+        claims: claims::FIGURE_5,
         ..speedex("figure-5", "§7", "time to validate and execute a proposal", (20, 900), blocks::figure_5)
     },
     Exhibit {
         plot: plot("transactions", "p50 tx/s", &["step"], (true, false)),
         says: &[("grid", "larger blocks are faster; offers cost little", "§7")],
-        claims: &[claim(
-            "larger blocks are faster, at each number of offers",
-            &["step"],
-            ClaimShape::Rises { column: "p50 tx/s", slack: 0.1 },
-        )],
+        claims: claims::FIGURE_6,
         ..speedex(
             "figure-6",
             "§7",
@@ -144,31 +102,13 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("large blocks", "largely independent of the number of accounts", "§7.1"),
             ("more threads", "near-linear on large blocks", "§7.1"),
         ],
-        claims: &[
-            keeps("more threads are faster", "tx/s", &["accounts", "transactions"], 1.2),
-            claim(
-                "two accounts, of which every payment contends, are as fast as many: at least 0.77 of their rate",
-                &["transactions", "threads"],
-                ClaimShape::LastOverFirst { column: "tx/s", least: 0.0, most: 1.3 },
-            ),
-        ],
+        claims: claims::FIGURE_7,
         ..speedex("figure-7", "§7.1", "blocks of payments by accounts, size and threads", (8, 300), figure_7)
     },
     Exhibit {
         plot: plot("offers", "ms", &["assets", "solver"], (true, true)),
         says: &[("1,000 offers against 100", "about ten times as long", "appendix F.1")],
-        claims: &[
-            claim(
-                "the convex program takes longer with more offers",
-                &["assets", "solver"],
-                ClaimShape::Rises { column: "convex ms", slack: 0.2 },
-            ),
-            claim(
-                "from 200 offers on ours is faster than the convex program",
-                &[],
-                ClaimShape::RatioAtLeast { over: "convex ms", under: "ours at 200 ms", least: 1.0 },
-            ),
-        ],
+        claims: claims::FIGURE_8,
         ..speedex(
             "figure-8",
             "appendix F.1",
@@ -180,21 +120,13 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
     Exhibit {
         plot: plot("threads", "tx/s", &["accounts"], (false, false)),
         says: &[("Block-STM on their hardware", "reaches its maximum at 16 to 24 threads", "appendix J")],
-        claims: &[claim(
-            "fewer accounts are not faster: contention costs",
-            &["threads"],
-            ClaimShape::Rises { column: "tx/s", slack: 0.15 },
-        )],
+        claims: claims::FIGURE_9,
         ..speedex("figure-9", "appendix J", "Block-STM on this machine", (20, 240), super::block_stm::figure_1)
     },
     Exhibit {
         plot: plot("open offers", "tx/s", &["validators"], (false, false)),
         says: &[("ten replicas of 32 cores", "the trend of figure 3, on weaker hardware", "appendix L")],
-        claims: &[claim(
-            "everything offered is committed",
-            &[],
-            ClaimShape::Within { column: "committed, %", least: 100.0, most: 100.0 },
-        )],
+        claims: claims::FIGURE_10,
         ..speedex("figure-10", "appendix L", "several replicas on this machine's cores", (25, 200), blocks::figure_10)
     },
     Exhibit {
@@ -203,28 +135,13 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("unrealized over realized utility, quick days, mean and most", "0.71 %, 4.7 %", "§6.2"),
             ("the other days", "0.42 %, 3.8 %", "§6.2"),
         ],
-        claims: &[
-            claim(
-                "at least the paper's share of days is full: 70 %",
-                &["solver"],
-                ClaimShape::Within { column: "full, %", least: 70.0, most: 100.0 },
-            ),
-            claim(
-                "the mean of unrealized over realized utility is at most the paper's 0.71 %",
-                &["solver"],
-                ClaimShape::Within { column: "unrealized mean, %", least: 0.0, most: 0.71 },
-            ),
-        ],
+        claims: claims::DAYS,
         ..speedex("section-6.2-days", "§6.2", "daily batches of 50 crypto assets", (15, 900), prices::days)
     },
     Exhibit {
         plot: plot("accounts", "tx/s", &[], (true, false)),
         says: &[("100 accounts", "1.7 million/s", "§7.1"), ("10 million accounts", "210,000/s: 8 times fewer", "§7.1")],
-        claims: &[claim(
-            "the rate falls as accounts outgrow the caches: to 0.7 or less from first to last",
-            &[],
-            ClaimShape::LastOverFirst { column: "tx/s", least: 0.0, most: 0.7 },
-        )],
+        claims: claims::ORDER_BOOK,
         ..speedex("section-7.1-orderbook", "§7.1", "a serial exchange with one order book", (5, 60), orderbook)
     },
     Exhibit {
@@ -233,16 +150,12 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("48, 24, 12, 6 threads", "375,000; 215,000; 114,000; 60,000/s", "§7.1"),
             ("over one thread", "34.8, 20.0, 10.6, 5.6 times", "§7.1"),
         ],
-        claims: &[keeps("more threads are faster", "tx/s", &["transactions"], 1.2)],
+        claims: claims::PAYMENTS,
         ..speedex("section-7.1-payments", "§7.1", "payments in 50 assets", (5, 300), payments)
     },
     Exhibit {
         says: &[("Geth 1.10, UniswapV2", "about 3,000/s", "§7.1"), ("Stellar's order book", "about 4,000/s", "§7.1")],
-        claims: &[claim(
-            "swaps in our EVM are faster than the paper's Geth",
-            &[],
-            ClaimShape::Within { column: "swaps/s", least: 3_000.0, most: f64::INFINITY },
-        )],
+        claims: claims::EVM,
         ..speedex("section-7.1-evm", "§7.1", "swaps in the EVM, executed alone", (12, 60), swaps)
     },
     Exhibit {
@@ -251,7 +164,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
             ("500,000 transactions, 24 and 48 threads", "0.13 and 0.07 s: 21.0 and 38.4 times", "appendix I"),
             ("contested, 10,000 accounts", "0.10 s: at most 5.3 times", "appendix I"),
         ],
-        claims: &[keeps("more threads are faster", "tx/s", &["accounts", "block"], 1.2)],
+        claims: claims::FILTER,
         ..speedex("appendix-i-filter", "appendix I", "the deterministic filter, and a contested one", (6, 200), filter)
     },
 ];
@@ -259,7 +172,7 @@ pub(super) const EXHIBITS: &[Exhibit] = &[
 fn figure_7(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
     let measured = PaymentsOptions {
         accounts: options.pick(vec![2, 100, 10_000], vec![2, 100, 1_000, 10_000]),
-        transactions: options.pick(vec![1_000, 10_000], vec![1_000, 10_000, 100_000]),
+        transactions: options.pick(vec![1_000, 100_000], vec![1_000, 10_000, 100_000]),
         blocks: options.pick(9, 100),
         assets: 1,
         threads: options.threads.clone(),

@@ -3,6 +3,7 @@
 mod daily;
 mod hostile;
 mod mass_ends;
+mod mutations;
 mod onyx;
 mod paper;
 mod pooled_blocks;

@@ -4,7 +4,7 @@ use super::super::claim::{ClaimShape, ShapeClaim};
 
 /// A claim about all rows together.
 const fn all(says: &'static str, shape: ClaimShape) -> ShapeClaim {
-    ShapeClaim { says, only: &[], by: &[], shape }
+    ShapeClaim::of(says, shape)
 }
 
 /// One row's number over another's is at least this.
@@ -29,7 +29,7 @@ const fn within(
     least: f64,
     most: f64,
 ) -> ShapeClaim {
-    ShapeClaim { says, only, by: &[], shape: ClaimShape::Within { column, least, most } }
+    ShapeClaim::of(says, ClaimShape::Within { column, least, most }).only(only)
 }
 
 pub(super) const TABLE_1: &[ShapeClaim] = &[
@@ -75,12 +75,11 @@ pub(super) const FIGURE_3: &[ShapeClaim] = &[
         "§4: a tree is never slower than direct sends",
         ClaimShape::RatioAtLeast { over: "direct µs", under: "tree µs", least: 1.0 },
     ),
-    ShapeClaim {
-        says: "§4: for 500 receivers it is four times as fast",
-        only: &[("N", "500")],
-        by: &[],
-        shape: ClaimShape::RatioAtLeast { over: "direct µs", under: "tree µs", least: 4.0 },
-    },
+    ShapeClaim::of(
+        "§4: for 500 receivers it is four times as fast",
+        ClaimShape::RatioAtLeast { over: "direct µs", under: "tree µs", least: 4.0 },
+    )
+    .only(&[("N", "500")]),
     rises("§6.3: latency grows with the receivers", "tree µs"),
     all(
         "§6.3: it grows gracefully: a hundred times the receivers take at most four times as long",
@@ -123,12 +122,11 @@ pub(super) const FIGURE_9: &[ShapeClaim] = &[
 ];
 
 pub(super) const FIGURE_10: &[ShapeClaim] = &[
-    ShapeClaim {
-        says: "§6.4: the gain grows as fewer levels trade",
-        only: &[("gateways", "10")],
-        by: &[],
-        shape: ClaimShape::Rises { column: "in bursts %", slack: 0.1 },
-    },
+    ShapeClaim::of(
+        "§6.4: the gain grows as fewer levels trade",
+        ClaimShape::Rises { column: "in bursts %", slack: 0.1 },
+    )
+    .only(&[("gateways", "10")]),
     within(
         "§6.4: at 11 levels 137 % more trades in bursts, within a fifth",
         &[("levels", "11")],
@@ -242,12 +240,10 @@ pub(super) const FIGURE_21_UNMET: &[(&str, &str)] = &[(
 )];
 
 pub(super) const FIGURE_22: &[ShapeClaim] = &[
-    ShapeClaim {
-        says: "appendix K: latency grows with the share of rounds that meet slow links",
-        only: &[],
-        by: &[],
-        shape: ClaimShape::Rises { column: "mean", slack: 0.01 },
-    },
+    ShapeClaim::of(
+        "appendix K: latency grows with the share of rounds that meet slow links",
+        ClaimShape::Rises { column: "mean", slack: 0.01 },
+    ),
     over("appendix K: below 100 % spraying is ahead", "mean", "not sprayed", "alpha=75%", 1.1),
     over("appendix K: by more at the 90th percentile of few such rounds", "p90", "not sprayed", "alpha=0%", 2.0),
 ];

@@ -12,7 +12,7 @@ fn filling(options: &PaperOptions, modes: &[BlockMode], signed_and_logged: bool)
     ExchangeOptions {
         accounts: vec![options.pick(10_000, 10_000_000)],
         transactions: vec![options.pick(4_000, 500_000)],
-        blocks: options.pick(3, 9),
+        blocks: options.pick(5, 9),
         assets: options.pick(10, 50),
         resting: 0,
         signed_transactions: 0,
@@ -79,7 +79,20 @@ pub(super) fn figure_5(options: &PaperOptions, say: &mut ExhibitSteps) -> Result
         let same = |other: &&Value| other["step"] == row["step"] && other["threads"] == row["threads"];
         row["proposed"] = proposed.iter().find(same).map_or(Value::Null, |of| of["transactions_per_second"].clone());
     }
-    let columns: Vec<(&str, &str)> = COLUMNS.into_iter().chain([("proposed tx/s", "/proposed")]).collect();
+    for step in 0..rows.iter().filter_map(|row| row["step"].as_u64()).max().map_or(0, |last| last + 1) {
+        let gain = |mode: &str| {
+            let of = rows.iter().filter(|row| row["step"] == step && row["mode"] == mode);
+            let rates: Vec<f64> = of.filter_map(|row| row["transactions_per_second"].as_f64()).collect();
+            Some(rates.last()? / rates.first()?)
+        };
+        let Some(gain) = gain("replay").zip(gain("propose")).map(|(replay, propose)| replay / propose) else {
+            continue;
+        };
+        let of = rows.iter_mut().rev().find(|row| row["step"] == step && row["mode"] == "replay");
+        of.into_iter().for_each(|row| row["gain"] = gain.into());
+    }
+    let columns: Vec<(&str, &str)> =
+        COLUMNS.into_iter().chain([("proposed tx/s", "/proposed"), ("scales over proposing", "/gain")]).collect();
     let method = format!(
         "{}. `validate` finds prices again, as validators here do; `replay` checks those of the proposal, as the \
          paper's do (K.3)",

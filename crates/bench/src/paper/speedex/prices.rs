@@ -45,7 +45,7 @@ pub(super) fn figure_2(options: &PaperOptions, say: &mut ExhibitSteps) -> Result
 }
 
 pub(super) fn figure_8(options: &PaperOptions, say: &mut ExhibitSteps) -> Result<Chart, ExhibitError> {
-    let (books, most) = options.pick((1, 500), (5, 5_000));
+    let (books, most) = options.pick((1, 1_000), (5, 5_000));
     let rows = measured(options, Suite::Figure8, (books, most), say)?;
     let both = rows.iter().flat_map(|row| {
         [("convex program", "/convex_program_ms/p50"), ("ours", "/clear_ms/p50")].map(|(solver, at)| {
