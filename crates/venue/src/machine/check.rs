@@ -5,6 +5,7 @@ use primitives::venue::{OrderLife, VenueOrder, VenueSide};
 
 use super::backlog::Added;
 use super::cover::penalty_of;
+use super::holders::check_holders;
 use super::sparing::{may_spare, pays_its_way};
 use super::{Market, VenueMachine, book_side};
 use crate::mistake::VenueMistake;
