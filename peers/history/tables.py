@@ -92,6 +92,21 @@ def time_by_pandas() -> str:
     return f"keeps {pandas.read_parquet(FILE, engine='pyarrow')['time'].dt.tz}"
 
 
+def found(offers: list[int]) -> str:
+    return "finds it" if offers == [OFFER] else f"finds **{', '.join(map(str, offers)) or 'nothing'}**, no error"
+
+
+def asked_of_lance() -> str:
+    import lance
+
+    rows = lance.write_dataset(ROWS, f"{FOLDER}/rows.lance")
+    return found(rows.to_table(filter=f"offer = {OFFER}")["offer"].to_pylist())
+
+
+def asked_of_pyarrow(offer: object) -> str:
+    return found(pyarrow.parquet.read_table(FILE, filters=[("offer", "=", offer)])["offer"].to_pylist())
+
+
 def in_delta() -> str:
     import deltalake
 
@@ -125,3 +140,6 @@ row("fastparquet", "a time in UTC", time_by_fastparquet)
 row("pandas", "a time in UTC, by pyarrow", time_by_pandas)
 row("deltalake", "a table with offers of contracts", in_delta)
 row("pyiceberg", "a table with offers of contracts", in_iceberg)
+row("pylance", "a filter for one offer by its number", asked_of_lance)
+row("pyarrow", "`filters` of `read_table` for one offer by its number", lambda: asked_of_pyarrow(OFFER))
+row("pyarrow", "the same with `pyarrow.scalar(…, pyarrow.uint64())`", lambda: asked_of_pyarrow(pyarrow.scalar(OFFER, "uint64")))

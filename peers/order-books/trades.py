@@ -76,6 +76,35 @@ def by_orderly_chaos() -> Trades:
     return [(trade.price, trade.quantity) for trade in trades]
 
 
+def by_akhil4n_orderbook() -> Trades:
+    from orderbook import Order, OrderBook, OrderSide
+
+    book = OrderBook()
+    for price, size in SALES:
+        book.add_limit_order(Order(OrderSide.ASK, Decimal(price), size))
+    book.add_limit_order(Order(OrderSide.BID, Decimal(101), 7))
+    return [(trade.price, trade.quantity_filled) for trade in book.trade_log]
+
+
+def by_convexpi_arena() -> Trades:
+    from convexpi.arena.engine import Order, OrderBook, Side
+
+    book = OrderBook()
+    for price, size in SALES:
+        book.submit(Order("seller", Side.SELL, size, price), 0)
+    return [(trade.price, trade.qty) for trade in book.submit(Order("buyer", Side.BUY, 7, 101), 1)]
+
+
+def by_cleolob() -> Trades:
+    from lob.engine import Order, OrderBook, OrderType, Side
+
+    book = OrderBook()
+    for number, (price, size) in enumerate(SALES, 1):
+        book.process(Order(number, Side.SELL, size, OrderType.LIMIT, "seller", 0.0, price=price), 0.0)
+    trades = book.process(Order(9, Side.BUY, 7, OrderType.LIMIT, "buyer", 1.0, price=101), 1.0)
+    return [(trade.price, trade.qty) for trade in trades]
+
+
 def left_by_limit_order_book() -> str:
     from limit_order_book import LimitOrderBook
 
@@ -100,3 +129,6 @@ row("cython-orderbook", by_cython_orderbook)
 row("litebook", by_litebook)
 row("orderly-chaos", by_orderly_chaos)
 row("limit-order-book", left_by_limit_order_book)
+row("akhil4n-orderbook", by_akhil4n_orderbook)
+row("convexpi-arena", by_convexpi_arena)
+row("cleolob", by_cleolob)
