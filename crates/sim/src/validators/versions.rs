@@ -3,7 +3,8 @@
 //!
 //! Beside the invariants of every run, all correct validators follow the same rules at each height, whenever they
 //! install, restart or fetch a state. Nobody applies a block of rules that its program does not know. Who can follow
-//! the new rules says so within [`SAID_WITHIN`] epochs. They act in the end, and then everybody is ready for them.
+//! the new rules says so within [`SAID_WITHIN`] epochs of its first block under them, or of a state that it fetched.
+//! They act in the end, and then everybody is ready for them.
 
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub(super) struct Versions {
     installed: BTreeMap<Index, Height>,
     /// The first height of the newer rules.
     acted: Option<Height>,
+    /// From which height on each host has applied every block, up to which: a state that it fetches begins anew.
+    applied: BTreeMap<Index, (Height, Height)>,
     /// The rules by height, as the first validator followed them.
     followed: BTreeMap<Height, u32>,
 }
@@ -144,14 +147,18 @@ impl SimNetwork {
         assert_eq!(first, rules, "{host} follows other rules at height {height}");
         if rules == RULES_NEWEST {
             let acted = *self.versions.acted.get_or_insert(height);
-            self.check_says_so(host, height, acted);
+            let (from, last) = self.versions.applied.entry(host).or_insert((height, height));
+            *from = if height <= *last + 1 { *from } else { height };
+            *last = height;
+            let since = acted.max(*from);
+            self.check_says_so(host, height, since);
         }
     }
 
-    /// Who can follow the newer rules has said so after some epochs.
-    fn check_says_so(&self, host: Index, height: Height, acted: Height) {
+    /// Who can follow the newer rules, and has done so for some epochs, has said so.
+    fn check_says_so(&self, host: Index, height: Height, followed: Height) {
         let (Some(epoch), Some(installed)) = (self.epoch_heights, self.versions.installed.get(&host)) else { return };
-        let since = acted.max(*installed);
+        let since = followed.max(*installed);
         if height <= since + SAID_WITHIN * epoch || !self.correct().contains(&host) {
             return;
         }
