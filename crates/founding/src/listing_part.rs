@@ -48,7 +48,7 @@ impl ListingPart {
 
 #[cfg(test)]
 mod tests {
-    use ledger::{Genesis, ListingTerms};
+    use ledger::{Genesis, ListingPolicy, ListingTerms};
     use primitives::{Address, Fraction};
 
     use crate::genesis_file::{read, write};
