@@ -7,8 +7,8 @@
 //! not to hold, the exhibit says why ([`Exhibit::unmet`]); any other that fails makes the command fail, once everything
 //! has run. What a small run or a busy machine decides by chance is not tested there ([`circumstances`]).
 //!
-//! With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was taken: commit,
-//! rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
+//! With a folder, each exhibit writes `PAPER-ID.json` (rows, claims, what the paper says, and where it was taken:
+//! commit, rules, processor, load before and after, arguments), `PAPER-ID.csv` and `PAPER-ID.svg`.
 //!
 //! Simulated figures of Onyx rest on validations, which run first: if one fails, the figure is withdrawn and says so.
 
