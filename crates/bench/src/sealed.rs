@@ -10,6 +10,7 @@ use sealing::{Envelope, EnvelopeTerms, Label, OpeningKey, SEALING_TAG, SealedTex
 use serde_json::{Value, json};
 
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::scaling::median;
 
 /// Sealing and opening of envelopes, beside the limit of pairings alone.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,11 +107,6 @@ fn took(act: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     act();
     1_000.0 * begun.elapsed().as_secs_f64()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Measures on one thread, each run one after the other so that what disturbs one disturbs all.

@@ -26,6 +26,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use crate::cluster::{Cluster, ClusterSettings, transactions};
 use crate::consensus::{percentiles, wait_until, wire};
 use crate::measurement::{BenchResult, BenchShown, BenchSteps, Measurement, count};
+use crate::scaling::median;
 
 /// Transaction management with each of its measures switched off in turn: one validator validates, sub-block by
 /// sub-block, bodies and receipts are cached when written.
@@ -135,11 +136,6 @@ pub fn run(options: &TransactionManagementOptions, say: &mut dyn FnMut(&str)) ->
         .collect();
     Ok(json!({"validators": options.validators, "transactions": options.transactions, "runs": options.runs,
             "variants": rows}))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 fn measure(options: &TransactionManagementOptions, measures: &Measures) -> Result<Run, ExchangeError> {

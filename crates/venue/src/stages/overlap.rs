@@ -143,7 +143,7 @@ impl<D: Disk, T> TwoStages<D, T> {
                     return Ok(Some(ToldStep { effects, effects_told: self.told, taken }));
                 }
                 let VenueRoot { first, second } = root;
-                self.give(first, second, step, taken);
+                self.give(first, second, step, taken)?;
                 Ok(None)
             }
             Place::Apart(mut first, taken_before, told) => {
@@ -151,7 +151,7 @@ impl<D: Disk, T> TwoStages<D, T> {
                 let taken = take(&first, &step);
                 let (journal, effects) = self.written(&mut first)?;
                 self.told = told;
-                self.give(first, journal, step, taken);
+                self.give(first, journal, step, taken)?;
                 Ok(Some(ToldStep { effects, effects_told: told, taken: taken_before }))
             }
         }
@@ -184,12 +184,21 @@ impl<D: Disk, T> TwoStages<D, T> {
         }
     }
 
-    /// Gives a step to the second stage.
-    fn give(&mut self, first: Box<MatchingStage>, second: Box<JournalStage<D>>, step: MatchedStep, taken: T) {
+    /// Gives a step to the second stage; its thread is gone if it has panicked.
+    fn give(
+        &mut self,
+        first: Box<MatchingStage>,
+        second: Box<JournalStage<D>>,
+        step: MatchedStep,
+        taken: T,
+    ) -> Result<(), VenueRootError> {
         let told = first.effects_told();
-        if self.writer.steps.as_ref().is_some_and(|steps| steps.send((second, step)).is_ok()) {
-            self.place = Place::Apart(first, taken, told);
+        let is_given = self.writer.steps.as_ref().is_some_and(|steps| steps.send((second, step)).is_ok());
+        if !is_given {
+            return Err(VenueRootError::Failed);
         }
+        self.place = Place::Apart(first, taken, told);
+        Ok(())
     }
 
     /// Waits for the step that is being written.
