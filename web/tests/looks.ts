@@ -23,6 +23,13 @@ export async function launched(): Promise<Browser> {
   return chromium.launch({ executablePath: EXECUTABLE, args: FLAGS });
 }
 
+/** With `PAGE_SLOWDOWN` = 8 the page's own code takes eight times as long, as on a busy machine: what comes too early or too late shows. */
+export async function slowed(page: Page): Promise<Page> {
+  const rate = Number(process.env["PAGE_SLOWDOWN"] ?? 1);
+  if (rate > 1) await (await page.context().newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate });
+  return page;
+}
+
 /** What axe finds on a page as it is. */
 export async function axeFindings(of: Page): Promise<string[]> {
   await of.evaluate(axe.source);

@@ -829,7 +829,7 @@ describe.skipIf(given)("the page before a node that fails", () => {
     await open(`#/account/${ACCOUNT}`);
     const fills = page.locator("section[aria-label^=Fills] tbody tr");
     await until("fills come", async () => (await fills.count()) >= 2);
-    expect((await texts(".balances tbody tr:first-child td"))[1]).toMatch(/^1,2\d\d,\d{3}\.\d\d$/);
+    await until("the balance comes", async () => /^1,2\d\d,\d{3}\.\d\d$/.test((await texts(".balances tbody tr:first-child td"))[1] ?? ""));
   });
 
   const past = (kind: string) => page.locator(`.history [aria-label^='${kind},'] tbody tr`);

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ACCOUNT, TREASURY, startFixture, type Fixture } from "./fixture.mjs";
-import { axeFindings, launched, paleTexts } from "./looks";
+import { axeFindings, launched, paleTexts, slowed } from "./looks";
 
 const PATIENCE_MS = 180_000;
 
@@ -22,7 +22,7 @@ afterAll(async () => {
 
 async function opened(address: string, options: { width: number; colorScheme?: "light" | "dark" }): Promise<Page> {
   const { width, colorScheme = "light" } = options;
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const page = await slowed(await browser.newPage({ viewport: { width, height: 900 }, colorScheme }));
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(`${fixture.url}#/account/${address}`);
   await page.locator("[data-fact=sequence] dd", { hasText: /[0-9]/ }).waitFor();

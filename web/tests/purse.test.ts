@@ -10,7 +10,7 @@ import { addressOf, signTyped } from "@walras/client/ethereum";
 import { Ed25519Key, EthereumKey } from "@walras/client/keys";
 import { toHex } from "@walras/client/typed";
 import type { Browser, Page, Request, Route } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from "vitest";
 import type { Trader } from "../src/trade/keys";
 import { keyOf } from "../src/purse/accounts";
 import { inPageWords } from "../src/purse/desk";
@@ -18,7 +18,7 @@ import { qrCode } from "../src/purse/qr";
 import { Tally } from "../src/purse/tally";
 import { FAST, SETTLED, paidWords, takenWords } from "../src/views/purse-words";
 import { LaneNetwork, isBuilt } from "../../sdk/typescript/tests/lane/network";
-import { axeFindings, launched, paleTexts } from "./looks";
+import { axeFindings, launched, paleTexts, slowed } from "./looks";
 
 const PASSPHRASE = "a long passphrase";
 const PATIENCE_MS = 180_000;
@@ -81,7 +81,7 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
   beforeAll(async () => {
     network = await LaneNetwork.start();
     browser = await launched();
-    page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+    page = await slowed(await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage());
     page.setDefaultTimeout(PATIENCE_MS);
     // A block that has no certificate yet is looked for, and not there.
     const isTrouble = (text: string) => !text.includes("status of 404");
@@ -91,6 +91,9 @@ describe.skipIf(!isBuilt)("the page's purse", () => {
   afterAll(async () => {
     await browser?.close();
     await network?.stop();
+  });
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") console.error(`the purse says: ${await purse().innerText()}`);
   });
   const purse = () => page.locator("section[aria-label=Purse]");
   const says = (text: string | RegExp) => purse().getByText(text).first().waitFor();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { startFixture, type Fixture } from "./fixture.mjs";
-import { launched } from "./looks";
+import { launched, slowed } from "./looks";
 
 export const PATIENCE_MS = 180_000;
 export const given = process.env["WALRAS_URL"];
@@ -44,7 +44,7 @@ export class Site {
   async renew(options: Parameters<Browser["newPage"]>[0], script?: () => void, context: { newPage: Browser["newPage"] } = this.browser): Promise<Page> {
     if (this.page && !this.page.isClosed()) await this.page.close();
     this.complaints = [];
-    this.page = this.watched(await context.newPage(options));
+    this.page = this.watched(await slowed(await context.newPage(options)));
     if (script) await this.page.addInitScript(script);
     return this.page;
   }

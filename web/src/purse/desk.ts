@@ -26,14 +26,16 @@ export function deskOf(problem: ReturnType<typeof notice>, isBusy: (busy: boolea
     busy = false;
     isBusy(false);
   }
+  /** A button that is drawn while something is under way waits for its end, as those that stand there do. */
+  const button = (attributes: { type?: string; click?: () => void }, text: string) => h("button", { ...attributes, "aria-disabled": busy && "true" }, text);
   const submits = (work: () => Promise<void>) => (event: Event) => {
     event.preventDefault();
     void act(work);
   };
   return {
     act,
-    action: (text, work) => h("button", { type: "button", click: () => void act(work) }, text),
-    form: (label, verb, fields, work) => h("form", { class: "purse-form", "aria-label": label, submit: submits(work) }, ...fields, h("button", {}, verb)),
+    action: (text, work) => button({ type: "button", click: () => void act(work) }, text),
+    form: (label, verb, fields, work) => h("form", { class: "purse-form", "aria-label": label, submit: submits(work) }, ...fields, button({}, verb)),
   };
 }
 
