@@ -61,6 +61,7 @@ refusals! {
     43 "frozen" OrderRefusal::HolderFrozen(_),
     44 "not_admitted" OrderRefusal::HolderNotAdmitted(_),
     45 "owner_frozen" OrderRefusal::OwnerFrozen(_),
+    46 "lists_to_come" OrderRefusal::ListsToCome,
 }
 
 /// The number of an order that is not what its signature says, in OUCH.

@@ -4,7 +4,7 @@ use api::{OrderBody, RequestBody};
 use fuzz::{Room, Target};
 use pit::door::bodies::{order_body, request_body, signed_order, signed_request};
 use pit::ouch::{HELLO, read_hello};
-use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueSide};
 use primitives::{Digest, SecretKey};
 use protocols::soup::SoupPacket;
 use venue::{RequestScope, TraderAsk, TraderRequest};
@@ -18,7 +18,7 @@ fn number() -> OrderNumber {
     OrderNumber { incarnation: 1, day: 2, reference: 3 }
 }
 
-fn order() -> SettledOrder {
+fn order() -> SignedOrder {
     let trading = SecretKey::from_seed([1; 32]);
     let order = VenueOrder {
         market: 0,
@@ -33,8 +33,7 @@ fn order() -> SettledOrder {
         until_ms: Some(8),
         fee_cap_ppm: 9,
     };
-    let signature = Some(trading.sign(&order.signing_bytes(&Digest([1; 32]), 0)));
-    SettledOrder { key: trading.public(), order, signature }
+    SignedOrder::sign(&Digest([1; 32]), 0, &trading, order)
 }
 
 fn requests() -> Vec<TraderRequest> {

@@ -4,7 +4,7 @@
 
 use kernel::FaultDisk;
 use primitives::venue::{
-    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
+    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SignedOrder,
     VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{Address, AssetId, Digest, SecretKey};
@@ -103,8 +103,7 @@ fn order(seed: u8, side: VenueSide, tick: u32, lots: u32) -> VenueInput {
         until_ms: None,
         fee_cap_ppm: 10_000,
     };
-    let signature = Some(key(seed).sign(&order.signing_bytes(&NETWORK, 0)));
-    let signed = SettledOrder { key: key(seed).public(), order, signature };
+    let signed = SignedOrder::sign(&NETWORK, 0, &key(seed), order);
     let checked = check_orders(&NETWORK, 0, &[signed])[0].expect("it is signed");
     VenueInput::Trade(seed.into(), TradeCommand::New(checked))
 }

@@ -4,7 +4,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{MarketId, OrderNumber, VenueOperator, VenueSide};
 use primitives::{Address, PublicKey};
 
-use crate::checked::CheckedOrder;
+use crate::checked::{CheckedOrder, CheckedOrderList};
 use crate::facts::CertifiedFacts;
 use crate::settings::MarketSettings;
 
@@ -47,6 +47,8 @@ pub enum VenueInput {
     Revive(Address),
     /// The root was opened: matching pauses until a certified block comes. A root says so itself.
     Opened,
+    /// A session places the orders of a list, in their order.
+    List(SessionNumber, CheckedOrderList),
 }
 
 /// What a session says.

@@ -164,7 +164,7 @@ mod settings;
 mod stages;
 mod state;
 
-pub use checked::{CheckedOrder, check_orders};
+pub use checked::{CheckedOrder, CheckedOrderList, check_lists, check_orders};
 pub use error::VenueRootError;
 pub use facts::{
     CertifiedFacts, FillBust, FillFate, FreezableAsset, KeyStanding, OperatorStanding, VenueFact, VenueStanding,

@@ -50,6 +50,10 @@ pub enum VenueMistake {
     ReplaceForgetsExecuted,
     /// The dead man's timer of a session ends the orders of all sessions.
     DeadManEndsAll,
+    /// Orders of lists are taken although the ledger would refuse them.
+    ListsBeforeTheirRules,
+    /// A settle is cut as if orders of lists took no more bytes than others.
+    PathsForgotten,
     /// A settle leaves out signatures of orders that were in an earlier settle, whether or not that one counted.
     SignatureLeftOut,
     /// A root goes on after its incarnation was fenced.

@@ -19,10 +19,10 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use borsh::{BorshDeserialize, BorshSerialize};
-use primitives::venue::{MarketId, OrderNumber, SettledFill, VenueOrder, VenueSide};
+use primitives::venue::{ListEntry, MarketId, OrderList, OrderNumber, SettledFill, VenueOrder, VenueSide};
 use primitives::{Address, Amount, Digest, Height, PublicKey, Signature};
 
-use crate::checked::CheckedOrder;
+use crate::checked::{CheckedOrder, CheckedOrderList};
 use crate::input::{SessionNumber, TradeCommand, VenueInput};
 use crate::machine::VenueMachine;
 use crate::report::{FillParty, VenueFill};
@@ -82,6 +82,15 @@ pub(crate) enum WrittenInput<I> {
     Replace(SessionNumber, OrderNumber, WrittenOrder),
     Cancel(SessionNumber, WrittenKey, OrderNumber, u32),
     Other(I),
+    List(SessionNumber, WrittenKey, WrittenList),
+}
+
+/// A list without its key. Salts, paths and digests follow.
+#[derive(BorshSerialize, BorshDeserialize)]
+pub(crate) struct WrittenList {
+    seed: [u8; 32],
+    entries: Vec<ListEntry>,
+    signature: Signature,
 }
 
 /// Writes the inputs of a step before which a root knew so many keys.
@@ -100,13 +109,16 @@ impl InputWriter<'_> {
             VenueInput::Trade(session, TradeCommand::Cancel { key, number, keeps }) => {
                 WrittenInput::Cancel(*session, self.key(key), *number, *keeps)
             }
+            VenueInput::List(session, list) => {
+                let OrderList { key, seed, entries, signature } = list.list().clone();
+                WrittenInput::List(*session, self.key(&key), WrittenList { seed, entries, signature })
+            }
             other => WrittenInput::Other(other),
         }
     }
 
     fn order(&self, order: &CheckedOrder) -> WrittenOrder {
-        let signature = order.signed().signature.expect("an order that was checked is signed");
-        WrittenOrder { key: self.key(order.key()), order: *order.order(), signature }
+        WrittenOrder { key: self.key(order.key()), order: *order.order(), signature: order.signed().signature }
     }
 
     fn key(&self, key: &PublicKey) -> WrittenKey {
@@ -125,6 +137,11 @@ impl WrittenInput<VenueInput> {
             }
             WrittenInput::Cancel(session, key, number, keeps) => {
                 VenueInput::Trade(session, TradeCommand::Cancel { key: key.read(core)?, number, keeps })
+            }
+            WrittenInput::List(session, key, WrittenList { seed, entries, signature }) => {
+                let list = OrderList { key: key.read(core)?, seed, entries, signature };
+                let (network, venue) = (&core.settings.network, core.settings.venue);
+                VenueInput::List(session, CheckedOrderList::journaled(network, venue, list))
             }
             WrittenInput::Other(input) => input,
         })
@@ -295,7 +312,7 @@ pub(crate) fn fills_of(mut outcome: &[u8], keys: &KnownKeys) -> Result<(Vec<Venu
 #[cfg(test)]
 mod tests {
     use primitives::SecretKey;
-    use primitives::venue::{Delay, KeyScope, Mandate, OrderLife, SelfTradeRule, SettledOrder, VenueOperator};
+    use primitives::venue::{Delay, KeyScope, Mandate, OrderLife, SelfTradeRule, SignedOrder, VenueOperator};
 
     use super::*;
     use crate::checked::check_orders;
@@ -345,8 +362,7 @@ mod tests {
             until_ms: None,
             fee_cap_ppm: 100,
         };
-        let signature = Some(key.sign(&order.signing_bytes(&NETWORK, 5)));
-        check_orders(&NETWORK, 5, &[SettledOrder { key: key.public(), order, signature }])[0].expect("it is signed")
+        check_orders(&NETWORK, 5, &[SignedOrder::sign(&NETWORK, 5, key, order)])[0].expect("it is signed")
     }
 
     /// The inputs of a step, before which a root knew so many keys, and the bytes of their record.
@@ -363,7 +379,7 @@ mod tests {
     fn a_command_takes_few_bytes_beside_what_was_signed() {
         let key = SecretKey::from_seed([7; 32]);
         let (machine, order) = (machine(&key.public()), checked(&key));
-        let signed = borsh::to_vec(&(order.order(), order.signed().signature.expect("signed"))).expect("memory").len();
+        let signed = borsh::to_vec(&(order.order(), order.signed().signature)).expect("memory").len();
         let cancel = TradeCommand::Cancel { key: key.public(), number: number(7), keeps: 2 };
         let without = read_again(&machine, 1, &[]).1;
         for (command, signed) in

@@ -165,6 +165,9 @@ pub enum OrderRefusal {
     /// An issuer has frozen the venue's owner, who is paid fees of each fill.
     #[error("the issuer has frozen asset {} of the venue's owner: the market trades when the owner may again", .0.0)]
     OwnerFrozen(AssetId),
+    /// The ledger counts no orders of lists yet, or its settles have no room for them.
+    #[error("the venue takes no lists: sign each order by itself")]
+    ListsToCome,
 }
 
 /// Why an open order ended.

@@ -7,6 +7,8 @@ use primitives::{Amount, Digest, Height, MAX_ISSUED, WEIGHT_BYTES};
 
 /// The most bytes of an order in a settle, with its signature.
 pub(crate) const ORDER_BYTES_MAX: usize = 32 + 4 + 10 + 10 + 3 + 4 + 4 + 8 + 9 + 4 + 65;
+/// The most bytes by which the path of a list is longer than a signature.
+pub(crate) const PATH_BYTES_MAX: usize = 16 + 2 + 6 * 32;
 /// Bytes of a fill in a settle.
 pub(crate) const FILL_BYTES: usize = 2 + 2 + 4 + 4 + 8 + 8 + 1;
 /// Bytes of a settle without orders and fills.
@@ -201,6 +203,12 @@ impl VenueSettings {
     pub(crate) fn group_max(&self) -> u32 {
         let room = (self.terms.settle_bytes as usize).saturating_sub(SETTLE_BYTES + ORDER_BYTES_MAX);
         (room / (ORDER_BYTES_MAX + FILL_BYTES)).clamp(1, GROUP_FILLS_MAX) as u32
+    }
+
+    /// Whether one settle holds the fills of any fill-or-kill order if all orders are of lists.
+    pub(crate) fn has_room_for_lists(&self) -> bool {
+        let (fills, order) = (self.group_max() as usize, ORDER_BYTES_MAX + PATH_BYTES_MAX);
+        SETTLE_BYTES + (fills + 1) * order + fills * FILL_BYTES <= self.terms.settle_bytes as usize
     }
 
     /// What an order of a market must be worth so that the fees of traders pay for what their orders cost on the

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use primitives::venue::{
-    FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, VenueOperator, VenueOrder, VenueSide,
+    FillTree, Horizon, Mandate, MarketId, MarketTerms, OrderNumber, OrderSignature, VenueOperator, VenueOrder,
+    VenueSide,
 };
-use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence, Signature};
+use primitives::{Address, Amount, AssetId, Body, Digest, Height, PublicKey, Sequence};
 
 use crate::facts::{FreezableAsset, OperatorStanding, VenueStanding};
 use crate::input::SessionNumber;
@@ -110,10 +111,10 @@ pub(crate) struct OrderSums {
 }
 
 /// What only a fill needs of an order, and a settle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
 pub(crate) struct OrderProof {
     pub digest: Digest,
-    pub signature: Option<Signature>,
+    pub signature: OrderSignature,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -350,6 +351,11 @@ impl Core {
 
     pub fn order_mut(&mut self, slot: u32) -> &mut Order {
         self.orders[slot as usize].as_mut().expect("a slot in use")
+    }
+
+    /// The slots that hold an order.
+    pub fn filled_slots(&self) -> impl Iterator<Item = (u32, &Order)> {
+        (0..).zip(&self.orders).filter_map(|(slot, order)| Some((slot, order.as_ref()?)))
     }
 
     pub fn order_proof(&self, slot: u32) -> &OrderProof {

@@ -3,6 +3,7 @@
 mod busts;
 mod custody;
 mod liability;
+mod lists;
 mod owners;
 mod records;
 mod settles;

@@ -6,7 +6,7 @@ use ledger::{
     Applied, Attached, BlockReceipts, FillVerdict, Ledger, Outcome, ProofFault, ReceiptsTrie, Refusal, Restart,
     Restore, RootPart, Roots, Signatures, Snapshot, TradingKey, VenueDeposit, VenueRecord, VenueRecordId,
 };
-use primitives::venue::{FillTree, MarketTerms, Settle, VenueOperation, VenueOrder};
+use primitives::venue::{FillTree, MarketTerms, OrderSignature, Settle, VenueOperation, VenueOrder};
 use primitives::{Digest, SubBlock, Superblock, Transaction};
 
 use crate::world::*;
@@ -261,7 +261,7 @@ fn fees_of_settles_grow_with_fills_signatures_and_the_lives_of_entries() {
     let many = weight(world.settle(&vec![fill(buy(1), sell(1), 1); 9]));
     assert!(many >= one + 2, "{one}, {many}");
     let mut unsigned = world.settle(&vec![fill(buy(1), sell(1), 1); 9]);
-    unsigned.orders.iter_mut().for_each(|order| order.signature = None);
+    unsigned.orders.iter_mut().for_each(|order| order.signature = OrderSignature::Entered);
     assert!(weight(unsigned) < many);
     let long = VenueOrder { expiry: 100_000, ..buy(1) };
     assert!(weight(world.settle(&[fill(long, sell(1), 1)])) > one + 20);

@@ -1,7 +1,7 @@
 //! Which settles count, and what they move.
 
 use ledger::{BustGuilt, BustReason, FillVerdict, Outcome, Refusal};
-use primitives::venue::{OrderLife, Settle, VenueOperation, VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, OrderSignature, Settle, VenueOperation, VenueOrder, VenueSide};
 
 use crate::world::*;
 
@@ -36,12 +36,12 @@ fn a_later_settle_needs_no_signature_of_an_order_that_has_an_entry() {
     let mut world = World::new();
     world.settles(&[fill(buy(1), sell(1), 3)]);
     let mut later = world.settle(&[fill(buy(1), sell(1), 7)]);
-    later.orders.iter_mut().for_each(|order| order.signature = None);
+    later.orders.iter_mut().for_each(|order| order.signature = OrderSignature::Entered);
     assert_eq!(world.outcome(OPERATOR, settle(later.clone())), Outcome::Applied);
     assert_eq!(world.verdicts, [APPLIED]);
     // An order whose entry is absent fails the whole operation, and never a fill (B3).
     let mut unknown = world.settle(&[fill(buy(1), sell(1), 1), fill(buy(2), sell(2), 1)]);
-    unknown.orders.iter_mut().for_each(|order| order.signature = None);
+    unknown.orders.iter_mut().for_each(|order| order.signature = OrderSignature::Entered);
     let before = world.venue();
     assert_eq!(world.outcome(OPERATOR, settle(unknown)), Outcome::Void);
     assert_eq!(world.venue(), before);
@@ -65,7 +65,7 @@ fn a_settle_of_another_sender_incarnation_or_beginning_is_refused_or_void() {
 fn a_forged_signature_of_an_order_makes_the_settle_forged() {
     let mut world = World::new();
     let mut forged = world.settle(&[fill(buy(1), sell(1), 1)]);
-    forged.orders[0].signature = forged.orders[1].signature;
+    forged.orders[0].signature = forged.orders[1].signature.clone();
     let applied = world.block(vec![(OPERATOR, settle(forged))]);
     assert_eq!(applied.outcomes, [Outcome::Refused(Refusal::BAD_SIGNATURE)]);
     *world.sequences.get_mut(&OPERATOR).expect("signed") -= 1;

@@ -134,6 +134,7 @@ fn a_fill_is_claimed_once_by_reports_of_both_forms() {
     world.fence();
     let UnsettledFill { buy, sell, fill, .. } = *single;
     let claim = |world: &World, report| {
+        let (buy, sell) = (buy.clone(), sell.clone());
         VenueOperation::ClaimStep(Box::new(UnsettledFill { report, ended: world.proven(0), buy, sell, fill }))
     };
     let mut forged = report.clone();

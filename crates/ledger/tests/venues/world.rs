@@ -8,8 +8,8 @@ use ledger::{
 };
 use primitives::venue::{
     Contradicting, Delay, EndedIncarnation, FillReport, FillTree, Mandate, MarketMandate, MarketTerms, OrderLife,
-    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedStep, StepReport, UnsettledFill,
-    VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedOrder, SignedStep, StepReport,
+    UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{
     Address, Amount, AssetId, Body, Digest, Fraction, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock,
@@ -303,9 +303,7 @@ impl World {
 
     /// An order of a person, with its signature.
     pub fn signed(&self, person: u8, order: VenueOrder) -> SettledOrder {
-        let secret = trading(person);
-        let signature = Some(secret.sign(&order.signing_bytes(&self.network(), VENUE)));
-        SettledOrder { key: secret.public(), order, signature }
+        SignedOrder::sign(&self.network(), VENUE, &trading(person), order).into()
     }
 
     /// A settle of these fills that begins at the settled count; every order is signed.

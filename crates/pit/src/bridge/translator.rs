@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use primitives::SecretKey;
-use primitives::venue::{MarketId, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide};
+use primitives::venue::{MarketId, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
 use venue::RequestScope;
 
@@ -71,7 +71,7 @@ impl Translator {
         message: &OuchMessage<OuchInbound>,
         news: &BridgeNews,
         now_ms: u64,
-    ) -> Result<SettledOrder, SignedFault> {
+    ) -> Result<SignedOrder, SignedFault> {
         let side = if enter.side == b'B' { VenueSide::Buy } else { VenueSide::Sell };
         let market = market_of(&enter.symbol).ok_or(SignedFault::Market)?;
         let life = life_of(enter.time_in_force, enter.quantity, message.options.as_deref().unwrap_or(&[]))?;
@@ -85,7 +85,7 @@ impl Translator {
         message: &OuchMessage<OuchInbound>,
         news: &BridgeNews,
         now_ms: u64,
-    ) -> Result<SettledOrder, SignedFault> {
+    ) -> Result<SignedOrder, SignedFault> {
         let of = *self.orders.get(&replace.before).ok_or(SignedFault::Replaced)?;
         let life = life_of(replace.time_in_force, replace.quantity, message.options.as_deref().unwrap_or(&[]))?;
         let (tick, lots) = (tick_of(replace.price)?, replace.quantity);
@@ -100,7 +100,7 @@ impl Translator {
         life: primitives::venue::OrderLife,
         news: &BridgeNews,
         now_ms: u64,
-    ) -> SettledOrder {
+    ) -> SignedOrder {
         let RequestScope { network, venue, incarnation } = news.scope;
         let order = VenueOrder {
             market,
@@ -115,8 +115,7 @@ impl Translator {
             until_ms: Some(day_end_ms(now_ms)),
             fee_cap_ppm: self.fee_cap_ppm,
         };
-        let signature = Some(self.trading.sign(&order.signing_bytes(&network, venue)));
-        SettledOrder { key: self.trading.public(), order, signature }
+        SignedOrder::sign(&network, venue, &self.trading, order)
     }
 }
 
@@ -173,7 +172,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
-    use primitives::venue::FillReport;
+    use primitives::venue::{FillReport, OrderSignature, SettledOrder};
     use protocols::ouch::{OuchCancel, OuchRejected};
     use venue::check_orders;
 
@@ -218,10 +217,12 @@ mod tests {
         bytes
     }
 
-    fn signed_in(bytes: &[u8]) -> SettledOrder {
+    fn signed_in(bytes: &[u8]) -> SignedOrder {
         let options = OuchMessage::<OuchInbound>::decode(bytes).expect("a message").options.expect("options");
         let Some(OuchOption::Unknown { tag: SIGNED_ORDER, value }) = options.last() else { panic!("no signed order") };
-        borsh::from_slice(value).expect("a signed order")
+        let SettledOrder { key, order, signature } = borsh::from_slice(value).expect("a signed order");
+        let OrderSignature::Own(signature) = signature else { panic!("not signed by itself") };
+        SignedOrder { key, order, signature }
     }
 
     #[test]

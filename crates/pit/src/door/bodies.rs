@@ -5,7 +5,7 @@ use api::{
     OrderBody, OrderEndedBody, OrderNumberBody, OvertakenBody, OwnVenueFillBody, ReducedBody, ReportBody, RequestBody,
     SelfTradeBody, SideBody, StandingBody,
 };
-use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide};
+use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide};
 use primitives::{PublicKey, Signature, to_hex};
 use venue::{
     MarketEvent, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest,
@@ -34,7 +34,7 @@ fn order_number(OrderNumberBody { incarnation, day, reference }: OrderNumberBody
 }
 
 /// The body of a signed order.
-pub fn order_body(signed: &SettledOrder, replaces: Option<RequestBody>) -> OrderBody {
+pub fn order_body(signed: &SignedOrder, replaces: Option<RequestBody>) -> OrderBody {
     let order = signed.order;
     OrderBody {
         key: signed.key.to_string(),
@@ -58,7 +58,7 @@ pub fn order_body(signed: &SettledOrder, replaces: Option<RequestBody>) -> Order
         expiry: order.expiry,
         until_ms: order.until_ms,
         fee_cap_ppm: order.fee_cap_ppm,
-        signature: hex(&signed.signature.map_or([0; 64], |signature| signature.0)),
+        signature: hex(&signed.signature.0),
         replaces,
     }
 }
@@ -67,7 +67,7 @@ pub fn order_body(signed: &SettledOrder, replaces: Option<RequestBody>) -> Order
 ///
 /// # Errors
 /// The field that is no key or no signature.
-pub fn signed_order(body: &OrderBody) -> Result<SettledOrder, String> {
+pub fn signed_order(body: &OrderBody) -> Result<SignedOrder, String> {
     let number = order_number(body.number);
     let lowest = OrderNumber { incarnation: number.incarnation, day: 0, reference: 0 };
     let order = VenueOrder {
@@ -92,7 +92,7 @@ pub fn signed_order(body: &OrderBody) -> Result<SettledOrder, String> {
         until_ms: body.until_ms,
         fee_cap_ppm: body.fee_cap_ppm,
     };
-    Ok(SettledOrder { key: key(&body.key)?, order, signature: Some(signature(&body.signature)?) })
+    Ok(SignedOrder { key: key(&body.key)?, order, signature: signature(&body.signature)? })
 }
 
 /// What a signed request asks.

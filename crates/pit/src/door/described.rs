@@ -83,7 +83,7 @@ mod tests {
         ReportsBody, VenueBookBody, VenueMessage, VenueSaid, VenueTold,
     };
     use primitives::venue::{
-        FillReport, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, VenueOrder, VenueReport, VenueSide,
+        FillReport, OrderLife, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide,
     };
     use primitives::{Address, Digest, PublicKey, SecretKey};
     use venue::{
@@ -322,8 +322,7 @@ mod tests {
             until_ms: Some(8),
             fee_cap_ppm: 10,
         };
-        let signature = Some(key.sign(&order.signing_bytes(&scope.network, 0)));
-        let signed = SettledOrder { key: key.public(), order, signature };
+        let signed = SignedOrder::sign(&scope.network, 0, &key, order);
         let orders = vec![order_body(&signed, None), order_body(&signed, Some(requests[4].clone()))];
         check("PlaceBody", PlaceBody { orders: orders.clone() });
         let said = VenueSaid {

@@ -10,7 +10,7 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use doors::Visitor;
 use primitives::PublicKey;
-use primitives::venue::{MarketId, SettledOrder, VenueSide};
+use primitives::venue::{MarketId, SignedOrder, VenueSide};
 use sockets::Client;
 use tokio::sync::oneshot;
 use venue::{
@@ -74,7 +74,7 @@ pub(super) async fn place_all(
     if orders.is_empty() || orders.len() > ORDERS {
         return Err(Failure::malformed(format!("orders: a call has 1 to {ORDERS} of them, not {}", orders.len())));
     }
-    let signed: Vec<SettledOrder> = orders
+    let signed: Vec<SignedOrder> = orders
         .iter()
         .enumerate()
         .map(|(at, order)| signed_order(order).map_err(|error| Failure::malformed(format!("orders[{at}].{error}"))))

@@ -1,6 +1,6 @@
 //! Messages to the venue: what they say must be what was signed.
 
-use primitives::venue::{OrderLife, SettledOrder, VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, OrderSignature, SettledOrder, SignedOrder, VenueOrder, VenueSide};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchReplace};
 
 use super::{SIGNED_ORDER, market_of, symbol_of};
@@ -92,12 +92,18 @@ pub(super) fn side_letter(side: VenueSide) -> u8 {
 }
 
 /// The signed order of a message.
-fn signed_of(options: &[OuchOption]) -> Result<SettledOrder, SignedFault> {
+fn signed_of(options: &[OuchOption]) -> Result<SignedOrder, SignedFault> {
     let value = options.iter().find_map(|option| match option {
         OuchOption::Unknown { tag: SIGNED_ORDER, value } => Some(value),
         _ => None,
     });
-    borsh::from_slice(value.ok_or(SignedFault::Missing)?).map_err(|_| SignedFault::Undecodable)
+    let signed = borsh::from_slice(value.ok_or(SignedFault::Missing)?).map_err(|_| SignedFault::Undecodable)?;
+    match signed {
+        SettledOrder { key, order, signature: OrderSignature::Own(signature) } => {
+            Ok(SignedOrder { key, order, signature })
+        }
+        _ => Err(SignedFault::Undecodable),
+    }
 }
 
 /// Compares the fields that new orders and replacements share.
@@ -116,7 +122,7 @@ fn compare(order: &VenueOrder, user_ref: u32, quantity: u32, price: u64, life: O
 }
 
 /// The signed order of a new order, which says the same.
-pub(super) fn new_order(enter: &OuchEnter, options: &[OuchOption]) -> Result<SettledOrder, SignedFault> {
+pub(super) fn new_order(enter: &OuchEnter, options: &[OuchOption]) -> Result<SignedOrder, SignedFault> {
     let signed = signed_of(options)?;
     let life = life_of(enter.time_in_force, enter.quantity, options)?;
     compare(&signed.order, enter.user_ref, enter.quantity, enter.price, life)?;
@@ -131,7 +137,7 @@ pub(super) fn new_order(enter: &OuchEnter, options: &[OuchOption]) -> Result<Set
 
 /// The signed order of a replacement, which says the same. Market and side are those of the replaced one, which the
 /// root compares.
-pub(super) fn replacement(replace: &OuchReplace, options: &[OuchOption]) -> Result<SettledOrder, SignedFault> {
+pub(super) fn replacement(replace: &OuchReplace, options: &[OuchOption]) -> Result<SignedOrder, SignedFault> {
     let signed = signed_of(options)?;
     let life = life_of(replace.time_in_force, replace.quantity, options)?;
     compare(&signed.order, replace.user_ref, replace.quantity, replace.price, life)?;
@@ -139,9 +145,9 @@ pub(super) fn replacement(replace: &OuchReplace, options: &[OuchOption]) -> Resu
 }
 
 /// A new order as OUCH has it, with its signed order.
-pub fn enter_of(signed: &SettledOrder) -> OuchMessage<OuchInbound> {
+pub fn enter_of(signed: &SignedOrder) -> OuchMessage<OuchInbound> {
     let VenueOrder { market, number, side, life, tick, lots, .. } = signed.order;
-    let value = borsh::to_vec(signed).expect("writing to memory cannot fail");
+    let value = borsh::to_vec(&SettledOrder::from(*signed)).expect("writing to memory cannot fail");
     let mut options = vec![OuchOption::Unknown { tag: SIGNED_ORDER, value }];
     match life {
         OrderLife::PostOnly => options.push(OuchOption::PostOnly(b'P')),
@@ -172,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn signed(life: OrderLife) -> SettledOrder {
+    fn signed(life: OrderLife) -> SignedOrder {
         let number = OrderNumber { incarnation: 1, day: 2, reference: 3 };
         let order = VenueOrder {
             market: 4,
@@ -187,7 +193,7 @@ mod tests {
             until_ms: Some(u64::MAX),
             fee_cap_ppm: 1_000,
         };
-        SettledOrder { key: PublicKey([9; 32]), order, signature: Some(Signature([8; 64])) }
+        SignedOrder { key: PublicKey([9; 32]), order, signature: Signature([8; 64]) }
     }
 
     #[test]

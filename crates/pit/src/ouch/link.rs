@@ -2,7 +2,7 @@
 //! own door drive it, and those of the gateways of its edge.
 
 use primitives::PublicKey;
-use primitives::venue::SettledOrder;
+use primitives::venue::SignedOrder;
 use protocols::ouch::{
     OuchAccountQueryResponse, OuchInbound, OuchMassCancelResponse, OuchMessage, OuchOption, OuchOutbound,
 };
@@ -149,7 +149,7 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> 
     });
     // What is no message has no number to reject.
     let heard: Vec<Heard> = bytes.filter_map(|bytes| Heard::read(bytes)).collect();
-    let own: Vec<SettledOrder> = heard.iter().filter_map(|heard| heard.signed_by(&link.of.key)).collect();
+    let own: Vec<SignedOrder> = heard.iter().filter_map(|heard| heard.signed_by(&link.of.key)).collect();
     let checked = match host.scope() {
         Some(scope) if !own.is_empty() => check_orders(&scope.network, scope.venue, &own),
         _ => Vec::new(),
@@ -171,7 +171,7 @@ fn hear_all(host: &impl OuchHost, link: &Link, effects: &[SoupServerEffect]) -> 
 struct Heard {
     body: OuchInbound,
     options: Vec<OuchOption>,
-    signed: Result<SettledOrder, SignedFault>,
+    signed: Result<SignedOrder, SignedFault>,
 }
 
 impl Heard {
@@ -186,7 +186,7 @@ impl Heard {
         Some(Heard { body: message.body, options, signed })
     }
 
-    fn signed_by(&self, key: &PublicKey) -> Option<SettledOrder> {
+    fn signed_by(&self, key: &PublicKey) -> Option<SignedOrder> {
         self.signed.ok().filter(|signed| signed.key == *key)
     }
 }

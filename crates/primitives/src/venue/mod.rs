@@ -45,6 +45,7 @@ mod operation;
 mod order;
 mod report;
 mod settle;
+mod signed_order;
 mod step;
 mod tree;
 mod weight;
@@ -61,7 +62,8 @@ pub use operation::{
 };
 pub use order::{OrderLife, OrderNumber, OrderNumberError, SelfTradeRule, VenueOrder, VenueSide};
 pub use report::{CarriedSignature, FillReport, ReportedFill, SignedReport, StepHeader, possession_bytes};
-pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill, SettledOrder};
+pub use settle::{GROUP_FILLS_MAX, Settle, SettleFault, SettledFill};
+pub use signed_order::{OrderSignature, SettledOrder, SignedOrder};
 pub use step::{STEP_REPORTS_RULES, SignedStep, StepReport, VenueReport};
 pub use tree::{FillTree, PathFault, verify_leaf};
 

@@ -3,8 +3,9 @@
 use borsh::{BorshDeserialize, BorshSerialize};
 
 use super::{
-    CarriedSignature, FillReport, FillTree, MarketId, MarketTerms, OrderNumber, PPM, STEP_REPORTS_RULES, Settle,
-    SettledFill, SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport, possession_bytes,
+    CarriedSignature, FillReport, FillTree, MarketId, MarketTerms, ORDER_LISTS_RULES, OrderNumber, PPM,
+    STEP_REPORTS_RULES, Settle, SettledFill, SettledOrder, SignedReport, StepReport, TICK_MAX, VenueId, VenueReport,
+    possession_bytes,
 };
 use crate::control::RULES_OF_CONTROLS;
 use crate::key::Signed;
@@ -344,7 +345,7 @@ impl<R: SignedReport> UnsettledFill<R> {
     fn is_plain(&self) -> bool {
         let (UnsettledFill { ended, buy, sell, fill, .. }, report) = (self, self.report.fill());
         let is_of = |order: &SettledOrder| {
-            order.signature.is_some()
+            order.signature.is_there()
                 && order.order.is_plain()
                 && order.order.number.incarnation == report.incarnation
                 && order.order.lots >= fill.lots
@@ -359,6 +360,10 @@ impl<R: SignedReport> UnsettledFill<R> {
             && is_of(sell)
     }
 
+    fn has_lists(&self) -> bool {
+        [&self.buy, &self.sell].into_iter().any(|order| order.list().is_some())
+    }
+
     /// The leaf of the fill.
     pub fn leaf(&self, network: &Digest) -> Digest {
         let venue = self.report.fill().venue;
@@ -367,16 +372,10 @@ impl<R: SignedReport> UnsettledFill<R> {
     }
 
     fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
-        let orders = [&self.buy, &self.sell];
-        let of_order = |order: &&SettledOrder| carried_by_order(order, network, self.report.fill().venue);
-        let signed = orders.iter().filter_map(of_order);
+        let venue = self.report.fill().venue;
+        let signed = [&self.buy, &self.sell].into_iter().filter_map(|order| order.carried(network, venue));
         std::iter::once(self.report.carried(network)).chain(signed).collect()
     }
-}
-
-fn carried_by_order(order: &SettledOrder, network: &Digest, venue: VenueId) -> Option<CarriedSignature> {
-    let message = || order.order.signing_bytes(network, venue);
-    order.signature.map(|signature| CarriedSignature { key: order.key, signature, message: message() })
 }
 
 impl VenueOperation {
@@ -481,6 +480,9 @@ impl VenueOperation {
     /// The first rules that have it; 0 if all have it.
     pub fn since_rules(&self) -> u32 {
         match self {
+            VenueOperation::Settle(settle) if settle.has_lists() => ORDER_LISTS_RULES,
+            VenueOperation::Claim(claim) if claim.has_lists() => ORDER_LISTS_RULES,
+            VenueOperation::ClaimStep(claim) if claim.has_lists() => ORDER_LISTS_RULES,
             VenueOperation::AccuseStep(_) | VenueOperation::ClaimStep(_) => STEP_REPORTS_RULES,
             VenueOperation::Recall { .. } => RULES_OF_CONTROLS,
             _ => 0,
@@ -498,10 +500,7 @@ impl VenueOperation {
     /// The signatures that it carries beside that of its sender; all of them must be valid.
     pub fn carried(&self, network: &Digest, sender: &Address) -> Vec<CarriedSignature> {
         match self {
-            VenueOperation::Settle(settle) => {
-                let of_order = |order| carried_by_order(order, network, settle.venue);
-                settle.orders.iter().filter_map(of_order).collect()
-            }
+            VenueOperation::Settle(settle) => settle.carried(network),
             VenueOperation::Authorize { venue, key, possession, .. } => {
                 let message = possession_bytes(network, *venue, sender, key);
                 vec![CarriedSignature { key: *key, signature: *possession, message }]

@@ -1,10 +1,12 @@
 //! A settle: fills in the venue's order with the orders that they fill, and the faults that its bytes alone show.
 
-use borsh::{BorshDeserialize, BorshSerialize};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{OrderLife, TICK_MAX, VenueId, VenueOrder, VenueSide};
-use crate::key::Signed;
-use crate::{Digest, PublicKey, Signature, verify_all};
+use borsh::{BorshDeserialize, BorshSerialize};
+use rayon::prelude::*;
+
+use super::{CarriedSignature, OrderLife, SettledOrder, TICK_MAX, VenueId, VenueSide};
+use crate::{Digest, verify_all};
 
 const LEAF_CONTEXT: &str = "walras 2026 venue fill v1";
 
@@ -13,17 +15,6 @@ pub const GROUP_FILLS_MAX: usize = 64;
 
 /// Bytes of a fill in a settle.
 const FILL_BYTES: usize = 29;
-
-/// An order in a settle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
-pub struct SettledOrder {
-    /// The trading key.
-    pub key: PublicKey,
-    /// The order.
-    pub order: VenueOrder,
-    /// Its signature; absent where the ledger has an entry of the order.
-    pub signature: Option<Signature>,
-}
 
 /// A fill: two orders of the settle by their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, BorshSerialize, BorshDeserialize)]
@@ -89,39 +80,30 @@ pub enum SettleFault {
     /// The fills of a fill-or-kill order are not one group that fills it.
     #[error("the fills of fill-or-kill order {0} are not one group of at most 64, as taker, of all its lots")]
     Group(usize),
+    /// Two orders under one signature of a list lead to two roots.
+    #[error("order {0} of the settle is not of the same list as others under its signature")]
+    List(usize),
     /// A signature is invalid.
     #[error("the signature of order {0} of the settle is invalid")]
     Signature(usize),
 }
 
-/// An order of a settle as something that is signed.
-struct SignedOrder<'a> {
-    network: &'a Digest,
-    venue: VenueId,
-    order: &'a SettledOrder,
-    signature: Signature,
-}
-
-impl Signed for SignedOrder<'_> {
-    fn signature(&self) -> (PublicKey, Signature) {
-        (self.order.key, self.signature)
-    }
-
-    fn signed_bytes(&self) -> Vec<u8> {
-        self.order.order.signing_bytes(self.network, self.venue)
-    }
-}
-
 impl Settle {
-    /// Number of signatures that it carries: they count in the quota of a sub-block.
+    /// Number of signatures that are verified: they count in the quota of a sub-block. That of a list counts once.
     pub fn signatures(&self) -> usize {
-        self.orders.iter().filter(|order| order.signature.is_some()).count()
+        let own = self.orders.iter().filter(|of| of.signature.is_own()).count();
+        let lists: BTreeSet<_> = self.orders.iter().filter_map(SettledOrder::list).collect();
+        own + lists.len()
+    }
+
+    /// Whether an order was signed in a list.
+    pub fn has_lists(&self) -> bool {
+        self.orders.iter().any(|order| order.list().is_some())
     }
 
     /// Bytes of its encoding, which are counted and not written: admission, fees and checks ask for them.
     pub fn encoded_len(&self) -> usize {
-        let signature = |order: &SettledOrder| if order.signature.is_some() { 65 } else { 1 };
-        let orders: usize = self.orders.iter().map(|of| 32 + of.order.encoded_len() + signature(of)).sum();
+        let orders: usize = self.orders.iter().map(SettledOrder::encoded_len).sum();
         24 + orders + FILL_BYTES * self.fills.len()
     }
 
@@ -138,7 +120,8 @@ impl Settle {
         }
         self.check_orders()?;
         self.check_fills()?;
-        self.check_groups()
+        self.check_groups()?;
+        self.check_lists()
     }
 
     /// Orders are plain, ascending by key and number, and each is used.
@@ -193,15 +176,40 @@ impl Settle {
         Ok(())
     }
 
-    /// Verifies the signatures that are present, on all threads of the current rayon pool.
+    /// All orders under one signature of a list lead to one root.
+    fn check_lists(&self) -> Result<(), SettleFault> {
+        let mut headers = BTreeMap::new();
+        for (at, order) in self.orders.iter().enumerate() {
+            let Some((list, header)) = order.list().zip(order.header(self.venue)) else { continue };
+            if headers.insert(list, header).is_some_and(|known| known != header) {
+                return Err(SettleFault::List(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// The signatures that are verified, with the positions of their orders: that of a list once. The settle must pass
+    /// [`Settle::check`].
+    fn signed(&self, network: &Digest) -> (Vec<usize>, Vec<CarriedSignature>) {
+        let mut lists = BTreeSet::new();
+        let is_first = |of: &(usize, &SettledOrder)| of.1.list().is_none_or(|list| lists.insert(list));
+        let orders: Vec<(usize, &SettledOrder)> = self.orders.iter().enumerate().filter(is_first).collect();
+        let signed = |(at, order): (usize, &SettledOrder)| Some((at, order.carried(network, self.venue)?));
+        orders.into_par_iter().filter_map(signed).unzip()
+    }
+
+    /// The signatures that are verified.
+    pub(super) fn carried(&self, network: &Digest) -> Vec<CarriedSignature> {
+        self.signed(network).1
+    }
+
+    /// Verifies the signatures that are present, on all threads of the current rayon pool. The settle must pass
+    /// [`Settle::check`].
     ///
     /// # Errors
     /// [`SettleFault::Signature`] names the first invalid one.
     pub fn verify(&self, network: &Digest) -> Result<(), SettleFault> {
-        let signed = self.orders.iter().enumerate().filter_map(|(at, order)| {
-            order.signature.map(|signature| (at, SignedOrder { network, venue: self.venue, order, signature }))
-        });
-        let (places, signed): (Vec<usize>, Vec<SignedOrder>) = signed.unzip();
+        let (places, signed) = self.signed(network);
         let invalid = verify_all(&signed).iter().position(|valid| !valid);
         invalid.map_or(Ok(()), |at| Err(SettleFault::Signature(places[at])))
     }

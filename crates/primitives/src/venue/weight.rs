@@ -38,9 +38,10 @@ impl VenueOperation {
 fn work_of_settle(settle: &Settle, until: Height) -> u64 {
     let of_new = |expiry: Height| {
         let life = expiry.saturating_sub(until) / LIFE_HEIGHTS + 1;
-        life.saturating_mul(ENTRY).saturating_add(SIGNATURE)
+        life.saturating_mul(ENTRY)
     };
-    let new = settle.orders.iter().filter(|order| order.signature.is_some());
+    let new = settle.orders.iter().filter(|order| order.signature.is_there());
     let entries = new.fold(0u64, |sum, order| sum.saturating_add(of_new(order.order.expiry)));
-    (settle.fills.len() as u64).saturating_mul(FILL).saturating_add(entries)
+    let signatures = (settle.signatures() as u64).saturating_mul(SIGNATURE);
+    (settle.fills.len() as u64).saturating_mul(FILL).saturating_add(entries).saturating_add(signatures)
 }

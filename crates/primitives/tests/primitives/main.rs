@@ -6,6 +6,7 @@ mod operations;
 mod signatures;
 mod typed_data;
 mod venue;
+mod venue_lists;
 mod venue_steps;
 mod venue_terms;
 mod venue_vectors;

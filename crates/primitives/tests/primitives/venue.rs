@@ -1,8 +1,9 @@
 //! Formats of continuous markets: what a settle's bytes alone show, the tree of fills, and reports that convict.
 
 use primitives::venue::{
-    FillReport, FillTree, OrderLife, OrderNumber, PathFault, SelfTradeRule, Settle, SettleFault, SettledFill,
-    SettledOrder, SignedReport, SignedStep, TICK_MAX, VenueOrder, VenueSide, possession_bytes,
+    FillReport, FillTree, OrderLife, OrderNumber, OrderSignature, PathFault, SelfTradeRule, Settle, SettleFault,
+    SettledFill, SettledOrder, SignedOrder, SignedReport, SignedStep, TICK_MAX, VenueOrder, VenueSide,
+    possession_bytes,
 };
 use primitives::{Address, Digest, SecretKey};
 use proptest::prelude::*;
@@ -36,8 +37,7 @@ fn order(side: VenueSide, life: OrderLife, lots: u32) -> VenueOrder {
 }
 
 fn signed(seed: u8, order: VenueOrder) -> SettledOrder {
-    let signature = Some(key(seed).sign(&order.signing_bytes(&NETWORK, VENUE)));
-    SettledOrder { key: key(seed).public(), order, signature }
+    SignedOrder::sign(&NETWORK, VENUE, &key(seed), order).into()
 }
 
 fn fill(buy: u16, sell: u16, lots: u32) -> SettledFill {
@@ -66,7 +66,7 @@ fn the_length_of_a_settle_is_that_of_its_encoding() {
     let mut one = settle(OrderLife::Rests);
     let check = |one: &Settle| assert_eq!(one.encoded_len(), borsh::to_vec(one).expect("memory").len());
     check(&one);
-    one.orders[0].signature = None;
+    one.orders[0].signature = OrderSignature::Entered;
     check(&one);
     one.orders[1].order.until_ms = Some(7);
     check(&one);
@@ -89,7 +89,7 @@ fn a_sound_settle_passes_its_check_and_its_signatures_hold_for_this_network_and_
         assert_eq!(sound.check(bytes.len()), Ok(()));
     }
     let mut without = settle(OrderLife::Rests);
-    without.orders.iter_mut().for_each(|order| order.signature = None);
+    without.orders.iter_mut().for_each(|order| order.signature = OrderSignature::Entered);
     assert_eq!((without.verify(&NETWORK), without.signatures()), (Ok(()), 0), "absent signatures are judged by state");
 }
 
@@ -107,7 +107,7 @@ fn each_fault_of_a_settles_bytes_is_named() {
         (|s| s.orders[0].order.fee_cap_ppm = 1_000_001, |f| matches!(f, SettleFault::Order(0))),
         (|s| s.orders[0].order.floor = number(10), |f| matches!(f, SettleFault::Order(0))),
         (|s| s.orders.swap(0, 1), |f| matches!(f, SettleFault::OrderOfOrders(1))),
-        (|s| s.orders[1] = s.orders[0], |f| matches!(f, SettleFault::OrderOfOrders(1))),
+        (|s| s.orders[1] = s.orders[0].clone(), |f| matches!(f, SettleFault::OrderOfOrders(1))),
         (|s| s.fills.truncate(1), |f| matches!(f, SettleFault::Unused(_))),
         (|s| s.fills[1].lots = 0, |f| matches!(f, SettleFault::Fill(1))),
         (|s| s.fills[1].tick = TICK_MAX + 1, |f| matches!(f, SettleFault::Fill(1))),
@@ -166,7 +166,7 @@ fn a_signature_that_is_wrong_is_named() {
         let mut alone = forged.clone();
         alone.orders.iter_mut().enumerate().for_each(|(other, order)| {
             if other != at {
-                order.signature = None;
+                order.signature = OrderSignature::Entered;
             }
         });
         assert_eq!(alone.verify(&NETWORK), Err(SettleFault::Signature(at)), "positions of present ones are kept");
@@ -178,7 +178,7 @@ fn a_leaf_depends_on_orders_lots_tick_fees_and_taker_and_on_nothing_else() {
     let sound = settle(OrderLife::Rests);
     let leaves = sound.leaves(&NETWORK);
     let mut moved = Settle { from: 99, incarnation: 8, ..sound.clone() };
-    moved.orders.iter_mut().for_each(|order| order.signature = None);
+    moved.orders.iter_mut().for_each(|order| order.signature = OrderSignature::Entered);
     assert_eq!(moved.leaves(&NETWORK), leaves, "neither position nor signatures count");
     let spoils: [Spoil; 7] = [
         |s| s.fills[0].lots += 1,

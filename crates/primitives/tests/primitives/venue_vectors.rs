@@ -5,8 +5,9 @@ use std::path::Path;
 
 use primitives::venue::{
     Contradicting, EndedIncarnation, FillReport, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife,
-    OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedReport, SignedStep, StepReport,
-    UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder, VenueReport, VenueSide, possession_bytes,
+    OrderNumber, OrderSignature, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedOrder,
+    SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder,
+    VenueReport, VenueSide, possession_bytes,
 };
 use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, to_hex};
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ fn order_of_a_venue(order: &SettledOrder, venue: u32) -> Value {
         "fee_cap_ppm": of.fee_cap_ppm,
         "signing_bytes": hex(&of.signing_bytes(&NETWORK, venue)),
         "digest": of.digest(&NETWORK, venue, key).to_string(),
-        "signature": signature.map(|signature| hex(&signature.0)),
+        "signature": if let OrderSignature::Own(one) = signature { Some(hex(&one.0)) } else { None },
     })
 }
 
@@ -59,8 +60,8 @@ fn venue_vector() -> Value {
         let (number, floor, tick, expiry, fee_cap_ppm) = (number(seed.into()), number(0), 50_000, 400, 1_000);
         let order =
             VenueOrder { market, number, floor, side, life, self_trade, tick, lots, expiry, until_ms, fee_cap_ppm };
-        let signature = (seed != 3).then(|| key(seed).sign(&order.signing_bytes(&NETWORK, venue)));
-        SettledOrder { key: key(seed).public(), order, signature }
+        let signed = SettledOrder::from(SignedOrder::sign(&NETWORK, venue, &key(seed), order));
+        if seed == 3 { SettledOrder { signature: OrderSignature::Entered, ..signed } } else { signed }
     };
     let mut orders = vec![
         order(1, VenueSide::Buy, 7, OrderLife::FillOrKill),
@@ -263,13 +264,12 @@ fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
     let other = FillReport::new(&NETWORK, (venue, 2, 1), Digest([8; 32]), report.account, &key(8));
     let by_reports = VenueEvidence { report: lie, contradicting: Contradicting::Report(other), ended: None };
     let signed = |order: &SettledOrder| {
-        let signature = key(if order.order.side == VenueSide::Buy { 1 } else { 2 })
-            .sign(&order.order.signing_bytes(&NETWORK, venue));
-        SettledOrder { signature: Some(signature), ..*order }
+        let seed = if order.order.side == VenueSide::Buy { 1 } else { 2 };
+        SettledOrder::from(SignedOrder::sign(&NETWORK, venue, &key(seed), order.order))
     };
     let fill = SettledFill { buy: 0, sell: 1, ..settle.fills[0] };
     let [buy, sell] = [settle.fills[0].buy, settle.fills[0].sell].map(|at| signed(&settle.orders[usize::from(at)]));
-    let claim = UnsettledFill { report, ended: end.clone(), buy, sell, fill };
+    let claim = UnsettledFill { report, ended: end.clone(), buy: buy.clone(), sell: sell.clone(), fill };
     let account = report.account;
     let steps = [40, 41].map(|clock_ms| step_of(settle, &step_leaves(settle, account), clock_ms));
     let lies = [(1, Digest([6; 32]), Address([8; 20])), (1, Digest([6; 32]), account)];
@@ -286,7 +286,8 @@ fn operations(settle: &Settle, report: FillReport) -> Vec<Value> {
         VenueEvidence { report: first.clone(), contradicting: Contradicting::Report(second.clone()), ended: None };
     let told = [(9, leaves[0], account), (9, leaves[0], Address([8; 20]))];
     let told = step_of(settle, &told, 40).report(0, told[0]);
-    let step_claim = UnsettledFill { report: told.clone(), ended: end.clone(), buy, sell, fill };
+    let step_claim =
+        UnsettledFill { report: told.clone(), ended: end.clone(), buy: buy.clone(), sell: sell.clone(), fill };
     let hexed = |report: &FillReport| encoded(report);
     let end_value = json!({"incarnation": 2, "tree": encoded(&end.ended.tree), "height": "77",
         "report_keys": end.ended.report_keys.iter().map(|key| key.to_string()).collect::<Vec<_>>(),

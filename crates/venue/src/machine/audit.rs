@@ -62,13 +62,13 @@ fn derived(machine: &VenueMachine) -> (Sums, Sums) {
 }
 
 fn audit_counts(machine: &VenueMachine) -> Result<(), String> {
-    let all = || machine.core.orders.iter().flatten();
+    let sums = || machine.core.filled_slots().map(|(slot, order)| (order, machine.sums_of(slot)));
     let mut entries = vec![0; machine.core.keys.len()];
-    for order in all().filter(|order| machine.sums_of(order).is_entry) {
+    for (order, _) in sums().filter(|(_, sums)| sums.is_entry) {
         entries[order.key as usize] += 1;
     }
     same("entries of keys", &machine.core.keys.iter().map(|key| key.entries).collect(), &entries)?;
-    let prospective = all().filter(|order| machine.sums_of(order).is_prospective).count();
+    let prospective = sums().filter(|(_, sums)| sums.is_prospective).count();
     same("prospective entries", &(machine.core.prospective as usize), &prospective)?;
     let penalties = machine.core.pending.iter().map(|of| penalty_of(of.penalty, 1)).sum();
     same("penalties", &machine.core.penalties, &penalties)?;

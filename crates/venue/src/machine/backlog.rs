@@ -1,29 +1,14 @@
 //! When matching pauses: what is unsettled must be settled in time, and bond and balance must cover it twice.
 
 use primitives::WEIGHT_BYTES;
+use primitives::venue::{ORDER_LISTS_RULES, OrderSignature};
 
 use super::VenueMachine;
 use super::outbox::{is_operator, operator};
 use crate::mistake::VenueMistake;
 use crate::refusal::VenuePause;
-use crate::settings::{FILL_BYTES, FILL_WEIGHT, ORDER_BYTES_MAX, SETTLE_BYTES, entry_weight};
+use crate::settings::{FILL_BYTES, FILL_WEIGHT, ORDER_BYTES_MAX, PATH_BYTES_MAX, SETTLE_BYTES, entry_weight};
 use crate::state::Order;
-
-/// What an order weighs in the settle of its unsettled fills.
-pub(super) fn order_weight(order: &Order) -> u64 {
-    match order.unsettled {
-        0 => 0,
-        _ if order.has_entry => entry_weight(0),
-        _ => entry_weight(order.terms.expiry.saturating_sub(order.since)),
-    }
-}
-
-/// The most bytes that an order takes in the settles of its unsettled fills. An order of several fills counts twice:
-/// they may stand in more than one settle. Twice is enough on average, since only the first order of a queue trades,
-/// and one behind it becomes the first only when those before it have ended.
-pub(super) fn order_bytes(order: &Order) -> u64 {
-    u64::from(order.unsettled.min(2)) * ORDER_BYTES_MAX as u64
-}
 
 /// What more fills would add to what is unsettled, at most.
 #[derive(Clone, Copy, Default)]
@@ -34,6 +19,12 @@ pub(super) struct Added {
 }
 
 impl VenueMachine {
+    /// Whether orders of lists are taken: the ledger counts them from the next block on, and a settle has room.
+    pub(super) fn takes_lists(&self) -> bool {
+        let counts = self.core.rules >= ORDER_LISTS_RULES || self.has(VenueMistake::ListsBeforeTheirRules);
+        counts && self.core.settings.has_room_for_lists()
+    }
+
     /// Counts an unsettled fill, without its orders, or no more.
     pub(super) fn count_fill(&mut self, is_pending: bool) {
         let core = &mut self.core;
@@ -44,23 +35,53 @@ impl VenueMachine {
         }
     }
 
+    /// What an order weighs in the settle of its unsettled fills.
+    pub(super) fn order_weight(&self, slot: u32, order: &Order) -> u64 {
+        match order.unsettled {
+            0 => 0,
+            _ if order.has_entry => entry_weight(0),
+            _ => entry_weight(order.terms.expiry.saturating_sub(order.since)) + self.path_bytes(slot) as u64,
+        }
+    }
+
+    /// The most bytes that an order takes in the settles of its unsettled fills. An order of several fills counts
+    /// twice: they may stand in more than one settle. Twice is enough on average, since only the first order of a
+    /// queue trades, and one behind it becomes the first only when those before it have ended.
+    pub(super) fn order_bytes(&self, slot: u32, order: &Order) -> u64 {
+        match order.unsettled {
+            0 => 0,
+            some => u64::from(some.min(2)) * self.bytes_in_settle(slot) as u64,
+        }
+    }
+
+    /// The most bytes that an order takes in one settle.
+    pub(super) fn bytes_in_settle(&self, slot: u32) -> usize {
+        ORDER_BYTES_MAX + self.path_bytes(slot)
+    }
+
+    fn path_bytes(&self, slot: u32) -> usize {
+        let is_listed = matches!(self.core.order_proof(slot).signature, OrderSignature::Listed(_));
+        if is_listed && !self.has(VenueMistake::PathsForgotten) { PATH_BYTES_MAX } else { 0 }
+    }
+
     /// The most bytes that all unsettled fills take in settles, computed anew.
     pub(super) fn bytes_of_all(&self) -> u64 {
-        let orders = self.core.orders.iter().flatten().map(order_bytes).sum::<u64>();
+        let orders = self.core.filled_slots().map(|(slot, order)| self.order_bytes(slot, order)).sum::<u64>();
         orders + FILL_BYTES as u64 * self.core.pending.len() as u64
     }
 
     /// What all unsettled fills weigh, computed anew.
     pub(super) fn weight_of_all(&self) -> u64 {
-        let orders = self.core.orders.iter().flatten().map(order_weight).sum::<u64>();
+        let orders = self.core.filled_slots().map(|(slot, order)| self.order_weight(slot, order)).sum::<u64>();
         orders + FILL_WEIGHT * self.core.pending.len() as u64
     }
 
     /// What so many fills add at most, in which so many orders have one fill and so many have more.
     pub(super) fn added(&self, penalties: u128, fills: u64, [once, often]: [u64; 2]) -> Added {
         let life = self.core.settings.life_max();
-        let weight = fills * FILL_WEIGHT + (once + often).saturating_mul(entry_weight(life));
-        let bytes = fills * FILL_BYTES as u64 + (once + 2 * often) * ORDER_BYTES_MAX as u64;
+        let path = if self.takes_lists() { PATH_BYTES_MAX as u64 } else { 0 };
+        let weight = fills * FILL_WEIGHT + (once + often).saturating_mul(entry_weight(life) + path);
+        let bytes = fills * FILL_BYTES as u64 + (once + 2 * often) * (ORDER_BYTES_MAX as u64 + path);
         Added { penalties, weight, bytes }
     }
 

@@ -7,10 +7,9 @@ use primitives::venue::{VenueOrder, VenueSide};
 use primitives::{Amount, AssetId, Height};
 
 use super::VenueMachine;
-use super::backlog::{order_bytes, order_weight};
 use crate::mistake::VenueMistake;
 use crate::refusal::OrderEnd;
-use crate::state::{Order, OrderSums, Pending};
+use crate::state::{OrderSums, Pending};
 
 /// Adds a difference to a sum that cannot become negative.
 fn shift(sum: &mut u128, before: u128, after: u128) {
@@ -32,8 +31,9 @@ impl VenueMachine {
         })
     }
 
-    /// What an order adds to sums.
-    pub(super) fn sums_of(&self, order: &Order) -> OrderSums {
+    /// What the order of a slot adds to sums.
+    pub(super) fn sums_of(&self, slot: u32) -> OrderSums {
+        let order = self.core.order(slot);
         let terms = &order.terms;
         let is_open = order.end.is_none();
         let lots = if is_open { order.open } else { 0 };
@@ -44,15 +44,15 @@ impl VenueMachine {
             reserved: if is_open { reserved } else { 0 },
             is_entry: is_open || (order.executed > 0 && !is_past && !is_dead),
             is_prospective: !order.has_entry && (is_open || order.unsettled > 0),
-            weight: order_weight(order),
-            bytes: order_bytes(order),
+            weight: self.order_weight(slot, order),
+            bytes: self.order_bytes(slot, order),
         }
     }
 
     /// Brings the sums up to date with an order that has changed.
     pub(super) fn refresh(&mut self, slot: u32) {
         let order = self.core.order(slot);
-        let (before, after, at, expiry) = (order.sums, self.sums_of(order), order.key, order.terms.expiry);
+        let (before, after, at, expiry) = (order.sums, self.sums_of(slot), order.key, order.terms.expiry);
         if before == after {
             return;
         }

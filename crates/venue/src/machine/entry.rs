@@ -1,13 +1,14 @@
 //! Orders that arrive: their numbers, their first answers, and replacements.
 
 use matching::{Command, NewOrder, Replacement, SelfTrade, TimeInForce};
+use primitives::Digest;
 use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, VenueOrder};
 
 use super::check::check;
 use super::places::{forget_numbers, take_place};
 use super::sparing::{spare, unspare};
 use super::{VenueMachine, book_side};
-use crate::checked::CheckedOrder;
+use crate::checked::ArrivingOrder;
 use crate::input::SessionNumber;
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderEnd, OrderRefusal};
@@ -42,10 +43,10 @@ impl VenueMachine {
         &mut self,
         session: SessionNumber,
         at: u32,
-        order: &CheckedOrder,
+        order: &ArrivingOrder,
         replaces: Option<OrderNumber>,
     ) {
-        let (key, number) = (*order.key(), order.order().number);
+        let (key, number) = (order.key, order.order.number);
         if let Some(answer) = self.known_answer(at, order) {
             self.report(session, key, number, answer);
             return self.obey_overtaking(at, order, replaces);
@@ -58,19 +59,19 @@ impl VenueMachine {
             Some(old) => self.replace(session, at, order, old),
         };
         if let Err(why) = placed {
-            self.remember(at, number, Remembered::Refused(Box::new((*order.digest(), why))));
+            self.remember(at, number, Remembered::Refused(Box::new((order.digest, why))));
             self.report(session, key, number, ReportKind::Refused(why));
         }
     }
 
     /// The answer to an order whose number is known, or that none can place. It is not remembered.
-    fn known_answer(&self, at: u32, order: &CheckedOrder) -> Option<ReportKind> {
-        let (key, number) = (self.core.key(at), order.order().number);
+    fn known_answer(&self, at: u32, order: &ArrivingOrder) -> Option<ReportKind> {
+        let (key, number) = (self.core.key(at), order.order.number);
         let incarnation = self.core.settings.incarnation;
         if number.incarnation != incarnation {
             return Some(ReportKind::Refused(OrderRefusal::Incarnation(incarnation)));
         }
-        let is_same = |digest| digest == order.digest();
+        let is_same = |digest: &Digest| *digest == order.digest;
         match key.numbers.get(&number) {
             Some(Remembered::Taken(_)) if self.has(VenueMistake::RetryIsNew) => None,
             Some(Remembered::Taken(slot)) if is_same(&self.core.order_proof(*slot).digest) => {
@@ -88,12 +89,12 @@ impl VenueMachine {
 
     /// A cancel came before its replacement: of what that would have replaced nothing stays open, either. The first
     /// order under the number has its answer then, and no other one ends anything.
-    fn obey_overtaking(&mut self, at: u32, order: &CheckedOrder, replaces: Option<OrderNumber>) {
-        let number = order.order().number;
+    fn obey_overtaking(&mut self, at: u32, order: &ArrivingOrder, replaces: Option<OrderNumber>) {
+        let number = order.order.number;
         if self.core.key(at).numbers.get(&number) != Some(&Remembered::Overtaken) {
             return;
         }
-        self.remember(at, number, Remembered::Refused(Box::new((*order.digest(), OrderRefusal::Overtaken))));
+        self.remember(at, number, Remembered::Refused(Box::new((order.digest, OrderRefusal::Overtaken))));
         if let Some(slot) = replaces.and_then(|old| self.open_slot(at, &old)) {
             self.end(slot, OrderEnd::Asked);
         }
@@ -113,7 +114,7 @@ impl VenueMachine {
     fn take_slot(&mut self, order: Order, proof: OrderProof) -> u32 {
         let slot = self.core.free.pop().unwrap_or_else(|| {
             self.core.orders.push(None);
-            self.core.order_proofs.push(proof);
+            self.core.order_proofs.push(proof.clone());
             self.core.orders.len() as u32 - 1
         });
         self.core.orders[slot as usize] = Some(order);
@@ -128,12 +129,12 @@ impl VenueMachine {
     }
 
     /// A new order in its slot, not yet in the book.
-    fn arriving(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder, carried: u32) -> u32 {
+    fn arriving(&mut self, session: SessionNumber, at: u32, signed: &ArrivingOrder, carried: u32) -> u32 {
         let id = self.core.last_id + 1;
-        let lots = signed.order().lots - carried;
-        let spared_on = spare(self, at, signed.order());
+        let lots = signed.order.lots - carried;
+        let spared_on = spare(self, at, &signed.order);
         let order = Order {
-            terms: *signed.order(),
+            terms: signed.order,
             accepted: Acceptance { id, lots, replaces: None, keeps_place: false },
             session,
             key: at,
@@ -152,7 +153,7 @@ impl VenueMachine {
             spared_on,
             sums: OrderSums::default(),
         };
-        self.take_slot(order, OrderProof { digest: *signed.digest(), signature: signed.signed().signature })
+        self.take_slot(order, OrderProof { digest: signed.digest, signature: signed.signature.clone() })
     }
 
     /// Takes back an order that the book has refused.
@@ -164,8 +165,8 @@ impl VenueMachine {
         self.free_slot(slot);
     }
 
-    fn enter(&mut self, session: SessionNumber, at: u32, signed: &CheckedOrder) -> Result<(), OrderRefusal> {
-        let order = signed.order();
+    fn enter(&mut self, session: SessionNumber, at: u32, signed: &ArrivingOrder) -> Result<(), OrderRefusal> {
+        let order = &signed.order;
         check(self, at, order, None)?;
         let owner = self.owner(at);
         let slot = self.arriving(session, at, signed, 0);
@@ -213,11 +214,11 @@ impl VenueMachine {
         &mut self,
         session: SessionNumber,
         at: u32,
-        signed: &CheckedOrder,
+        signed: &ArrivingOrder,
         number: OrderNumber,
     ) -> Result<(), OrderRefusal> {
         let old = self.open_slot(at, &number).ok_or(OrderRefusal::NotOpen)?;
-        let (order, before) = (signed.order(), self.core.order(old).terms);
+        let (order, before) = (&signed.order, self.core.order(old).terms);
         let name = |of: &VenueOrder| (of.market, of.side, of.life, of.self_trade);
         if name(order) != name(&before) {
             return Err(OrderRefusal::Differs);

@@ -23,6 +23,7 @@ use matching::{Book, BookEvent, Side};
 use primitives::venue::{MarketId, MarketTerms, OrderNumber, STEP_REPORTS_RULES, SignedStep, VenueSide};
 use primitives::{Body, PublicKey};
 
+use crate::checked::CheckedOrderList;
 use crate::input::{SessionNumber, TradeCommand, VenueInput};
 use crate::mistake::VenueMistake;
 use crate::refusal::{OrderRefusal, VenueStop};
@@ -104,6 +105,7 @@ impl VenueMachine {
     fn take(&mut self, input: &VenueInput) {
         match input {
             VenueInput::Trade(session, command) => self.trade(*session, command),
+            VenueInput::List(session, list) => self.take_list(*session, list),
             VenueInput::Attach { session, keys, ends_orders, dead_man_ms } => {
                 attach(self, *session, keys, *ends_orders, *dead_man_ms);
             }
@@ -151,13 +153,25 @@ impl VenueMachine {
             Err(why) => return self.report(session, key, number, ReportKind::Refused(why)),
         };
         match *command {
-            TradeCommand::New(order) => self.place(session, at, &order, None),
-            TradeCommand::Replace(old, order) => self.place(session, at, &order, Some(old)),
+            TradeCommand::New(order) => self.place(session, at, &(&order).into(), None),
+            TradeCommand::Replace(old, order) => self.place(session, at, &(&order).into(), Some(old)),
             TradeCommand::Cancel { keeps, .. } => self.cancel(session, at, number, keeps),
             TradeCommand::CancelAll { market, side, .. } => self.cancel_all(session, at, market, side),
             TradeCommand::Status(..) => {
                 let standing = self.standing(&key, &number);
                 self.report(session, key, number, ReportKind::Status(standing));
+            }
+        }
+    }
+
+    /// Each order of a list is taken or refused alone.
+    fn take_list(&mut self, session: SessionNumber, list: &CheckedOrderList) {
+        let heard = heard_for(self, session, list.key());
+        let at = heard.and_then(|at| if self.takes_lists() { Ok(at) } else { Err(OrderRefusal::ListsToCome) });
+        for (order, replaces) in list.arriving() {
+            match at {
+                Ok(at) => self.place(session, at, &order, replaces),
+                Err(why) => self.report(session, order.key, order.order.number, ReportKind::Refused(why)),
             }
         }
     }

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use primitives::venue::{
-    OrderLife, OrderNumber, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK, VenueOperation,
-    VenueOperator,
+    OrderLife, OrderNumber, OrderSignature, Settle, SettledFill, SettledOrder, VENUE_SIGNATURES_PER_SUB_BLOCK,
+    VenueOperation, VenueOperator,
 };
 use primitives::{Body, Operation, PublicKey, Sequence};
 
 use super::{Made, VenueMachine};
 use crate::facts::OperatorStanding;
 use crate::mistake::VenueMistake;
-use crate::settings::{FILL_BYTES, ORDER_BYTES_MAX, SETTLE_BYTES};
+use crate::settings::{FILL_BYTES, SETTLE_BYTES};
 use crate::state::{InFlight, Signer};
 
 /// The most orders of a settle: positions have 16 bits.
@@ -188,7 +188,9 @@ fn settled_order(machine: &VenueMachine, slot: u32) -> SettledOrder {
     let order = machine.core.order(slot);
     let was_sent = machine.has(VenueMistake::SignatureLeftOut) && !machine.core.signers.is_empty();
     let has_entry = order.has_entry || (was_sent && order.executed > 0);
-    let signature = machine.core.order_proof(slot).signature.filter(|_| !has_entry || machine.core.signs_all);
+    let is_shown = !has_entry || machine.core.signs_all;
+    let signature = &machine.core.order_proof(slot).signature;
+    let signature = if is_shown { signature.clone() } else { OrderSignature::Entered };
     SettledOrder { key: machine.core.public_of(order), order: order.terms, signature }
 }
 
@@ -207,7 +209,8 @@ impl Room {
     fn holds(&mut self, machine: &VenueMachine, at: usize, group: usize) -> bool {
         let slots = machine.core.pending.range(at..at + group).flat_map(|of| [of.buyer, of.seller]);
         let new: std::collections::BTreeSet<u32> = slots.filter(|slot| !self.orders.contains(slot)).collect();
-        let bytes = group * FILL_BYTES + new.len() * ORDER_BYTES_MAX;
+        let orders = new.iter().map(|slot| machine.bytes_in_settle(*slot)).sum::<usize>();
+        let bytes = group * FILL_BYTES + orders;
         let orders = self.orders.len() + new.len();
         if bytes > self.bytes || orders > ORDERS_MAX.min(VENUE_SIGNATURES_PER_SUB_BLOCK as usize) {
             return false;

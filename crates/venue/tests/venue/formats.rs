@@ -1,7 +1,7 @@
 //! The bytes of records, outcomes and snapshots: a change of what they mean needs another version.
 
 use kernel::FaultDisk;
-use primitives::venue::{MarketTerms, SettledOrder, VenueOrder, VenueSide};
+use primitives::venue::{MarketTerms, SignedOrder, VenueOrder, VenueSide};
 use primitives::{Digest, Operation};
 use venue::{
     CertifiedFacts, KeyStanding, OperatorStanding, Steering, TradeCommand, VenueEffect, VenueFact, VenueInput,
@@ -46,8 +46,7 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_their_versions() {
         let trader = if side == VenueSide::Buy { ANN } else { BEN };
         let number = number(reference);
         let order = VenueOrder { number, until_ms: Some(9_000_000), expiry: 60, ..world.order(side, 100, lots) };
-        let signature = Some(trading(trader).sign(&order.signing_bytes(&network, VENUE)));
-        let signed = SettledOrder { key: public(trader), order, signature };
+        let signed = SignedOrder::sign(&network, VENUE, &trading(trader), order);
         check_orders(&network, VENUE, &[signed])[0].expect("it is signed")
     };
     let (buy, sell, next) = (order(1, VenueSide::Buy, 9), order(2, VenueSide::Sell, 4), order(3, VenueSide::Buy, 12));

@@ -6,6 +6,7 @@ mod custody;
 mod formats;
 mod holders;
 mod limits;
+mod lists;
 mod mistakes;
 mod orders;
 mod pressure;

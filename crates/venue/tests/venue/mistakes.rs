@@ -2,7 +2,7 @@
 
 use venue::VenueMistake;
 
-use crate::{backlog, custody, holders, orders, restarts, sessions, settles, steps};
+use crate::{backlog, custody, holders, lists, orders, restarts, sessions, settles, steps};
 
 type Scenario = fn(Option<VenueMistake>) -> Result<(), String>;
 
@@ -29,6 +29,8 @@ fn scenario(mistake: VenueMistake) -> Scenario {
         VenueMistake::RetryIsNew => orders::retry,
         VenueMistake::ReplaceForgetsExecuted => orders::replacement,
         VenueMistake::DeadManEndsAll => sessions::dead_man,
+        VenueMistake::ListsBeforeTheirRules => lists::rules,
+        VenueMistake::PathsForgotten => lists::room,
         VenueMistake::SignatureLeftOut => settles::signatures,
         VenueMistake::IgnoresFence => settles::fence,
         VenueMistake::IgnoresContradiction => settles::two_roots,

@@ -111,8 +111,7 @@ fn numbers_that_no_order_may_have_pass_no_gateway() {
         let mut order = world.sell(1, 1);
         change(&mut order);
         let network = world.ledger.network();
-        let signature = Some(trading(ANN).sign(&order.signing_bytes(&network, VENUE)));
-        let signed = primitives::venue::SettledOrder { key: public(ANN), order, signature };
+        let signed = primitives::venue::SignedOrder::sign(&network, VENUE, &trading(ANN), order);
         check_orders(&network, VENUE, &[signed])[0].is_some()
     };
     assert!(passes(|_| {}));

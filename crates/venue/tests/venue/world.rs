@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kernel::{FaultDisk, Surviving};
 use ledger::{BustReason, FillVerdict, Genesis, Ledger, Outcome, Signatures, VenueTerms};
 use primitives::venue::{
-    FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SettledOrder, SignedReport, VenueOperation, VenueOrder,
+    FillTree, Mandate, OrderLife, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOperation, VenueOrder,
     VenueReport, VenueSide, possession_bytes,
 };
 use primitives::{Body, Digest, Height, Operation, PublicKey, SecretKey, Sequence, SubBlock, Superblock, Transaction};
@@ -47,6 +47,7 @@ pub struct World {
     pub incarnation: u32,
     limits: VenueLimits,
     market: MarketSettings,
+    terms: VenueTerms,
     next: u32,
 }
 
@@ -105,6 +106,7 @@ impl World {
             incarnation: 0,
             limits,
             market,
+            terms: genesis.venues.expect("the chain has venues"),
             next: 0,
         };
         world.found(of_cleo);
@@ -140,7 +142,7 @@ impl World {
     }
 
     pub fn settings(&self, limits: VenueLimits) -> VenueSettings {
-        let VenueTerms { delay, bond_min, settle_bytes, entries_max, life_max, .. } = terms();
+        let VenueTerms { delay, bond_min, settle_bytes, entries_max, life_max, .. } = self.terms;
         let terms = SettlingTerms { chain: 1, fee: 1, delay, bond_min, settle_bytes, entries_max, life_max };
         let incarnation = self.ledger.venues().and_then(|venues| venues.get(VENUE)).map_or(0, |of| of.incarnation);
         VenueSettings { network: self.ledger.network(), venue: VENUE, incarnation, operator: operator(), terms, limits }
@@ -436,8 +438,7 @@ impl World {
 
     /// An order with its signature, as a gateway forwards it.
     pub fn checked(&self, person: u8, order: VenueOrder) -> CheckedOrder {
-        let signature = Some(trading(person).sign(&order.signing_bytes(&self.ledger.network(), VENUE)));
-        let signed = SettledOrder { key: public(person), order, signature };
+        let signed = SignedOrder::sign(&self.ledger.network(), VENUE, &trading(person), order);
         check_orders(&self.ledger.network(), VENUE, &[signed])[0].expect("it is signed")
     }
 

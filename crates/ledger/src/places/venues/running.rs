@@ -355,7 +355,7 @@ fn running_order<'v>(
         is_new: found.is_none(),
         is_alive: is_alive(state, order),
         is_frozen: false,
-        is_signed: entry.is_some() || signature.is_some(),
+        is_signed: entry.is_some() || signature.is_there(),
     }
 }
 

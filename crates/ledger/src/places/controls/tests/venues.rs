@@ -1,8 +1,8 @@
 //! Controls at venues: a freeze counts once it is past, and nobody is guilty of what it busts.
 
 use primitives::venue::{
-    Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder,
-    VenueOperation, VenueOperator, VenueOrder, VenueSide,
+    Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, OrderSignature, SelfTradeRule, Settle, SettledFill,
+    SettledOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{AssetControl, AssetId, Operation, SecretKey, Signature};
 use proofs::{BustGuilt, BustReason, FillVerdict, LeavingDeposit, Refusal, VenueDeposit};
@@ -80,15 +80,16 @@ fn order(world: &World, person: u8, side: VenueSide, reference: u32) -> SettledO
         until_ms: None,
         fee_cap_ppm: 10_000,
     };
-    SettledOrder { key: trading(person).public(), order, signature: Some(Signature([0; 64])) }
+    SettledOrder { key: trading(person).public(), order, signature: OrderSignature::Own(Signature([0; 64])) }
 }
 
 /// Settles a lot that Ann sells to Bob; returns the verdict.
 fn settle(world: &mut World, reference: u32) -> FillVerdict {
     let (buy, sell) = (order(world, BOB, VenueSide::Buy, reference), order(world, ANN, VenueSide::Sell, reference));
+    let buyer = buy.key;
     let mut orders = vec![buy, sell];
     orders.sort_by_key(|order| order.key);
-    let buys = u16::from(orders[0].key != buy.key);
+    let buys = u16::from(orders[0].key != buyer);
     let fills = vec![SettledFill {
         buy: buys,
         sell: 1 - buys,

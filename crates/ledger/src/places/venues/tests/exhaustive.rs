@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation, VenueOrder, VenueSide,
+    OrderLife, OrderNumber, OrderSignature, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation,
+    VenueOrder, VenueSide,
 };
 use primitives::{Address, AssetId, Signature};
 use proofs::FillVerdict;
@@ -66,7 +67,7 @@ fn order(side: VenueSide, expiry: u64) -> SettledOrder {
         fee_cap_ppm: 0,
     };
     let person = if side == VenueSide::Buy { BUYER } else { SELLER };
-    SettledOrder { key: public(person), order, signature: Some(Signature([0; 64])) }
+    SettledOrder { key: public(person), order, signature: OrderSignature::Own(Signature([0; 64])) }
 }
 
 impl History {

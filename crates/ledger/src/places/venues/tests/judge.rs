@@ -33,7 +33,7 @@ impl Plain {
         let new = settle.orders.iter().filter(|order| self.entry(order).is_none()).count() as u64;
         let penalties: u64 = settle.fills.iter().map(|fill| self.penalty(settle, fill)).sum();
         settle.from == self.leaves.len() as u64
-            && settle.orders.iter().all(|order| order.signature.is_some() || is_known(order))
+            && settle.orders.iter().all(|order| order.signature.is_there() || is_known(order))
             && self.bond >= self.terms.bond_min + penalties
             && self.entries.len() as u64 + new <= self.terms.entries_max
     }
@@ -126,13 +126,13 @@ impl Plain {
     }
 
     fn fill(&mut self, before: &Plain, settle: &Settle, fill: &SettledFill) -> Result<(), Bust> {
-        let sides = [fill.buy, fill.sell].map(|at| settle.orders[usize::from(at)]);
+        let sides = [fill.buy, fill.sell].map(|at| &settle.orders[usize::from(at)]);
         let none = [false; 2];
         // F1
         let exist = sides.iter().all(|side| self.keys.contains_key(&side.key));
         let market = self.markets.get(sides[0].order.market as usize).copied();
         let is_current = |side: &SettledOrder| side.order.number.incarnation == self.incarnation;
-        let (Some(market), true) = (market, exist && sides.iter().all(is_current)) else {
+        let (Some(market), true) = (market, exist && sides.iter().copied().all(is_current)) else {
             return Err((BustReason::Parties, none));
         };
         let owners = sides.map(|side| self.keys[&side.key].owner);
@@ -158,7 +158,7 @@ impl Plain {
             let other = before.entry(side).filter(|entry| entry.digest != self.digest(side));
             other.is_some_and(|entry| !self.is_past_expiry(entry.expiry))
         };
-        if dead != none || sides.iter().any(is_reused) {
+        if dead != none || sides.iter().copied().any(is_reused) {
             return Err((BustReason::Dead, guilt));
         }
         // F3
@@ -176,7 +176,7 @@ impl Plain {
                 expiry: side.order.expiry,
             })
         };
-        let entries = [filled(&sides[0]), filled(&sides[1])];
+        let entries = sides.map(filled);
         let is_inside = |side: usize| {
             let band = self.keys[&sides[side].key].markets.get(&sides[side].order.market).copied();
             band.is_some_and(|(low, high)| low <= fill.tick && fill.tick <= high)

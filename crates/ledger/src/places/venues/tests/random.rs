@@ -1,9 +1,9 @@
 //! Random histories: the place equals the model in all of them, and each planted mistake is found by some.
 
 use primitives::venue::{
-    Contradicting, FillReport, FillTree, OrderLife, OrderNumber, ProvenEnd, SelfTradeRule, Settle, SettledFill,
-    SettledOrder, SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation, VenueOrder,
-    VenueReport, VenueSide,
+    Contradicting, FillReport, FillTree, OrderLife, OrderNumber, OrderSignature, ProvenEnd, SelfTradeRule, Settle,
+    SettledFill, SettledOrder, SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation,
+    VenueOrder, VenueReport, VenueSide,
 };
 use primitives::{Address, AssetId, Digest, Signature};
 
@@ -12,7 +12,7 @@ use super::model::{Plain, VENUE};
 use crate::places::venues::mistake::VenueMistake;
 use kernel::RemainderDice;
 
-const SIGNED: Option<Signature> = Some(Signature([0; 64]));
+const SIGNED: OrderSignature = OrderSignature::Own(Signature([0; 64]));
 
 /// What the histories do more often than others.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn assemble(
     fills: Vec<(SettledOrder, SettledOrder, SettledFill)>,
 ) -> Option<Settle> {
     let name = |order: &SettledOrder| (order.key, order.order.number);
-    let mut orders: Vec<SettledOrder> = fills.iter().flat_map(|(buy, sell, _)| [*buy, *sell]).collect();
+    let mut orders: Vec<SettledOrder> = fills.iter().flat_map(|(buy, sell, _)| [buy.clone(), sell.clone()]).collect();
     orders.sort_by_key(name);
     orders.dedup_by_key(|order| name(order));
     let at = |wanted: &SettledOrder| orders.iter().position(|order| name(order) == name(wanted)).expect("there") as u16;
@@ -89,7 +89,7 @@ fn assemble(
         let known = plain.entries.get(&(order.key, order.order.number));
         let is_known = known.is_some_and(|entry| entry.digest == order.order.digest(&NETWORK, VENUE, &order.key));
         if (is_known && dice.once_in(2)) || dice.once_in(60) {
-            order.signature = None;
+            order.signature = OrderSignature::Entered;
         }
     }
     let settle = Settle { venue: VENUE, incarnation: plain.incarnation, from, orders, fills };
@@ -107,7 +107,7 @@ fn settle(dice: &mut RemainderDice, plain: &Plain) -> Option<Settle> {
             let seller = other_than(dice, taker);
             let sell = order(dice, plain, seller, VenueSide::Sell);
             let sell = SettledOrder { order: VenueOrder { market: buy.order.market, ..sell.order }, ..sell };
-            fills.push((buy, sell, SettledFill { lots, taker: VenueSide::Buy, ..fill(dice) }));
+            fills.push((buy.clone(), sell, SettledFill { lots, taker: VenueSide::Buy, ..fill(dice) }));
         }
     }
     for _ in 0..=dice.below(3) {
@@ -121,7 +121,7 @@ fn settle(dice: &mut RemainderDice, plain: &Plain) -> Option<Settle> {
         fills.push((buy, sell, fill(dice)));
     }
     if dice.once_in(3) {
-        let again = fills[dice.below(fills.len() as u64) as usize];
+        let again = fills[dice.below(fills.len() as u64) as usize].clone();
         fills.push(again);
     }
     assemble(dice, plain, fills)
