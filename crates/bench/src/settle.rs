@@ -7,7 +7,7 @@ use std::time::Instant;
 use ledger::{FillVerdict, Genesis, GenesisError, Ledger, Listing, Outcome, Signatures, VenueTerms};
 use primitives::venue::{
     Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill,
-    SettledOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
+    SettledOrder, SignedOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{Address, AssetId, Body, Fraction, Operation, SecretKey, Sequence, SubBlock, Superblock, Transaction};
 use serde_json::{Value, json};
@@ -202,10 +202,9 @@ impl Chain {
                 until_ms: None,
                 fee_cap_ppm: 0,
             };
-            let signature = Some(key.sign(&order.signing_bytes(&network, 0)));
-            orders.push(SettledOrder { key: key.public(), order, signature });
+            orders.push(SettledOrder::from(SignedOrder::sign(&network, 0, key, order)));
         }
-        let pairs: Vec<[SettledOrder; 2]> = orders.chunks(2).map(|two| [two[0], two[1]]).collect();
+        let pairs: Vec<[SettledOrder; 2]> = orders.chunks(2).map(|two| [two[0].clone(), two[1].clone()]).collect();
         orders.sort_by_key(|of| (of.key, of.order.number));
         let at =
             |of: &SettledOrder| orders.binary_search_by_key(&(of.key, of.order.number), |of| (of.key, of.order.number));

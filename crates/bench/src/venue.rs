@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ::venue::{CheckedOrder, MarketEvent, VenueEffect, VenueInput, VenueRootError};
-use primitives::venue::{STEP_REPORTS_RULES, SettledOrder};
+use primitives::venue::{STEP_REPORTS_RULES, SignedOrder};
 use serde_json::{Value, json};
 use store::{RealDisk, Store};
 
@@ -155,7 +155,7 @@ pub(crate) fn bar(ratio: f64, bar: f64, is_least: bool) -> Value {
 /// apart.
 pub(crate) fn trade(
     flow: &[FlowEvent],
-    orders: &[Option<SettledOrder>],
+    orders: &[Option<SignedOrder>],
     batch: usize,
     owners: u32,
     folder: &Path,
@@ -166,7 +166,7 @@ pub(crate) fn trade(
 fn trade_in(
     mut world: VenueWorld<RealDisk>,
     flow: &[FlowEvent],
-    orders: &[Option<SettledOrder>],
+    orders: &[Option<SignedOrder>],
     batch: usize,
     folder: &Path,
 ) -> Result<Turn, VenueBenchError> {
@@ -184,7 +184,7 @@ fn trade_in(
     };
     let (size, records) = (bytes_of(folder)?, world.root().last_record());
     for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
-        let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
+        let signed: Vec<SignedOrder> = orders.iter().flatten().copied().collect();
         let begun = Instant::now();
         let checked = check(&signed);
         turn.check += begun.elapsed().as_secs_f64();
@@ -208,7 +208,7 @@ fn trade_in(
 /// venue's host, a step takes all that waits when the disk is ready. Returns how long all of it took.
 fn trade_signed(
     flow: &[FlowEvent],
-    orders: &[Option<SettledOrder>],
+    orders: &[Option<SignedOrder>],
     batch: usize,
     owners: u32,
     folder: &Path,
@@ -219,7 +219,7 @@ fn trade_signed(
         let (given, ahead) = std::sync::mpsc::sync_channel(BATCHES_AHEAD);
         scope.spawn(move || {
             for (at, (events, orders)) in flow.chunks(batch).zip(orders.chunks(batch)).enumerate() {
-                let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
+                let signed: Vec<SignedOrder> = orders.iter().flatten().copied().collect();
                 // The root is gone if its disk fails.
                 if given.send(inputs(events, orders, &check(&signed), at * batch)).is_err() {
                     return;
@@ -254,12 +254,12 @@ pub(crate) fn traded(effect: &VenueEffect) -> u64 {
 
 pub(crate) fn inputs(
     events: &[FlowEvent],
-    orders: &[Option<SettledOrder>],
+    orders: &[Option<SignedOrder>],
     checked: &[Option<CheckedOrder>],
     first: usize,
 ) -> Vec<VenueInput> {
     let mut checked = checked.iter();
-    let one = |(at, (event, order)): (usize, (&FlowEvent, &Option<SettledOrder>))| {
+    let one = |(at, (event, order)): (usize, (&FlowEvent, &Option<SignedOrder>))| {
         let order = order.and_then(|_| checked.next().copied().flatten());
         input(event, first + at, order)
     };

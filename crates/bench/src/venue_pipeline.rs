@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use ::matching::Side;
 use ::venue::{VenueEffect, VenueInput};
-use primitives::venue::SettledOrder;
+use primitives::venue::SignedOrder;
 use serde_json::{Value, json};
 use store::RealDisk;
 
@@ -135,10 +135,10 @@ pub fn run(options: &PipelineOptions, directory: &Path, say: &mut dyn FnMut(&str
 }
 
 /// Commands of a step each, of orders whose signatures are checked.
-fn steps(flow: &[FlowEvent], orders: &[Option<SettledOrder>], batch: usize) -> Vec<Vec<VenueInput>> {
+fn steps(flow: &[FlowEvent], orders: &[Option<SignedOrder>], batch: usize) -> Vec<Vec<VenueInput>> {
     let chunks = flow.chunks(batch).zip(orders.chunks(batch)).enumerate();
-    let step = |(at, (events, orders)): (usize, (&[FlowEvent], &[Option<SettledOrder>]))| {
-        let signed: Vec<SettledOrder> = orders.iter().flatten().copied().collect();
+    let step = |(at, (events, orders)): (usize, (&[FlowEvent], &[Option<SignedOrder>]))| {
+        let signed: Vec<SignedOrder> = orders.iter().flatten().copied().collect();
         inputs(events, orders, &check(&signed), at * batch)
     };
     chunks.map(step).collect()

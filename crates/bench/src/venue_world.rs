@@ -7,7 +7,7 @@ use ::venue::{
 };
 use primitives::venue::{
     Delay, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, STEP_REPORTS_RULES,
-    SelfTradeRule, Settle, SettledOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
+    SelfTradeRule, Settle, SignedOrder, VenueOperation, VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Operation, PublicKey, SecretKey, Transaction};
 use store::Disk;
@@ -267,7 +267,7 @@ fn number(reference: u32) -> OrderNumber {
 
 /// The orders of a flow or of a part that begins at `first`, signed, with the expiry of each position; nothing where an
 /// arrival is no order.
-pub(crate) fn sign(flow: &[FlowEvent], first: usize, expiry: impl Fn(usize) -> u64) -> Vec<Option<SettledOrder>> {
+pub(crate) fn sign(flow: &[FlowEvent], first: usize, expiry: impl Fn(usize) -> u64) -> Vec<Option<SignedOrder>> {
     let mut sides = Vec::with_capacity(flow.len());
     let signed = flow.iter().enumerate().map(|(at, event)| {
         let (side, tick, lots, life) = match event.action {
@@ -295,14 +295,13 @@ pub(crate) fn sign(flow: &[FlowEvent], first: usize, expiry: impl Fn(usize) -> u
             fee_cap_ppm: 10_000,
         };
         let key = trading(event.owner);
-        let signature = Some(key.sign(&order.signing_bytes(&NETWORK, VENUE)));
-        Some(SettledOrder { key: key.public(), order, signature })
+        Some(SignedOrder::sign(&NETWORK, VENUE, &key, order))
     });
     signed.collect()
 }
 
 /// Checks orders as gateways do.
-pub(crate) fn check(orders: &[SettledOrder]) -> Vec<Option<CheckedOrder>> {
+pub(crate) fn check(orders: &[SignedOrder]) -> Vec<Option<CheckedOrder>> {
     ::venue::check_orders(&NETWORK, VENUE, orders)
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use pit::clock_ms;
 use pit::ouch::{HELLO, enter_of};
 use primitives::SecretKey;
-use primitives::venue::SettledOrder;
+use primitives::venue::SignedOrder;
 use protocols::ouch::{OuchInbound, OuchMassCancel, OuchMessage, OuchOutbound};
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::{ANY_SESSION, SoupClose, SoupLimits, SoupLogin, SoupPacket, SoupReject};
@@ -104,7 +104,7 @@ impl DemoOuch {
     }
 
     /// Sends an order. What is lost with a connection is quoted anew.
-    pub fn enter(&mut self, order: &SettledOrder) {
+    pub fn enter(&mut self, order: &SignedOrder) {
         self.send(&enter_of(order));
     }
 

@@ -10,7 +10,7 @@ use kernel::Dice;
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
-    KeyScope, Mandate, MarketId, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
+    KeyScope, Mandate, MarketId, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SignedOrder,
     VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{AssetId, Body, Digest, Operation, SecretKey, Transaction, UNTIL_USUAL};
@@ -219,7 +219,7 @@ impl DemoVenue {
         self.scope = Some(scope);
         let wanted = self.wanted();
         self.withdraw(&scope);
-        let orders: Vec<(usize, SettledOrder)> = wanted
+        let orders: Vec<(usize, SignedOrder)> = wanted
             .into_iter()
             .map(|(person, market, side, tick, lots, life)| {
                 self.reference += 1;
@@ -241,8 +241,7 @@ impl DemoVenue {
                     fee_cap_ppm,
                 };
                 let trading = &self.people[person].trading;
-                let signature = Some(trading.sign(&order.signing_bytes(&scope.network, DEMO_VENUE)));
-                (person, SettledOrder { key: trading.public(), order, signature })
+                (person, SignedOrder::sign(&scope.network, DEMO_VENUE, trading, order))
             })
             .collect();
         if self.sessions.is_empty() {

@@ -7,8 +7,8 @@ use std::process::Output;
 
 use client::NodeClient;
 use primitives::venue::{
-    FillReport, OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation, VenueOrder,
-    VenueSide,
+    FillReport, OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedOrder, VenueOperation,
+    VenueOrder, VenueSide,
 };
 use primitives::{Address, Body, Digest, Operation, SecretKey, to_hex};
 use process::{Process, agent, get, walras};
@@ -118,8 +118,7 @@ impl Market {
             until_ms: None,
             fee_cap_ppm: 0,
         };
-        let signature = Some(secret.sign(&order.signing_bytes(&self.network(), 0)));
-        SettledOrder { key: secret.public(), order, signature }
+        SignedOrder::sign(&self.network(), 0, &secret, order).into()
     }
 
     /// Settles a fill of both orders with this index, by the owner's account; returns its leaf.

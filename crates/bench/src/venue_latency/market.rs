@@ -13,7 +13,7 @@ use pit::bridge::BridgeNews;
 use pit::door::bodies::order_body;
 use pit::{Pit, PitSettings, PitStanding, VenueConfig, prepare_incarnation};
 use primitives::venue::{
-    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SettledOrder,
+    Delay, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife, OrderNumber, SelfTradeRule, SignedOrder,
     VenueOperation, VenueOperator, VenueOrder, VenueSide, possession_bytes,
 };
 use primitives::{AssetId, Body, Digest, Fraction, Operation, SecretKey, Transaction};
@@ -220,7 +220,7 @@ impl Market {
     }
 
     /// An order that takes one lot of what rests.
-    pub(super) fn buy(&self, trader: usize, reference: u32) -> SettledOrder {
+    pub(super) fn buy(&self, trader: usize, reference: u32) -> SignedOrder {
         self.order(trader, reference, (VenueSide::Buy, OrderLife::ImmediateOrCancel, 1), LIFE)
     }
 
@@ -230,7 +230,7 @@ impl Market {
         reference: u32,
         (side, life, lots): (VenueSide, OrderLife, u32),
         heights: u64,
-    ) -> SettledOrder {
+    ) -> SignedOrder {
         let order = VenueOrder {
             market: 0,
             number: OrderNumber { incarnation: 0, day: self.day(), reference },
@@ -245,8 +245,7 @@ impl Market {
             fee_cap_ppm: 10_000,
         };
         let key = trading(trader);
-        let signature = Some(key.sign(&order.signing_bytes(&self.network(), VENUE)));
-        SettledOrder { key: key.public(), order, signature }
+        SignedOrder::sign(&self.network(), VENUE, &key, order)
     }
 
     /// Lets lots rest that all can take.

@@ -12,7 +12,7 @@ use pit::bridge::BridgeSettings;
 use pit::bridge::fix::{self, FixSettings};
 use pit::door::bodies::{order_body, request_body};
 use pit::ouch::{HELLO, enter_of};
-use primitives::venue::SettledOrder;
+use primitives::venue::SignedOrder;
 use protocols::fix::frame::FixReader;
 use protocols::fix::{FixBody, FixHeader, FixLogon, FixMessage, FixNewOrder, FixText, FixTime};
 use protocols::ouch::{OuchMessage, OuchOutbound};
@@ -28,7 +28,7 @@ use super::market::{LIFE, Market, trading};
 use crate::exchange::Error;
 
 /// Makes a message of an order.
-pub(super) type Encode = dyn FnMut(&SettledOrder) -> Vec<u8> + Send;
+pub(super) type Encode = dyn FnMut(&SignedOrder) -> Vec<u8> + Send;
 /// Sends a message.
 pub(super) type SendBytes = dyn FnMut(&[u8]) -> Result<(), Error> + Send;
 
@@ -244,7 +244,7 @@ fn text(text: &str) -> FixText {
     FixText::new(text).expect("a text")
 }
 
-fn fix_order(of: &SettledOrder) -> FixNewOrder {
+fn fix_order(of: &SignedOrder) -> FixNewOrder {
     FixNewOrder {
         client_order: text(&of.order.number.reference.to_string()),
         account: None,

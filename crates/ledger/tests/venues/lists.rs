@@ -44,7 +44,8 @@ fn fills_of_lists_leave_the_state_that_signed_ones_leave() {
         assert_eq!(own.free(person, asset), lists.free(person, asset));
     }
     for (person, number) in [(BUYER, buy(1).number), (BUYER, buy(2).number), (SELLER, sell(1).number)] {
-        let entry = |world: &World| world.ledger.venues().and_then(|all| all.filled(VENUE, &key_of(person), &number)).copied();
+        let entry =
+            |world: &World| world.ledger.venues().and_then(|all| all.filled(VENUE, &key_of(person), &number)).copied();
         assert_eq!(entry(&own), entry(&lists));
     }
     // From then on the ledger knows each by its number, whatever shows it.

@@ -172,7 +172,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
-    use primitives::venue::{FillReport, OrderSignature, SettledOrder};
+    use primitives::venue::{FillReport, SettledOrder};
     use protocols::ouch::{OuchCancel, OuchRejected};
     use venue::check_orders;
 
@@ -220,9 +220,7 @@ mod tests {
     fn signed_in(bytes: &[u8]) -> SignedOrder {
         let options = OuchMessage::<OuchInbound>::decode(bytes).expect("a message").options.expect("options");
         let Some(OuchOption::Unknown { tag: SIGNED_ORDER, value }) = options.last() else { panic!("no signed order") };
-        let SettledOrder { key, order, signature } = borsh::from_slice(value).expect("a signed order");
-        let OrderSignature::Own(signature) = signature else { panic!("not signed by itself") };
-        SignedOrder { key, order, signature }
+        borsh::from_slice::<SettledOrder>(value).expect("a signed order").own().expect("signed by itself")
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Messages to the venue: what they say must be what was signed.
 
-use primitives::venue::{OrderLife, OrderSignature, SettledOrder, SignedOrder, VenueOrder, VenueSide};
+use primitives::venue::{OrderLife, SettledOrder, SignedOrder, VenueOrder, VenueSide};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchReplace};
 
 use super::{SIGNED_ORDER, market_of, symbol_of};
@@ -97,13 +97,8 @@ fn signed_of(options: &[OuchOption]) -> Result<SignedOrder, SignedFault> {
         OuchOption::Unknown { tag: SIGNED_ORDER, value } => Some(value),
         _ => None,
     });
-    let signed = borsh::from_slice(value.ok_or(SignedFault::Missing)?).map_err(|_| SignedFault::Undecodable)?;
-    match signed {
-        SettledOrder { key, order, signature: OrderSignature::Own(signature) } => {
-            Ok(SignedOrder { key, order, signature })
-        }
-        _ => Err(SignedFault::Undecodable),
-    }
+    let signed: Option<SettledOrder> = borsh::from_slice(value.ok_or(SignedFault::Missing)?).ok();
+    signed.and_then(|signed| signed.own()).ok_or(SignedFault::Undecodable)
 }
 
 /// Compares the fields that new orders and replacements share.

@@ -64,6 +64,14 @@ impl From<SignedOrder> for SettledOrder {
 }
 
 impl SettledOrder {
+    /// The order with the signature of its own, if it has one.
+    pub fn own(&self) -> Option<SignedOrder> {
+        match self.signature {
+            OrderSignature::Own(signature) => Some(SignedOrder { key: self.key, order: self.order, signature }),
+            _ => None,
+        }
+    }
+
     /// The list that has it: the same bytes under another key are another signature.
     pub(super) fn list(&self) -> Option<(PublicKey, Signature)> {
         match &self.signature {

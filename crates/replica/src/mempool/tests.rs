@@ -3,8 +3,8 @@
 use super::*;
 use ledger::{CharterTerms, Genesis, Listing, Signatures};
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation, VenueOperator,
-    VenueOrder, VenueSide,
+    OrderLife, OrderNumber, OrderSignature, SelfTradeRule, Settle, SettledFill, SettledOrder, VenueOperation,
+    VenueOperator, VenueOrder, VenueSide,
 };
 use primitives::{
     AssetId, Body, Fraction, MAX_ISSUED, Operation, Parameter, Price, ProposedChange, PublicKey, SecretKey, SubBlock,
@@ -335,7 +335,11 @@ fn settle_of(sender: &SecretKey, sequence: Sequence, venue: u32) -> PoolEntry {
         until_ms: None,
         fee_cap_ppm: 0,
     };
-    let signed = |key: u8, side| SettledOrder { key: PublicKey([key; 32]), order: order(side), signature: None };
+    let signed = |key: u8, side| SettledOrder {
+        key: PublicKey([key; 32]),
+        order: order(side),
+        signature: OrderSignature::Entered,
+    };
     let orders = vec![signed(1, VenueSide::Buy), signed(2, VenueSide::Sell)];
     let fill = SettledFill { buy: 0, sell: 1, lots: 1, tick: 1, fee_buy: 0, fee_sell: 0, taker: VenueSide::Buy };
     let settle = Settle { venue, incarnation: 0, from: 0, orders, fills: vec![fill] };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ledger::Outcome;
 use primitives::Digest;
 use primitives::venue::{
-    Contradicting, FillReport, FillTree, ProvenEnd, SettledFill, SignedReport, UnsettledFill, VenueEvidence,
-    VenueOperation, VenueReport,
+    Contradicting, FillReport, FillTree, ProvenEnd, SettledFill, SettledOrder, SignedReport, UnsettledFill,
+    VenueEvidence, VenueOperation, VenueReport,
 };
 use venue::VenueFill;
 
@@ -95,8 +95,7 @@ impl Evidence {
         let order = |of: &venue::FillParty| {
             let own = oracle.signed.values().map(|one| one.signed);
             let mut own = own.filter(|one| (one.key, one.order.number) == (of.key, of.number));
-            let is_party = |one: &primitives::venue::SettledOrder| one.order.lots >= fill.terms.lots;
-            own.find(is_party)
+            own.find(|one| one.order.lots >= fill.terms.lots).map(SettledOrder::from)
         };
         let (buy, sell) = (order(&fill.buyer)?, order(&fill.seller)?);
         let claim = UnsettledFill { report, ended, buy, sell, fill: SettledFill { buy: 0, sell: 1, ..fill.terms } };

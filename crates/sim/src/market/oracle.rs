@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ledger::{BustGuilt, FillVerdict, Ledger, SettledFills};
 use primitives::venue::{
-    Contradicting, Delay, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SettledOrder,
+    Contradicting, Delay, EndedIncarnation, FillTree, Mandate, OrderNumber, PPM, Settle, SettledFill, SignedOrder,
     SignedReport, VenueEvidence, VenueOperation, VenueOrder, VenueSide,
 };
 use primitives::{Address, Amount, AssetId, Digest, Height, Operation, PublicKey, Transaction};
@@ -17,9 +17,9 @@ use super::people::{
 
 /// An order that a trader has signed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SignedOrder {
+pub(super) struct KnownOrder {
     pub person: Person,
-    pub signed: SettledOrder,
+    pub signed: SignedOrder,
 }
 
 /// A trading key.
@@ -52,7 +52,7 @@ pub(super) struct Oracle {
     network: Digest,
     /// Block times by height.
     times: Vec<u64>,
-    pub signed: BTreeMap<Digest, SignedOrder>,
+    pub signed: BTreeMap<Digest, KnownOrder>,
     keys: BTreeMap<PublicKey, PlainKey>,
     traded: BTreeMap<Digest, Traded>,
     deposits: BTreeMap<(Person, AssetId), PlainDeposit>,
@@ -106,9 +106,9 @@ impl Oracle {
     }
 
     /// Remembers what a trader signs.
-    pub fn sign(&mut self, person: Person, signed: SettledOrder) {
+    pub fn sign(&mut self, person: Person, signed: SignedOrder) {
         let digest = signed.order.digest(&self.network, VENUE, &signed.key);
-        self.signed.insert(digest, SignedOrder { person, signed });
+        self.signed.insert(digest, KnownOrder { person, signed });
     }
 
     /// Whether an action counts by now: D heights and τ later.
@@ -209,7 +209,7 @@ impl Oracle {
         short.map_or(Ok(()), |(_, key)| Err(format!("a key of {} loses more than its cap", key.person)))
     }
 
-    fn move_units(&mut self, of: &SignedOrder, asset: AssetId, units: i128) {
+    fn move_units(&mut self, of: &KnownOrder, asset: AssetId, units: i128) {
         if let Some(key) = self.keys.get_mut(&of.signed.key) {
             *key.net.entry(asset).or_default() += units;
             key.stated = key.stated.max(Some(of.signed.order.floor));
@@ -217,7 +217,7 @@ impl Oracle {
     }
 
     /// What the order, its key and its mandate permit.
-    fn permits(&self, of: &SignedOrder, side: VenueSide, fill: &SettledFill) -> Result<(), String> {
+    fn permits(&self, of: &KnownOrder, side: VenueSide, fill: &SettledFill) -> Result<(), String> {
         let VenueOrder { number, tick, expiry, market, .. } = of.signed.order;
         let key = self.keys.get(&of.signed.key).ok_or("the key was never authorised")?;
         let is_better = if side == VenueSide::Buy { fill.tick <= tick } else { fill.tick >= tick };

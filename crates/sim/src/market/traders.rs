@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kernel::Dice;
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, SettledOrder, TICK_MAX, VenueOperation, VenueOrder, VenueSide,
+    OrderLife, OrderNumber, SelfTradeRule, SignedOrder, TICK_MAX, VenueOperation, VenueOrder, VenueSide,
     possession_bytes,
 };
 use primitives::{Digest, Height, PublicKey, Signature};
@@ -37,7 +37,7 @@ pub(super) struct Traders {
     /// The number of the last key of each.
     keys: BTreeMap<Person, u8>,
     reference: u32,
-    recent: Vec<(Person, SettledOrder)>,
+    recent: Vec<(Person, SignedOrder)>,
     /// Orders that no gateway may let pass, and that one did.
     pub passed: u64,
     /// Orders that were tried although they were forged.
@@ -83,7 +83,7 @@ impl Traders {
             8 => self.known(dice).map(|(of, one)| cancel(of, one.key, one.order.number, 0)).into_iter().collect(),
             9 => {
                 let lower =
-                    |(of, one): (Person, SettledOrder)| cancel(of, one.key, one.order.number, one.order.lots / 2);
+                    |(of, one): (Person, SignedOrder)| cancel(of, one.key, one.order.number, one.order.lots / 2);
                 self.known(dice).map(lower).into_iter().collect()
             }
             10 => self.replace(now, oracle, dice).into_iter().collect(),
@@ -138,7 +138,7 @@ impl Traders {
         }
     }
 
-    fn known(&self, dice: &mut Dice) -> Option<(Person, SettledOrder)> {
+    fn known(&self, dice: &mut Dice) -> Option<(Person, SignedOrder)> {
         (!self.recent.is_empty()).then(|| self.recent[dice.index(self.recent.len())])
     }
 
@@ -206,8 +206,7 @@ impl Traders {
         oracle: &mut Oracle,
     ) -> Option<CheckedOrder> {
         let secret = trading(person, key);
-        let signature = Some(secret.sign(&order.signing_bytes(&now.network, VENUE)));
-        let signed = SettledOrder { key: secret.public(), order, signature };
+        let signed = SignedOrder::sign(&now.network, VENUE, &secret, order);
         oracle.sign(person, signed);
         if self.recent.len() == RECENT {
             self.recent.remove(0);
@@ -219,14 +218,9 @@ impl Traders {
     /// An order in the name of another trader's key, which a gateway must not let pass.
     fn forge(&mut self, person: Person, order: VenueOrder, now: Moment) {
         let victim = TRADERS[usize::from(person) % 2];
-        let signature = Some(trading(person, 0).sign(&order.signing_bytes(&now.network, VENUE)));
+        let own = SignedOrder::sign(&now.network, VENUE, &trading(person, 0), order);
         let key = public(victim, self.key_number(victim));
-        let unsigned = SettledOrder { key, order, signature: None };
-        let tries = [
-            SettledOrder { signature, ..unsigned },
-            unsigned,
-            SettledOrder { signature: Some(Signature([7; 64])), ..unsigned },
-        ];
+        let tries = [own.signature, Signature([7; 64])].map(|signature| SignedOrder { key, order, signature });
         self.forged += tries.len() as u64;
         self.passed += check_orders(&now.network, VENUE, &tries).iter().flatten().count() as u64;
     }
@@ -303,7 +297,7 @@ fn extreme(order: VenueOrder, dice: &mut Dice) -> VenueOrder {
     }
 }
 
-fn submit(person: Person, signed: SettledOrder, now: Moment) -> Option<VenueInput> {
+fn submit(person: Person, signed: SignedOrder, now: Moment) -> Option<VenueInput> {
     let checked = check_orders(&now.network, VENUE, &[signed])[0]?;
     Some(VenueInput::Trade(person.into(), TradeCommand::New(checked)))
 }

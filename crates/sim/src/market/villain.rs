@@ -4,13 +4,13 @@
 
 use kernel::Dice;
 use primitives::venue::{
-    FillReport, ReportedFill, Settle, SettledFill, SettledOrder, SignedStep, StepHeader, StepReport, VenueOperation,
-    VenueSide,
+    FillReport, ReportedFill, Settle, SettledFill, SettledOrder, SignedOrder, SignedStep, StepHeader, StepReport,
+    VenueOperation, VenueSide,
 };
 use primitives::{Digest, Signature};
 use strum::VariantArray;
 
-use super::oracle::{Oracle, SignedOrder, venue_operation};
+use super::oracle::{KnownOrder, Oracle, venue_operation};
 use super::people::{TRADERS, VENUE, address, reporting};
 
 /// How a venue cheats.
@@ -36,16 +36,16 @@ impl Villainy {
 /// have signed, and some have a signature that nobody made.
 pub(super) fn false_settle(oracle: &Oracle, dice: &mut Dice) -> Option<Settle> {
     let of_now =
-        |of: &&SignedOrder| of.signed.order.number.incarnation == oracle.incarnation && of.signed.order.is_plain();
-    let known: Vec<&SignedOrder> = oracle.signed.values().filter(of_now).collect();
+        |of: &&KnownOrder| of.signed.order.number.incarnation == oracle.incarnation && of.signed.order.is_plain();
+    let known: Vec<&KnownOrder> = oracle.signed.values().filter(of_now).collect();
     let side = |side: VenueSide| known.iter().filter(move |of| of.signed.order.side == side).copied();
     let (buys, sells): (Vec<_>, Vec<_>) = (side(VenueSide::Buy).collect(), side(VenueSide::Sell).collect());
     if buys.is_empty() || sells.is_empty() {
         return None;
     }
     let (buy, sell) = (buys[dice.index(buys.len())].signed, sells[dice.index(sells.len())].signed);
-    let [buy, sell] = [invented(buy, dice), invented(sell, dice)];
-    let mut orders: Vec<SettledOrder> = vec![buy, sell];
+    let [buy, sell] = [invented(buy, dice), invented(sell, dice)].map(SettledOrder::from);
+    let mut orders = vec![buy.clone(), sell.clone()];
     orders.sort_by_key(|one| (one.key, one.order.number));
     let at = |of: &SettledOrder| orders.iter().position(|one| one == of).unwrap_or(0) as u16;
     let (buy_at, sell_at) = (at(&buy), at(&sell));
@@ -69,13 +69,13 @@ pub(super) fn false_settle(oracle: &Oracle, dice: &mut Dice) -> Option<Settle> {
 }
 
 /// Mostly the order as it was signed; else one that nobody signed, with an old signature or with none of anybody.
-fn invented(of: SettledOrder, dice: &mut Dice) -> SettledOrder {
+fn invented(of: SignedOrder, dice: &mut Dice) -> SignedOrder {
     let mut order = of.order;
     match dice.below(8) {
-        0 => SettledOrder { signature: Some(Signature([9; 64])), ..of },
+        0 => SignedOrder { signature: Signature([9; 64]), ..of },
         1..=3 => {
             order.number.reference = order.number.reference.saturating_add(1_000_000);
-            SettledOrder { order, ..of }
+            SignedOrder { order, ..of }
         }
         _ => of,
     }

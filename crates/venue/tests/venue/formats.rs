@@ -86,7 +86,7 @@ fn the_formats_of_inputs_settles_and_state_are_those_of_their_versions() {
         root.digest().to_string(),
     ];
     let wanted = [
-        "0x413dc681dc98145fe203ed6641cb680a19e7741e9f945aa4edd953684f49aa0e",
+        "0x340b41f64f683db13536431efbf1b52628aa459a728e705574ab33f77c62411e",
         "0xfa7f05f409bd6b31d74272c54b0988575a6a904f69fdfee35c4862619378f00b",
         "0x0e9b62d6ccc077b705875d2b37f2d64491e228a441a002d3519559769ab2e627",
         "0x8575d2b57a1fa3c65138d94f0a925c5ab2e3ab4d62fc9024b441e3544cbc62b6",

@@ -8,8 +8,8 @@ use primitives::venue::{
 };
 use primitives::{Operation, Upgrade};
 use venue::{
-    CheckedOrderList, OrderEnd, OrderRefusal, OrderStanding, ReportKind, VenueEffect, VenueInput, VenueLimits,
-    VenueMistake, check_lists,
+    CheckedOrderList, MarketSettings, OrderEnd, OrderRefusal, OrderStanding, ReportKind, VenueEffect, VenueInput,
+    VenueLimits, VenueMistake, check_lists,
 };
 
 use crate::world::*;
@@ -18,7 +18,7 @@ type Mistake = Option<VenueMistake>;
 
 /// A chain whose settles have room for lists.
 fn roomy(genesis: Genesis) -> Genesis {
-    Genesis { venues: Some(VenueTerms { settle_bytes: 1 << 15, ..terms() }), ..genesis }
+    Genesis { venues: Some(VenueTerms { settle_bytes: 1 << 15, entries_max: 4_096, ..terms() }), ..genesis }
 }
 
 fn limits() -> VenueLimits {
@@ -26,7 +26,8 @@ fn limits() -> VenueLimits {
 }
 
 fn world(mistake: Mistake) -> World {
-    World::founded(&roomy(genesis()), FaultDisk::new(1), mistake, mandate(), (limits(), market_settings()))
+    let markets = MarketSettings { orders_of_account: 256, ..market_settings() };
+    World::founded(&roomy(genesis()), FaultDisk::new(1), mistake, mandate(), (limits(), markets))
 }
 
 /// The orders with those that they replace, under one signature.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pit::door::bodies::order_body;
-use primitives::venue::{SettledOrder, VenueSide};
+use primitives::venue::{SignedOrder, VenueSide};
 use serde_json::json;
 use tempfile::TempDir;
 use venue::TraderAsk;
@@ -60,7 +60,7 @@ impl Filler {
     }
 }
 
-fn is_accepted(market: &Market, order: &SettledOrder) -> bool {
+fn is_accepted(market: &Market, order: &SignedOrder) -> bool {
     let result = market.place(order);
     result["reports"].is_array() && kinds(&result).contains(&"accepted")
 }

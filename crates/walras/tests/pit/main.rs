@@ -28,7 +28,7 @@ use participant::Ouch;
 use pit::door::VenueStatusBody;
 use pit::door::bodies::{order_body, request_body};
 use primitives::venue::{
-    OrderLife, OrderNumber, SelfTradeRule, SettledOrder, SignedReport, VenueOrder, VenueReport, VenueSide,
+    OrderLife, OrderNumber, SelfTradeRule, SignedOrder, SignedReport, VenueOrder, VenueReport, VenueSide,
 };
 use primitives::{Digest, SecretKey};
 use process::{Process, agent, walras};
@@ -222,7 +222,7 @@ impl Market {
         (answer.status().as_u16(), answer.body_mut().read_json().expect("JSON"))
     }
 
-    fn order(&mut self, person: &str, side: VenueSide, tick: u32, lots: u32) -> SettledOrder {
+    fn order(&mut self, person: &str, side: VenueSide, tick: u32, lots: u32) -> SignedOrder {
         self.next += 1;
         let day = (now_ms() / 86_400_000) as u16;
         let incarnation = self.scope.incarnation;
@@ -243,14 +243,13 @@ impl Market {
         self.sign(person, order)
     }
 
-    fn sign(&self, person: &str, order: VenueOrder) -> SettledOrder {
+    fn sign(&self, person: &str, order: VenueOrder) -> SignedOrder {
         let trading = self.trading(person);
-        let signature = Some(trading.sign(&order.signing_bytes(&self.scope.network, 0)));
-        SettledOrder { key: trading.public(), order, signature }
+        SignedOrder::sign(&self.scope.network, 0, &trading, order)
     }
 
     /// Places an order over HTTP; returns its immediate reports.
-    fn place(&self, order: &SettledOrder) -> Value {
+    fn place(&self, order: &SignedOrder) -> Value {
         let (status, answer) = self.post("/v1/venue/orders", &json!({ "orders": [order_body(order, None)] }));
         assert_eq!(status, 200, "{answer}");
         answer["results"][0].clone()
@@ -378,7 +377,7 @@ fn over_http(market: &mut Market) {
     );
 
     // What cannot be: a foreign signature, a used stamp, too much money; each with a code and a remedy.
-    let forged = SettledOrder { order: VenueOrder { lots: 41, ..sell.order }, ..sell };
+    let forged = SignedOrder { order: VenueOrder { lots: 41, ..sell.order }, ..sell };
     assert_eq!(market.place(&forged)["error"]["code"], "signature");
     let request = json!(market.request("bob", TraderAsk::CancelAll { market: None, side: None }));
     let again = market.request("bob", TraderAsk::Cancel { number: sell.order.number, keeps: 30 });
@@ -437,9 +436,9 @@ fn over_a_bridge(market: &mut Market) {
 
 fn killed_while_trading(market: &mut Market) {
     // Orders that trade with each other, and a kill before their fills can be settled.
-    let sells: Vec<SettledOrder> = (0..20).map(|at| market.order("bob", VenueSide::Sell, 101 + at % 5, 2)).collect();
-    let buys: Vec<SettledOrder> = (0..20).map(|_| market.order("alice", VenueSide::Buy, 105, 2)).collect();
-    let bodies = |orders: &[SettledOrder]| {
+    let sells: Vec<SignedOrder> = (0..20).map(|at| market.order("bob", VenueSide::Sell, 101 + at % 5, 2)).collect();
+    let buys: Vec<SignedOrder> = (0..20).map(|_| market.order("alice", VenueSide::Buy, 105, 2)).collect();
+    let bodies = |orders: &[SignedOrder]| {
         let bodies: Vec<OrderBody> = orders.iter().map(|order| order_body(order, None)).collect();
         json!({ "orders": bodies })
     };

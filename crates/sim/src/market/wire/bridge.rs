@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kernel::{Dice, FaultDisk, Surviving};
 use pit::bridge::BridgeMoment;
 use pit::bridge::fix::{FixJournalFile, FixMachine, FixTurn};
-use primitives::venue::{OrderLife, SettledOrder};
+use primitives::venue::{OrderLife, SignedOrder};
 use protocols::fix::journal::FixJournal;
 use protocols::fix::session::{FixEffect, FixInput, FixLimits, FixSession};
 use protocols::fix::{FixBody, FixCancelRequest, FixDecimal, FixExecution, FixLogon, FixNewOrder, FixText, FixTime};
@@ -52,7 +52,7 @@ fn open(disk: &FaultDisk, now_ms: u64) -> Result<Opened, String> {
 pub(super) struct FixParty {
     pub uplink: Uplink,
     pub told: Told,
-    pub signed: Vec<(Person, SettledOrder)>,
+    pub signed: Vec<(Person, SignedOrder)>,
     disk: FaultDisk,
     file: FixJournalFile<FaultDisk>,
     machine: FixMachine,

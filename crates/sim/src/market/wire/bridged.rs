@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use kernel::Dice;
 use pit::bridge::{BridgeMoment, OuchMachine, OuchMachineTurn};
-use primitives::venue::{SettledOrder, SignedReport};
+use primitives::venue::{SignedOrder, SignedReport};
 use protocols::soup::client::{SoupClient, SoupClientEffect, SoupClientInput};
 use protocols::soup::server::SoupServerInput;
 use protocols::soup::{ANY_SESSION, SoupClose, SoupLimits, SoupLogin, SoupReject, SoupSession};
@@ -23,7 +23,7 @@ use crate::world::MarketMistake;
 pub(super) struct BridgedParty {
     pub uplink: Uplink,
     pub program: OuchProgram,
-    pub signed: Vec<(Person, SettledOrder)>,
+    pub signed: Vec<(Person, SignedOrder)>,
     machine: OuchMachine,
     /// Fills whose signed reports the bridge has kept, by incarnation and index.
     reports: BTreeSet<(u32, u64)>,

@@ -29,7 +29,7 @@ mod uplink;
 use std::collections::BTreeMap;
 
 use kernel::Dice;
-use primitives::venue::{OrderLife, SettledOrder};
+use primitives::venue::{OrderLife, SignedOrder};
 use venue::RequestScope;
 
 use super::people::{BRIDGED, FIX, OUCH, Person, SESSIONS};
@@ -86,7 +86,7 @@ pub(super) struct Wires {
     pipes: BTreeMap<u64, Pipe>,
     next: u64,
     /// Orders that were signed, of whom.
-    signed: Vec<(Person, SettledOrder)>,
+    signed: Vec<(Person, SignedOrder)>,
     pub cuts: u64,
 }
 
@@ -125,7 +125,7 @@ impl Wires {
     }
 
     /// What was signed since the last call.
-    pub fn take_signed(&mut self) -> Vec<(Person, SettledOrder)> {
+    pub fn take_signed(&mut self) -> Vec<(Person, SignedOrder)> {
         self.signed.append(&mut self.fix.signed);
         self.signed.append(&mut self.bridged.signed);
         std::mem::take(&mut self.signed)

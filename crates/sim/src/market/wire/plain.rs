@@ -3,7 +3,7 @@
 use kernel::Dice;
 use pit::bridge::{BridgeNews, BridgeSettings, Translator};
 use pit::ouch::SIGNED_ORDER;
-use primitives::venue::SettledOrder;
+use primitives::venue::{SettledOrder, SignedOrder};
 use protocols::ouch::{OuchInbound, OuchMessage, OuchOption};
 use protocols::soup::ANY_SESSION;
 
@@ -34,10 +34,10 @@ pub(super) fn news(at: &WireMoment) -> BridgeNews {
 }
 
 /// The signed order of a message to the venue.
-pub(super) fn signed_in(bytes: &[u8]) -> Option<SettledOrder> {
+pub(super) fn signed_in(bytes: &[u8]) -> Option<SignedOrder> {
     let message = OuchMessage::<OuchInbound>::decode(bytes).ok()?;
     message.options?.iter().find_map(|option| match option {
-        OuchOption::Unknown { tag: SIGNED_ORDER, value } => borsh::from_slice(value).ok(),
+        OuchOption::Unknown { tag: SIGNED_ORDER, value } => borsh::from_slice::<SettledOrder>(value).ok()?.own(),
         _ => None,
     })
 }
@@ -69,7 +69,7 @@ impl PlainParty {
     }
 
     /// Orders, replaces or cancels something.
-    pub fn order(&mut self, at: &WireMoment, dice: &mut Dice, signed: &mut Vec<(Person, SettledOrder)>) {
+    pub fn order(&mut self, at: &WireMoment, dice: &mut Dice, signed: &mut Vec<(Person, SignedOrder)>) {
         let Some(Ordered { user_ref, bytes }) = self.program.order(dice) else { return };
         let Some(user_ref) = user_ref else {
             self.uplink.send(at, &bytes);
