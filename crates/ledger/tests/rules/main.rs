@@ -32,6 +32,7 @@ mod receiving;
 mod recorded;
 mod recorded_controls;
 mod recorded_listings;
+mod recorded_lists;
 mod recorded_proposals;
 mod replaces;
 mod restart;

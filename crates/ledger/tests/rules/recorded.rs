@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use borsh::{BorshDeserialize, BorshSerialize};
 use ledger::{Applied, Genesis, Ledger, Outcome, Refusal, Restore, Roots, Signatures, Snapshot, manifest};
+use primitives::venue::{ORDER_LISTS_RULES, VenueOperation};
 use primitives::{
     AssetId, Body, ChangedBy, Committed, Contradiction, Digest, Evidence, KeyPolicy, KeySignatures, KeySigner,
     KeysChange, Operation, RULES_OF_CONTROLS, RULES_OF_KEYS, RULES_OF_LISTINGS, RULES_OF_PROPOSALS, RecoverKeys,
@@ -148,6 +149,10 @@ fn named(transaction: &Transaction) -> &'static str {
     match (&transaction.signed_by, &transaction.body.operation) {
         (SignedBy::Policy(_), _) => "by a policy",
         (_, Operation::Accuse(_)) if slot_of(transaction.body.sequence) > 0 => "by a duty key",
+        (_, Operation::Venue(one)) if one.since_rules() == ORDER_LISTS_RULES => match **one {
+            VenueOperation::Settle(_) => "settle in lists",
+            _ => "claim in lists",
+        },
         (_, Operation::SetHolder { .. }) if slot_of(transaction.body.sequence) > 0 => "by a control key",
         _ => "",
     }
@@ -320,11 +325,12 @@ fn changes(world: &mut World) {
 #[test]
 #[ignore = "writes the files that the other tests read, once"]
 fn record_rules() {
-    let histories: [(u32, fn() -> History); 4] = [
+    let histories: [(u32, fn() -> History); 5] = [
         (RULES_OF_KEYS, of_keys),
         (RULES_OF_LISTINGS, crate::recorded_listings::of_listings),
         (RULES_OF_PROPOSALS, crate::recorded_proposals::of_proposals),
         (RULES_OF_CONTROLS, crate::recorded_controls::of_controls),
+        (ORDER_LISTS_RULES, crate::recorded_lists::of_lists),
     ];
     let path = |rules: u32| fixtures().join(format!("rules-{rules}.chain"));
     let is_due = |rules: u32| manifest(rules).is_some() && !path(rules).exists();

@@ -60,7 +60,9 @@ fn an_order_that_its_list_lacks_makes_the_settle_forged() {
     let mut world = World::new();
     let mut forged = in_lists(&world, world.settle(&three()[..1]));
     forged.orders[0].order.tick += 1;
-    assert_eq!(world.refusal(OPERATOR, VenueOperation::Settle(forged)), Some(Refusal::BAD_SIGNATURE));
+    let outcomes = world.block(vec![(OPERATOR, VenueOperation::Settle(forged))]).outcomes;
+    assert_eq!(outcomes, [Outcome::Refused(Refusal::BAD_SIGNATURE)]);
+    *world.sequences.get_mut(&OPERATOR).expect("it signed") -= 1;
     // Two roots under one signature are told by the bytes.
     let mut split = in_lists(&world, world.settle(&three()));
     let at = split.orders.iter().rposition(|order| order.key == split.orders[0].key).expect("it has two");
@@ -114,7 +116,8 @@ fn a_claim_shows_orders_of_lists() {
     };
     let mut forged = buy.clone();
     forged.order.fee_cap_ppm += 1;
-    assert_ne!(ended.outcome(7, claim(forged, sell.clone())), Outcome::Applied);
+    let outcomes = ended.block(vec![(7, claim(forged, sell.clone()))]).outcomes;
+    assert_eq!(outcomes, [Outcome::Refused(Refusal::BAD_SIGNATURE)]);
     world.done(vec![(7, claim(buy, sell))]);
     assert!(world.venue().bond < BOND, "the claim counted");
 }
