@@ -78,7 +78,10 @@ pub use stream::{
 pub use unions::flatten_unions;
 pub use upgrade::{ApprovedRulesBody, ComingRulesBody, UpgradeBody};
 pub use validator_status::{PeerStatus, ValidatorStatus};
-pub use venue_asks::{AskBody, LifeBody, OperatorBody, OrderBody, PlaceBody, RequestBody, SelfTradeBody};
+pub use venue_asks::{
+    AskBody, LifeBody, ListBody, ListedOrderBody, OperatorBody, OrderBody, PlaceBody, PlaceListsBody, RequestBody,
+    SelfTradeBody,
+};
 pub use venue_door::{
     AcceptedBody, AnswerBody, BookImageBody, BookTopBody, DoneBody, DoorMarketBody, DoorMarketsBody, ExecutedBody,
     FillFateBody, OrderEndedBody, OvertakenBody, OwnFillsBody, OwnVenueFillBody, PlacedBody, PlacedResult,

@@ -72,6 +72,63 @@ pub struct OrderBody {
     pub replaces: Option<RequestBody>,
 }
 
+/// An order of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListedOrderBody {
+    /// The market.
+    pub market: u32,
+    /// Its number, above that of the order before.
+    pub number: OrderNumberBody,
+    /// Lower numbers are dead once it is filled; by default the lowest of its incarnation.
+    #[serde(default)]
+    pub floor: Option<OrderNumberBody>,
+    /// The side.
+    pub side: SideBody,
+    /// How it trades.
+    #[serde(default)]
+    pub life: LifeBody,
+    /// What it does if it meets its owner.
+    #[serde(default)]
+    pub self_trade: SelfTradeBody,
+    /// Its limit price in ticks.
+    pub tick: u32,
+    /// Its size in lots.
+    pub lots: u32,
+    /// The last height of its life.
+    pub expiry: u64,
+    /// The last block time of its life, if it has one.
+    #[serde(default)]
+    pub until_ms: Option<u64>,
+    /// The most that it pays in fees, in millionths.
+    pub fee_cap_ppm: u32,
+    /// The open order in whose place it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<OrderNumberBody>,
+}
+
+/// Orders under one signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListBody {
+    /// The trading key.
+    pub key: String,
+    /// 32 bytes that were drawn for this list alone, in hexadecimal.
+    pub seed: String,
+    /// 1 to 64 orders by ascending number.
+    pub orders: Vec<ListedOrderBody>,
+    /// The key's signature of the list.
+    pub signature: String,
+}
+
+/// Lists of orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceListsBody {
+    /// Up to 4.
+    pub lists: Vec<ListBody>,
+}
+
 /// What a request asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -2,10 +2,12 @@
 
 use api::{
     AcceptedBody, AskBody, BookChange, BookEventBody, BookTopBody, ErrorText, ExecutedBody, FillFateBody, LifeBody,
-    OrderBody, OrderEndedBody, OrderNumberBody, OvertakenBody, OwnVenueFillBody, ReducedBody, ReportBody, RequestBody,
-    SelfTradeBody, SideBody, StandingBody,
+    ListBody, ListedOrderBody, OrderBody, OrderEndedBody, OrderNumberBody, OvertakenBody, OwnVenueFillBody,
+    ReducedBody, ReportBody, RequestBody, SelfTradeBody, SideBody, StandingBody,
 };
-use primitives::venue::{OrderLife, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide};
+use primitives::venue::{
+    ListEntry, OrderLife, OrderList, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide,
+};
 use primitives::{PublicKey, Signature, to_hex};
 use venue::{
     MarketEvent, OrderExecution, OrderRefusal, OrderStanding, ReportKind, TradeReport, TraderAsk, TraderRequest,
@@ -35,9 +37,41 @@ fn order_number(OrderNumberBody { incarnation, day, reference }: OrderNumberBody
 
 /// The body of a signed order.
 pub fn order_body(signed: &SignedOrder, replaces: Option<RequestBody>) -> OrderBody {
-    let order = signed.order;
+    let ListedOrderBody {
+        market,
+        number,
+        floor,
+        side,
+        life,
+        self_trade,
+        tick,
+        lots,
+        expiry,
+        until_ms,
+        fee_cap_ppm,
+        replaces: _,
+    } = listed_body(&signed.order, None);
+    let (key, signature) = (signed.key.to_string(), hex(&signed.signature.0));
     OrderBody {
-        key: signed.key.to_string(),
+        key,
+        market,
+        number,
+        floor,
+        side,
+        life,
+        self_trade,
+        tick,
+        lots,
+        expiry,
+        until_ms,
+        fee_cap_ppm,
+        signature,
+        replaces,
+    }
+}
+
+fn listed_body(order: &VenueOrder, replaces: Option<OrderNumber>) -> ListedOrderBody {
+    ListedOrderBody {
         market: order.market,
         number: number(order.number),
         floor: Some(number(order.floor)),
@@ -58,8 +92,18 @@ pub fn order_body(signed: &SignedOrder, replaces: Option<RequestBody>) -> OrderB
         expiry: order.expiry,
         until_ms: order.until_ms,
         fee_cap_ppm: order.fee_cap_ppm,
-        signature: hex(&signed.signature.0),
-        replaces,
+        replaces: replaces.map(number),
+    }
+}
+
+/// The body of a list.
+pub fn list_body(list: &OrderList) -> ListBody {
+    let order = |entry: &ListEntry| listed_body(&entry.order, entry.replaces);
+    ListBody {
+        key: list.key.to_string(),
+        seed: hex(&list.seed),
+        orders: list.entries.iter().map(order).collect(),
+        signature: hex(&list.signature.0),
     }
 }
 
@@ -68,9 +112,29 @@ pub fn order_body(signed: &SignedOrder, replaces: Option<RequestBody>) -> OrderB
 /// # Errors
 /// The field that is no key or no signature.
 pub fn signed_order(body: &OrderBody) -> Result<SignedOrder, String> {
+    let OrderBody { market, number, floor, side, life, self_trade, tick, lots, expiry, until_ms, fee_cap_ppm, .. } =
+        *body;
+    let order = order_of(&ListedOrderBody {
+        market,
+        number,
+        floor,
+        side,
+        life,
+        self_trade,
+        tick,
+        lots,
+        expiry,
+        until_ms,
+        fee_cap_ppm,
+        replaces: None,
+    });
+    Ok(SignedOrder { key: key(&body.key)?, order, signature: signature(&body.signature)? })
+}
+
+fn order_of(body: &ListedOrderBody) -> VenueOrder {
     let number = order_number(body.number);
     let lowest = OrderNumber { incarnation: number.incarnation, day: 0, reference: 0 };
-    let order = VenueOrder {
+    VenueOrder {
         market: body.market,
         number,
         floor: body.floor.map_or(lowest, order_number),
@@ -91,8 +155,21 @@ pub fn signed_order(body: &OrderBody) -> Result<SignedOrder, String> {
         expiry: body.expiry,
         until_ms: body.until_ms,
         fee_cap_ppm: body.fee_cap_ppm,
-    };
-    Ok(SignedOrder { key: key(&body.key)?, order, signature: signature(&body.signature)? })
+    }
+}
+
+/// The list that it says.
+///
+/// # Errors
+/// The field that is no key, no seed or no signature.
+pub fn order_list(body: &ListBody) -> Result<OrderList, String> {
+    let entry = |of: &ListedOrderBody| ListEntry { order: order_of(of), replaces: of.replaces.map(order_number) };
+    Ok(OrderList {
+        key: key(&body.key)?,
+        seed: primitives::from_hex(&body.seed).map_err(|error| format!("seed: {error}"))?,
+        entries: body.orders.iter().map(entry).collect(),
+        signature: signature(&body.signature)?,
+    })
 }
 
 /// What a signed request asks.

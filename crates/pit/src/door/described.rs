@@ -27,6 +27,7 @@ pub(super) fn calls() -> OpenApiRouter<Api> {
         .routes(routes!(books::image))
         .routes(routes!(books::trades))
         .routes(routes!(orders::place))
+        .routes(routes!(orders::place_lists))
         .routes(routes!(orders::request))
         .routes(routes!(operator::operate))
         .routes(routes!(super::fairness))
@@ -79,11 +80,12 @@ mod tests {
     use std::path::PathBuf;
 
     use api::{
-        AnswerBody, BookImageBody, OperatorBody, OwnFillsBody, PlaceBody, PlacedBody, PlacedResult, PositionBody,
-        ReportsBody, VenueBookBody, VenueMessage, VenueSaid, VenueTold,
+        AnswerBody, BookImageBody, OperatorBody, OwnFillsBody, PlaceBody, PlaceListsBody, PlacedBody, PlacedResult,
+        PositionBody, ReportsBody, VenueBookBody, VenueMessage, VenueSaid, VenueTold,
     };
     use primitives::venue::{
-        FillReport, OrderLife, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide,
+        FillReport, ListEntry, OrderLife, OrderList, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport,
+        VenueSide,
     };
     use primitives::{Address, Digest, PublicKey, SecretKey};
     use venue::{
@@ -91,7 +93,7 @@ mod tests {
         RequestScope, TradeReport, TraderAsk, TraderRequest,
     };
 
-    use super::super::bodies::{event_body, order_body, report_body, request_body, top_body};
+    use super::super::bodies::{event_body, list_body, order_body, report_body, request_body, top_body};
     use super::*;
     use crate::events::BookTop;
 
@@ -325,6 +327,9 @@ mod tests {
         let signed = SignedOrder::sign(&scope.network, 0, &key, order);
         let orders = vec![order_body(&signed, None), order_body(&signed, Some(requests[4].clone()))];
         check("PlaceBody", PlaceBody { orders: orders.clone() });
+        let entries = vec![ListEntry { order, replaces: Some(number) }];
+        let list = OrderList::sign(&scope.network, 0, [5; 32], entries, &key).expect("plain");
+        check("PlaceListsBody", PlaceListsBody { lists: vec![list_body(&list)] });
         let said = VenueSaid {
             id: 3.into(),
             attach: Some(requests[0].clone()),

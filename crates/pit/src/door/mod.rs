@@ -8,6 +8,7 @@
 //! | `GET /v1/venue/markets/{market}/image` | resting orders by id, to begin a book that increments keep |
 //! | `GET /v1/venue/markets/{market}/trades` | what executed of late, the newest first |
 //! | `POST /v1/venue/orders` | places signed orders; each answer has the immediate reports |
+//! | `POST /v1/venue/lists` | places lists of orders, each under one signature |
 //! | `POST /v1/venue/requests` | a signed request: cancel, cancel all, status, fills |
 //! | `POST /v1/venue/operator` | halts, calls, auctions, collars, kills: with the operator's token |
 //! | `GET /v1/venue/stream` | WebSocket: orders, requests, own reports, books |

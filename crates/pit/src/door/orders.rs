@@ -1,8 +1,8 @@
 //! Orders and requests with signed bodies.
 
 use api::{
-    AnswerBody, ErrorBody, ErrorText, OrderBody, OwnFillsBody, PlaceBody, PlacedBody, PlacedResult, PositionBody,
-    ReportsBody, RequestBody,
+    AnswerBody, ErrorBody, ErrorText, ListBody, OrderBody, OwnFillsBody, PlaceBody, PlaceListsBody, PlacedBody,
+    PlacedResult, PositionBody, ReportsBody, RequestBody,
 };
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -10,20 +10,22 @@ use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use doors::Visitor;
 use primitives::PublicKey;
-use primitives::venue::{MarketId, SignedOrder, VenueSide};
+use primitives::venue::{LIST_ORDERS_MAX, ListFault, MarketId, OrderList, SignedOrder, VenueSide};
 use sockets::Client;
 use tokio::sync::oneshot;
 use venue::{
-    CheckedOrder, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill, VenueRootError,
-    check_orders, session_number,
+    CheckedOrder, CheckedOrderList, SessionNumber, TradeCommand, TradeReport, TraderAsk, TraderRequest, VenueFill,
+    VenueRootError, check_lists, check_orders, session_number,
 };
 
-use super::bodies::{fill_body, report_body, signed_order, signed_request};
+use super::bodies::{fill_body, order_list, report_body, signed_order, signed_request};
 use super::{Api, Failure};
 use crate::shared::{Fills, PitInput, PitRefusal, PitShared};
 
 /// The most orders of one call.
 const ORDERS: usize = 256;
+/// The most lists of one call: they have as many orders.
+const LISTS: usize = ORDERS / LIST_ORDERS_MAX;
 /// Fills that a call looks at, and own ones with which it ends: each report is signed.
 const FILLS: usize = 4_096;
 const REPORTS: usize = 512;
@@ -96,6 +98,12 @@ pub(super) async fn place_all(
     }
     turn.charge(given.iter().filter(|given| matches!(given, Err(PitRefusal::Signature))).count() as u64);
     drop(turn);
+    Ok(results_of(given).await)
+}
+
+type Answer = Result<oneshot::Receiver<Vec<TradeReport>>, PitRefusal>;
+
+async fn results_of(given: Vec<Answer>) -> Vec<PlacedResult> {
     let mut results = Vec::with_capacity(given.len());
     for answer in given {
         let reports = match answer {
@@ -106,7 +114,54 @@ pub(super) async fn place_all(
         let told = |reports: Vec<TradeReport>| PlacedResult::Reports(reports.iter().map(report_body).collect());
         results.push(reports.map_or_else(failed, told));
     }
-    Ok(results)
+    results
+}
+
+/// Places lists of orders, each under one signature; a result for each order, in their order, has the reports that it
+/// caused at once.
+#[utoipa::path(post, path = "/v1/venue/lists", request_body = PlaceListsBody, responses((status = 200, body = PlacedBody),
+    (status = 400, body = ErrorBody), (status = 503, body = ErrorBody), (status = 507, body = ErrorBody)))]
+pub(super) async fn place_lists(
+    State(api): State<Api>,
+    Extension(visitor): Extension<Visitor>,
+    lists: Body<PlaceListsBody>,
+) -> Result<Json<PlacedBody>, Failure> {
+    let PlaceListsBody { lists } = body(lists)?;
+    let shared = &api.shared;
+    if lists.is_empty() || lists.len() > LISTS {
+        return Err(Failure::malformed(format!("lists: a call has 1 to {LISTS} of them, not {}", lists.len())));
+    }
+    let named = |(at, list): (usize, &ListBody)| {
+        order_list(list).map_err(|error| Failure::malformed(format!("lists[{at}].{error}")))
+    };
+    let signed: Vec<OrderList> = lists.iter().enumerate().map(named).collect::<Result<_, _>>()?;
+    shared.check_orders()?;
+    let scope = shared.scope()?;
+    for list in &signed {
+        shared.check_key(&list.key)?;
+    }
+    let turn = shared.gates.checks.take(visitor.client()).await.map_err(PitRefusal::from)?;
+    let check = move || check_lists(&scope.network, scope.venue, signed);
+    let checked = tokio::task::spawn_blocking(check).await;
+    let checked = checked.map_err(|_| PitRefusal::NotRunning("the node is stopping".into()))?;
+    turn.charge(checked.iter().filter(|one| matches!(one, Err(ListFault::Signature))).count() as u64);
+    drop(turn);
+    let named = |(at, list): (usize, Result<CheckedOrderList, ListFault>)| {
+        list.map_err(|fault| Failure::malformed(format!("lists[{at}]: {fault}")))
+    };
+    let checked: Vec<CheckedOrderList> = checked.into_iter().enumerate().map(named).collect::<Result<_, _>>()?;
+    let given = checked.into_iter().flat_map(|list| give_list(shared, list)).collect();
+    Ok(Json(PlacedBody { results: results_of(given).await }))
+}
+
+/// Gives a list to the root; an answer for each of its orders.
+fn give_list(shared: &PitShared, list: CheckedOrderList) -> Vec<Answer> {
+    let (session, size) = (own_session(list.key()), list.list().entries.len());
+    let (replies, answers): (Vec<_>, Vec<_>) = (0..size).map(|_| oneshot::channel()).unzip();
+    match shared.send(PitInput::List { session, is_own_session: true, list: Box::new(list), replies }) {
+        Ok(()) => answers.into_iter().map(Ok).collect(),
+        Err(why) => answers.iter().map(|_| Err(why.clone())).collect(),
+    }
 }
 
 pub(super) fn error_body(why: &Failure) -> ErrorText {

@@ -67,6 +67,8 @@ struct Operated {
 /// What one turn gathers for a step.
 #[derive(Default)]
 struct Gathered {
+    /// Inputs of all kinds; a list counts as its orders.
+    size: usize,
     inputs: Vec<VenueInput>,
     asked: Vec<ReportsQuestion>,
     operated: Vec<Operated>,
@@ -135,11 +137,11 @@ impl Host {
                 Err(RecvTimeoutError::Disconnected) => return,
             };
             let mut gathered = Gathered::default();
-            first
-                .into_iter()
-                .chain(inputs.try_iter())
-                .take(INPUTS_OF_STEP)
-                .for_each(|input| self.gather(input, &mut gathered));
+            let mut next = first;
+            while let Some(input) = next {
+                self.gather(input, &mut gathered);
+                next = if gathered.size < INPUTS_OF_STEP { inputs.try_recv().ok() } else { None };
+            }
             let stops = gathered.stops;
             self.turn(gathered);
             if stops {
@@ -159,15 +161,23 @@ impl Host {
 
     /// Sorts an input into what the step takes and whom it answers.
     fn gather(&mut self, input: PitInput, gathered: &mut Gathered) {
+        gathered.size += 1;
         match input {
             PitInput::Trade { session, key, is_own_session, command, reply } => {
-                if is_own_session && self.root.is_some() && self.own_sessions.insert(session) {
-                    let (keys, ends_orders, dead_man_ms) = (vec![key], false, None);
-                    gathered.inputs.push(VenueInput::Attach { session, keys, ends_orders, dead_man_ms });
-                }
+                self.attach_own(session, key, is_own_session, gathered);
                 let number = number_of(&command);
                 gathered.inputs.push(VenueInput::Trade(session, command));
                 gathered.asked.push(ReportsQuestion { key, number, reply });
+            }
+            PitInput::List { session, is_own_session, list, replies } => {
+                // A list takes as much of a step as its orders do.
+                gathered.size += replies.len();
+                let key = *list.key();
+                self.attach_own(session, key, is_own_session, gathered);
+                let numbers = list.list().entries.iter().map(|entry| Some(entry.order.number));
+                let asked = numbers.zip(replies).map(|(number, reply)| ReportsQuestion { key, number, reply });
+                gathered.asked.extend(asked);
+                gathered.inputs.push(VenueInput::List(session, *list));
             }
             PitInput::Attach { session, link, key, ends_orders, dead_man_ms, reply } => {
                 let keys = vec![key];
@@ -195,6 +205,14 @@ impl Host {
             PitInput::Reached(reply) => gathered.reached.push(reply),
             PitInput::Wake => {}
             PitInput::Stop => gathered.stops = true,
+        }
+    }
+
+    /// The session of requests without one begins with its first request.
+    fn attach_own(&mut self, session: SessionNumber, key: PublicKey, is_own_session: bool, gathered: &mut Gathered) {
+        if is_own_session && self.root.is_some() && self.own_sessions.insert(session) {
+            let (keys, ends_orders, dead_man_ms) = (vec![key], false, None);
+            gathered.inputs.push(VenueInput::Attach { session, keys, ends_orders, dead_man_ms });
         }
     }
 

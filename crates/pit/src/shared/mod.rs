@@ -15,8 +15,8 @@ use sockets::{BudgetLimits, Gate};
 use store::RealDisk;
 use tokio::sync::{broadcast, oneshot, watch};
 use venue::{
-    ChainState, FillReader, MarketImage, OrderRefusal, RequestScope, RequestStamps, SessionNumber, TradeCommand,
-    TradeReport, VenueInput, VenuePause, VenueRoot, VenueStop,
+    ChainState, CheckedOrderList, FillReader, MarketImage, OrderRefusal, RequestScope, RequestStamps, SessionNumber,
+    TradeCommand, TradeReport, VenueInput, VenuePause, VenueRoot, VenueStop,
 };
 
 use crate::chain::{ChainTerms, HeardBlock, RulesEnd, VenueChain};
@@ -89,6 +89,8 @@ pub(crate) type RootQuestion = Box<dyn FnOnce(&VenueRoot<RealDisk>) + Send>;
 pub(crate) enum PitInput {
     /// A session says something. The session of requests without one is attached by itself.
     Trade { session: SessionNumber, key: PublicKey, is_own_session: bool, command: TradeCommand, reply: ReportsReply },
+    /// A session places a list; a reply for each of its orders.
+    List { session: SessionNumber, is_own_session: bool, list: Box<CheckedOrderList>, replies: Vec<ReportsReply> },
     /// A session has a link.
     Attach {
         session: SessionNumber,
