@@ -14,7 +14,7 @@ use payments::{
     BridgeOperation, CertifiedPayment, ClosedLog, HomeEpoch, LaneCarryOver, LaneRegistration, LogOwner, OutputId,
     PaymentBody, PostedCertificates, Recipient, RestartPart, ShownPayment,
 };
-use primitives::{Address, Digest, TransactionId};
+use primitives::{Address, Digest, PublicKey, TransactionId};
 
 use super::payers::{Coin, Paid};
 use super::schemes::Stranger;
@@ -26,6 +26,9 @@ use crate::world::{LaneMistake, Mistake};
 const NUMBER: u32 = 1;
 /// Certificates of the old network that are tried in the new one.
 const TRIED: usize = 40;
+
+/// A home epoch, a member and its shard.
+type LogPlace = (HomeEpoch, u8, u16);
 
 /// What is kept for a restart, and of it.
 #[derive(Default)]
@@ -105,7 +108,8 @@ impl LaneWorld {
         let base =
             Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: None, rules: None }.base(&first);
         let parts = self.parts(snapshot, &base, digest)?;
-        let is_whole = parts.iter().filter(|part| part.member < self.liar.index).count() + 1 == usize::from(MEMBERS);
+        let owners = parts.iter().flat_map(|part| &part.logs).map(|log| &log.owner);
+        let closed: BTreeSet<LogPlace> = owners.map(|of| (of.home, of.validator, of.shard)).collect();
         let backs = match self.options.mistake {
             Some(Mistake::Lane(LaneMistake::RestartCountsLaterDeposits)) => self.ledger.lane(),
             _ => snapshot.lane(),
@@ -113,7 +117,7 @@ impl LaneWorld {
         let backs = backs.ok_or("the chain has no lane")?;
         let (carried, lane): (LaneCarryOver, RestartedLane) =
             backs.carry(&base, &parts).map_err(|refusal| format!("nothing is carried over: {refusal}"))?;
-        self.check_list(snapshot, &carried, is_whole)?;
+        self.check_list(snapshot, &carried, &closed)?;
         let mut ledger = snapshot.clone();
         let restart =
             Restart { number: NUMBER, snapshot: digest, committee: Vec::new(), lane: Some(lane), rules: None };
@@ -188,9 +192,14 @@ impl LaneWorld {
         shown
     }
 
-    fn check_list(&self, snapshot: &Ledger, carried: &LaneCarryOver, is_whole: bool) -> Result<(), String> {
+    fn check_list(
+        &self,
+        snapshot: &Ledger,
+        carried: &LaneCarryOver,
+        closed: &BTreeSet<LogPlace>,
+    ) -> Result<(), String> {
         let origins = Origins::of(self, snapshot);
-        origins.check_settled(carried, is_whole)?;
+        origins.check_settled(carried, closed)?;
         origins.check_listed(carried)
     }
 
@@ -261,7 +270,7 @@ impl<'a> Origins<'a> {
     }
 
     /// Settled payments of known money stand.
-    fn check_settled(&self, carried: &LaneCarryOver, is_whole: bool) -> Result<(), String> {
+    fn check_settled(&self, carried: &LaneCarryOver, closed: &BTreeSet<LogPlace>) -> Result<(), String> {
         let bridge = self.snapshot.bridge();
         let counts = |home: HomeEpoch| home > bridge.clock().epoch() || bridge.is_kept(home);
         let credited: BTreeSet<&OutputId> = bridge.resolver().credited().collect();
@@ -272,8 +281,9 @@ impl<'a> Origins<'a> {
                 let is_gone = credited.contains(&id) || self.is_spent_or_may_be(&id);
                 let stands = match output.to {
                     Recipient::Account(_) => is_certified || carried.claims.get(&id) == Some(output),
-                    Recipient::Key(_) => {
-                        let is_aside = !is_whole && carried.aside.get(&id) == Some(output);
+                    Recipient::Key(owner) => {
+                        let has_all = self.has_all_logs(paid.body.payment.into, &owner, closed);
+                        let is_aside = !has_all && carried.aside.get(&id) == Some(output);
                         is_gone || is_aside || carried.outputs.get(&id) == Some(output)
                     }
                 };
@@ -283,6 +293,17 @@ impl<'a> Origins<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the parts have the logs of all correct members in which payments of an owner stand. One whose shard had
+    /// offered no key in time has none, since it has signed nothing.
+    fn has_all_logs(&self, home: HomeEpoch, owner: &PublicKey, closed: &BTreeSet<LogPlace>) -> bool {
+        let committee = self.world.lane().committee(home);
+        let mut correct = 0..self.world.liar.index;
+        correct.all(|member| {
+            let shard = committee.and_then(|of| of.shard_of(member, owner).ok());
+            shard.is_none_or(|shard| closed.contains(&(home, member, shard)))
+        })
     }
 
     /// Whether a payment spends it that has a certificate, which somebody may have shown.
