@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use primitives::SecretKey;
-use primitives::venue::{MarketId, OrderNumber, SelfTradeRule, SignedOrder, VenueOrder, VenueReport, VenueSide};
+use primitives::venue::{
+    MarketId, OrderNumber, SelfTradeRule, SettledOrder, SignedOrder, VenueOrder, VenueReport, VenueSide,
+};
 use protocols::ouch::{OuchEnter, OuchInbound, OuchMessage, OuchOption, OuchOutbound, OuchReplace};
 use venue::RequestScope;
 
@@ -56,7 +58,7 @@ impl Translator {
             self.orders.pop_first();
         }
         let mut options = message.options.unwrap_or_default();
-        let value = borsh::to_vec(&signed).expect("writing to memory cannot fail");
+        let value = borsh::to_vec(&SettledOrder::from(signed)).expect("writing to memory cannot fail");
         options.push(OuchOption::Unknown { tag: SIGNED_ORDER, value });
         let mut to = Vec::new();
         let message = OuchMessage { body: message.body, options: Some(options) };
@@ -172,7 +174,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use primitives::Digest;
-    use primitives::venue::{FillReport, SettledOrder};
+    use primitives::venue::FillReport;
     use protocols::ouch::{OuchCancel, OuchRejected};
     use venue::check_orders;
 

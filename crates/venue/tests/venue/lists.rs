@@ -175,14 +175,15 @@ pub fn rules(mistake: Mistake) -> Result<(), String> {
 /// A settle has room for the paths of what it fills.
 pub fn room(mistake: Mistake) -> Result<(), String> {
     let mut world = self::world(mistake);
-    for _ in 0..4 {
+    for _ in 0..3 {
         let orders: Vec<_> = (0..64).map(|_| (world.sell(100, 1), None)).collect();
         let input = list(&world, ANN, orders);
         let effects = world.step(&[input]);
         expect(&format!("orders that are taken: {:?}", effects.last()), is_accepted(&effects), 64)?;
     }
-    let buy = world.buy(100, 256);
-    world.place(BEN, buy);
+    let buy = world.buy(100, 110);
+    let told = world.place(BEN, buy);
+    expect(&format!("fills: {:?}", told.first()), world.root().counts().0, 110)?;
     world.settle_all()
 }
 
