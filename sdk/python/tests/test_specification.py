@@ -441,12 +441,7 @@ def test_a_report_of_a_venue_is_signed_as_the_specification_says() -> None:
 def test_reports_of_a_step_are_made_as_the_specification_says() -> None:
     step, network = VENUE["step"], VENUE["network"]
     leaves = [u64(leaf["index"]) + raw(leaf["leaf"]) + raw(leaf["account"]) for leaf in step["leaves"]]
-    keys = [derived("walras 2026 venue reports tree v1", bytes([tag])) for tag in (0, 1)]
-    levels = [[blake3(leaf, key=keys[0]).digest() for leaf in leaves]]
-    while len(levels[-1]) > 1:
-        row = levels[-1]
-        pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
-        levels.append([blake3(b"".join(pair), key=keys[1]).digest() if len(pair) == 2 else pair[0] for pair in pairs])
+    levels = tree("walras 2026 venue reports tree v1", leaves)
     assert levels[-1] == [raw(step["root"])]
     place = u32(VENUE["venue"]) + u32(VENUE["incarnation"])
     times = u64(step["number"]) + u64(step["clock_ms"]) + u32(step["size"])
@@ -455,12 +450,46 @@ def test_reports_of_a_step_are_made_as_the_specification_says() -> None:
     key = raw(VENUE["report"]["key"])
     Ed25519PublicKey.from_public_bytes(key).verify(raw(step["signature"]), header)
     for at, leaf in enumerate(leaves):
-        path, index = [], at
-        for row in levels[:-1]:
-            path += [row[index ^ 1]] if index ^ 1 < len(row) else []
-            index //= 2
+        path = path_of(levels, at)
         made = u8(1) + place + leaf + key + raw(step["signature"]) + times + u32(at) + u32(len(path)) + b"".join(path)
         assert made == raw(step["reports"][at])
+
+
+def tree(name: str, leaves: list[bytes]) -> list[list[bytes]]:
+    """The levels of a tree, the leaves first: the last node of an odd level is promoted unchanged."""
+    keys = [derived(name, bytes([tag])) for tag in (0, 1)]
+    levels = [[blake3(leaf, key=keys[0]).digest() for leaf in leaves]]
+    while len(levels[-1]) > 1:
+        row = levels[-1]
+        pairs = [row[at : at + 2] for at in range(0, len(row), 2)]
+        levels.append([blake3(b"".join(pair), key=keys[1]).digest() if len(pair) == 2 else pair[0] for pair in pairs])
+    return levels
+
+
+def path_of(levels: list[list[bytes]], index: int) -> list[bytes]:
+    path = []
+    for row in levels[:-1]:
+        path += [row[index ^ 1]] if index ^ 1 < len(row) else []
+        index //= 2
+    return path
+
+
+def test_a_list_of_orders_is_signed_and_shown_as_the_specification_says() -> None:
+    about, seed, key = VENUE["list"], raw(VENUE["list"]["seed"]), raw(VENUE["list"]["key"])
+    made, salts = [venue_order(order) for order in about["orders"]], []
+    for at, order in enumerate(about["orders"]):
+        replaced = option(None if order["replaces"] is None else order_number(order["replaces"]))
+        salts.append(derived("walras 2026 venue list salt v1", seed + u8(at) + replaced)[:16])
+    levels = tree("walras 2026 venue orders tree v1", [salt + order for salt, order in zip(salts, made, strict=True)])
+    place = raw(VENUE["network"]) + u32(VENUE["venue"])
+    header = b"walras venue order list v1\0" + place + u8(len(made)) + levels[-1][0]
+    signature = raw(about["signature"])
+    Ed25519PublicKey.from_public_bytes(key).verify(signature, header)
+    for at, order in enumerate(about["orders"]):
+        assert raw(order["header"]) == header
+        assert raw(order["digest"]) == derived("walras 2026 venue order v1", place + key + made[at])
+        path = b"".join(path_of(levels, at))
+        assert raw(order["settled"]) == key + made[at] + u8(2) + signature + salts[at] + u8(3) + u8(at) + path
 
 
 def operator(of: dict) -> bytes:

@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use primitives::venue::{
-    Contradicting, EndedIncarnation, FillReport, FillTree, KeyScope, Mandate, MarketMandate, MarketTerms, OrderLife,
-    OrderNumber, OrderSignature, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder, SignedOrder,
-    SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation, VenueOperator, VenueOrder,
-    VenueReport, VenueSide, possession_bytes,
+    Contradicting, EndedIncarnation, FillReport, FillTree, KeyScope, ListEntry, Mandate, MarketMandate, MarketTerms,
+    OrderLife, OrderList, OrderNumber, OrderSignature, ProvenEnd, SelfTradeRule, Settle, SettledFill, SettledOrder,
+    SignedOrder, SignedReport, SignedStep, StepReport, UnsettledFill, VenueEvidence, VenueOperation, VenueOperator,
+    VenueOrder, VenueReport, VenueSide, possession_bytes,
 };
 use primitives::{Address, AssetId, Body, Digest, Operation, SecretKey, to_hex};
 use serde_json::{Value, json};
@@ -108,6 +108,38 @@ fn venue_vector() -> Value {
         "possession": hex(&possession_bytes(&NETWORK, venue, &report.account, &report.key)),
         "step": step_vector(&settle, report.account),
         "operations": operations(&settle, report),
+        "list": list_vector(&settle),
+    })
+}
+
+/// A list of three orders, one of which replaces another, and each as a settle shows it.
+fn list_vector(settle: &Settle) -> Value {
+    let venue = settle.venue;
+    let entry = |at: u32| {
+        let of = settle.orders[0].order;
+        let number = OrderNumber { reference: 30 + at, ..of.number };
+        let replaces = (at == 1).then_some(of.number);
+        ListEntry { order: VenueOrder { number, tick: 50_000 + at, life: OrderLife::Rests, ..of }, replaces }
+    };
+    let list = OrderList::sign(&NETWORK, venue, [0x51; 32], (0..3).map(entry).collect(), &key(1)).expect("plain");
+    let checked = list.verify(&NETWORK, venue).expect("signed");
+    let shown = |(place, entry): (usize, &ListEntry)| {
+        let listed = checked.listed(place);
+        let header = listed.header(venue, &entry.order);
+        let signature = OrderSignature::Listed(Box::new(listed));
+        let order = SettledOrder { key: list.key, order: entry.order, signature };
+        let mut value = order_of_a_venue(&order, venue);
+        let fields = value.as_object_mut().expect("an object");
+        fields.insert("replaces".into(), json!(entry.replaces.map(order_number)));
+        fields.insert("settled".into(), json!(encoded(&order)));
+        fields.insert("header".into(), json!(hex(&header.signing_bytes(&NETWORK))));
+        value
+    };
+    json!({
+        "key": list.key.to_string(),
+        "seed": hex(&list.seed),
+        "signature": hex(&list.signature.0),
+        "orders": list.entries.iter().enumerate().map(shown).collect::<Vec<_>>(),
     })
 }
 
