@@ -229,6 +229,8 @@ pub enum MarketMistake {
     JournalMadeAnew,
     /// A host tells its root the heights of some blocks, and not what they changed.
     FactsLeftOut,
+    /// A root is not told whom an issuer freezes.
+    FreezesLeftOut,
     /// A door that begins again has lost what its sessions were told.
     SessionsForgotten,
     /// A door that begins again tells its sessions everything that the root's journal can tell.
