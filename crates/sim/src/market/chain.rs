@@ -11,9 +11,8 @@ use primitives::{
 };
 use venue::{CertifiedFacts, ChainState, FillFate, facts_since, fate_of, settles_of};
 
-use super::issuer::DAY;
 use super::oracle::Oracle;
-use super::people::{BLOCK_MS, DELAY, Person, VENUE, address, genesis, key, operates};
+use super::people::{BLOCK_MS, DAY, DELAY, Person, VENUE, address, genesis, key, operates};
 use crate::world::MarketMistake;
 
 /// Ledgers a day later, by their last block: the runs with a controlled asset begin alike.

@@ -6,6 +6,7 @@ use venue::{SettlingTerms, VenueInput, VenueOptions, VenueSettings};
 
 use super::MarketWorld;
 use super::host::Host;
+use super::issuer;
 use super::people::{
     self, BOND, DELAY, DEPOSIT, EUR, EVERYBODY, FEE, MARKET, OWNER, Person, VENUE, deposit, limits, market,
     market_settings, operator, terms,
@@ -15,7 +16,7 @@ use crate::world::Mistake;
 impl MarketWorld {
     /// A venue with a market, and traders with keys and deposits.
     pub(super) fn found(&mut self) -> Result<(), String> {
-        self.admit_first()?;
+        issuer::admit_first(&mut self.chain)?;
         let open =
             VenueOperation::Open { venue: VENUE, operator: operator(0), fee_cap_ppm: people::FEE_CAP_PPM, bond: BOND };
         self.chain.must(vec![(OWNER, open)])?;
@@ -28,7 +29,7 @@ impl MarketWorld {
         }
         let network = self.chain.network();
         self.chain.must(EVERYBODY.map(|person| (person, self.traders.authorize(person, &network))).to_vec())?;
-        self.freeze_first()?;
+        issuer::freeze_first(&mut self.chain)?;
         self.begin()
     }
 

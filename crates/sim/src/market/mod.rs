@@ -36,6 +36,7 @@ mod chain;
 mod evidence;
 mod follower;
 mod founding;
+mod holders;
 mod host;
 mod issuer;
 mod oracle;
@@ -339,7 +340,9 @@ impl MarketWorld {
         }
         self.cheat()?;
         let mut settles = self.propose(is_urgent);
-        settles.extend(self.of_issuer());
+        if let Some(dice) = self.issuer.as_mut().filter(|_| !self.healed) {
+            settles.extend(issuer::acts(&self.chain, dice));
+        }
         let operations = if self.healed { Vec::new() } else { self.operations() };
         let passes = if self.dice.once_in(12) { BLOCK_MS / 4 } else { BLOCK_MS };
         self.chain.block(operations, settles, passes)?;

@@ -12,7 +12,7 @@ use primitives::venue::{
 };
 use primitives::{Address, Amount, AssetControl, AssetId, Digest, Height, Operation, PublicKey, Transaction};
 
-use super::issuer::{Holders, IssuerCounts};
+use super::holders::{Holders, IssuerCounts};
 use super::people::{
     ASSETS, BOND_DELAY, DELAY, EUR, EVERYBODY, FEE, FEE_CAP_PPM, LOT, MARKET, PENALTY, PENALTY_MIN, Person, START,
     TICK, USD, VENUE, address, operator, reporting,

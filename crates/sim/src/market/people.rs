@@ -2,7 +2,7 @@
 
 use ledger::{Genesis, Listing, VenueTerms};
 use primitives::venue::{Delay, KeyScope, Mandate, MarketMandate, MarketTerms, VenueOperation, VenueOperator};
-use primitives::{Address, Amount, AssetControl, AssetId, Fraction, PublicKey, SecretKey};
+use primitives::{Address, Amount, AssetControl, AssetId, Fraction, Height, PublicKey, SecretKey};
 use venue::{MarketSettings, VenueKeys, VenueLimits};
 
 pub(super) type Person = u8;
@@ -44,6 +44,8 @@ pub(super) const TICK: Amount = 2;
 pub(super) const FEE: Amount = 1;
 /// The most fees that an order pays, by the venue's, the market's and its own cap.
 pub(super) const FEE_CAP_PPM: u32 = 10_000;
+/// Heights that a holder is frozen before its units are recalled or recovered.
+pub(super) const DAY: Height = 24 * 60 * 60;
 /// Between two blocks; mostly.
 pub(super) const BLOCK_MS: u64 = 1_000;
 /// Units of each asset that a trader deposits first.

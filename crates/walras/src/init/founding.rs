@@ -22,8 +22,8 @@ const HTTP_PORT: u16 = 8080;
 const NETWORK_PORT: u16 = 9100;
 const ETHEREUM_PORT: u16 = 8545;
 
-/// Number of fees that the account of a validator can pay at the start: a proposal a month for a year, which costs 1,000
-/// (a parameter rests for a month), and votes, accusations and registrations beside them.
+/// Number of fees that the account of a validator can pay at the start: a proposal, which costs 1,000, in each month of
+/// a year (a parameter rests for one), and votes, accusations and registrations beside them.
 pub const FOUNDER_FEES: u64 = 20_000;
 
 /// A network's homes.
