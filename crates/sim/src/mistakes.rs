@@ -139,7 +139,7 @@ const fn of_market(mistake: MarketMistake, seed: u64, says: &'static str) -> Row
     (Mistake::Market(mistake), Scene::Market, seed, says)
 }
 
-const SOLO: [Row; 49] = [
+const SOLO: [Row; 52] = [
     of_life(LifeMistake::AnswersBeforeSync, Scene::Solo, 2, "acknowledged and are lost"),
     of_life(LifeMistake::RootBeforeBlock, Scene::Solo, 0, "the root after block"),
     of_life(LifeMistake::RootNotAwaited, Scene::Solo, 0, "contains another state root than its parent has"),
@@ -170,6 +170,9 @@ const SOLO: [Row; 49] = [
     solo(EngineMistake::CompletesEarly, 0, "is completed before its wait is over"),
     solo(EngineMistake::RecoversBesideChange, 0, "a recovery counts although a change waits"),
     solo(EngineMistake::BarePayments, 0, "a bare payment to"),
+    solo(EngineMistake::ReferencesNotAsked, 0, "need references, not"),
+    solo(EngineMistake::ReferencesAskedFor, 0, "need references, not"),
+    solo(EngineMistake::ReferencedPaysLess, 1, "bookkeeping"),
     solo(EngineMistake::NumbersByPlace, 11, "by its id a listing gets the number"),
     solo(EngineMistake::RefusedListingPays, 19, "units were kept, but burnt"),
     solo(EngineMistake::ListingFeesFound, 2, "are asked for"),

@@ -88,7 +88,8 @@ fn with_venues() -> Genesis {
         life_max: 50,
     };
     let assets = ["USD", "EUR"].map(|symbol| ledger::Listing::new(symbol, 2, account(BANK))).to_vec();
-    Genesis { venues: Some(terms), assets, ..genesis() }
+    let balances = (0..6).map(|person| (account(person), USD, 1_000_000)).collect();
+    Genesis { venues: Some(terms), assets, balances, ..genesis() }
 }
 
 fn at(operation: VenueOperation) -> Operation {

@@ -136,6 +136,12 @@ pub enum EngineMistake {
     RecoversBesideChange,
     /// An account that needs references is paid without.
     BarePayments,
+    /// An account that begins to ask for references is not noted.
+    ReferencesNotAsked,
+    /// One that no longer asks for them is not noted.
+    ReferencesAskedFor,
+    /// A payment with a reference moves a unit less than it says.
+    ReferencedPaysLess,
     /// Listings of a block get their numbers in its order.
     NumbersByPlace,
     /// A listing that is refused pays its fees all the same.
