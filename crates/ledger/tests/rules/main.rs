@@ -10,6 +10,7 @@ mod controls;
 mod developer;
 mod evm;
 mod exacts;
+mod heartbeats;
 mod ids;
 mod keys;
 mod lane;
