@@ -163,6 +163,16 @@ fn programs_of_two_versions_change_to_the_newer_rules() {
     }
 }
 
+#[test]
+#[ignore = "long: `walras-lab sim --consensus`, with --mixed-versions and without, runs as many"]
+fn many_networks_hold_for_seeds() {
+    use consensus::Protocol::Dbft;
+    for seed in 0..40 {
+        sim::validators::run_versions(seed, Dbft).unwrap_or_else(|failure| panic!("two versions: {failure}"));
+        sim::validators::run_validators(seed, Dbft).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}
+
 /// Accounts change their keys, issuers list, close and freeze, and validators vote, while some of them are killed and
 /// others are drawn: what counts, and what it makes of the state, is what independent books say.
 #[test]
